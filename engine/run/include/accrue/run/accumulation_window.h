@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// AccumulationWindow: the only counter. Before each forward it answers, for one micro-step, everything any stage of
+// training asks: divisor, whether gradients are reduced, whether the optimizer steps, why, and where the schedule
+// stands. Optimizer, schedule, clip, clearing, no-sync, logger, checkpoint, preview, "trace" and the form's arithmetic
+// line read its MicroPlan and count nothing themselves. It is a value: copyable, seekable, the same on every rank,
+// without a clock or random numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/accumulation_knobs.h"
+
+namespace accrue {
+
+enum class BoundaryReason { none, full, epoch_end, run_end, requested };
+/// "" for none, else "full", "epoch_end", "run_end", "requested".
+std::string_view to_string(BoundaryReason reason);
+
+/// What became of a boundary: an enum, never a silent skip.
+enum class StepOutcome { updated, skipped_overflow, skipped_empty };
+std::string_view to_string(StepOutcome outcome);
+
+/// The plan of one micro-step.
+struct MicroPlan {
+  std::int64_t micro_step = 0;   ///< from 1 over the whole run
+  std::int64_t epoch = 0;        ///< from 0
+  std::int64_t batch = 0;        ///< in the epoch, from 0
+  std::int64_t window = 0;       ///< index of the window (of the update it ends in), from 0
+  std::int64_t position = 0;     ///< in the window, from 0
+  std::int64_t window_size = 0;  ///< micro-steps this window will have; for a window that never closes, those it gets
+  std::optional<double>
+      divisor;          ///< of this micro-step's mean loss; empty where normalisation is deferred or counts items
+  bool sync = false;    ///< gradients are meant to be reduced in this backward
+  bool update = false;  ///< the optimizer steps after it
+  BoundaryReason reason = BoundaryReason::none;
+  std::int64_t schedule_ticks = 0;     ///< inner schedule steps taken after this micro-step
+  std::int64_t schedule_position = 0;  ///< after this micro-step, before overflow is known
+  bool epoch_ends = false;             ///< last trained batch of its epoch
+  bool operator==(const MicroPlan&) const = default;
+};
+
+/// What a plan depends on. All of it is agreed by the ranks before data flows.
+struct WindowShape {
+  AccumulationKnobs knobs;
+  std::int64_t steps = 1;  ///< N
+  std::vector<LengthChange> length_schedule;
+  std::int64_t batches_per_epoch = 0;  ///< L, equal on all ranks
+  std::int64_t world = 1;              ///< data-parallel ranks
+  // The run ends at the first limit that is set and reached; at least one is.
+  std::optional<std::int64_t> max_epochs;
+  std::optional<std::int64_t> max_updates;
+  std::optional<std::int64_t> max_micro_steps;
+  std::optional<std::int64_t> schedule_total;  ///< K13's guard on total
+  std::optional<std::int64_t> max_iters;       ///< mmengine's max_counts; the whole run's micro-steps if it is left out
+  bool operator==(const WindowShape&) const = default;
+};
+
+class AccumulationWindow {
+ public:
+  explicit AccumulationWindow(WindowShape shape);
+
+  /// The next micro-step's plan, or nothing when the run is over. Batches the dialect never trains on are passed over.
+  std::optional<MicroPlan> next();
+
+  /// Tells what became of the boundary that next() answered last; holds or advances the schedule by K12. Not calling it
+  /// means updated.
+  void report(StepOutcome outcome);
+  /// Ends the open window with the next micro-step (reason "requested").
+  void request_boundary();
+  /// N from the next window on (K1 at run time).
+  void set_steps(std::int64_t steps);
+  /// Continues just after micro-step m, as if next() had been called m times.
+  void seek(std::int64_t micro_step);
+
+  const WindowShape& shape() const { return shape_; }
+  std::int64_t micro_steps_done() const { return micro_step_; }
+  std::int64_t updates_done() const { return updates_; }
+  /// Micro-steps in the open window; 0 at a boundary.
+  std::int64_t open_micro_steps() const { return position_; }
+  std::int64_t schedule_position() const { return schedule_position_; }
+
+ private:
+  std::int64_t length_now() const;
+  std::int64_t epoch_length() const;
+
+  WindowShape shape_;
+  std::int64_t micro_step_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t batch_ = 0;
+  std::int64_t updates_ = 0;
+  std::int64_t position_ = 0;
+  std::int64_t schedule_position_ = 0;
+  std::int64_t last_ticks_ = 0;
+  std::int64_t calls_since_tick_ = 0;
+  bool requested_ = false;
+};
+
+/// Totals of a whole plan, by walking it once (10 million micro-steps take well under a second).
+struct WindowTotals {
+  std::int64_t micro_steps = 0;
+  std::int64_t updates = 0;
+  std::int64_t epochs_started = 0;
+  std::int64_t schedule_ticks = 0;
+  std::int64_t dropped_batches = 0;        ///< passed over by K2 drop_*
+  std::int64_t left_over_micro_steps = 0;  ///< still in the gradients when the run ends (K3 discard)
+  bool operator==(const WindowTotals&) const = default;
+};
+WindowTotals total_windows(const WindowShape& shape);
+
+/// The first `count` micro-steps of a plan, for previews.
+std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count);
+
+/// The letters b (backward), B (backward with sync), S step, L schedule, Z zero, | epoch end, in the dialect's own loop
+/// order.
+std::string window_letters(Dialect dialect, const WindowShape& shape, std::int64_t max_micro_steps);
+
+}  // namespace accrue

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every enum of a spec has its names in one place, in the order of its values: the reader, the writer, the form and the
+// schema use them.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// The names of an enum's values as specs and events spell them; index = value. Specialised in choice_names.cpp's table
+/// for every spec enum.
+template <typename E>
+std::span<const std::string_view> choice_names();
+
+template <typename E>
+std::string_view to_name(E value) {
+  return choice_names<E>()[static_cast<std::size_t>(value)];
+}
+
+template <typename E>
+std::optional<E> from_name(std::string_view name) {
+  const auto names = choice_names<E>();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<E>(i);
+  return std::nullopt;
+}
+
+}  // namespace accrue

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner must know of the data, found without LibTorch: how many samples, how many tokens, and a fingerprint
+// so that a resumed run can tell that the file changed under it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+struct DataFacts {
+  std::int64_t samples = 0;  ///< training samples after the validation split
+  std::int64_t validation_samples = 0;
+  std::int64_t tokens_per_sample = 1;       ///< what one sample adds to the token clock; 0 where samples differ
+  std::vector<std::int64_t> sample_tokens;  ///< inline ragged data only: items per training sample
+  std::int64_t bytes = 0;                   ///< size of the file
+  std::string fingerprint;   ///< XXH3-128 of the content (of the generator's parameters for synthetic), hex
+  std::int64_t inputs = 0;   ///< csv and inline: columns of x
+  std::int64_t outputs = 0;  ///< csv and inline: columns of y
+  bool operator==(const DataFacts&) const = default;
+};
+
+/// Where data.path points for a spec that lies in base_dir.
+std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir);
+
+/// Scans the data. Errors (code data): missing, unreadable, empty, too short for one sample, a csv or token file that
+/// does not parse.
+Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir);
+
+}  // namespace accrue

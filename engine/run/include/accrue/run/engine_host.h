@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// EngineHost: the whole interface of the engine. It owns one engine thread, which spawns and supervises the rank
+// processes of one run, is the only writer of its run folder, answers its control socket, and pushes events to the
+// queue. Studio and accrue-run host the same. A host runs one run at a time; construct several to follow several.
+// Thread: every method may be called from any one owner thread and returns at once; effects come back as events
+// (StateChanged first).
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "accrue/run/event_queue.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/run/run_state.h"
+
+namespace accrue {
+
+struct EngineHostOptions {
+  std::string rank_program;  ///< path of accrue-rank; empty: beside this program
+  std::size_t queue_capacity = 65536;
+  bool interactive = false;                    ///< somebody can answer a pause on non-finite values
+  std::chrono::milliseconds stop_grace{5000};  ///< between the rungs of stop -> terminate -> kill
+};
+
+struct RunRequest {
+  RunPlan plan;
+  std::filesystem::path run_dir;  ///< empty: a new folder in default_runs_dir()
+};
+
+enum class StepUnit { micro_step, update };
+
+class EngineHost {
+ public:
+  explicit EngineHost(EngineHostOptions options);
+  /// Ends what it hosts by the ladder (commands stop, terminates, kills) and joins the engine thread. Never leaves a
+  /// process behind.
+  ~EngineHost();
+  EngineHost(const EngineHost&) = delete;
+  EngineHost& operator=(const EngineHost&) = delete;
+
+  /// Starts a run. Errors: the folder cannot be made, a run is already live here.
+  Result<std::filesystem::path> start(RunRequest request);
+  /// Continues an interrupted, stopped or failed run from its newest checkpoint that verifies (from the start if there
+  /// is none).
+  Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
+  /// Follows a run that another process hosts: history from events.jsonl, commands through its control socket.
+  Result<void> attach(const std::filesystem::path& run_dir);
+  /// Replays a folder's events into the queue, ending with the state it ended in. Ranks are not started.
+  Result<void> replay(const std::filesystem::path& run_dir);
+
+  void pause();                ///< every rank stands still after the same micro-step
+  void proceed();              ///< continue
+  void step(StepUnit unit);    ///< paused only: one micro-step, or to the next boundary
+  void stop();                 ///< after the micro-step; the open window is dropped
+  void checkpoint();           ///< at the next boundary
+  void checkpoint_and_stop();  ///< at the next boundary, then end
+  void kill();                 ///< at once
+
+  EventQueue& events() { return queue_; }
+  RunState state() const;
+  std::filesystem::path run_dir() const;
+  bool attached() const;  ///< commands go to another process
+  bool on_engine_thread() const;
+  /// Called on the engine thread after a push when the queue was empty; for a consumer that sleeps (accrue-run). May be
+  /// empty.
+  void set_wakeup(std::function<void()> wakeup);
+
+ private:
+  struct Impl;
+  EventQueue queue_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace accrue

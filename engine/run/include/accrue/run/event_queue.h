@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hand-over from the engine thread to whoever shows a run: bounded, many producers at most in theory and one in
+// practice, one consumer. When it is full, gauges are coalesced and micro-step traces dropped, counted in dropped();
+// other kinds are never dropped: push waits for nobody and grows past the bound for those (a few per update). Thread:
+// any.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue {
+
+class EventQueue {
+ public:
+  explicit EventQueue(std::size_t capacity = 65536) : capacity_(capacity) {}
+
+  void push(RunEvent event);
+  /// Takes everything that waits, oldest first.
+  std::vector<RunEvent> drain();
+  std::size_t size() const;
+  /// Events dropped since the start; what was dropped is still in the run folder.
+  std::uint64_t dropped() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<RunEvent> events_;
+  std::size_t capacity_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace accrue

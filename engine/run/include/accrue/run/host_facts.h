@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host offers, as probed by "accrue-rank --probe" and cached; nothing here asks LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+struct DeviceFacts {
+  std::string name;  ///< "cpu" or the GPU's product name
+  std::int64_t memory_bytes = 0;
+  bool operator==(const DeviceFacts&) const = default;
+};
+
+struct HostFacts {
+  std::string host_name;
+  std::int64_t cores = 1;
+  std::int64_t memory_bytes = 0;
+  std::string cpu_name;
+  bool avx2 = false;
+  bool avx512 = false;
+  bool avx512_bf16 = false;
+  std::string torch_version;  ///< empty: no rank program or no LibTorch
+  std::string accrue_version;
+  std::vector<std::string> backends;  ///< of "shm", "gloo", "nccl"
+  std::vector<DeviceFacts> cuda_devices;
+  std::string cuda_error;  ///< why there is no CUDA device, in the loader's words
+  bool operator==(const HostFacts&) const = default;
+};
+
+/// Facts that need no rank program: cores (of this process's affinity mask), memory (cgroup limits included), CPU
+/// flags, "shm".
+HostFacts local_facts();
+/// Runs the rank program with --probe and merges its answer; the program's own error otherwise. Takes about 0.3 s.
+Result<HostFacts> probe_host(const std::string& rank_program);
+std::string to_json(const HostFacts& facts);
+Result<HostFacts> host_facts_from_json(const std::string& json);
+
+}  // namespace accrue

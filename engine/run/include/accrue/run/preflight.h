@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// preflight: spec + host + data -> a plan, or every reason why not, each with its fix.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+struct Preflight {
+  std::optional<RunPlan> plan;    ///< present exactly when there is no error
+  std::vector<Finding> findings;  ///< errors and warnings, all at once
+};
+
+/// Pure: touches no file and no device.
+Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
+                    const std::filesystem::path& base_dir);
+
+/// The same with the data scanned and the local host's facts: what programs call. A data error becomes a finding on
+/// data.path.
+Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir);
+
+}  // namespace accrue

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the supervisor tells a rank, one JSON line each, down the same socket that carries events up.
+// Commands at a micro-step work by agreement: on hold, every rank answers Holding{m} with the micro-step it is in; the
+// supervisor sends hold_after{max m} to all, so every rank stands still after the same micro-step and no collective is
+// left half done.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+enum class RankCommandKind {
+  hold,                 ///< answer with the micro-step in flight, and stop after it
+  hold_after,           ///< stand still after micro_step (never before one already agreed)
+  proceed,              ///< run on
+  stop_after,           ///< drop the open window and end after micro_step
+  checkpoint,           ///< at the next boundary (travels with the boundary's reduction)
+  checkpoint_and_stop,  ///< likewise, then end
+};
+
+struct RankCommand {
+  RankCommandKind kind = RankCommandKind::hold;
+  std::int64_t micro_step = 0;
+  bool operator==(const RankCommand&) const = default;
+};
+
+std::string encode_command(const RankCommand& command);
+Result<RankCommand> decode_command(std::string_view line);
+
+}  // namespace accrue

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunEvent: one line of events.jsonl and of a rank's channel, as a value. The kinds and fields are described for
+// readers of the files in engine/run/EVENTS.md. Non-finite doubles are kept; the codec spells them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue {
+
+inline constexpr int event_format_version = 1;
+inline constexpr std::int64_t supervisor_rank = -1;
+
+struct RunStarted {
+  std::string run;
+  std::string spec_sha256;
+  std::string plan_json;      ///< plan_summary_json, an object in the file
+  std::string versions_json;  ///< {"accrue": ..., "torch": ...}
+  std::string host_json;
+  std::string started_at;  ///< UTC, ISO 8601
+  bool resumed = false;
+  std::int64_t resumed_update = 0;
+  bool operator==(const RunStarted&) const = default;
+};
+struct RankReady {
+  std::int64_t data = 0, pipeline = 0, tensor = 0;  ///< coordinates
+  std::string device;
+  std::int64_t pid = 0;
+  std::string backend;
+  std::int64_t threads = 1;
+  bool operator==(const RankReady&) const = default;
+};
+/// Arrays of equal length, one entry a micro-step.
+struct MicroSteps {
+  std::vector<std::int64_t> micro_step;
+  std::vector<double> loss;          ///< this rank's mean over the micro-batch's items
+  std::vector<std::int64_t> tokens;  ///< items the loss summed
+  std::vector<std::int64_t> samples;
+  std::vector<std::int64_t> begin_ns;     ///< from the run's origin
+  std::vector<std::int64_t> forward_ns;   ///< duration
+  std::vector<std::int64_t> backward_ns;  ///< duration
+  bool operator==(const MicroSteps&) const = default;
+};
+/// Arrays of equal length, one entry a collective.
+struct Sync {
+  std::vector<std::int64_t> update;
+  std::vector<std::int64_t> micro_step;
+  std::vector<std::string> axis;    ///< "data", ...
+  std::vector<std::string> op;      ///< "all_reduce", "broadcast", ...
+  std::vector<std::int64_t> bytes;  ///< payload of this rank
+  std::vector<std::int64_t> begin_ns;
+  std::vector<std::int64_t> end_ns;
+  bool operator==(const Sync&) const = default;
+};
+struct Update {
+  std::int64_t update = 0;      ///< updates done, from 1
+  std::int64_t micro_step = 0;  ///< the boundary's
+  std::int64_t samples = 0;     ///< over all ranks since the run began
+  std::int64_t tokens = 0;      ///< over all ranks since the run began
+  double epoch = 0.0;
+  double loss = 0.0;       ///< what the gradient descended, over all ranks
+  double lr = 0.0;         ///< the rate this update used
+  double grad_norm = 0.0;  ///< before clipping
+  StepOutcome outcome = StepOutcome::updated;
+  double seconds = 0.0;          ///< wall time since the run began
+  double compute_seconds = 0.0;  ///< forward, backward and optimizer time since the run began, this rank
+  std::string reason;            ///< full, epoch_end, run_end, requested
+  std::vector<double> weights;   ///< run.record_weights only
+  bool operator==(const Update&) const = default;
+};
+struct Evaluation {
+  std::int64_t update = 0;
+  double loss = 0.0;
+  std::int64_t batches = 0;
+  std::int64_t tokens = 0;
+  bool operator==(const Evaluation&) const = default;
+};
+struct CheckpointDone {
+  std::int64_t update = 0;
+  std::string path;  ///< relative to the run folder
+  std::int64_t bytes = 0;
+  double seconds = 0.0;
+  bool operator==(const CheckpointDone&) const = default;
+};
+/// Named readings; the queue keeps only the latest per rank.
+struct Gauge {
+  std::int64_t rss_bytes = 0;
+  std::int64_t device_bytes = 0;
+  double tokens_per_s = 0.0;
+  double samples_per_s = 0.0;
+  std::int64_t wire_bytes = 0;   ///< sent by this rank since the run began
+  std::int64_t collectives = 0;  ///< issued by this rank since the run began
+  bool operator==(const Gauge&) const = default;
+};
+/// Progress of a rank; never stored, carries no seq.
+struct Heartbeat {
+  std::string phase;  ///< join, data, forward, backward, reduce, step, evaluate, checkpoint, paused, finish
+  std::int64_t update = 0;
+  std::int64_t micro_step = 0;  ///< in flight
+  std::int64_t collective = 0;  ///< sequence number of the last collective begun
+  bool operator==(const Heartbeat&) const = default;
+};
+/// A rank's answer to a hold command: it will stop after this micro-step.
+struct Holding {
+  std::int64_t micro_step = 0;
+  bool held = false;  ///< true once it stands still there
+  bool operator==(const Holding&) const = default;
+};
+/// The run's state as the supervisor sees it; what a window shows.
+struct StateChanged {
+  std::string state;   ///< to_string(RunState)
+  std::string detail;  ///< one sentence, e.g. "after micro-step 2 of 4, update 17"
+  std::int64_t micro_step = 0;
+  std::int64_t update = 0;
+  bool operator==(const StateChanged&) const = default;
+};
+struct Warning {
+  std::string class_name;  ///< numerics, hang, disk, slow, device, protocol, events
+  std::string message;
+  std::string what_to_do;
+  std::int64_t update = 0;
+  bool operator==(const Warning&) const = default;
+};
+struct RankFailed {
+  std::string class_name;  ///< to_string(ErrorCode)
+  std::string message;
+  std::string what_to_do;
+  std::string phase;  ///< last known
+  int signal = 0;     ///< 0 = it exited
+  int exit_status = 0;
+  std::string log_tail;
+  std::int64_t update = 0;
+  std::int64_t micro_step = 0;
+  bool operator==(const RankFailed&) const = default;
+};
+struct RunFinished {
+  std::string outcome;  ///< finished, stopped, failed
+  std::int64_t updates = 0;
+  double loss = 0.0;
+  std::string weights_sha256;
+  std::string reason;  ///< why, where it is not "finished"
+  int exit_status = 0;
+  double seconds = 0.0;
+  bool operator==(const RunFinished&) const = default;
+};
+/// A kind this version does not know, kept as it came.
+struct UnknownEvent {
+  std::string kind;
+  std::string json;
+  bool operator==(const UnknownEvent&) const = default;
+};
+
+using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, CheckpointDone, Gauge,
+                               Heartbeat, Holding, StateChanged, Warning, RankFailed, RunFinished, UnknownEvent>;
+
+struct RunEvent {
+  std::int64_t rank = supervisor_rank;
+  std::int64_t seq = -1;     ///< gapless per rank; -1 where the kind carries none (heartbeat, holding)
+  std::int64_t time_ns = 0;  ///< monotonic, from the run's origin
+  EventBody body;
+  bool operator==(const RunEvent&) const = default;
+};
+
+/// "run_started", "rank_ready", ... as the file spells it.
+std::string_view kind_of(const EventBody& body);
+/// Heartbeat and holding are control traffic: not stored, no seq.
+bool is_stored(const EventBody& body);
+
+}  // namespace accrue

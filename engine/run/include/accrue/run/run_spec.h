@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunSpec: everything the studio can do, as one value. The text form is the *.accrue file (TOML); spec_fields.h names
+// each member's key, unit, range and help. A member that is std::optional is left to be derived: by the dialect's
+// preset or by the plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/accumulation_knobs.h"
+
+namespace accrue {
+
+using Matrix = std::vector<std::vector<double>>;  ///< rows may differ in length
+
+enum class ModelKind { linear, mlp, gpt };
+enum class Dtype { float32, float64, bfloat16, float16 };
+enum class WeightInit { torch, zeros, normal, values };
+enum class LossKind { mse, cross_entropy };
+enum class Activation { relu, gelu, tanh };
+enum class DataKind { text, tokens, csv, inline_, synthetic };
+enum class OptimizerKind { sgd, adamw };
+enum class ScheduleKind { constant, linear, cosine, inverse_square_root, wsd, exponential };
+enum class BackendKind { automatic, shm, gloo, nccl };
+enum class DeviceKind { cpu, cuda };
+
+struct ModelSpec {
+  ModelKind kind = ModelKind::gpt;
+  Dtype dtype = Dtype::float32;
+  // gpt
+  std::int64_t layers = 4;
+  std::int64_t width = 128;
+  std::int64_t heads = 4;
+  std::int64_t context = 128;     ///< tokens
+  std::int64_t vocabulary = 256;  ///< token kinds; 256 for bytes
+  double dropout = 0.0;
+  // linear, mlp
+  std::int64_t inputs = 1;
+  std::int64_t outputs = 1;
+  std::vector<std::int64_t> hidden = {64, 64};  ///< mlp: widths of the hidden layers
+  Activation activation = Activation::relu;     ///< mlp
+  bool bias = true;                             ///< linear, mlp
+  WeightInit init = WeightInit::torch;
+  std::vector<double> values;    ///< init = "values": weight row-major [outputs, inputs], then bias
+  std::optional<LossKind> loss;  ///< default: cross_entropy for gpt, mse otherwise
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct DataSpec {
+  DataKind kind = DataKind::synthetic;
+  std::string path;  ///< text, tokens, csv; relative to the spec file
+  bool shuffle = true;
+  double validation_fraction = 0.0;   ///< the last part of the data is kept for evaluation
+  std::int64_t samples = 512;         ///< synthetic: how many samples the seeded generator makes
+  std::string token_type = "uint16";  ///< tokens: uint16 | uint32
+  std::string shard = "contiguous-batches";
+  std::vector<std::string> label_columns;         ///< csv: columns that are labels; default the last one
+  Matrix x;                                       ///< inline
+  Matrix y;                                       ///< inline
+  Matrix sequences;                               ///< inline, ragged
+  std::vector<std::vector<std::int64_t>> labels;  ///< inline, ragged; -100 is ignored
+  bool operator==(const DataSpec&) const = default;
+};
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::adamw;
+  double lr = 1e-3;
+  double weight_decay = 0.0;
+  double momentum = 0.0;   ///< sgd
+  double beta1 = 0.9;      ///< adamw
+  double beta2 = 0.999;    ///< adamw
+  double eps = 1e-8;       ///< adamw
+  double clip_norm = 0.0;  ///< 0 = no clipping; global L2 norm over all parameters
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::constant;
+  std::int64_t warmup = 0;  ///< positions of the schedule clock
+  double min_lr = 0.0;
+  double gamma = 0.9;                 ///< exponential
+  double decay_fraction = 0.2;        ///< WSD: last part of the schedule that decays
+  std::optional<std::int64_t> total;  ///< positions; derived by the plan when left out
+  bool operator==(const ScheduleSpec&) const = default;
+};
+
+struct AccumulationSpec {
+  Dialect dialect = Dialect::accrue;
+  std::int64_t steps = 4;        ///< N: micro-steps per window
+  std::int64_t micro_batch = 4;  ///< samples per rank and micro-step
+  KnobOverrides knobs;           ///< each set member overrides the dialect's preset
+  // Names a dialect has of its own (accelerate unless said); setting one under another dialect is a finding.
+  std::optional<bool> sync_with_dataloader;
+  std::optional<bool> sync_each_batch;
+  std::optional<bool> split_batches;
+  std::optional<bool> step_scheduler_with_optimizer;
+  std::optional<bool> adjust_scheduler;
+  std::optional<std::int64_t> max_iters;  ///< mmengine: micro-steps of the whole run
+  bool operator==(const AccumulationSpec&) const = default;
+};
+
+struct ParallelSpec {
+  std::int64_t data = 1;
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t virtual_pipeline = 1;
+  bool sequence = false;
+  std::int64_t zero = 0;
+  BackendKind backend = BackendKind::automatic;
+  double bucket_mb = 25.0;  ///< gradient bucket size, MiB
+  bool operator==(const ParallelSpec&) const = default;
+};
+
+struct LaunchSpec {
+  DeviceKind device = DeviceKind::cpu;
+  std::optional<std::int64_t> threads_per_rank;  ///< default: cores / ranks on this host, at least 1
+  double collective_timeout_s = 60.0;
+  double join_timeout_s = 60.0;   ///< how long the ranks may take to meet
+  double stall_timeout_s = 30.0;  ///< no progress for this long is reported as a stall
+  std::int64_t max_restarts = 0;  ///< automatic restarts from the last checkpoint after a lost rank
+  bool operator==(const LaunchSpec&) const = default;
+};
+
+enum class NonFiniteRule { pause, stop, skip };
+
+struct RunSection {
+  std::optional<std::int64_t> updates;  ///< exactly one of the four; default 200 updates
+  std::optional<double> epochs;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> tokens;
+  std::int64_t seed = 0;
+  bool record_weights = false;
+  NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "stop" also where nobody can answer (accrue-run)
+  std::string name;                                    ///< shown in the runs table; default made from the spec
+  bool operator==(const RunSection&) const = default;
+};
+
+struct EvaluateSpec {
+  std::int64_t every_updates = 0;  ///< 0 = never
+  std::int64_t batches = 8;        ///< per rank
+  bool operator==(const EvaluateSpec&) const = default;
+};
+
+struct CheckpointSpec {
+  std::int64_t every_updates = 0;  ///< 0 = only on "checkpoint and stop" and at the end
+  std::int64_t keep = 2;
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
+struct RunSpec {
+  std::int64_t accrue = 1;  ///< format version
+  ModelSpec model;
+  DataSpec data;
+  OptimizerSpec optimizer;
+  ScheduleSpec schedule;
+  AccumulationSpec accumulation;
+  ParallelSpec parallel;
+  LaunchSpec launch;
+  RunSection run;
+  EvaluateSpec evaluate;
+  CheckpointSpec checkpoint;
+  bool operator==(const RunSpec&) const = default;
+};
+
+}  // namespace accrue

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run folder: spec.toml, plan.json, events.jsonl, ranks/R.log, checkpoints/, final/, summary.json. RunWriter is
+// what the supervisor alone holds (flock on run.lock, inherited by the ranks so that it outlives the supervisor until
+// the last rank is gone); readers open freely.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/event_reader.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+/// $XDG_DATA_HOME/accrue/runs (absolute values only), else ~/.local/share/accrue/runs.
+std::filesystem::path default_runs_dir();
+/// A short unique id: time and random letters, fit for a folder and a socket name ("20261121-142233-k3f9").
+std::string new_run_id();
+
+class RunWriter {
+ public:
+  /// Makes a new run folder. Errors (disk): exists and is not empty, not writable, less than 64 MiB free.
+  static Result<RunWriter> create(const std::filesystem::path& dir, const std::string& spec_toml);
+  /// Opens an existing one to append: takes the lock, cuts a torn last line off. Errors: held by another process, newer
+  /// version.
+  static Result<RunWriter> reopen(const std::filesystem::path& dir);
+  RunWriter(RunWriter&&) noexcept;
+  RunWriter& operator=(RunWriter&&) noexcept;
+  ~RunWriter();
+
+  /// Appends; data reach the disk at the latest one second later (sync_if_due) or at sync().
+  Result<void> append(const RunEvent& event);
+  Result<void> sync();
+  Result<void> sync_if_due(std::chrono::steady_clock::time_point now);
+  Result<void> write_plan(const std::string& json);
+  Result<void> write_summary(const std::string& json);
+  /// Appends to ranks/R.log; more than 64 MiB a rank is dropped and counted.
+  void append_log(std::int64_t rank, std::string_view bytes);
+  const std::filesystem::path& dir() const { return dir_; }
+  /// For the ranks to inherit: keeps the folder locked while any of them lives.
+  int lock_fd() const { return lock_fd_; }
+  /// Seq to continue with, per rank (after reopen).
+  const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
+
+ private:
+  RunWriter() = default;
+  std::filesystem::path dir_;
+  int lock_fd_ = -1;
+  int events_fd_ = -1;
+  bool dirty_ = false;
+  std::chrono::steady_clock::time_point last_sync_{};
+  std::map<std::int64_t, std::int64_t> next_seq_;
+  std::map<std::int64_t, std::int64_t> log_bytes_;
+};
+
+/// What a list of runs shows of one folder, read without the events where summary.json exists.
+struct RunSummary {
+  std::filesystem::path dir;
+  std::string run_id;
+  std::string name;
+  RunSpec spec;
+  std::string state;  ///< running (somebody holds the lock), finished, stopped, failed, interrupted (nobody holds it,
+                      ///< no end recorded)
+  std::int64_t updates = 0;
+  std::int64_t planned_updates = 0;
+  double loss = 0.0;
+  double seconds = 0.0;
+  std::int64_t samples = 0;
+  std::int64_t tokens = 0;
+  std::string weights_sha256;
+  std::string last_checkpoint;  ///< "step-100" or empty
+  std::string started_at;
+  std::string message;  ///< why it failed
+};
+Result<RunSummary> read_run(const std::filesystem::path& dir);
+std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir);
+/// True while a supervisor or a rank holds the folder's lock.
+bool is_locked(const std::filesystem::path& dir);
+std::string to_json(const RunSummary& summary);
+
+}  // namespace accrue

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where each parameter lies in one flat space and how that space is cut: gradient buckets for the reducer, equal shards
+// for ZeRO. Pure, so the planner can say bytes per update before anything runs, and the reducer executes the same
+// table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+struct ParameterShape {
+  std::string name;  ///< as the module names it, e.g. "blocks.0.attention.qkv.weight"
+  std::vector<std::int64_t> shape;
+  bool decays = true;  ///< weight decay applies (matrices yes; biases and norms no)
+  std::int64_t numel() const;
+  bool operator==(const ParameterShape&) const = default;
+};
+
+/// Every parameter of a model in module order; the engine's modules are held equal to this by a test.
+std::vector<ParameterShape> parameter_shapes(const ModelSpec& model);
+
+struct FlatRange {
+  std::int64_t offset = 0;  ///< elements
+  std::int64_t size = 0;    ///< elements
+  bool operator==(const FlatRange&) const = default;
+};
+
+struct FlatLayout {
+  std::vector<FlatRange>
+      parameters;  ///< by parameter index; laid out in reverse order, the order in which backward finishes them
+  std::vector<FlatRange> buckets;  ///< contiguous, in launch order; a parameter larger than a bucket may span several
+  std::int64_t numel = 0;          ///< including padding
+  bool operator==(const FlatLayout&) const = default;
+};
+
+/// Lays parameters out in reverse order, each aligned to 16 elements, and cuts buckets of about bucket_bytes at any
+/// element.
+FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes);
+
+/// The part of [0, numel) that rank r of `world` owns: equal parts, the last one shorter.
+FlatRange shard_range(std::int64_t numel, std::int64_t rank, std::int64_t world);
+
+/// The least bytes each rank must send for an all-reduce of `bytes` over n ranks: 2 (n - 1) / n * bytes.
+std::int64_t all_reduce_wire_bytes(std::int64_t bytes, std::int64_t n);
+
+}  // namespace accrue

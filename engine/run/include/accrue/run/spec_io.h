@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunSpec <-> text. Reading collects every problem before it gives up; writing keeps only what differs from the
+// defaults, unless annotated.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// Specs larger than this are refused before they are parsed (nested TOML can exhaust a parser's stack).
+inline constexpr std::size_t max_spec_bytes = 64 * 1024;
+
+struct SpecReading {
+  RunSpec spec;                   ///< defaults where a key had a finding
+  std::vector<Finding> findings;  ///< every problem, in the order of the file
+  bool ok() const { return !has_errors(findings); }
+};
+
+/// Parses a spec. file_name is what findings show.
+SpecReading parse_spec(std::string_view toml, std::string file_name);
+/// Reads a file: missing, unreadable, empty and too large files are findings too. Relative data.path is kept as
+/// written.
+SpecReading read_spec(const std::filesystem::path& file);
+
+/// Applies one "--set key=value" (value as in TOML; a bare word is taken as a string). Reports into findings.
+void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>& findings);
+
+/// The spec as TOML: the format version and every key that differs from its default.
+std::string write_spec(const RunSpec& spec);
+/// Every key with its default, unit, range and help as comments: what "accrue-run spec --defaults" prints.
+std::string annotated_defaults();
+/// JSON Schema (draft 2020-12) of a spec: what "accrue-run spec --schema" prints.
+std::string json_schema();
+
+}  // namespace accrue

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, sanitizers, compiler cache and linker for our own targets: link accrue_options privately.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(FATAL_ERROR "Accrue needs g++ 12 or newer, found ${CMAKE_CXX_COMPILER_VERSION}. On Debian 12: apt-get install g++")
+endif()
+
+find_program(ACCRUE_CCACHE ccache)
+if(ACCRUE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ACCRUE_CCACHE})
+endif()
+find_program(ACCRUE_MOLD mold)
+if(ACCRUE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# -g1 keeps line numbers for backtraces at a third of the object size that -g needs with LibTorch's templates.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+
+add_library(accrue_options INTERFACE)
+target_compile_options(accrue_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(ACCRUE_WERROR)
+  target_compile_options(accrue_options INTERFACE -Werror)
+endif()
+if(ACCRUE_SANITIZE)
+  target_compile_options(accrue_options INTERFACE -fsanitize=${ACCRUE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(accrue_options INTERFACE -fsanitize=${ACCRUE_SANITIZE})
+endif()
+find_package(Threads REQUIRED)

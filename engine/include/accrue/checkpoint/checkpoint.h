@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors per rank and manifest.json, made durable before
+// one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync, manifest last,
+// fsync the folder, rename, fsync the parent; never overwrite a committed folder. Retention renames to .trash-* first
+// and never drops the last two or the last finite one. Collective: data axis, at a boundary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/comm/communicator.h"
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// What besides tensors a run needs to go on bit-identically.
+struct TrainingCursor {
+  std::int64_t micro_step = 0;
+  std::int64_t update = 0;  ///< boundaries passed
+  std::int64_t schedule_position = 0;
+  std::int64_t optimizer_steps = 0;
+  std::int64_t samples = 0;  ///< over all ranks
+  std::int64_t tokens = 0;
+  double seconds = 0.0;
+  double loss = 0.0;  ///< of the last update
+  bool finite = true;
+  bool operator==(const TrainingCursor&) const = default;
+};
+
+struct CheckpointIdentity {
+  std::string spec_sha256;
+  std::string data_fingerprint;
+  std::int64_t world = 1;
+  std::int64_t threads_per_rank = 1;
+  std::string torch_version;
+  std::string cpu_capability;  ///< e.g. "AVX2"
+};
+
+struct CheckpointContent {
+  TrainingCursor cursor;
+  NamedTensors replicated;  ///< parameters and optimizer state per parameter, under module names; rank 0 writes them
+  NamedTensors local;       ///< this rank's own: RNG states
+};
+
+struct CommittedCheckpoint {
+  std::string name;  ///< "step-100"
+  std::int64_t bytes = 0;
+  double seconds = 0.0;
+};
+
+/// Errors (disk) leave the previous checkpoints as they were; training may go on. All ranks get the same answer.
+Result<CommittedCheckpoint> save_checkpoint(const std::filesystem::path& run_dir, const CheckpointContent& content,
+                                            const CheckpointIdentity& identity, std::int64_t keep,
+                                            Communicator& data_axis);
+
+struct LoadedCheckpoint {
+  std::string name;
+  CheckpointContent content;
+  CheckpointIdentity identity;
+  std::vector<std::string> refused;        ///< newer checkpoints that did not verify, each with the reason
+  std::vector<std::string> not_bit_exact;  ///< what differs from this run (threads, world size, ...)
+};
+/// The newest checkpoint that verifies (name "newest"), or the named one. Empty name in the answer: there is none.
+Result<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
+                                         std::int64_t rank, const CheckpointIdentity& identity);
+
+}  // namespace accrue

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named tensors on disk in the safetensors format: 8 bytes of header length, a JSON header, raw little-endian bytes.
+// The reader is strict: header at most 8 MB, unique names, offsets that tile the data exactly (no overlap, no hole, no
+// trailing byte), sizes that fit shape and dtype; it checks before it allocates. Source: the published safetensors
+// format description.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+struct WrittenArchive {
+  std::int64_t bytes = 0;
+  std::string xxh3;  ///< XXH3-128 of the whole file, hex
+};
+
+/// Writes a new file (O_EXCL) and fdatasyncs it. Errors: disk, with how much was missing. metadata becomes
+/// __metadata__.
+Result<WrittenArchive> write_archive(const std::filesystem::path& file, const NamedTensors& tensors,
+                                     const std::map<std::string, std::string>& metadata = {});
+
+struct Archive {
+  NamedTensors tensors;  ///< in file order
+  std::map<std::string, std::string> metadata;
+  std::string xxh3;
+  const at::Tensor* find(const std::string& name) const;
+};
+/// Errors (protocol): what is wrong and at which tensor; (disk): cannot be read.
+Result<Archive> read_archive(const std::filesystem::path& file);
+
+/// SHA-256 over names, dtypes, shapes and bytes in name order: what run_finished calls weights_sha256.
+std::string weights_sha256(const NamedTensors& tensors);
+
+}  // namespace accrue

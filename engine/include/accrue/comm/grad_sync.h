@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between accumulation (which decides) and data parallelism (which reduces): neither includes the other.
+#pragma once
+
+namespace accrue {
+
+class GradSync {
+ public:
+  virtual ~GradSync() = default;
+  virtual bool sync_enabled() const = 0;
+  virtual void set_sync_enabled(bool enabled) = 0;
+
+  /// While it lives, gradients accumulate locally and nothing is reduced. Restores what was in force on every exit.
+  /// Scopes nest.
+  class NoSyncScope {
+   public:
+    explicit NoSyncScope(GradSync& sync) : sync_(sync), before_(sync.sync_enabled()) { sync_.set_sync_enabled(false); }
+    ~NoSyncScope() { sync_.set_sync_enabled(before_); }
+    NoSyncScope(const NoSyncScope&) = delete;
+    NoSyncScope& operator=(const NoSyncScope&) = delete;
+
+   private:
+    GradSync& sync_;
+    bool before_;
+  };
+  [[nodiscard]] NoSyncScope no_sync() { return NoSyncScope(*this); }
+};
+
+}  // namespace accrue

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a rank's events go and where its commands come from: the supervisor's socket, or standard output under a
+// foreign launcher.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue {
+
+/// What the training thread must do before its next micro-step.
+struct Gate {
+  bool stop = false;  ///< drop the open window and end
+};
+
+/// What a boundary should do besides training; combined over the ranks by the boundary's reduction.
+struct BoundaryWishes {
+  bool checkpoint = false;
+  bool stop = false;  ///< after the checkpoint, if any: also set when the supervisor is gone
+};
+
+class RankChannel {
+ public:
+  virtual ~RankChannel() = default;
+  /// Numbers (seq), stamps and queues an event; never blocks on a slow reader. Micro-step and sync arrays are merged
+  /// and flushed every 33 ms, and before any other kind. Thread: training.
+  virtual void send(EventBody body) = 0;
+  /// Says where training is (heartbeat). Cheap: a few relaxed stores. Thread: training.
+  virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;
+  /// Called before each micro-step; stands still here while paused. Thread: training.
+  virtual Gate before_micro_step(std::int64_t micro_step) = 0;
+  virtual BoundaryWishes boundary_wishes() = 0;
+  /// Pauses this rank after the present micro-step on its own account (non-finite values). Thread: training.
+  virtual void hold_here() = 0;
+  /// Sends what waits and closes; called once at the end.
+  virtual void close() = 0;
+};
+
+}  // namespace accrue

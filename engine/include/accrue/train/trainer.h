@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// train_run: the pass list of one rank, from the plan to the final weights. Everything a window needs is asked of
+// AccumulationWindow.
+#pragma once
+
+#include <string>
+
+#include "accrue/comm/communicator.h"
+#include "accrue/comm/rendezvous.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/train/event_sink.h"
+
+namespace accrue {
+
+struct TrainOutcome {
+  std::string outcome;  ///< finished or stopped
+  std::int64_t updates = 0;
+  double loss = 0.0;
+  std::string weights_sha256;
+};
+
+/// Collective: the data axis. Errors: data, numerics (stop rule), disk (final weights), protocol (checkpoint).
+/// CommError flies.
+Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
+                               RankChannel& channel);
+
+}  // namespace accrue

@@ -6,7 +6,8 @@ endif()
 
 find_program(ACCRUE_CCACHE ccache)
 if(ACCRUE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ACCRUE_CCACHE})
+  # Paths below the project are hashed as relative ones, so that a second clone finds what the first one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ACCRUE_CCACHE})
 endif()
 find_program(ACCRUE_MOLD mold)
 if(ACCRUE_MOLD)

@@ -16,7 +16,7 @@ if(NOT EXISTS "${_torch}/lib/libtorch_cpu.so")
     " or -DACCRUE_ENGINE=OFF to build without it. Debian's libtorch-dev (1.13) is too old and is not looked for.")
 endif()
 
-file(STRINGS "${_torch}/include/torch/csrc/api/include/torch/version.h" _lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH)")
+file(STRINGS "${_torch}/include/torch/headeronly/version.h" _lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH)")
 foreach(_part MAJOR MINOR PATCH)
   string(REGEX MATCH "TORCH_VERSION_${_part} ([0-9]+)" _ "${_lines}")
   set(_torch_${_part} ${CMAKE_MATCH_1})

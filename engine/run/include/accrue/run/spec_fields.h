@@ -38,6 +38,8 @@ struct SpecField {
   bool open_minimum = false;  ///< the minimum itself is out of range (lr > 0)
   bool optional = false;      ///< may be left out; then it is derived
   std::span<const std::string_view> choices;
+  std::span<const std::string_view> unavailable;  ///< choices of the format that this version does not have yet
+  std::string_view rows;                          ///< matrix: what one row holds, e.g. "[from, steps]"
   std::string_view help;
   std::vector<FieldAlias> aliases;
   bool advanced = false;  ///< the form folds it away

@@ -17,9 +17,19 @@ namespace accrue {
 /// Specs larger than this are refused before they are parsed (nested TOML can exhaust a parser's stack).
 inline constexpr std::size_t max_spec_bytes = 64 * 1024;
 
+/// Where a key's value stands in the text.
+struct KeyPosition {
+  std::string key;
+  int line = 0;
+  int column = 0;
+  bool operator==(const KeyPosition&) const = default;
+};
+
 struct SpecReading {
   RunSpec spec;                   ///< defaults where a key had a finding
   std::vector<Finding> findings;  ///< every problem, in the order of the file
+  std::string file;               ///< what findings show
+  std::vector<KeyPosition> keys;  ///< every known key that the text sets, in its order
   bool ok() const { return !has_errors(findings); }
 };
 
@@ -28,6 +38,9 @@ SpecReading parse_spec(std::string_view toml, std::string file_name);
 /// Reads a file: missing, unreadable, empty and too large files are findings too. Relative data.path is kept as
 /// written.
 SpecReading read_spec(const std::filesystem::path& file);
+
+/// Gives findings about a spec as a whole (preflight's) the place where their key stands, if the file sets it.
+void locate_findings(std::vector<Finding>& findings, const SpecReading& reading);
 
 /// Applies one "--set key=value" (value as in TOML; a bare word is taken as a string). Reports into findings.
 void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>& findings);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Chunked: an append-only array in fixed blocks. Growing never moves what is there, so a live series of a million
+// points costs no copy pauses and no spare capacity beyond one block.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace accrue::ui {
+
+template <typename T>
+class Chunked {
+ public:
+  static constexpr std::size_t chunkSize = 4096;
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T operator[](std::size_t i) const { return chunks_[i / chunkSize][i % chunkSize]; }
+  T& at(std::size_t i) { return chunks_[i / chunkSize][i % chunkSize]; }
+  T back() const { return (*this)[size_ - 1]; }
+
+  void push(T value) {
+    if (size_ == chunks_.size() * chunkSize) chunks_.push_back(std::make_unique<T[]>(chunkSize));
+    chunks_[size_ / chunkSize][size_ % chunkSize] = value;
+    ++size_;
+  }
+  /// Keeps the first `size` elements.
+  void truncate(std::size_t size) {
+    if (size >= size_) return;
+    size_ = size;
+    chunks_.resize((size + chunkSize - 1) / chunkSize);
+  }
+
+ private:
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace accrue::ui

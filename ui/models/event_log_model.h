@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The events log: a ring of the newest events as sentences, and a proxy that filters them.
+#pragma once
+
+#include <QAbstractTableModel>
+#include <QSet>
+#include <QSortFilterProxyModel>
+#include <QString>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue::ui {
+
+/// Thread: GUI. Append once per frame.
+class EventLogModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { timeColumn, rankColumn, kindColumn, textColumn, columns };
+  enum Role {
+    kindRole = Qt::UserRole + 1,  ///< as the file spells it
+    rankRole,                     ///< -1 = supervisor
+    updateRole,                   ///< update the event belongs to, 0 = none: where a plot should go
+    severityRole,                 ///< 0 plain, 1 warning, 2 failure
+    secondsRole,
+    runIdRole,
+  };
+
+  explicit EventLogModel(int capacity = 20000, QObject* parent = nullptr);
+
+  /// Appends the events that say something to a reader (heartbeats and gauges do not).
+  void append(const QString& runId, const std::vector<accrue::RunEvent>& events);
+  void clear();
+  int capacity() const { return capacity_; }
+  /// Rows that have left the ring; the run folder still has them.
+  std::int64_t dropped() const { return dropped_; }
+  /// Every row as one line, tab separated (Copy).
+  QString textOf(int row) const;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+ private:
+  struct Row {
+    QString runId;
+    QString kind;
+    QString text;
+    std::int64_t rank = -1;
+    std::int64_t update = 0;
+    double seconds = 0.0;
+    int severity = 0;
+  };
+  static bool describe(const accrue::RunEvent& event, Row& row);
+  const Row& at(int row) const { return ring_[(first_ + static_cast<std::size_t>(row)) % ring_.size()]; }
+
+  std::vector<Row> ring_;
+  std::size_t first_ = 0;
+  int capacity_;
+  std::int64_t dropped_ = 0;
+};
+
+/// Filters by words (all must occur), kinds, rank and run.
+class EventLogFilter : public QSortFilterProxyModel {
+  Q_OBJECT
+
+ public:
+  explicit EventLogFilter(QObject* parent = nullptr);
+  void setText(const QString& text);
+  /// Empty = every kind.
+  void setKinds(const QSet<QString>& kinds);
+  void hideKinds(const QSet<QString>& kinds);
+  /// Negative below -1 = every rank; -1 = the supervisor.
+  void setRank(int rank);
+  /// Empty = every run.
+  void setRun(const QString& runId);
+  static constexpr int everyRank = -2;
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QStringList words_;
+  QSet<QString> kinds_;
+  QSet<QString> hidden_;
+  int rank_ = everyRank;
+  QString run_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunSeries: everything the studio knows of one run, live or from disk: what it was asked to do, where it stands, and
+// its measured series with their position on every clock.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/run/run_state.h"
+#include "models/clock.h"
+#include "models/micro_step_join.h"
+#include "models/series_store.h"
+#include "models/sync_timeline.h"
+
+namespace accrue {
+struct RunSummary;
+}
+
+namespace accrue::ui {
+
+enum class Metric { microLoss, updateLoss, evaluationLoss, learningRate, gradNorm };
+
+/// The newest of each reading; NaN or 0 where nothing has come yet.
+struct LastValues {
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t update = 0;
+  std::int64_t plannedUpdates = 0;
+  std::int64_t microStep = 0;
+  std::int64_t windowPosition = 0;  ///< micro-steps done in the open window, from 1 after its first
+  std::int64_t windowSize = 0;
+  std::int64_t samples = 0;
+  std::int64_t tokens = 0;
+  double epoch = 0.0;
+  double loss = none;  ///< of the last update
+  double microLoss = none;
+  double evaluationLoss = none;
+  double learningRate = none;
+  double gradNorm = none;
+  double samplesPerSecond = none;  ///< over all ranks
+  double tokensPerSecond = none;   ///< over all ranks
+  double seconds = 0.0;
+  std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
+  std::int64_t wireBytes = 0;    ///< sent by all ranks
+  std::int64_t collectives = 0;  ///< of one rank
+};
+
+struct RunProblem {
+  bool fatal = false;  ///< a rank failed, not a warning
+  std::int64_t rank = -1;
+  QString className;
+  QString message;
+  QString whatToDo;
+  QString phase;
+  QString logTail;
+  int signal = 0;
+  std::int64_t update = 0;
+  std::int64_t microStep = 0;
+};
+
+struct RunOutcome {
+  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run goes on
+  QString reason;
+  QString weightsSha256;
+  std::int64_t updates = 0;
+  double loss = LastValues::none;
+  double seconds = 0.0;
+};
+
+/// Thread: GUI.
+class RunSeries : public QObject {
+  Q_OBJECT
+
+ public:
+  /// colorIndex is the run's for life: it names a colour, a dash pattern and a marker in every theme.
+  explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
+  ~RunSeries() override;
+
+  QString id() const { return id_; }
+  QString name() const;
+  QString folder() const { return folder_; }
+  int colorIndex() const { return colorIndex_; }
+  QString startedAt() const { return startedAt_; }
+  void setName(const QString& name);
+  void setFolder(const QString& folder);
+
+  const std::optional<accrue::RunSpec>& spec() const { return spec_; }
+  const std::optional<accrue::RunPlan>& plan() const { return plan_; }
+  void setSpec(const accrue::RunSpec& spec);
+  /// Also sets the spec. Gives the planned LR curve and the window's arithmetic.
+  void setPlan(const accrue::RunPlan& plan);
+  /// What a run folder's summary says, for a run whose events are not read (yet).
+  void setSummary(const accrue::RunSummary& summary);
+
+  accrue::RunState state() const { return state_; }
+  QString stateDetail() const { return stateDetail_; }
+  void setState(accrue::RunState state, const QString& detail = {});
+  bool isLive() const { return accrue::is_live(state_); }
+
+  /// Takes a batch, once per frame. Emits changed() once, stateChanged() where the state moved.
+  void append(const std::vector<accrue::RunEvent>& events);
+  /// Forgets all measured data (before a history is read again).
+  void clear();
+  /// True once events have been taken.
+  bool hasEvents() const { return eventsTaken_ > 0; }
+  std::int64_t eventsTaken() const { return eventsTaken_; }
+
+  const LastValues& last() const { return last_; }
+  const RunOutcome& outcome() const { return outcome_; }
+  const std::vector<RunProblem>& problems() const { return problems_; }
+  std::int64_t ranks() const;
+
+  /// "2 of 4": where the open window stands.
+  QString windowText() const;
+  /// "update 120 of 300, micro-step 2 of 4".
+  QString progressText() const;
+
+  /// The series of a metric; never null, empty where nothing was measured.
+  const SeriesStore& series(Metric metric) const;
+  /// Recorded weights, one series a weight (run.record_weights).
+  const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
+  const SyncTimeline& timeline() const { return timeline_; }
+  /// Micro-steps at which an update closed its window, ascending.
+  const std::vector<double>& boundaries() const { return boundaries_; }
+
+  /// The planned learning rate, one point an update (fewer for very long plans). On wall and compute time the plan is
+  /// laid out at the measured pace; empty while there is none.
+  std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
+  /// Where the plan ends on a clock, if it is known.
+  std::optional<double> plannedEnd(Clock clock) const;
+  /// The newest position on a clock; 0 before the first point.
+  double latest(Clock clock) const;
+
+  /// Grows with every change to the measured data; what a plot compares to know whether to draw.
+  std::uint64_t revision() const { return revision_; }
+
+ Q_SIGNALS:
+  void changed();
+  void stateChanged();
+
+ private:
+  void take(const accrue::RunEvent& event);
+  void takeStarted(const accrue::RunStarted& body);
+  void takeUpdate(const accrue::RunEvent& event, const accrue::Update& body);
+  void takeEvaluation(const accrue::Evaluation& body);
+  void takeGauge(std::int64_t rank, const accrue::Gauge& body);
+  void takeState(const accrue::StateChanged& body);
+  void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
+  void takeFinished(const accrue::RunFinished& body);
+  void takeJoined();
+  void rewindTo(std::int64_t update);
+  void layOutPlan();
+
+  QString id_;
+  QString name_;
+  QString folder_;
+  QString startedAt_;
+  int colorIndex_ = 0;
+  std::optional<accrue::RunSpec> spec_;
+  std::optional<accrue::RunPlan> plan_;
+  accrue::RunState state_ = accrue::RunState::idle;
+  QString stateDetail_;
+
+  LastValues last_;
+  RunOutcome outcome_;
+  std::vector<RunProblem> problems_;
+  struct GaugeOfRank;
+  std::vector<GaugeOfRank> gauges_;
+
+  ClockTable microClocks_;
+  ClockTable updateClocks_;
+  ClockTable evaluationClocks_;
+  SeriesStore microLoss_{microClocks_};
+  SeriesStore updateLoss_{updateClocks_};
+  SeriesStore learningRate_{updateClocks_};
+  SeriesStore gradNorm_{updateClocks_};
+  SeriesStore evaluationLoss_{evaluationClocks_};
+  std::vector<std::unique_ptr<SeriesStore>> weights_;
+  MicroStepJoin join_;
+  SyncTimeline timeline_;
+  std::vector<double> boundaries_;
+
+  struct PlannedPoint {
+    ClockPoint at;
+    double lr = 0.0;
+  };
+  std::vector<PlannedPoint> planned_;
+
+  std::int64_t eventsTaken_ = 0;
+  std::uint64_t revision_ = 0;
+  bool stateMoved_ = false;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The palette: every colour the studio paints with, light and dark. Values only; theme.h applies them to the
+// application.
+#pragma once
+
+#include <QColor>
+#include <QPalette>
+#include <QPen>
+#include <array>
+
+#include "accrue/run/run_state.h"
+
+namespace accrue::ui {
+
+inline constexpr int seriesColorCount = 8;
+
+struct ThemeColors {
+  bool dark = false;
+  QColor window, surface, text, muted, hairline, plotGrid, accent;
+  std::array<QColor, seriesColorCount> series;
+  QColor running, paused, degraded, failed, finished, idle;
+  // Sync strip, timeline, pool and previews: three tints of one hue, a second hue for collectives.
+  QColor forward, backward, optimizerStep, waiting, collective;
+};
+
+const ThemeColors& lightColors();
+const ThemeColors& darkColors();
+/// Light or dark by which of window and text is lighter. Where the palette is not ours (high contrast), surfaces and
+/// text are the palette's own.
+ThemeColors themeColors(const QPalette& palette);
+bool isDark(const QPalette& palette);
+/// Our palette for widgets.
+QPalette widgetPalette(const ThemeColors& colors);
+
+/// The colour of a run. After eight the hue repeats with another dash pattern.
+QColor seriesColor(const ThemeColors& colors, int index);
+Qt::PenStyle seriesDash(int index);
+/// A one pixel pen: wider ones leave QCustomPlot's fast path.
+QPen seriesPen(const ThemeColors& colors, int index, double opacity = 1.0);
+QColor stateColor(const ThemeColors& colors, accrue::RunState state);
+/// One colour over another, as if painted with an opacity; keeps pens opaque, which is faster than blending.
+QColor mixed(const QColor& over, const QColor& under, double opacity);
+
+/// WCAG 2 contrast ratio, 1..21.
+double contrastRatio(const QColor& a, const QColor& b);
+
+}  // namespace accrue::ui

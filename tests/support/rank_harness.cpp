@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/rank_harness.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <QCoreApplication>
+#include <QtTest/QTest>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+extern char** environ;
+
+namespace accrue::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Where a rank finds its descriptors; the harness puts them there at the spawn.
+constexpr int kReportFd = 3;
+constexpr int kLifelineFd = 4;
+constexpr int kStoreFd = 5;
+constexpr int kFirstFreeFd = 32;  // the parent keeps its own ends above the targets, so that dup2 never overwrites one
+constexpr unsigned kAlarmSeconds = 180;
+constexpr std::size_t kErrorTail = 64 * 1024;
+
+[[noreturn]] void refuse(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+int raised(int fd) {
+  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeFd);
+  if (high < 0) refuse("fcntl(F_DUPFD_CLOEXEC)");
+  ::close(fd);
+  return high;
+}
+
+std::pair<int, int> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe2");
+  const int reader = raised(ends[0]);
+  return {reader, raised(ends[1])};
+}
+
+int listen_on_loopback(int& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) refuse("socket");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) refuse("bind");
+  if (::listen(fd, 64) != 0) refuse("listen");
+  socklen_t length = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) refuse("getsockname");
+  port = ntohs(address.sin_port);
+  return raised(fd);
+}
+
+std::vector<std::string> rank_environment(int rank, int world, int port, const RankGroupOptions& options) {
+  std::vector<std::pair<std::string, std::string>> own = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(world)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(world)},
+      {"MASTER_ADDR", "127.0.0.1"},
+      {"MASTER_PORT", std::to_string(port)},
+      {"OMP_NUM_THREADS", "1"},
+      {"OMP_WAIT_POLICY", "passive"},
+  };
+  own.insert(own.end(), options.environment.begin(), options.environment.end());
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string line = *entry;
+    const std::string name = line.substr(0, line.find('='));
+    if (std::none_of(own.begin(), own.end(), [&](const auto& pair) { return pair.first == name; })) all.push_back(line);
+  }
+  for (const auto& [name, value] : own) all.push_back(name + "=" + value);
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (auto& each : strings) result.push_back(each.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+bool drain_into(int& fd, std::string& into) {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got > 0) {
+      into.append(buffer, static_cast<std::size_t>(got));
+    } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return true;
+    } else {
+      ::close(fd);
+      fd = -1;
+      return false;
+    }
+  }
+}
+
+/// Ends this rank when the test that started it is gone.
+void watch_lifeline() {
+  std::thread([] {
+    pollfd lifeline{kLifelineFd, POLLIN, 0};
+    while (::poll(&lifeline, 1, -1) < 0 && errno == EINTR) {
+    }
+    ::_exit(99);
+  }).detach();
+  ::alarm(kAlarmSeconds);
+}
+
+int run_body(int argc, char** argv, const std::vector<NamedRankBody>& bodies) {
+  const std::string name = argv[2];
+  RankContext rank;
+  rank.rank = std::atoi(std::getenv("RANK"));
+  rank.world = std::atoi(std::getenv("WORLD_SIZE"));
+  rank.store_fd = std::atoi(argv[3]);
+  rank.arguments.assign(argv + 4, argv + argc);
+  watch_lifeline();
+  for (const auto& each : bodies) {
+    if (name != each.name) continue;
+    try {
+      return each.body(rank);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rank %d: %s\n", rank.rank, error.what());
+      std::fflush(stderr);
+      ::_exit(70);  // another thread may still wait for a lost peer; the report pipe is already flushed
+    }
+  }
+  std::fprintf(stderr, "no rank body is named %s\n", name.c_str());
+  return 71;
+}
+
+}  // namespace
+
+void RankContext::report(const std::string& line) const {
+  const std::string text = line + "\n";
+  std::size_t sent = 0;
+  while (sent < text.size()) {
+    const ssize_t put = ::write(kReportFd, text.data() + sent, text.size() - sent);
+    if (put < 0 && errno != EINTR) ::_exit(98);
+    if (put > 0) sent += static_cast<std::size_t>(put);
+  }
+}
+
+std::string RankOutcome::text() const {
+  std::string result = timed_out     ? "killed at the deadline"
+                       : signal != 0 ? "ended by signal " + std::to_string(signal)
+                                     : "exit status " + std::to_string(exit_status);
+  for (const auto& line : lines) result += "\n  | " + line;
+  if (!errors.empty()) result += "\n  stderr: " + errors;
+  return result;
+}
+
+RankGroup::RankGroup(const std::string& body, int world, RankGroupOptions options)
+    : processes_(static_cast<std::size_t>(world)), began_(Clock::now()) {
+  int listener = listen_on_loopback(port_);
+  const auto [lifeline_reader, lifeline_writer] = make_pipe();
+  lifeline_ = lifeline_writer;
+  if (!options.hand_over_store) {
+    ::close(listener);
+    listener = -1;
+  }
+  // The reader's end travels to each rank as kLifelineFd; the writer's end stays here alone.
+  for (int rank = 0; rank < world; ++rank) {
+    const bool left_out =
+        std::find(options.leave_out.begin(), options.leave_out.end(), rank) != options.leave_out.end();
+    if (left_out) {
+      at(rank).ended = true;
+      continue;
+    }
+    at(rank).errors = lifeline_reader;
+    start(rank, body, options, rank == 0 ? listener : -1);
+  }
+  ::close(lifeline_reader);
+  if (listener >= 0) ::close(listener);
+}
+
+void RankGroup::start(int rank, const std::string& body, const RankGroupOptions& options, int listener) {
+  Process& process = at(rank);
+  const int lifeline_reader = process.errors;
+  const auto [report_reader, report_writer] = make_pipe();
+  const auto [error_reader, error_writer] = make_pipe();
+  ::fcntl(report_reader, F_SETFL, O_NONBLOCK);
+  ::fcntl(error_reader, F_SETFL, O_NONBLOCK);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, error_writer, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, error_writer, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, report_writer, kReportFd);
+  posix_spawn_file_actions_adddup2(&actions, lifeline_reader, kLifelineFd);
+  if (listener >= 0) posix_spawn_file_actions_adddup2(&actions, listener, kStoreFd);
+
+  std::vector<std::string> arguments = {"/proc/self/exe", "--rank-body", body,
+                                        std::to_string(listener >= 0 ? kStoreFd : -1)};
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<std::string> environment = rank_environment(rank, static_cast<int>(processes_.size()), port_, options);
+  auto argv = pointers(arguments);
+  auto envp = pointers(environment);
+  const int failure = ::posix_spawn(&process.pid, "/proc/self/exe", &actions, nullptr, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(report_writer);
+  ::close(error_writer);
+  process.reports = report_reader;
+  process.errors = error_reader;
+  if (failure != 0) throw std::system_error(failure, std::generic_category(), "posix_spawn");
+}
+
+RankGroup::~RankGroup() {
+  for (auto& process : processes_) {
+    if (!process.ended) {
+      ::kill(process.pid, SIGKILL);
+      reap(process, 0);
+    }
+    if (process.reports >= 0) ::close(process.reports);
+    if (process.errors >= 0) ::close(process.errors);
+  }
+  ::close(lifeline_);
+}
+
+RankGroup::Process& RankGroup::at(int rank) {
+  return processes_.at(static_cast<std::size_t>(rank));
+}
+
+pid_t RankGroup::pid(int rank) const {
+  return processes_.at(static_cast<std::size_t>(rank)).pid;
+}
+
+void RankGroup::send_signal(int rank, int signal) {
+  if (!at(rank).ended) ::kill(at(rank).pid, signal);
+}
+
+void RankGroup::drain(Process& process) {
+  if (process.errors >= 0) drain_into(process.errors, process.outcome.errors);
+  auto& errors = process.outcome.errors;
+  if (errors.size() > kErrorTail) errors.erase(0, errors.size() - kErrorTail);
+  if (process.reports >= 0) drain_into(process.reports, process.partial);
+  for (auto end = process.partial.find('\n'); end != std::string::npos; end = process.partial.find('\n')) {
+    process.outcome.lines.push_back(process.partial.substr(0, end));
+    process.partial.erase(0, end + 1);
+  }
+}
+
+void RankGroup::reap(Process& process, int wait_flags) {
+  int status = 0;
+  if (process.ended || ::waitpid(process.pid, &status, wait_flags) != process.pid) return;
+  process.ended = true;
+  process.outcome.lived = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_);
+  if (WIFEXITED(status)) process.outcome.exit_status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) process.outcome.signal = WTERMSIG(status);
+  drain(process);
+}
+
+void RankGroup::pump(std::chrono::milliseconds wait) {
+  std::vector<pollfd> watched;
+  for (auto& process : processes_) {
+    if (process.reports >= 0) watched.push_back({process.reports, POLLIN, 0});
+    if (process.errors >= 0) watched.push_back({process.errors, POLLIN, 0});
+  }
+  // Pipes close when a rank ends, so its end wakes this poll as well; the slice covers a rank that closed them early.
+  const auto slice = std::clamp(wait, std::chrono::milliseconds(0), std::chrono::milliseconds(20));
+  ::poll(watched.data(), watched.size(), static_cast<int>(slice.count()));
+  for (auto& process : processes_) {
+    drain(process);
+    reap(process, WNOHANG);
+  }
+}
+
+std::string RankGroup::wait_for(int rank, const std::string& prefix, std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  for (;;) {
+    for (const auto& line : at(rank).outcome.lines) {
+      if (line.starts_with(prefix)) return line;
+    }
+    if (at(rank).ended || Clock::now() >= end) return {};
+    pump(std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+  }
+}
+
+bool RankGroup::wait_for_end(int rank, std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  while (!at(rank).ended && Clock::now() < end) {
+    pump(std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+  }
+  return at(rank).ended;
+}
+
+std::vector<RankOutcome> RankGroup::finish(std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  for (int rank = 0; rank < static_cast<int>(processes_.size()); ++rank) {
+    wait_for_end(rank, std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+  }
+  std::vector<RankOutcome> outcomes;
+  for (auto& process : processes_) {
+    if (!process.ended) {
+      process.outcome.timed_out = true;
+      ::kill(process.pid, SIGKILL);
+      reap(process, 0);
+    }
+    outcomes.push_back(process.outcome);
+  }
+  return outcomes;
+}
+
+int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies) {
+  if (argc >= 4 && std::strcmp(argv[1], "--rank-body") == 0) return run_body(argc, argv, bodies);
+  QCoreApplication application(argc, argv);
+  return QTest::qExec(&tests, argc, argv);
+}
+
+}  // namespace accrue::test

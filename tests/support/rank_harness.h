@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// N ranks as processes, each a copy of the running test program started with the name of a rank body. The harness plays
+// the supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
+// RANK, WORLD_SIZE, ... Everything has a deadline; what is left at the end is killed, and a rank whose test died ends
+// by itself (its lifeline pipe closes, and an alarm backs that up).
+//
+//   static int sum_ranks(accrue::test::RankContext& rank) { ...; rank.report("42"); return 0; }
+//   ACCRUE_RANK_TEST_MAIN(TestSum, {{"sum_ranks", sum_ranks}})
+//   ... in a test function:
+//   accrue::test::RankGroup ranks("sum_ranks", 2);
+//   auto outcomes = ranks.finish(30s);
+//   QVERIFY2(outcomes[0].ok(), outcomes[0].text().c_str());
+//
+// Needs neither LibTorch nor Qt beyond QtTest's main; joined_rank.h adds the engine's side.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+class QObject;
+
+namespace accrue::test {
+
+using namespace std::chrono_literals;
+
+/// What a rank body is given.
+struct RankContext {
+  int rank = 0;
+  int world = 1;
+  int store_fd = -1;  ///< rank 0: the store's listening socket; the body hands it on
+  std::vector<std::string> arguments;
+
+  /// One line to the test. Lines arrive in order and are visible at once.
+  void report(const std::string& line) const;
+};
+
+using RankBody = int (*)(RankContext& rank);
+
+struct NamedRankBody {
+  const char* name;
+  RankBody body;
+};
+
+/// How a rank ended and what it said.
+struct RankOutcome {
+  bool timed_out = false;  ///< had to be killed at the deadline
+  int exit_status = -1;    ///< -1 where a signal ended it
+  int signal = 0;
+  std::vector<std::string> lines;  ///< what report() sent
+  std::string errors;              ///< its standard error, the last 64 KiB
+  std::chrono::milliseconds lived{0};
+
+  bool ok() const { return !timed_out && exit_status == 0 && signal == 0; }
+  std::string text() const;  ///< for QVERIFY2
+};
+
+struct RankGroupOptions {
+  std::vector<std::string> arguments;
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added for every rank
+  std::vector<int> leave_out;   ///< ranks that are counted in WORLD_SIZE but never started
+  bool hand_over_store = true;  ///< false: rank 0 must listen on MASTER_PORT by itself
+};
+
+class RankGroup {
+ public:
+  RankGroup(const std::string& body, int world, RankGroupOptions options = {});
+  ~RankGroup();  ///< kills and reaps what is left
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  pid_t pid(int rank) const;
+  int port() const { return port_; }
+  void send_signal(int rank, int signal);
+
+  /// Waits until rank has reported a line that starts with `prefix`; the line, or empty at the deadline or at its end.
+  std::string wait_for(int rank, const std::string& prefix, std::chrono::milliseconds deadline = 20s);
+  /// Waits until the rank has ended; false at the deadline.
+  bool wait_for_end(int rank, std::chrono::milliseconds deadline = 20s);
+
+  /// Waits for all, kills what is left at the deadline, and answers by rank. A rank left out has a default outcome.
+  std::vector<RankOutcome> finish(std::chrono::milliseconds deadline = 60s);
+
+ private:
+  struct Process {
+    pid_t pid = -1;
+    int reports = -1;
+    int errors = -1;
+    bool ended = false;
+    std::string partial;
+    RankOutcome outcome;
+  };
+
+  void start(int rank, const std::string& body, const RankGroupOptions& options, int listener);
+  void pump(std::chrono::milliseconds wait);
+  void drain(Process& process);
+  void reap(Process& process, int wait_flags);
+  Process& at(int rank);
+
+  std::vector<Process> processes_;
+  int lifeline_ = -1;
+  int port_ = 0;
+  std::chrono::steady_clock::time_point began_;
+};
+
+/// main() of a test program with rank bodies: runs a body where the arguments name one, else the tests.
+int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies);
+
+}  // namespace accrue::test
+
+#define ACCRUE_RANK_TEST_MAIN(TestClass, ...)                                                                     \
+  int main(int argc, char** argv) {                                                                               \
+    TestClass tests;                                                                                              \
+    return accrue::test::rank_test_main(argc, argv, tests, std::vector<accrue::test::NamedRankBody> __VA_ARGS__); \
+  }

@@ -32,6 +32,8 @@ class EventReader {
   std::vector<RunEvent> feed(std::string_view bytes);
   /// No more bytes will come: an unfinished line is torn.
   void finish();
+  /// A rank's numbering starts here instead of at 0: the channel of a rank that continues a run.
+  void expect(std::int64_t rank, std::int64_t seq);
   const ReadProblems& problems() const { return problems_; }
   /// The seq that would come next, per rank.
   const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
@@ -55,6 +57,8 @@ class EventFile {
   /// At most max_bytes at a time, so that a large file can be read in slices; an empty answer means no news.
   std::vector<RunEvent> poll(std::size_t max_bytes = 4 << 20);
   bool at_end() const { return at_end_; }
+  /// Nobody will append any more: what is left is a torn line.
+  void finish() { reader_.finish(); }
   const ReadProblems& problems() const { return reader_.problems(); }
 
  private:

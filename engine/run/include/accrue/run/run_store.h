@@ -34,8 +34,12 @@ class RunWriter {
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();
 
-  /// Appends; data reach the disk at the latest one second later (sync_if_due) or at sync().
+  /// Appends; data reach the disk at the latest one second later (sync_if_due) or at sync(). An event is in the file
+  /// whole or not at all. When the disk fills up, a reserve of 64 MiB is given back first, so that the last events of a
+  /// run still find room. Errors (disk): nothing is left, saying how much is missing.
   Result<void> append(const RunEvent& event);
+  /// True once the reserve is spent: the run should save what it has and end.
+  bool reserve_spent() const { return reserve_spent_; }
   Result<void> sync();
   Result<void> sync_if_due(std::chrono::steady_clock::time_point now);
   Result<void> write_plan(const std::string& json);
@@ -45,18 +49,34 @@ class RunWriter {
   const std::filesystem::path& dir() const { return dir_; }
   /// For the ranks to inherit: keeps the folder locked while any of them lives.
   int lock_fd() const { return lock_fd_; }
-  /// Seq to continue with, per rank (after reopen).
+  /// The seq that would come next, per rank; follows append.
   const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
+  /// Time of the last stored event: a resumed run's clock goes on from it.
+  std::int64_t last_time_ns() const { return last_time_ns_; }
 
  private:
+  struct RankLog {
+    int fd = -1;
+    std::int64_t bytes = 0;
+    std::int64_t dropped = 0;
+  };
   RunWriter() = default;
+  Result<void> take_lock();
+  Result<void> open_events();
+  void reserve_space();
+  void close_all();
+
   std::filesystem::path dir_;
   int lock_fd_ = -1;
   int events_fd_ = -1;
+  int reserve_fd_ = -1;
+  bool reserve_spent_ = false;
   bool dirty_ = false;
   std::chrono::steady_clock::time_point last_sync_{};
+  std::int64_t events_bytes_ = 0;
+  std::int64_t last_time_ns_ = 0;
   std::map<std::int64_t, std::int64_t> next_seq_;
-  std::map<std::int64_t, std::int64_t> log_bytes_;
+  std::map<std::int64_t, RankLog> logs_;
 };
 
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
@@ -82,6 +102,7 @@ Result<RunSummary> read_run(const std::filesystem::path& dir);
 std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir);
 /// True while a supervisor or a rank holds the folder's lock.
 bool is_locked(const std::filesystem::path& dir);
+/// What summary.json holds and "show --json" prints; the spec is not repeated in it.
 std::string to_json(const RunSummary& summary);
 
 }  // namespace accrue

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: a window that stands still must not make the supervisor hold back, and must not make it grow without bound.
+// Choice: a full queue gives up only what the run folder holds in full anyway and a picture can do without.
+#include "accrue/run/event_queue.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace accrue {
+namespace {
+
+bool may_be_dropped(const EventBody& body) {
+  return std::holds_alternative<MicroSteps>(body) || std::holds_alternative<Sync>(body);
+}
+
+/// Readings of which only the latest per rank matters.
+bool is_reading(const EventBody& body) {
+  return std::holds_alternative<Gauge>(body) || std::holds_alternative<Heartbeat>(body);
+}
+
+}  // namespace
+
+void EventQueue::push(RunEvent event) {
+  const std::lock_guard lock(mutex_);
+  if (events_.size() < capacity_) {
+    events_.push_back(std::move(event));
+    return;
+  }
+  if (may_be_dropped(event.body)) {
+    ++dropped_;
+    return;
+  }
+  if (is_reading(event.body)) {
+    const auto older = std::find_if(events_.rbegin(), events_.rend(), [&event](const RunEvent& waiting) {
+      return waiting.rank == event.rank && waiting.body.index() == event.body.index();
+    });
+    ++dropped_;
+    if (older != events_.rend()) {
+      events_.erase(std::next(older).base());
+    } else {
+      return;
+    }
+  }
+  events_.push_back(std::move(event));
+}
+
+std::vector<RunEvent> EventQueue::drain() {
+  std::deque<RunEvent> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(events_);
+  }
+  return {std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end())};
+}
+
+std::size_t EventQueue::size() const {
+  const std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
+std::uint64_t EventQueue::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+}  // namespace accrue

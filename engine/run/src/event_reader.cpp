@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: the same lines arrive from a socket in pieces, from a finished file and from one that grows, and any of them
+// may be damaged. Choice: one reader that keeps an unfinished line, skips what it cannot read, counts it, and notices
+// jumps in a rank's numbering; nothing it reads makes it stop.
+#include "accrue/run/event_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "accrue/run/event_codec.h"
+
+namespace accrue {
+
+std::vector<RunEvent> EventReader::feed(std::string_view bytes) {
+  std::vector<RunEvent> out;
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    const auto piece = bytes.substr(0, end);
+    if (skipping_) {
+      if (end != std::string_view::npos) skipping_ = false;
+    } else if (end == std::string_view::npos) {
+      partial_ += piece;
+    } else if (partial_.empty()) {
+      take_line(piece, out);
+    } else {
+      partial_ += piece;
+      take_line(std::exchange(partial_, {}), out);
+    }
+    if (partial_.size() > max_event_bytes) {
+      partial_.clear();
+      skipping_ = true;
+      ++problems_.unreadable_lines;
+      if (problems_.first_message.empty())
+        problems_.first_message = fmt::format("a line longer than {} bytes was skipped", max_event_bytes);
+    }
+    if (end == std::string_view::npos) break;
+    bytes.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+void EventReader::finish() {
+  if (partial_.empty() && !skipping_) return;
+  problems_.torn_last_line = true;
+  partial_.clear();
+  skipping_ = false;
+}
+
+void EventReader::expect(std::int64_t rank, std::int64_t seq) {
+  next_seq_[rank] = seq;
+}
+
+void EventReader::take_line(std::string_view line, std::vector<RunEvent>& out) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line.empty()) return;
+  auto event = decode_event(line);
+  if (!event) {
+    ++problems_.unreadable_lines;
+    if (problems_.first_message.empty()) problems_.first_message = event.error().message;
+    return;
+  }
+  if (is_stored(event->body)) {
+    auto& next = next_seq_[event->rank];
+    if (event->seq > next) problems_.missing_events += event->seq - next;
+    if (event->seq >= next) next = event->seq + 1;
+  }
+  out.push_back(std::move(*event));
+}
+
+Result<EventFile> EventFile::open(const std::filesystem::path& file) {
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0)
+    return fail(ErrorCode::disk, fmt::format("cannot be opened: {}", std::strerror(errno)), file.string(),
+                "Check that this is a run folder and that you may read it");
+  return EventFile(fd);
+}
+
+EventFile::EventFile(EventFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), at_end_(other.at_end_), reader_(std::move(other.reader_)) {}
+
+EventFile& EventFile::operator=(EventFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  at_end_ = other.at_end_;
+  reader_ = std::move(other.reader_);
+  return *this;
+}
+
+EventFile::~EventFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::vector<RunEvent> EventFile::poll(std::size_t max_bytes) {
+  std::vector<RunEvent> out;
+  std::string buffer(std::min<std::size_t>(max_bytes, 256 << 10), '\0');
+  std::size_t taken = 0;
+  at_end_ = false;
+  while (taken < max_bytes) {
+    const auto count = ::read(fd_, buffer.data(), std::min(buffer.size(), max_bytes - taken));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      at_end_ = true;
+      break;
+    }
+    taken += static_cast<std::size_t>(count);
+    auto events = reader_.feed(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+    if (out.empty())
+      out = std::move(events);
+    else
+      out.insert(out.end(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
+  }
+  return out;
+}
+
+Result<EventHistory> read_events(const std::filesystem::path& file) {
+  auto opened = EventFile::open(file);
+  if (!opened) return tl::unexpected(opened.error());
+  EventHistory history;
+  do {
+    auto events = opened->poll();
+    history.events.insert(history.events.end(), std::make_move_iterator(events.begin()),
+                          std::make_move_iterator(events.end()));
+  } while (!opened->at_end());
+  opened->finish();
+  history.problems = opened->problems();
+  return history;
+}
+
+}  // namespace accrue

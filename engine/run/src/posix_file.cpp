@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posix_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace accrue {
+namespace {
+
+std::string_view hint_for(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "Free some space, or choose a folder on another disk";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "Choose a folder that you may write";
+    case ENOENT:
+      return "Check the path";
+    case EMFILE:
+    case ENFILE:
+      return "Too many files are open: raise the limit (ulimit -n)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error) {
+  return fail(ErrorCode::disk, fmt::format("{}: {}", what, std::strerror(error)), path.string(),
+              std::string(hint_for(error)));
+}
+
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    if (count == 0) return ENOSPC;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+  const auto part = path.parent_path() / ("." + path.filename().string() + ".part");
+  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return disk_error(path, "cannot be written", errno);
+  int error = write_all(fd, text);
+  if (error == 0 && ::fdatasync(fd) != 0) error = errno;
+  ::close(fd);
+  if (error == 0 && ::rename(part.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(part.c_str());
+  return disk_error(path, "cannot be written", error);
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return disk_error(path, "cannot be opened", errno);
+  std::string text;
+  char buffer[16384];
+  for (;;) {
+    const auto count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      ::close(fd);
+      return disk_error(path, "cannot be read", error);
+    }
+    if (count == 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+    if (text.size() > max_bytes) {
+      ::close(fd);
+      return fail(ErrorCode::protocol, fmt::format("is larger than the {} allowed", format_bytes(max_bytes)),
+                  path.string());
+    }
+  }
+  ::close(fd);
+  return text;
+}
+
+std::int64_t free_bytes(const std::filesystem::path& path) {
+  struct statvfs facts {};
+  if (::statvfs(path.c_str(), &facts) != 0) return -1;
+  return static_cast<std::int64_t>(facts.f_bavail) * static_cast<std::int64_t>(facts.f_frsize);
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024.0;
+  std::size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < std::size(units)) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+}  // namespace accrue

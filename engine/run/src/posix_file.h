@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// File helpers of the run folder: errors with the path and the system's words, whole files that appear at once.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// A disk error that names the path and what the system said (errno).
+tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error);
+/// Writes all bytes or answers errno; 0 = done.
+int write_all(int fd, std::string_view bytes);
+/// Writes beside the file, syncs and renames: readers see the old text or the new one.
+Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+/// A text file of at most max_bytes.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = 64 << 20);
+/// Bytes an ordinary user may still write on the disk that holds path; -1 where that cannot be told.
+std::int64_t free_bytes(const std::filesystem::path& path);
+/// "12.3 MiB"
+std::string format_bytes(std::int64_t bytes);
+
+}  // namespace accrue

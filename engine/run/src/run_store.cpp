@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: what a run reported must survive whatever dies, and two supervisors must never write one folder. Choice:
+// append-only lines written at once (a killed process loses nothing), fdatasync every second and at every checkpoint
+// and state change (a power cut costs a second), and an flock on run.lock that the ranks inherit: the kernel frees it
+// when the last of them is gone. Cost: one write call an event, and 64 MiB kept in reserve so that a full disk still
+// takes the end of the story. The reserve is an unnamed file, so it cannot be left behind.
+#include "accrue/run/run_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "accrue/run/event_codec.h"
+#include "event_scan.h"
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t least_free_bytes = 64LL << 20;
+constexpr std::int64_t reserve_bytes = 64LL << 20;
+constexpr std::int64_t free_bytes_for_reserve = 256LL << 20;
+constexpr std::int64_t max_log_bytes = 64LL << 20;
+constexpr std::chrono::seconds sync_interval{1};
+
+bool is_full(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+Result<void> make_folder(const fs::path& dir) {
+  std::error_code error;
+  fs::create_directories(dir.parent_path(), error);
+  if (error) return disk_error(dir, "cannot be created", error.value());
+  if (::mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return disk_error(dir, "cannot be created", errno);
+}
+
+Result<void> check_empty(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::is_directory(dir, error)) return fail(ErrorCode::disk, "is not a folder", dir.string());
+  const fs::directory_iterator entries(dir, error);
+  if (error) return disk_error(dir, "cannot be read", error.value());
+  if (entries == fs::directory_iterator{}) return {};
+  if (fs::exists(dir / "events.jsonl", error))
+    return fail(ErrorCode::disk, "the folder already holds a run", dir.string(),
+                "Continue it with \"resume\", or choose another folder");
+  return fail(ErrorCode::disk, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
+}
+
+Result<void> check_space(const fs::path& dir) {
+  const auto free = free_bytes(dir);
+  if (free < 0 || free >= least_free_bytes) return {};
+  return fail(ErrorCode::disk,
+              fmt::format("only {} are free where a run needs at least {}: {} are missing", format_bytes(free),
+                          format_bytes(least_free_bytes), format_bytes(least_free_bytes - free)),
+              dir.string(), "Free some space, or choose a folder on another disk");
+}
+
+}  // namespace
+
+fs::path default_runs_dir() {
+  const char* data_home = std::getenv("XDG_DATA_HOME");
+  if (data_home != nullptr && data_home[0] == '/') return fs::path(data_home) / "accrue" / "runs";
+  const char* home = std::getenv("HOME");
+  return fs::path(home != nullptr && home[0] == '/' ? home : "/tmp") / ".local" / "share" / "accrue" / "runs";
+}
+
+std::string new_run_id() {
+  constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 24> stamp{};
+  std::strftime(stamp.data(), stamp.size(), "%Y%m%d-%H%M%S-", &local);
+  std::string id = stamp.data();
+  std::random_device source;
+  for (int i = 0; i < 6; ++i) id += letters[source() % letters.size()];
+  return id;
+}
+
+Result<RunWriter> RunWriter::create(const fs::path& folder, const std::string& spec_toml) {
+  const fs::path dir = fs::absolute(folder).lexically_normal();
+  if (auto made = make_folder(dir); !made) return tl::unexpected(made.error());
+  if (auto empty = check_empty(dir); !empty) return tl::unexpected(empty.error());
+  if (auto space = check_space(dir); !space) return tl::unexpected(space.error());
+  RunWriter writer;
+  writer.dir_ = dir;
+  if (auto locked = writer.take_lock(); !locked) return tl::unexpected(locked.error());
+  for (const char* name : {"ranks", "checkpoints"})
+    if (::mkdir((dir / name).c_str(), 0700) != 0) return disk_error(dir / name, "cannot be created", errno);
+  if (auto written = write_file(dir / "spec.toml", spec_toml); !written) return tl::unexpected(written.error());
+  if (auto opened = writer.open_events(); !opened) return tl::unexpected(opened.error());
+  writer.reserve_space();
+  return writer;
+}
+
+Result<RunWriter> RunWriter::reopen(const fs::path& folder) {
+  RunWriter writer;
+  writer.dir_ = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  if (!fs::exists(writer.dir_ / "spec.toml", error) && !fs::exists(writer.dir_ / "plan.json", error))
+    return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor plan.json",
+                writer.dir_.string(), "Give the folder that \"accrue-run run\" printed");
+  if (auto locked = writer.take_lock(); !locked) return tl::unexpected(locked.error());
+  if (auto opened = writer.open_events(); !opened) return tl::unexpected(opened.error());
+  auto scan = scan_events(writer.events_fd_);
+  if (!scan) {
+    scan.error().where = (writer.dir_ / "events.jsonl").string();
+    return tl::unexpected(scan.error());
+  }
+  if (scan->whole_bytes < scan->total_bytes && ::ftruncate(writer.events_fd_, scan->whole_bytes) != 0)
+    return disk_error(writer.dir_ / "events.jsonl", "the torn last line cannot be cut off", errno);
+  writer.events_bytes_ = scan->whole_bytes;
+  writer.next_seq_ = std::move(scan->next_seq);
+  writer.last_time_ns_ = scan->last_time_ns;
+  ::mkdir((writer.dir_ / "ranks").c_str(), 0700);
+  ::mkdir((writer.dir_ / "checkpoints").c_str(), 0700);
+  ::unlink((writer.dir_ / "summary.json").c_str());  // it spoke of the end that is now no end
+  writer.reserve_space();
+  return writer;
+}
+
+RunWriter::RunWriter(RunWriter&& other) noexcept {
+  *this = std::move(other);
+}
+
+RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
+  std::swap(dir_, other.dir_);
+  std::swap(lock_fd_, other.lock_fd_);
+  std::swap(events_fd_, other.events_fd_);
+  std::swap(reserve_fd_, other.reserve_fd_);
+  std::swap(reserve_spent_, other.reserve_spent_);
+  std::swap(dirty_, other.dirty_);
+  std::swap(last_sync_, other.last_sync_);
+  std::swap(events_bytes_, other.events_bytes_);
+  std::swap(last_time_ns_, other.last_time_ns_);
+  std::swap(next_seq_, other.next_seq_);
+  std::swap(logs_, other.logs_);
+  return *this;
+}
+
+RunWriter::~RunWriter() {
+  if (dirty_) ::fdatasync(events_fd_);
+  close_all();
+}
+
+void RunWriter::close_all() {
+  for (auto& [rank, log] : logs_) {
+    if (log.dropped > 0)
+      write_all(log.fd, fmt::format("\n[accrue: {} of output were dropped here]\n", format_bytes(log.dropped)));
+    if (log.fd >= 0) ::close(log.fd);
+  }
+  for (const int fd : {reserve_fd_, events_fd_, lock_fd_})
+    if (fd >= 0) ::close(fd);
+}
+
+Result<void> RunWriter::take_lock() {
+  const fs::path file = dir_ / "run.lock";
+  lock_fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_fd_ < 0) return disk_error(file, "cannot be opened", errno);
+  if (::flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return disk_error(file, "cannot be locked", errno);
+  return fail(ErrorCode::config, "another process holds this run", dir_.string(),
+              "Attach to it, or wait until it has ended");
+}
+
+Result<void> RunWriter::open_events() {
+  const fs::path file = dir_ / "events.jsonl";
+  events_fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (events_fd_ < 0) return disk_error(file, "cannot be opened", errno);
+  last_sync_ = std::chrono::steady_clock::now();
+  return {};
+}
+
+void RunWriter::reserve_space() {
+  if (free_bytes(dir_) < free_bytes_for_reserve) return;
+  reserve_fd_ = ::open(dir_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (reserve_fd_ < 0) return;  // the file system has no unnamed files: go without
+  if (::fallocate(reserve_fd_, 0, 0, reserve_bytes) == 0) return;
+  ::close(std::exchange(reserve_fd_, -1));
+}
+
+Result<void> RunWriter::append(const RunEvent& event) {
+  std::string line = encode_event(event);
+  line += '\n';
+  int error = write_all(events_fd_, line);
+  if (is_full(error)) {
+    // What was written of the line goes; then once more with the reserve given back.
+    if (::ftruncate(events_fd_, events_bytes_) != 0) return disk_error(dir_ / "events.jsonl", "is damaged", errno);
+    reserve_spent_ = true;
+    if (reserve_fd_ >= 0) {
+      ::close(std::exchange(reserve_fd_, -1));
+      error = write_all(events_fd_, line);
+      if (error != 0 && ::ftruncate(events_fd_, events_bytes_) != 0) error = errno;
+    }
+  }
+  if (error != 0) {
+    auto failure = disk_error(dir_ / "events.jsonl",
+                              fmt::format("an event of {} cannot be stored", format_bytes(line.size())), error);
+    const auto free = free_bytes(dir_);
+    if (is_full(error) && free >= 0)
+      failure.value().message += fmt::format(
+          " ({} short, {} free)",
+          format_bytes(std::max<std::int64_t>(1, static_cast<std::int64_t>(line.size()) - free)), format_bytes(free));
+    return failure;
+  }
+  events_bytes_ += static_cast<std::int64_t>(line.size());
+  dirty_ = true;
+  if (event.seq >= 0) {
+    auto& next = next_seq_[event.rank];
+    next = std::max(next, event.seq + 1);
+  }
+  last_time_ns_ = std::max(last_time_ns_, event.time_ns);
+  return {};
+}
+
+Result<void> RunWriter::sync() {
+  last_sync_ = std::chrono::steady_clock::now();
+  if (!std::exchange(dirty_, false)) return {};
+  if (::fdatasync(events_fd_) == 0) return {};
+  return disk_error(dir_ / "events.jsonl", "cannot be brought to the disk", errno);
+}
+
+Result<void> RunWriter::sync_if_due(std::chrono::steady_clock::time_point now) {
+  if (!dirty_ || now - last_sync_ < sync_interval) return {};
+  return sync();
+}
+
+Result<void> RunWriter::write_plan(const std::string& json) {
+  return write_file(dir_ / "plan.json", json);
+}
+
+Result<void> RunWriter::write_summary(const std::string& json) {
+  return write_file(dir_ / "summary.json", json);
+}
+
+void RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
+  auto [entry, is_new] = logs_.try_emplace(rank);
+  RankLog& log = entry->second;
+  if (is_new) {
+    const auto file = dir_ / "ranks" / fmt::format("{}.log", rank);
+    log.fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    log.bytes = log.fd < 0 ? 0 : static_cast<std::int64_t>(::lseek(log.fd, 0, SEEK_END));
+  }
+  const auto room = std::clamp<std::int64_t>(max_log_bytes - log.bytes, 0, static_cast<std::int64_t>(bytes.size()));
+  const auto kept = bytes.substr(0, static_cast<std::size_t>(room));
+  if (log.fd >= 0 && write_all(log.fd, kept) == 0) {
+    log.bytes += room;
+    log.dropped += static_cast<std::int64_t>(bytes.size()) - room;
+  } else {
+    log.dropped += static_cast<std::int64_t>(bytes.size());
+  }
+}
+
+bool is_locked(const fs::path& dir) {
+  const int fd = ::open((dir / "run.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  const bool locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return locked;
+}
+
+}  // namespace accrue

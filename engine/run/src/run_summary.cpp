@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: a table of a hundred runs must open at once, though each may hold gigabytes of events. Choice: summary.json
+// answers for a run that ended in order; otherwise the head and the tail of its events do, and only a file whose tail
+// holds no update is read in full.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/event_reader.h"
+#include "accrue/run/run_store.h"
+#include "accrue/run/spec_io.h"
+#include "json_limits.h"
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t slice_bytes = 1 << 20;
+constexpr int summary_version = 1;
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+void take(const Json& json, const char* key, std::string& value) {
+  if (const auto found = json.find(key); found != json.end() && found->is_string()) value = found->get<std::string>();
+}
+void take(const Json& json, const char* key, std::int64_t& value) {
+  if (const auto found = json.find(key); found != json.end() && found->is_number_integer())
+    value = found->get<std::int64_t>();
+}
+void take(const Json& json, const char* key, double& value) {
+  const auto found = json.find(key);
+  if (found == json.end()) return;
+  if (found->is_number()) value = found->get<double>();
+  if (*found == "nan") value = std::numeric_limits<double>::quiet_NaN();
+  if (*found == "inf") value = std::numeric_limits<double>::infinity();
+  if (*found == "-inf") value = -std::numeric_limits<double>::infinity();
+}
+
+Json parse_object(const fs::path& file) {
+  const auto text = read_file(file);
+  if (!text || json_depth(*text) > max_json_depth) return Json::object();
+  auto json = Json::parse(*text, nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+bool take_summary(const fs::path& dir, RunSummary& summary) {
+  const Json json = parse_object(dir / "summary.json");
+  const auto version = json.find("v");
+  if (version == json.end() || *version != summary_version) return false;
+  take(json, "run_id", summary.run_id);
+  take(json, "name", summary.name);
+  take(json, "state", summary.state);
+  take(json, "updates", summary.updates);
+  take(json, "planned_updates", summary.planned_updates);
+  take(json, "loss", summary.loss);
+  take(json, "seconds", summary.seconds);
+  take(json, "samples", summary.samples);
+  take(json, "tokens", summary.tokens);
+  take(json, "weights_sha256", summary.weights_sha256);
+  take(json, "started_at", summary.started_at);
+  take(json, "message", summary.message);
+  return true;
+}
+
+void take_event(const RunEvent& event, RunSummary& summary, bool& saw_update) {
+  if (const auto* started = std::get_if<RunStarted>(&event.body)) {
+    summary.run_id = started->run;
+    if (summary.started_at.empty()) summary.started_at = started->started_at;
+    summary.state.clear();
+    summary.message.clear();
+  } else if (const auto* update = std::get_if<Update>(&event.body)) {
+    if (event.rank > 0) return;
+    saw_update = true;
+    summary.updates = update->update;
+    summary.loss = update->loss;
+    summary.samples = update->samples;
+    summary.tokens = update->tokens;
+    summary.seconds = update->seconds;
+  } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
+    summary.message = failed->message;
+  } else if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
+    summary.state = finished->outcome;
+    summary.weights_sha256 = finished->weights_sha256;
+    if (!finished->reason.empty()) summary.message = finished->reason;
+  }
+}
+
+std::string read_slice(int fd, std::int64_t offset, std::int64_t size) {
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const auto count =
+        ::pread(fd, bytes.data() + filled, bytes.size() - filled, offset + static_cast<std::int64_t>(filled));
+    if (count <= 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+/// Head (where the run started) and tail (where it stands).
+void take_ends(const fs::path& file, RunSummary& summary) {
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return;
+  const auto size = static_cast<std::int64_t>(::lseek(fd, 0, SEEK_END));
+  bool saw_update = false;
+  EventReader head;
+  for (const auto& event : head.feed(read_slice(fd, 0, std::min<std::int64_t>(size, slice_bytes))))
+    take_event(event, summary, saw_update);
+  if (size > slice_bytes) {
+    saw_update = false;
+    auto bytes = read_slice(fd, size - slice_bytes, slice_bytes);
+    bytes.erase(0, bytes.find('\n') + 1);  // begins inside a line
+    EventReader tail;
+    for (const auto& event : tail.feed(bytes)) take_event(event, summary, saw_update);
+  }
+  ::close(fd);
+  if (saw_update || size <= slice_bytes) return;
+  if (const auto history = read_events(file))
+    for (const auto& event : history->events) take_event(event, summary, saw_update);
+}
+
+std::string newest_checkpoint(const fs::path& dir) {
+  std::int64_t newest = -1;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t step = 0;
+    if (!name.starts_with("step-")) continue;
+    const auto [end, bad] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
+    if (bad != std::errc{} || end != name.data() + name.size()) continue;
+    if (fs::exists(entry.path() / "manifest.json", error)) newest = std::max(newest, step);
+  }
+  return newest < 0 ? std::string() : fmt::format("step-{}", newest);
+}
+
+std::string default_name(const RunSpec& spec) {
+  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
+  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), spec.accumulation.steps, ranks,
+                     ranks == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Result<RunSummary> read_run(const fs::path& folder) {
+  const fs::path dir = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  if (!fs::exists(dir / "spec.toml", error) && !fs::exists(dir / "events.jsonl", error))
+    return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor events.jsonl", dir.string(),
+                "Give the folder that \"accrue-run run\" printed");
+  RunSummary summary;
+  summary.dir = dir;
+  summary.spec = read_spec(dir / "spec.toml").spec;
+  if (!take_summary(dir, summary)) {
+    take_ends(dir / "events.jsonl", summary);
+    if (const auto plan = read_file(dir / "plan.json")) {
+      if (const auto order = run_order_from_json(*plan)) {
+        summary.planned_updates = order->plan.totals.updates;
+        summary.run_id = order->run_id;
+      }
+    }
+  }
+  summary.last_checkpoint = newest_checkpoint(dir);
+  summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
+  if (is_locked(dir))
+    summary.state = "running";
+  else if (summary.state.empty())
+    summary.state = "interrupted";
+  return summary;
+}
+
+std::vector<RunSummary> list_runs(const fs::path& runs_dir) {
+  std::vector<RunSummary> runs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(runs_dir, error)) {
+    if (!entry.is_directory(error)) continue;
+    if (auto run = read_run(entry.path())) runs.push_back(std::move(*run));
+  }
+  std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
+    return a.started_at != b.started_at ? a.started_at > b.started_at : a.dir > b.dir;
+  });
+  return runs;
+}
+
+std::string to_json(const RunSummary& summary) {
+  Json json;
+  json["v"] = summary_version;
+  json["run_id"] = summary.run_id;
+  json["name"] = summary.name;
+  json["state"] = summary.state;
+  json["updates"] = summary.updates;
+  json["planned_updates"] = summary.planned_updates;
+  json["loss"] = number(summary.loss);
+  json["seconds"] = number(summary.seconds);
+  json["samples"] = summary.samples;
+  json["tokens"] = summary.tokens;
+  json["weights_sha256"] = summary.weights_sha256;
+  json["last_checkpoint"] = summary.last_checkpoint;
+  json["started_at"] = summary.started_at;
+  json["message"] = summary.message;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace accrue

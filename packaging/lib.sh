@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Shared by bootstrap, demo and check: messages, set-up, configure and build. Sourced, with the project as working directory.
 export LANG=C.UTF-8 LC_ALL=C.UTF-8

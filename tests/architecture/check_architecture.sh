@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The lines of the architecture, read off the sources and the binaries. Every breach is printed with its rule, file and line.
+#   check_architecture.sh sources ROOT
+#   check_architecture.sh binaries NAME=FILE ...      NAME: accrue, accrue-run, accrue-rank, accrue_engine
+set -uo pipefail
+shopt -s lastpipe  # breach, the last of a pipe, counts in this shell
+breaches=0
+
+# breach RULE WHAT: reads the offending lines from standard input; none, no breach.
+breach() {
+  local lines
+  lines=$(cat)
+  [ -n "$lines" ] || return 0
+  printf '%s: %s\n%s\n\n' "$1" "$2" "$(sed 's/^/  /' <<<"$lines")"
+  breaches=$((breaches + 1))
+}
+
+# The project's own files: what git tracks or would, else everything but build products.
+list_files() {
+  git ls-files -co --exclude-standard 2>/dev/null | while IFS= read -r f; do [ ! -e "$f" ] || echo "$f"; done |
+    grep . || find . -type f -not -path './.git/*' -not -path './build/*' -not -path './.deps/*' -printf '%P\n'
+}
+
+# files REGEX...: the listed files that match any of the extended regular expressions.
+files() { grep -E "$(IFS='|'; echo "$*")" <<<"$all" || true; }
+
+# search PATTERN: matching lines of the files named on standard input.
+search() { xargs -r -d '\n' grep -nHE -- "$1" || true; }
+
+check_includes() {
+  local parts='comm|parallel|accumulation|models|optim|data|checkpoint|train|megatron|plugin'
+  files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"](torch|ATen|c10|caffe2)/" |
+    breach torch-below-ranks "only ranks hold LibTorch"
+  files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"]accrue/($parts)/" |
+    breach engine-below-ranks "ui, app and engine/run include the vocabulary (accrue/run) only"
+  files '^(engine|app/cli)/.*\.(h|cpp|cu)$' '^app/cli_main\.cpp$' | search '#include [<"](Q[A-Z]|Qt)' |
+    breach qt-in-engine "the engine and accrue-run know no Qt"
+  files '^engine/.*\.(h|cpp|cu)$' | search '#include [<"]torch/torch\.h' |
+    breach torch-umbrella "torch/torch.h takes 18 s a file: include what is used"
+  files '^engine/run/include/.*\.h$' | search '#include [<"](nlohmann|fmt|spdlog|toml|openssl|CLI)' |
+    breach private-parsers "headers of accrue_run need the standard library only"
+}
+
+check_licences() {
+  local head
+  files '\.(h|cpp|cu|cmake|in|sh|py)$' '(^|/)CMakeLists\.txt$' '^packaging/(bootstrap|check|demo)$' '^\.ci/run$' | while IFS= read -r f; do
+    head=$(head -n 3 "$f" | grep -oE 'SPDX-License-Identifier: [A-Za-z0-9.-]+' | head -n 1)
+    case $f in
+      ui/* | app/main.cpp | app/wiring* | tests/ui/*) [ "$head" = 'SPDX-License-Identifier: GPL-3.0-or-later' ] || echo "$f: ${head:-no licence line} (GPL-3.0-or-later belongs there)" ;;
+      engine/* | app/cli* | tests/run/* | tests/engine/* | tests/ranks/*) [ "$head" = 'SPDX-License-Identifier: Apache-2.0' ] || echo "$f: ${head:-no licence line} (Apache-2.0 belongs there)" ;;
+      *) [ -n "$head" ] || echo "$f: no licence line" ;;
+    esac
+  done | breach licence "every source names its licence in the first three lines"
+}
+
+check_tree() {
+  cut -d/ -f1 <<<"$all" | sort -u | grep -vxE '\..*|CMakeLists\.txt|CMakePresets\.json|LICENSE.*|README\.md|app|engine|ui|resources|tests|packaging' |
+    breach top-level "the top level holds app, engine, ui, resources, tests and packaging"
+  while IFS= read -r f; do
+    [ "$(stat -Lc %s "$f")" -le 1048576 ] || echo "$f: $(stat -Lc %s "$f") bytes"
+  done <<<"$all" | breach large-file "no file above 1 MB"
+  files '\.(h|cpp|cu)$' | while IFS= read -r f; do
+    lines=$(wc -l <"$f")
+    [ "$lines" -le 700 ] || echo "$f: $lines lines"
+  done | breach long-file "no source above 700 lines"
+}
+
+check_tests() {
+  files '^tests/.*\.(h|cpp)$' | search '\b(qWait|qSleep|sleep_for|sleep_until|usleep|nanosleep)[[:space:]]*\(' |
+    breach bare-sleep "tests wait for a condition with a deadline"
+}
+
+check_sources() {
+  cd "$1" || exit 2
+  all=$(list_files)
+  check_includes
+  check_licences
+  check_tree
+  check_tests
+}
+
+needed() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+
+check_binaries() {
+  local pair name file
+  for pair in "$@"; do
+    name=${pair%%=*} file=${pair#*=}
+    [ -f "$file" ] || { echo "$name: $file is not built" | breach binary "each program is built"; continue; }
+    case $name in
+      accrue | accrue-run) needed "$file" | grep -E 'torch|c10|cuda|cudart|nccl|accrue_engine' | breach "linked:$name" "$name links no LibTorch and no CUDA" ;;
+    esac
+    case $name in
+      accrue-run | accrue-rank | accrue_engine) needed "$file" | grep -E '^libQ' | breach "qt:$name" "$name links no Qt" ;;
+    esac
+    case $name in
+      accrue-rank | accrue_engine)
+        nm -DC --defined-only "$file" | grep -P '(?<!:)\bgloo::' | breach "gloo:$name" "$name exports no gloo symbol: a weak one could pre-empt LibTorch's" ;;
+    esac
+  done
+}
+
+case ${1:-} in
+  sources) check_sources "$2" ;;
+  binaries) shift; check_binaries "$@" ;;
+  *) sed -n '3,5p' "$0"; exit 2 ;;
+esac
+[ "$breaches" = 0 ] && echo "architecture: no breach" || { echo "architecture: $breaches rules broken"; exit 1; }

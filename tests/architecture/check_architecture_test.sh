@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Breaks every rule of check_architecture.sh in a small tree of its own and expects each breach to be named; a clean tree must pass.
+set -euo pipefail
+checker=$(cd "$(dirname "$0")" && pwd)/check_architecture.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+apache='// SPDX-License-Identifier: Apache-2.0' gpl='// SPDX-License-Identifier: GPL-3.0-or-later'
+
+# put FILE LINE...
+put() { mkdir -p "$(dirname "$work/$1")"; local f=$1; shift; printf '%s\n' "$@" >"$work/$f"; }
+# expect RULE FILE: the rule and the file are both in the report.
+expect() { grep -q "^$1:" <<<"$report" && grep -qF "$2" <<<"$report" || { echo "not reported: $1 ($2)"; exit 1; }; }
+
+put engine/comm/good.cpp "$apache" '#include <ATen/core/Tensor.h>'
+put ui/good.cpp "$gpl" '#include <QWidget>' '#include "accrue/run/run_spec.h"'
+bash "$checker" sources "$work" || { echo "a clean tree was refused"; exit 1; }
+
+put ui/torch.cpp "$gpl" '#include <ATen/core/Tensor.h>'
+put app/engine.cpp "$gpl" '#include "accrue/train/trainer.h"'
+put engine/comm/window.cpp "$apache" '#include <QString>'
+put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
+put engine/run/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
+put engine/unlicensed.cpp 'int x;'
+put ui/permissive.cpp "$apache"
+put scratch/note.txt 'a stray folder'
+put tests/run/sleepy.cpp "$apache" '  std::this_thread::sleep_for(1s);'
+put engine/long.cpp "$apache" "$(seq 700)"
+mkdir -p "$work/resources" && head -c 1100000 /dev/zero >"$work/resources/large.bin"
+
+report=$(bash "$checker" sources "$work") && { echo "a broken tree passed"; exit 1; }
+expect torch-below-ranks ui/torch.cpp
+expect engine-below-ranks app/engine.cpp
+expect qt-in-engine engine/comm/window.cpp
+expect torch-umbrella engine/models/umbrella.cpp
+expect private-parsers engine/run/include/accrue/run/parser.h
+expect licence engine/unlicensed.cpp
+expect licence ui/permissive.cpp
+expect top-level scratch
+expect bare-sleep tests/run/sleepy.cpp
+expect long-file engine/long.cpp
+expect large-file resources/large.bin
+
+report=$(bash "$checker" binaries accrue-run="$work/absent") && { echo "an absent program passed"; exit 1; }
+expect binary accrue-run
+echo "architecture checks: every rule reports its breach"

@@ -59,6 +59,23 @@ struct WindowShape {
   bool operator==(const WindowShape&) const = default;
 };
 
+/// Where a window stands between two micro-steps: what a checkpoint keeps, so that a run continues whatever happened to
+/// its plan.
+struct WindowPosition {
+  std::int64_t micro_step = 0;  ///< done
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;       ///< next batch of the epoch
+  std::int64_t updates = 0;     ///< boundaries passed
+  std::int64_t position = 0;    ///< micro-steps in the open window
+  std::int64_t counter = 0;     ///< what the boundary test compares with N (K4, K7)
+  std::int64_t steps = 0;       ///< N of the open window
+  std::int64_t next_steps = 0;  ///< N as set at run time; 0 = the shape's
+  std::int64_t schedule_position = 0;
+  std::int64_t schedule_calls = 0;  ///< calls since the last tick (K13 every_nth_call)
+  std::int64_t guard_count = 0;     ///< what K13's guard on total reads
+  bool operator==(const WindowPosition&) const = default;
+};
+
 class AccumulationWindow {
  public:
   explicit AccumulationWindow(WindowShape shape);
@@ -71,31 +88,27 @@ class AccumulationWindow {
   void report(StepOutcome outcome);
   /// Ends the open window with the next micro-step (reason "requested").
   void request_boundary();
-  /// N from the next window on (K1 at run time).
+  /// N from now on: the open window keeps its length where K7 is plan, else the new N is compared at once.
   void set_steps(std::int64_t steps);
-  /// Continues just after micro-step m, as if next() had been called m times.
-  void seek(std::int64_t micro_step);
+  /// Continues just after micro-step m, as if next() had been called m times; schedule_position where overflows moved
+  /// it.
+  void seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position = std::nullopt);
+
+  const WindowPosition& position() const { return at_; }
+  void restore(const WindowPosition& position);
 
   const WindowShape& shape() const { return shape_; }
-  std::int64_t micro_steps_done() const { return micro_step_; }
-  std::int64_t updates_done() const { return updates_; }
+  std::int64_t micro_steps_done() const { return at_.micro_step; }
+  std::int64_t updates_done() const { return at_.updates; }
   /// Micro-steps in the open window; 0 at a boundary.
-  std::int64_t open_micro_steps() const { return position_; }
-  std::int64_t schedule_position() const { return schedule_position_; }
+  std::int64_t open_micro_steps() const { return at_.position; }
+  std::int64_t schedule_position() const { return at_.schedule_position; }
 
  private:
-  std::int64_t length_now() const;
-  std::int64_t epoch_length() const;
-
   WindowShape shape_;
-  std::int64_t micro_step_ = 0;
-  std::int64_t epoch_ = 0;
-  std::int64_t batch_ = 0;
-  std::int64_t updates_ = 0;
-  std::int64_t position_ = 0;
-  std::int64_t schedule_position_ = 0;
+  WindowPosition at_;
+  std::int64_t window_size_ = 0;  ///< of the open window
   std::int64_t last_ticks_ = 0;
-  std::int64_t calls_since_tick_ = 0;
   bool requested_ = false;
 };
 

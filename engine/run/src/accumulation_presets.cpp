@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The five dialects as presets of the eighteen knobs. Each row says what that system does, as measured on the
+// originals: llm.engine.accumulation (main), colossalai.utils.gradient_accumulation, Hugging Face Accelerate 1.15,
+// MMEngine 0.10.7. Where an original leaves a question to its caller, the row holds what its documented loop does.
+#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+namespace {
+
+/// What the four originals share: one optimizer step per N micro-steps, the loss divided by N on the way, gradients
+/// averaged over ranks.
+AccumulationKnobs common_to_originals() {
+  AccumulationKnobs knobs;
+  knobs.normalizer = Normalizer::steps;
+  knobs.normalizer_scope = NormalizerScope::rank;
+  knobs.normalize_when = NormalizeWhen::eager;
+  knobs.reduce_op = ReduceOp::mean;
+  knobs.accumulation_dtype = AccumulationDtype::parameter;
+  knobs.reported_loss = ReportedLoss::mean_of_micro;
+  return knobs;
+}
+
+AccumulationKnobs llm() {
+  AccumulationKnobs knobs = common_to_originals();
+  knobs.tail = EpochTail::carry;
+  knobs.run_tail = RunTail::discard;
+  knobs.counter_reset = CounterReset::never;
+  knobs.boundary_compare = BoundaryCompare::exact;
+  knobs.no_sync_cover = NoSyncCover::backward;
+  knobs.clear_gradients = ClearGradients::user_if_empty;
+  knobs.clip_stage = ClipStage::in_update;
+  knobs.overflow = OverflowPolicy::advance;
+  knobs.schedule_clock = ScheduleClock::every_nth_call;
+  knobs.uneven_ranks = UnevenRanks::repeat;
+  knobs.checkpoint_scope = CheckpointScope::boundary;
+  knobs.validation = Validation::none;
+  return knobs;
+}
+
+AccumulationKnobs colossalai() {
+  AccumulationKnobs knobs = common_to_originals();
+  knobs.tail = EpochTail::drop_stop;
+  knobs.run_tail = RunTail::discard;
+  knobs.counter_reset = CounterReset::never;
+  knobs.boundary_compare = BoundaryCompare::at_least;
+  knobs.no_sync_cover = NoSyncCover::backward;
+  knobs.clear_gradients = ClearGradients::user_if_empty;
+  knobs.clip_stage = ClipStage::separate_stage;
+  knobs.overflow = OverflowPolicy::advance;
+  knobs.schedule_clock = ScheduleClock::every_nth_call;
+  knobs.uneven_ranks = UnevenRanks::drop;
+  knobs.checkpoint_scope = CheckpointScope::nothing;
+  knobs.validation = Validation::handler_type;
+  return knobs;
+}
+
+AccumulationKnobs accelerate() {
+  AccumulationKnobs knobs = common_to_originals();
+  knobs.tail = EpochTail::flush;
+  knobs.run_tail = RunTail::flush;
+  knobs.counter_reset = CounterReset::at_flush;
+  knobs.boundary_compare = BoundaryCompare::modulo;
+  knobs.clear_gradients = ClearGradients::user_if_boundary;
+  knobs.clip_stage = ClipStage::separate_stage;
+  knobs.overflow = OverflowPolicy::hold;
+  knobs.schedule_clock = ScheduleClock::update_times_world;
+  knobs.total_guard = true;
+  knobs.uneven_ranks = UnevenRanks::repeat;
+  knobs.checkpoint_scope = CheckpointScope::counter_only;
+  knobs.validation = Validation::clash;
+  return knobs;
+}
+
+AccumulationKnobs mmengine() {
+  AccumulationKnobs knobs = common_to_originals();
+  knobs.tail = EpochTail::carry;
+  knobs.run_tail = RunTail::flush;
+  knobs.counter_reset = CounterReset::never;
+  knobs.normalizer = Normalizer::run_remainder;
+  knobs.boundary_compare = BoundaryCompare::modulo;
+  knobs.no_sync_cover = NoSyncCover::forward;
+  knobs.clear_gradients = ClearGradients::engine;
+  knobs.clip_stage = ClipStage::none;
+  knobs.overflow = OverflowPolicy::advance;
+  knobs.schedule_clock = ScheduleClock::micro_step;
+  knobs.uneven_ranks = UnevenRanks::repeat;
+  knobs.checkpoint_scope = CheckpointScope::nothing;
+  knobs.reported_loss = ReportedLoss::last_micro;
+  knobs.validation = Validation::positive;
+  return knobs;
+}
+
+template <typename T>
+void override_with(T& knob, const std::optional<T>& value) {
+  if (value) knob = *value;
+}
+
+/// Accelerate's own keys, in the meaning its plugin, its loader and its scheduler give them.
+void apply_accelerate_keys(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
+  if (spec.sync_with_dataloader == false) {
+    knobs.tail = EpochTail::carry;
+    knobs.run_tail = RunTail::discard;
+    knobs.counter_reset = CounterReset::never;
+  }
+  if (spec.sync_each_batch == true) knobs.reduce_when = ReduceWhen::every_micro_step;
+  if (spec.split_batches == true) {  // one inner step per update, and upstream does not apply its guard on this path
+    knobs.schedule_clock = ScheduleClock::update;
+    knobs.total_guard = false;
+  }
+  if (spec.step_scheduler_with_optimizer == false) {  // the caller's loop calls the inner scheduler every micro-step
+    knobs.schedule_clock = ScheduleClock::external;
+    knobs.total_guard = false;
+  }
+}
+
+}  // namespace
+
+AccumulationKnobs preset(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::accrue:
+      return AccumulationKnobs{};
+    case Dialect::llm:
+      return llm();
+    case Dialect::colossalai:
+      return colossalai();
+    case Dialect::accelerate:
+      return accelerate();
+    case Dialect::mmengine:
+      return mmengine();
+  }
+  return {};
+}
+
+AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
+  AccumulationKnobs knobs = preset(spec.dialect);
+  if (spec.dialect == Dialect::accelerate) apply_accelerate_keys(spec, knobs);
+  const KnobOverrides& set = spec.knobs;
+  override_with(knobs.group_length, set.group_length);
+  override_with(knobs.tail, set.tail);
+  override_with(knobs.run_tail, set.run_tail);
+  override_with(knobs.counter_reset, set.counter_reset);
+  override_with(knobs.normalizer, set.normalizer);
+  override_with(knobs.normalizer_scope, set.normalizer_scope);
+  override_with(knobs.normalize_when, set.normalize_when);
+  override_with(knobs.boundary_compare, set.boundary_compare);
+  override_with(knobs.reduce_when, set.reduce_when);
+  override_with(knobs.reduce_op, set.reduce_op);
+  override_with(knobs.reduce_mechanism, set.reduce_mechanism);
+  override_with(knobs.no_sync_cover, set.no_sync_cover);
+  override_with(knobs.clear_gradients, set.clear_gradients);
+  override_with(knobs.clip_stage, set.clip_stage);
+  override_with(knobs.clip_kind, set.clip_kind);
+  override_with(knobs.overflow, set.overflow);
+  override_with(knobs.schedule_clock, set.schedule_clock);
+  override_with(knobs.uneven_ranks, set.uneven_ranks);
+  override_with(knobs.checkpoint_scope, set.checkpoint_scope);
+  override_with(knobs.accumulation_dtype, set.accumulation_dtype);
+  override_with(knobs.reported_loss, set.reported_loss);
+  override_with(knobs.validation, set.validation);
+  if (knobs.schedule_clock != ScheduleClock::update_times_world) knobs.total_guard = false;
+  return knobs;
+}
+
+}  // namespace accrue

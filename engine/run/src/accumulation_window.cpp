@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transition decides everything: advance() moves a WindowPosition by one micro-step and says what that micro-step
+// is. next() adds what needs a look ahead (the size of the window), by running the same transition on a copy; totals
+// run it with whole windows skipped. So a preview, a trace and a training run cannot disagree.
+#include "accrue/run/accumulation_window.h"
+
+#include <algorithm>
+
+namespace accrue {
+namespace {
+
+bool drops_tail(EpochTail tail) {
+  return tail == EpochTail::drop_stop || tail == EpochTail::drop_drain;
+}
+
+/// N as the length schedule has it at an update or an epoch (K1).
+std::int64_t scheduled_steps(const WindowShape& shape, const WindowPosition& at) {
+  const bool by_update = shape.knobs.group_length == GroupLength::by_update;
+  const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
+  if (at.next_steps > 0) return at.next_steps;
+  std::int64_t steps = shape.steps;
+  if (!by_update && !by_epoch) return steps;
+  const std::int64_t now = by_update ? at.updates : at.epoch;
+  for (const LengthChange& change : shape.length_schedule)
+    if (change.from <= now) steps = change.steps;
+  return steps;
+}
+
+/// N that the boundary test compares with: fixed when the window opens where K7 is plan, else whatever N is now.
+std::int64_t compared_steps(const WindowShape& shape, const WindowPosition& at) {
+  const bool locked = shape.knobs.boundary_compare == BoundaryCompare::plan && at.position > 0;
+  return locked ? at.steps : scheduled_steps(shape, at);
+}
+
+bool limit_reached(const WindowShape& shape, const WindowPosition& at) {
+  return shape.batches_per_epoch <= 0 || (shape.max_epochs && at.epoch >= *shape.max_epochs) ||
+         (shape.max_updates && at.updates >= *shape.max_updates) ||
+         (shape.max_micro_steps && at.micro_step >= *shape.max_micro_steps);
+}
+
+void begin_next_epoch(const WindowShape& shape, WindowPosition& at) {
+  ++at.epoch;
+  at.batch = 0;
+  if (shape.knobs.counter_reset == CounterReset::epoch_end) at.counter = 0;
+}
+
+/// The last epoch in which a length schedule still changes N; past it an epoch that drops everything will do so for
+/// ever.
+std::int64_t last_length_change(const WindowShape& shape) {
+  std::int64_t last = 0;
+  for (const LengthChange& change : shape.length_schedule) last = std::max(last, change.from);
+  return last;
+}
+
+/// Moves to the next batch that is trained on. Returns false when the run is over.
+bool find_batch(const WindowShape& shape, WindowPosition& at, std::int64_t& dropped) {
+  const std::int64_t length = shape.batches_per_epoch;
+  while (true) {
+    if (limit_reached(shape, at)) return false;
+    const bool pad = shape.knobs.tail == EpochTail::pad_repeat;
+    if (at.batch >= length && !(pad && at.position > 0)) {
+      begin_next_epoch(shape, at);
+      continue;
+    }
+    const std::int64_t rest = length - at.batch;
+    if (!drops_tail(shape.knobs.tail) || at.position > 0 || rest >= scheduled_steps(shape, at)) return true;
+    dropped += rest;
+    if (rest == length && !shape.max_epochs && at.epoch > last_length_change(shape)) return false;
+    begin_next_epoch(shape, at);
+  }
+}
+
+bool is_full(const WindowShape& shape, std::int64_t counter, std::int64_t steps) {
+  switch (shape.knobs.boundary_compare) {
+    case BoundaryCompare::exact:
+    case BoundaryCompare::plan:
+      return counter == steps;
+    case BoundaryCompare::at_least:
+      return counter >= steps;
+    case BoundaryCompare::modulo:
+      return counter % steps == 0;
+  }
+  return false;
+}
+
+bool ends_run(const WindowShape& shape, const MicroPlan& micro) {
+  const bool last_batch = micro.epoch_ends && shape.max_epochs && micro.epoch + 1 >= *shape.max_epochs;
+  return last_batch || (shape.max_micro_steps && micro.micro_step >= *shape.max_micro_steps) ||
+         (shape.max_iters && micro.micro_step == *shape.max_iters);
+}
+
+BoundaryReason boundary_reason(const WindowShape& shape, const MicroPlan& micro, bool full, bool requested) {
+  if (full) return BoundaryReason::full;
+  if (micro.epoch_ends && shape.knobs.tail == EpochTail::flush) return BoundaryReason::epoch_end;
+  if (shape.knobs.run_tail == RunTail::flush && ends_run(shape, micro)) return BoundaryReason::run_end;
+  return requested ? BoundaryReason::requested : BoundaryReason::none;
+}
+
+std::int64_t guarded_ticks(const WindowShape& shape, const WindowPosition& at, std::int64_t ticks) {
+  if (!shape.knobs.total_guard || !shape.schedule_total) return ticks;
+  return std::clamp<std::int64_t>(*shape.schedule_total - at.guard_count, 0, ticks);
+}
+
+std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro) {
+  switch (shape.knobs.schedule_clock) {
+    case ScheduleClock::update:
+      return micro.update ? 1 : 0;
+    case ScheduleClock::update_times_world:
+      return micro.update ? guarded_ticks(shape, at, shape.world) : 0;
+    case ScheduleClock::micro_step:
+    case ScheduleClock::external:
+      return 1;  // in a run the loop calls the scheduler once a micro-step
+    case ScheduleClock::epoch:
+      return micro.epoch_ends ? 1 : 0;
+    case ScheduleClock::every_nth_call:
+      return at.schedule_calls == scheduled_steps(shape, at) ? 1 : 0;
+  }
+  return 0;
+}
+
+void move_schedule(const WindowShape& shape, WindowPosition& at, MicroPlan& micro) {
+  ++at.schedule_calls;
+  micro.schedule_ticks = schedule_ticks(shape, at, micro);
+  if (micro.schedule_ticks > 0) at.schedule_calls = 0;
+  at.schedule_position += micro.schedule_ticks;
+  at.guard_count += micro.schedule_ticks;
+  if (!micro.update && shape.knobs.micro_bump) ++at.guard_count;
+  micro.schedule_position = at.schedule_position;
+}
+
+/// Where the counter goes after a boundary: modulo counters run on and only a flush resets them; the others count
+/// within a window, and after a flush keep their phase where K4 is never.
+void move_counter(const WindowShape& shape, WindowPosition& at, BoundaryReason reason) {
+  const bool full = reason == BoundaryReason::full;
+  const bool modulo = shape.knobs.boundary_compare == BoundaryCompare::modulo;
+  if (full && !modulo) at.counter = 0;
+  if (!full && shape.knobs.counter_reset != CounterReset::never) at.counter = 0;
+}
+
+bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool update) {
+  const std::int64_t rest = shape.batches_per_epoch - at.batch;  // after this micro-step
+  if (shape.knobs.tail == EpochTail::pad_repeat) return rest <= 0 && update;
+  return rest == 0 || (drops_tail(shape.knobs.tail) && update && rest < scheduled_steps(shape, at));
+}
+
+/// One micro-step. Everything of MicroPlan but window_size and divisor.
+std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped) {
+  if (!find_batch(shape, at, dropped)) return std::nullopt;
+  if (at.position == 0) at.steps = scheduled_steps(shape, at);
+  const std::int64_t steps = compared_steps(shape, at);
+  MicroPlan micro;
+  micro.micro_step = ++at.micro_step;
+  micro.epoch = at.epoch;
+  micro.batch = at.batch % shape.batches_per_epoch;
+  micro.window = at.updates;
+  micro.position = at.position;
+  ++at.batch;
+  ++at.position;
+  ++at.counter;
+  const bool full = is_full(shape, at.counter, steps);
+  micro.epoch_ends = is_last_batch(shape, at, full);
+  micro.reason = boundary_reason(shape, micro, full, requested);
+  micro.update = micro.reason != BoundaryReason::none;
+  if (micro.update) {
+    ++at.updates;
+    at.position = 0;
+    move_counter(shape, at, micro.reason);
+  }
+  micro.sync = shape.knobs.reduce_when == ReduceWhen::every_micro_step ||
+               (shape.knobs.reduce_when == ReduceWhen::boundary && micro.update);
+  move_schedule(shape, at, micro);
+  return micro;
+}
+
+/// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
+std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
+  std::int64_t dropped = 0;
+  while (const auto micro = advance(shape, at, false, dropped))
+    if (micro->update) return micro->position + 1;
+  return at.position;
+}
+
+std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition& before, const MicroPlan& micro) {
+  if (shape.knobs.normalize_when == NormalizeWhen::deferred) return std::nullopt;
+  switch (shape.knobs.normalizer) {
+    case Normalizer::none:
+      return 1.0;
+    case Normalizer::steps:
+      return static_cast<double>(compared_steps(shape, before));
+    case Normalizer::true_size:
+      return static_cast<double>(micro.window_size);
+    case Normalizer::run_remainder: {
+      const std::int64_t steps = compared_steps(shape, before);
+      if (!shape.max_iters || steps == 1) return static_cast<double>(steps);
+      const std::int64_t remainder = *shape.max_iters % steps;
+      const bool in_remainder = remainder > 0 && before.micro_step >= *shape.max_iters - remainder;
+      return static_cast<double>(in_remainder ? remainder : steps);
+    }
+    case Normalizer::samples:
+    case Normalizer::tokens:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Full windows that can be taken at once: the window is at its start, its phase is zero, and neither the epoch's end
+/// nor a limit nor a change of N lies within them. Keeps one window of distance, so that every special case is walked.
+std::int64_t skippable_windows(const WindowShape& shape, const WindowPosition& at) {
+  if (at.position != 0 || at.counter % at.steps != 0 || at.schedule_calls != 0 || shape.knobs.micro_bump) return 0;
+  if (shape.knobs.group_length == GroupLength::by_update || shape.knobs.schedule_clock == ScheduleClock::epoch)
+    return 0;
+  std::int64_t windows = (shape.batches_per_epoch - at.batch) / at.steps - 1;
+  if (shape.max_updates) windows = std::min(windows, *shape.max_updates - at.updates - 1);
+  if (shape.max_micro_steps) windows = std::min(windows, (*shape.max_micro_steps - at.micro_step) / at.steps - 1);
+  if (shape.max_iters) windows = std::min(windows, (*shape.max_iters - at.micro_step) / at.steps - 1);
+  return std::max<std::int64_t>(windows, 0);
+}
+
+std::int64_t ticks_of_windows(const WindowShape& shape, const WindowPosition& at, std::int64_t windows) {
+  switch (shape.knobs.schedule_clock) {
+    case ScheduleClock::update:
+    case ScheduleClock::every_nth_call:
+      return windows;
+    case ScheduleClock::update_times_world:
+      return guarded_ticks(shape, at, windows * shape.world);
+    default:
+      return windows * at.steps;
+  }
+}
+
+void skip_windows(const WindowShape& shape, WindowPosition& at) {
+  const std::int64_t windows = skippable_windows(shape, at);
+  if (windows <= 0) return;
+  const std::int64_t ticks = ticks_of_windows(shape, at, windows);
+  at.micro_step += windows * at.steps;
+  at.batch += windows * at.steps;
+  at.updates += windows;
+  if (shape.knobs.boundary_compare == BoundaryCompare::modulo) at.counter += windows * at.steps;
+  at.schedule_position += ticks;
+  at.guard_count += ticks;
+}
+
+WindowTotals walk(const WindowShape& shape) {
+  WindowTotals totals;
+  WindowPosition at;
+  std::int64_t last_epoch = -1;
+  while (const auto micro = advance(shape, at, false, totals.dropped_batches)) {
+    last_epoch = micro->epoch;
+    if (micro->update) skip_windows(shape, at);
+  }
+  totals.micro_steps = at.micro_step;
+  totals.updates = at.updates;
+  totals.epochs_started = last_epoch + 1;
+  totals.schedule_ticks = at.schedule_position;
+  totals.left_over_micro_steps = at.position;
+  return totals;
+}
+
+/// The shape with what a plan needs and a caller may leave out: lengths of at least one, and mmengine's max_counts,
+/// which is the whole run.
+WindowShape resolved(WindowShape shape) {
+  shape.steps = std::max<std::int64_t>(shape.steps, 1);
+  for (LengthChange& change : shape.length_schedule) change.steps = std::max<std::int64_t>(change.steps, 1);
+  if (shape.knobs.normalizer == Normalizer::run_remainder && !shape.max_iters)
+    shape.max_iters = walk(shape).micro_steps;
+  return shape;
+}
+
+}  // namespace
+
+std::string_view to_string(BoundaryReason reason) {
+  switch (reason) {
+    case BoundaryReason::none:
+      return "";
+    case BoundaryReason::full:
+      return "full";
+    case BoundaryReason::epoch_end:
+      return "epoch_end";
+    case BoundaryReason::run_end:
+      return "run_end";
+    case BoundaryReason::requested:
+      return "requested";
+  }
+  return "";
+}
+
+std::string_view to_string(StepOutcome outcome) {
+  switch (outcome) {
+    case StepOutcome::updated:
+      return "updated";
+    case StepOutcome::skipped_overflow:
+      return "skipped_overflow";
+    case StepOutcome::skipped_empty:
+      return "skipped_empty";
+  }
+  return "";
+}
+
+AccumulationWindow::AccumulationWindow(WindowShape shape) : shape_(resolved(std::move(shape))) {}
+
+std::optional<MicroPlan> AccumulationWindow::next() {
+  const WindowPosition before = at_;
+  std::int64_t dropped = 0;
+  auto micro = advance(shape_, at_, requested_, dropped);
+  if (!micro) return std::nullopt;
+  requested_ = false;
+  if (micro->position == 0) {
+    WindowPosition open = before;
+    window_size_ = size_of_window(shape_, open);
+  }
+  if (micro->reason == BoundaryReason::requested) window_size_ = micro->position + 1;
+  micro->window_size = window_size_;
+  micro->divisor = divisor_of(shape_, before, *micro);
+  last_ticks_ = micro->schedule_ticks;
+  return micro;
+}
+
+void AccumulationWindow::report(StepOutcome outcome) {
+  if (outcome == StepOutcome::updated || shape_.knobs.overflow != OverflowPolicy::hold) return;
+  const ScheduleClock clock = shape_.knobs.schedule_clock;
+  const bool follows_updates = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world ||
+                               clock == ScheduleClock::every_nth_call;
+  if (!follows_updates) return;
+  at_.schedule_position -= last_ticks_;
+  at_.guard_count -= last_ticks_;
+  last_ticks_ = 0;
+}
+
+void AccumulationWindow::request_boundary() {
+  requested_ = at_.position > 0;
+}
+
+void AccumulationWindow::set_steps(std::int64_t steps) {
+  at_.next_steps = std::max<std::int64_t>(steps, 1);
+  if (at_.position == 0 || shape_.knobs.boundary_compare == BoundaryCompare::plan) return;
+  WindowPosition rest = at_;
+  window_size_ = size_of_window(shape_, rest);
+}
+
+void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position) {
+  at_ = {};
+  requested_ = false;
+  while (at_.micro_step < micro_step && next()) {
+  }
+  if (schedule_position) at_.schedule_position = *schedule_position;
+}
+
+void AccumulationWindow::restore(const WindowPosition& position) {
+  at_ = position;
+  requested_ = false;
+  last_ticks_ = 0;
+  window_size_ = at_.position > 0 ? size_of_window(shape_, at_) : 0;
+}
+
+WindowTotals total_windows(const WindowShape& shape) {
+  return walk(resolved(shape));
+}
+
+std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count) {
+  AccumulationWindow window(shape);
+  std::vector<MicroPlan> plans;
+  while (static_cast<std::int64_t>(plans.size()) < count) {
+    const auto micro = window.next();
+    if (!micro) break;
+    plans.push_back(*micro);
+  }
+  return plans;
+}
+
+}  // namespace accrue

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The permutation is a balanced Feistel network over the smallest even number of bits that holds the size; an index
+// that lands outside the size is sent through again until it lands inside (at most about four times on average). It is
+// a bijection whatever the round function, so no sample is lost or seen twice in an epoch.
+#include "accrue/run/sample_order.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace accrue {
+namespace {
+
+std::uint64_t mix(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15ULL;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+SamplePermutation::SamplePermutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch) : size_(size) {
+  const auto bits =
+      static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size - 1, 1))));
+  half_bits_ = (bits + 1) / 2;
+  std::uint64_t key = mix(seed) ^ mix(~epoch);
+  for (std::uint64_t& round_key : keys_) round_key = key = mix(key);
+}
+
+std::int64_t SamplePermutation::operator()(std::int64_t index) const {
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+  auto value = static_cast<std::uint64_t>(index);
+  do {
+    std::uint64_t left = value >> half_bits_;
+    std::uint64_t right = value & mask;
+    for (const std::uint64_t key : keys_) {
+      const std::uint64_t next = left ^ (mix(right ^ key) & mask);
+      left = right;
+      right = next;
+    }
+    value = (left << half_bits_) | right;
+  } while (value >= static_cast<std::uint64_t>(size_));
+  return static_cast<std::int64_t>(value);
+}
+
+std::int64_t SampleOrder::batches_per_epoch() const {
+  if (samples <= 0) return 0;
+  if (split_batches)
+    return uneven == UnevenRanks::drop ? samples / (micro_batch * world) : ceil_div(samples, micro_batch * world);
+  if (uneven == UnevenRanks::drop && world > 1) return samples / micro_batch / world;
+  return ceil_div(ceil_div(samples, micro_batch), world);
+}
+
+namespace {
+
+/// Positions in the epoch's order that a rank's batch covers, before repeats wrap and the end of the data cuts.
+std::int64_t first_position(const SampleOrder& order, std::int64_t batch, std::int64_t rank) {
+  return (batch * order.world + rank) * order.micro_batch;
+}
+
+/// A lone rank has nobody to be even with: its short tail stays short.
+bool repeats(const SampleOrder& order) {
+  return order.uneven == UnevenRanks::repeat && order.world > 1;
+}
+
+std::int64_t batch_size(const SampleOrder& order, std::int64_t batch, std::int64_t rank) {
+  if (repeats(order)) return order.micro_batch;
+  return std::clamp<std::int64_t>(order.samples - first_position(order, batch, rank), 0, order.micro_batch);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> SampleOrder::batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const {
+  const std::int64_t begin = first_position(*this, batch, rank);
+  const std::int64_t count = batch_size(*this, batch, rank);
+  const SamplePermutation permute(samples, seed, static_cast<std::uint64_t>(epoch));
+  std::vector<std::int64_t> indices;
+  indices.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t position = (begin + i) % samples;
+    indices.push_back(shuffle ? permute(position) : position);
+  }
+  return indices;
+}
+
+std::int64_t SampleOrder::samples_in_batch(std::int64_t batch) const {
+  std::int64_t sum = 0;
+  for (std::int64_t rank = 0; rank < world; ++rank) sum += batch_size(*this, batch, rank);
+  return sum;
+}
+
+std::int64_t SampleOrder::repeated_per_epoch() const {
+  if (!repeats(*this)) return 0;
+  return batches_per_epoch() * world * micro_batch - samples;
+}
+
+}  // namespace accrue

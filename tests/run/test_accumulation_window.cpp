@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner against what the five systems do with ten batches and N = 4, and against a model of it that groups
+// batches first and numbers them afterwards, over ten thousand random shapes.
+#include <QtTest>
+
+#include <random>
+
+#include "accrue/run/accumulation_window.h"
+#include "accrue/run/choice_names.h"
+#include "accrue/run/run_spec.h"
+
+using namespace accrue;
+
+namespace {
+
+WindowShape shape_of(Dialect dialect, std::int64_t batches, std::int64_t steps, std::int64_t epochs,
+                     std::int64_t world = 1) {
+  WindowShape shape;
+  shape.knobs = preset(dialect);
+  shape.steps = steps;
+  shape.batches_per_epoch = batches;
+  shape.world = world;
+  shape.max_epochs = epochs;
+  return shape;
+}
+
+std::vector<MicroPlan> all(const WindowShape& shape) {
+  return preview_windows(shape, 1'000'000);
+}
+
+QString updates_at(const std::vector<MicroPlan>& plans) {
+  QStringList at;
+  for (const MicroPlan& micro : plans)
+    if (micro.update) at << QString::number(micro.micro_step);
+  return at.join(' ');
+}
+
+QString schedule_digits(const std::vector<MicroPlan>& plans) {
+  QStringList at;
+  for (const MicroPlan& micro : plans) at << QString::number(micro.schedule_position);
+  return at.join(' ');
+}
+
+QString divisors(const std::vector<MicroPlan>& plans) {
+  QStringList of;
+  for (const MicroPlan& micro : plans) of << (micro.divisor ? QString::number(*micro.divisor) : QStringLiteral("-"));
+  return of.join(' ');
+}
+
+// ---- the slow model
+// -------------------------------------------------------------------------------------------------------------
+
+struct SlowMicro {
+  std::int64_t epoch, batch, window, position, size;
+  bool update;
+  std::int64_t schedule_position;
+  bool operator==(const SlowMicro&) const = default;
+};
+
+using Group = std::vector<std::pair<std::int64_t, std::int64_t>>;  // (epoch, batch)
+
+/// All groups of a run, the incomplete one at its end included; `closed` says which of them end in an update.
+void slow_groups(const WindowShape& shape, std::vector<Group>& groups, std::vector<bool>& closed) {
+  const std::int64_t length = shape.batches_per_epoch;
+  const auto steps = static_cast<std::size_t>(shape.steps);
+  if (shape.knobs.tail == EpochTail::carry) {
+    Group open;
+    for (std::int64_t epoch = 0; epoch < *shape.max_epochs; ++epoch)
+      for (std::int64_t batch = 0; batch < length; ++batch) {
+        open.emplace_back(epoch, batch);
+        if (open.size() == steps) {
+          groups.push_back(open);
+          closed.push_back(true);
+          open.clear();
+        }
+      }
+    if (!open.empty()) {
+      groups.push_back(open);
+      closed.push_back(shape.knobs.run_tail == RunTail::flush);
+    }
+    return;
+  }
+  for (std::int64_t epoch = 0; epoch < *shape.max_epochs; ++epoch) {
+    for (std::int64_t first = 0; first < length; first += shape.steps) {
+      Group group;
+      for (std::int64_t batch = first; batch < std::min(first + shape.steps, length); ++batch)
+        group.emplace_back(epoch, batch);
+      const bool whole = group.size() == steps;
+      if (!whole && (shape.knobs.tail == EpochTail::drop_stop || shape.knobs.tail == EpochTail::drop_drain)) break;
+      if (!whole && shape.knobs.tail == EpochTail::pad_repeat)
+        for (std::int64_t i = 0; group.size() < steps; ++i)
+          group.emplace_back(epoch, (first + std::int64_t(group.size())) % length);
+      groups.push_back(group);
+      closed.push_back(true);
+    }
+  }
+}
+
+std::vector<SlowMicro> slow_plan(const WindowShape& shape) {
+  std::vector<Group> groups;
+  std::vector<bool> closed;
+  if (shape.batches_per_epoch > 0) slow_groups(shape, groups, closed);
+  std::vector<SlowMicro> plan;
+  std::int64_t position_of_schedule = 0, calls = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (std::size_t p = 0; p < groups[g].size(); ++p) {
+      const bool update = closed[g] && p + 1 == groups[g].size();
+      const bool next_is_other_epoch = p + 1 < groups[g].size() ? groups[g][p + 1].first != groups[g][p].first
+                                       : g + 1 < groups.size()  ? groups[g + 1][0].first != groups[g][p].first
+                                                                : true;
+      ++calls;
+      switch (shape.knobs.schedule_clock) {
+        case ScheduleClock::update:
+          position_of_schedule += update;
+          break;
+        case ScheduleClock::update_times_world:
+          position_of_schedule += update ? shape.world : 0;
+          break;
+        case ScheduleClock::micro_step:
+        case ScheduleClock::external:
+          ++position_of_schedule;
+          break;
+        case ScheduleClock::epoch:
+          position_of_schedule += next_is_other_epoch;
+          break;
+        case ScheduleClock::every_nth_call:
+          if (calls == shape.steps) {
+            ++position_of_schedule;
+            calls = 0;
+          }
+          break;
+      }
+      plan.push_back({groups[g][p].first, groups[g][p].second, std::int64_t(g), std::int64_t(p),
+                      std::int64_t(groups[g].size()), update, position_of_schedule});
+    }
+  return plan;
+}
+
+}  // namespace
+
+class TestAccumulationWindow : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void ten_batches_of_four_update_where_each_system_does_data() {
+    QTest::addColumn<int>("dialect");
+    QTest::addColumn<int>("epochs");
+    QTest::addColumn<QString>("updates");
+    QTest::newRow("llm, one epoch") << int(Dialect::llm) << 1 << "4 8";
+    QTest::newRow("llm, two epochs") << int(Dialect::llm) << 2 << "4 8 12 16 20";
+    QTest::newRow("llm, three epochs") << int(Dialect::llm) << 3 << "4 8 12 16 20 24 28";
+    QTest::newRow("colossalai, one epoch") << int(Dialect::colossalai) << 1 << "4 8";
+    QTest::newRow("colossalai, two epochs") << int(Dialect::colossalai) << 2 << "4 8 12 16";
+    QTest::newRow("accelerate, one epoch") << int(Dialect::accelerate) << 1 << "4 8 10";
+    QTest::newRow("accelerate, three epochs") << int(Dialect::accelerate) << 3 << "4 8 10 14 18 20 24 28 30";
+    QTest::newRow("mmengine, one epoch") << int(Dialect::mmengine) << 1 << "4 8 10";
+    QTest::newRow("mmengine, two epochs") << int(Dialect::mmengine) << 2 << "4 8 12 16 20";
+    QTest::newRow("mmengine, three epochs") << int(Dialect::mmengine) << 3 << "4 8 12 16 20 24 28 30";
+    QTest::newRow("accrue, two epochs") << int(Dialect::accrue) << 2 << "4 8 10 14 18 20";
+  }
+  void ten_batches_of_four_update_where_each_system_does() {
+    QFETCH(int, dialect);
+    QFETCH(int, epochs);
+    QFETCH(QString, updates);
+    QCOMPARE(updates_at(all(shape_of(Dialect(dialect), 10, 4, epochs))), updates);
+  }
+
+  void accelerate_without_sync_with_dataloader_carries_and_loses_the_run_tail() {
+    AccumulationSpec spec;
+    spec.dialect = Dialect::accelerate;
+    spec.sync_with_dataloader = false;
+    WindowShape shape = shape_of(Dialect::accelerate, 10, 4, 2);
+    shape.knobs = resolve_knobs(spec);
+    QCOMPARE(updates_at(all(shape)), QString("4 8 12 16 20"));
+    shape.max_epochs = 1;
+    QCOMPARE(updates_at(all(shape)), QString("4 8"));
+    QCOMPARE(total_windows(shape).left_over_micro_steps, 2);
+  }
+
+  void each_system_divides_the_tail_by_its_own_rule_data() {
+    QTest::addColumn<int>("dialect");
+    QTest::addColumn<QString>("expected");
+    QTest::newRow("llm") << int(Dialect::llm) << "4 4 4 4 4 4 4 4 4 4";
+    QTest::newRow("colossalai") << int(Dialect::colossalai) << "4 4 4 4 4 4 4 4";
+    QTest::newRow("accelerate") << int(Dialect::accelerate) << "4 4 4 4 4 4 4 4 4 4";
+    QTest::newRow("mmengine") << int(Dialect::mmengine) << "4 4 4 4 4 4 4 4 2 2";
+    QTest::newRow("accrue counts afterwards") << int(Dialect::accrue) << "- - - - - - - - - -";
+  }
+  void each_system_divides_the_tail_by_its_own_rule() {
+    QFETCH(int, dialect);
+    QFETCH(QString, expected);
+    QCOMPARE(divisors(all(shape_of(Dialect(dialect), 10, 4, 1))), expected);
+  }
+
+  void mmengine_divides_by_the_remainder_of_max_iters() {
+    WindowShape shape = shape_of(Dialect::mmengine, 100, 3, 1);
+    shape.max_iters = 100;
+    const auto plans = all(shape);
+    QCOMPARE(*plans[98].divisor, 3.0);
+    QCOMPARE(*plans[99].divisor, 1.0);
+    QVERIFY(plans[98].update);
+    QVERIFY(plans[99].update);
+    QCOMPARE(plans[99].reason, BoundaryReason::run_end);
+  }
+
+  void schedules_move_on_each_systems_clock_data() {
+    QTest::addColumn<int>("dialect");
+    QTest::addColumn<int>("world");
+    QTest::addColumn<QString>("expected");
+    QTest::newRow("llm") << int(Dialect::llm) << 1 << "0 0 0 1 1 1 1 2 2 2";
+    QTest::newRow("llm, two ranks") << int(Dialect::llm) << 2 << "0 0 0 1 1 1 1 2 2 2";
+    QTest::newRow("colossalai") << int(Dialect::colossalai) << 1 << "0 0 0 1 1 1 1 2";
+    QTest::newRow("accelerate") << int(Dialect::accelerate) << 1 << "0 0 0 1 1 1 1 2 2 3";
+    QTest::newRow("accelerate, two ranks") << int(Dialect::accelerate) << 2 << "0 0 0 2 2 2 2 4 4 6";
+    QTest::newRow("mmengine") << int(Dialect::mmengine) << 1 << "1 2 3 4 5 6 7 8 9 10";
+    QTest::newRow("accrue, two ranks") << int(Dialect::accrue) << 2 << "0 0 0 1 1 1 1 2 2 3";
+  }
+  void schedules_move_on_each_systems_clock() {
+    QFETCH(int, dialect);
+    QFETCH(int, world);
+    QFETCH(QString, expected);
+    QCOMPARE(schedule_digits(all(shape_of(Dialect(dialect), 10, 4, 1, world))), expected);
+  }
+
+  void letters_follow_each_systems_loop_order_data() {
+    QTest::addColumn<int>("dialect");
+    QTest::addColumn<int>("micro_steps");
+    QTest::addColumn<QString>("letters");
+    QTest::newRow("llm") << int(Dialect::llm) << 12 << "bbbBSZL bbbBSZL bb|bBSZL";
+    QTest::newRow("colossalai") << int(Dialect::colossalai) << 8 << "bbbBSLZ bbbBSLZ |";
+    QTest::newRow("accelerate") << int(Dialect::accelerate) << 10 << "bbbBSLZ bbbBSLZ bBSLZ|";
+    QTest::newRow("accrue") << int(Dialect::accrue) << 10 << "bbbBSLZ bbbBSLZ bBSLZ|";
+  }
+  void letters_follow_each_systems_loop_order() {
+    QFETCH(int, dialect);
+    QFETCH(int, micro_steps);
+    QFETCH(QString, letters);
+    QCOMPARE(
+        QString::fromStdString(window_letters(Dialect(dialect), shape_of(Dialect(dialect), 10, 4, 2), micro_steps)),
+        letters);
+  }
+  void letters_of_an_mmengine_run_move_the_schedule_after_every_micro_step() {
+    QCOMPARE(QString::fromStdString(window_letters(Dialect::mmengine, shape_of(Dialect::mmengine, 10, 4, 1), 10)),
+             QString("bLbLbLBSZL bLbLbLBSZL bLBSZL|"));
+  }
+
+  void sync_each_batch_reduces_every_micro_step_and_updates_as_before() {
+    AccumulationSpec spec;
+    spec.dialect = Dialect::accelerate;
+    spec.sync_each_batch = true;
+    WindowShape shape = shape_of(Dialect::accelerate, 5, 2, 1);
+    shape.knobs = resolve_knobs(spec);
+    const auto plans = all(shape);
+    QVERIFY(std::all_of(plans.begin(), plans.end(), [](const MicroPlan& m) { return m.sync; }));
+    QCOMPARE(updates_at(plans), QString("2 4 5"));
+  }
+
+  void ten_thousand_random_shapes_equal_the_slow_model() {
+    std::mt19937 random(20260114);
+    auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    for (int i = 0; i < 10'000; ++i) {
+      WindowShape shape;
+      shape.knobs = preset(Dialect(draw(0, 4)));
+      if (draw(0, 1)) {
+        shape.knobs.tail = EpochTail(draw(0, 4));
+        shape.knobs.run_tail = RunTail(draw(0, 1));
+        shape.knobs.schedule_clock = ScheduleClock(draw(0, 5));
+        shape.knobs.total_guard = false;
+        shape.knobs.counter_reset = CounterReset::at_flush;
+        shape.knobs.boundary_compare = draw(0, 1) ? BoundaryCompare::plan : BoundaryCompare::exact;
+      }
+      shape.batches_per_epoch = draw(0, 40);
+      shape.steps = draw(1, 12);
+      shape.max_epochs = draw(1, 4);
+      shape.world = draw(1, 4);
+      const auto slow = slow_plan(shape);
+      const auto fast = all(shape);
+      const QByteArray context =
+          QByteArray("shape ") + QByteArray::number(i) + " L " + QByteArray::number(int(shape.batches_per_epoch)) +
+          " N " + QByteArray::number(int(shape.steps)) + " epochs " + QByteArray::number(int(*shape.max_epochs)) +
+          " tail " + QByteArray::number(int(shape.knobs.tail)) + " clock " +
+          QByteArray::number(int(shape.knobs.schedule_clock));
+      QVERIFY2(slow.size() == fast.size(), context);
+      std::int64_t updates = 0;
+      for (std::size_t m = 0; m < fast.size(); ++m) {
+        const MicroPlan& f = fast[m];
+        const SlowMicro as_slow{f.epoch, f.batch, f.window, f.position, f.window_size, f.update, f.schedule_position};
+        QVERIFY2(as_slow == slow[m], context + " micro-step " + QByteArray::number(int(m + 1)));
+        QCOMPARE(f.micro_step, std::int64_t(m + 1));
+        updates += f.update;
+      }
+      const WindowTotals totals = total_windows(shape);
+      QVERIFY2(totals.micro_steps == std::int64_t(fast.size()), context);
+      QVERIFY2(totals.updates == updates, context);
+      QVERIFY2(totals.schedule_ticks == (fast.empty() ? 0 : fast.back().schedule_position), context);
+      QVERIFY2(totals.micro_steps + totals.dropped_batches >= *shape.max_epochs * shape.batches_per_epoch, context);
+    }
+  }
+
+  void limits_on_updates_and_micro_steps_end_the_run_at_the_first() {
+    std::mt19937 random(7);
+    auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    for (int i = 0; i < 2'000; ++i) {
+      WindowShape shape = shape_of(Dialect(draw(0, 4)), draw(1, 30), draw(1, 9), 4, draw(1, 3));
+      const auto whole = all(shape);
+      WindowShape by_updates = shape;
+      by_updates.max_updates = draw(1, 8);
+      const auto cut = all(by_updates);
+      QVERIFY(cut.size() <= whole.size());
+      QVERIFY(std::count_if(cut.begin(), cut.end(), [](const MicroPlan& m) { return m.update; }) <=
+              *by_updates.max_updates);
+      if (cut.size() < whole.size()) QVERIFY(cut.back().update);
+      QCOMPARE(total_windows(by_updates).micro_steps, std::int64_t(cut.size()));
+      WindowShape by_micro = shape;
+      by_micro.max_micro_steps = draw(1, 50);
+      QCOMPARE(std::int64_t(all(by_micro).size()),
+               std::min<std::int64_t>(*by_micro.max_micro_steps, std::int64_t(whole.size())));
+      QCOMPARE(total_windows(by_micro).micro_steps, std::int64_t(all(by_micro).size()));
+    }
+  }
+
+  void seeking_equals_walking_and_a_position_restores_exactly() {
+    const WindowShape shape = shape_of(Dialect::accrue, 7, 3, 5, 2);
+    const auto plans = all(shape);
+    for (std::size_t m = 0; m < plans.size(); ++m) {
+      AccumulationWindow sought(shape);
+      sought.seek(std::int64_t(m));
+      AccumulationWindow restored(shape);
+      restored.restore(sought.position());
+      for (std::size_t rest = m; rest < plans.size(); ++rest) {
+        QVERIFY(*sought.next() == plans[rest]);
+        QVERIFY(*restored.next() == plans[rest]);
+      }
+      QVERIFY(!sought.next());
+    }
+  }
+
+  void an_overflow_holds_the_schedule_where_the_dialect_says_so_data() {
+    QTest::addColumn<int>("dialect");
+    QTest::addColumn<int>("after_overflow");
+    QTest::newRow("accrue holds") << int(Dialect::accrue) << 0;
+    QTest::newRow("accelerate holds") << int(Dialect::accelerate) << 0;
+    QTest::newRow("llm advances") << int(Dialect::llm) << 1;
+    QTest::newRow("colossalai advances") << int(Dialect::colossalai) << 1;
+  }
+  void an_overflow_holds_the_schedule_where_the_dialect_says_so() {
+    QFETCH(int, dialect);
+    QFETCH(int, after_overflow);
+    AccumulationWindow window(shape_of(Dialect(dialect), 8, 2, 1));
+    window.next();
+    QVERIFY(window.next()->update);
+    window.report(StepOutcome::skipped_overflow);
+    QCOMPARE(window.schedule_position(), after_overflow);
+    window.next();
+    window.next();
+    QCOMPARE(window.schedule_position(), after_overflow + 1);
+  }
+
+  void the_guard_on_total_stops_inner_steps() {
+    WindowShape shape = shape_of(Dialect::accelerate, 8, 2, 1, 3);
+    shape.schedule_total = 4;
+    QCOMPARE(schedule_digits(all(shape)), QString("0 3 3 4 4 4 4 4"));
+  }
+
+  void a_requested_boundary_closes_the_open_window() {
+    AccumulationWindow window(shape_of(Dialect::accrue, 10, 4, 1));
+    window.next();
+    window.request_boundary();
+    const MicroPlan micro = *window.next();
+    QVERIFY(micro.update);
+    QCOMPARE(micro.reason, BoundaryReason::requested);
+    QCOMPARE(micro.window_size, 2);
+    QCOMPARE(window.next()->position, 0);
+  }
+
+  void a_length_schedule_changes_n_by_update_and_by_epoch() {
+    WindowShape by_update = shape_of(Dialect::accrue, 12, 1, 1);
+    by_update.knobs.group_length = GroupLength::by_update;
+    by_update.length_schedule = {{.from = 2, .steps = 3}, {.from = 4, .steps = 4}};
+    QCOMPARE(updates_at(all(by_update)), QString("1 2 5 8 12"));
+    WindowShape by_epoch = shape_of(Dialect::accrue, 4, 2, 2);
+    by_epoch.knobs.group_length = GroupLength::by_epoch;
+    by_epoch.length_schedule = {{.from = 1, .steps = 4}};
+    QCOMPARE(updates_at(all(by_epoch)), QString("2 4 8"));
+  }
+
+  void a_loader_shorter_than_n_has_a_defined_plan_for_every_tail() {
+    for (const Dialect dialect : {Dialect::accrue, Dialect::accelerate})
+      QCOMPARE(updates_at(all(shape_of(dialect, 3, 8, 2))), QString("3 6"));
+    QCOMPARE(updates_at(all(shape_of(Dialect::llm, 3, 8, 3))), QString("8"));
+    QCOMPARE(updates_at(all(shape_of(Dialect::colossalai, 3, 8, 3))), QString(""));
+    WindowShape for_ever = shape_of(Dialect::colossalai, 3, 8, 1);
+    for_ever.max_epochs.reset();
+    for_ever.max_updates = 5;
+    QVERIFY(all(for_ever).empty());
+  }
+
+  void totals_of_a_very_long_run_are_found_at_once() {
+    WindowShape shape = shape_of(Dialect::accrue, 1'000'000'003, 4, 3, 2);
+    QElapsedTimer timer;
+    timer.start();
+    const WindowTotals totals = total_windows(shape);
+    QCOMPARE(totals.micro_steps, 3'000'000'009);
+    QCOMPARE(totals.updates, 3 * 250'000'001LL);
+    QVERIFY(timer.elapsed() < 1000);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestAccumulationWindow)
+#include "test_accumulation_window.moc"

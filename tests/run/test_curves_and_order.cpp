@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+
+#include <set>
+
+#include "accrue/run/lr_curve.h"
+#include "accrue/run/rank_grid.h"
+#include "accrue/run/sample_order.h"
+
+using namespace accrue;
+
+namespace {
+
+LrCurve curve(ScheduleKind kind, double lr, std::int64_t warmup, std::int64_t total, double min_lr = 0.0) {
+  LrCurve c;
+  c.kind = kind;
+  c.lr = lr;
+  c.warmup = warmup;
+  c.total = total;
+  c.min_lr = min_lr;
+  return c;
+}
+
+using Rows = std::vector<std::vector<std::int64_t>>;
+
+Rows batches(const SampleOrder& order, std::int64_t rank, std::int64_t epoch = 0) {
+  Rows rows;
+  for (std::int64_t b = 0; b < order.batches_per_epoch(); ++b) rows.push_back(order.batch(epoch, b, rank));
+  return rows;
+}
+
+SampleOrder plain(std::int64_t samples, std::int64_t micro_batch, std::int64_t world, UnevenRanks uneven) {
+  return {.samples = samples, .micro_batch = micro_batch, .world = world, .shuffle = false, .uneven = uneven};
+}
+
+}  // namespace
+
+class TestCurvesAndOrder : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void linear_warm_up_and_decay_hit_their_corner_points() {
+    const LrCurve c = curve(ScheduleKind::linear, 0.1, 5, 20);
+    QCOMPARE(lr_at(c, 0), 0.1 / 6);
+    QCOMPARE(lr_at(c, 5), 0.1);
+    QCOMPARE(lr_at(c, 19), 0.1 / 15);
+    QCOMPARE(lr_at(c, 20), 0.0);
+    QCOMPARE(lr_at(c, 500), 0.0);
+  }
+  void exponential_is_a_power_of_gamma() {
+    LrCurve c = curve(ScheduleKind::exponential, 0.005, 0, 10);
+    c.gamma = 0.9;
+    QCOMPARE(lr_at(c, 2), 0.00405);
+  }
+  void cosine_starts_at_the_peak_and_ends_at_the_minimum() {
+    const LrCurve c = curve(ScheduleKind::cosine, 3e-3, 20, 300, 3e-4);
+    QCOMPARE(lr_at(c, 20), 3e-3);
+    QCOMPARE(lr_at(c, 160), (3e-3 + 3e-4) / 2);
+    QCOMPARE(lr_at(c, 300), 3e-4);
+  }
+  void inverse_square_root_is_continuous_at_the_end_of_the_warm_up() {
+    const LrCurve c = curve(ScheduleKind::inverse_square_root, 1.0, 9, 1000);
+    QCOMPARE(lr_at(c, 9), 1.0);
+    QCOMPARE(lr_at(c, 39), 0.5);
+  }
+  void wsd_is_flat_until_its_last_part() {
+    const LrCurve c = curve(ScheduleKind::wsd, 1.0, 0, 100);
+    QCOMPARE(lr_at(c, 80), 1.0);
+    QCOMPARE(lr_at(c, 90), 0.5);
+    QCOMPARE(lr_at(c, 100), 0.0);
+  }
+  void no_curve_ever_exceeds_its_peak_or_goes_below_zero() {
+    for (int kind = 0; kind <= int(ScheduleKind::exponential); ++kind)
+      for (std::int64_t position = 0; position < 400; ++position) {
+        const double lr = lr_at(curve(ScheduleKind(kind), 0.5, 30, 300), position);
+        QVERIFY(lr >= 0.0 && lr <= 0.5);
+      }
+  }
+
+  void grid_coordinates_and_groups_are_each_others_inverse() {
+    const RankGrid grid{.data = 2, .pipeline = 3, .tensor = 4};
+    std::set<std::int64_t> seen;
+    for (std::int64_t rank = 0; rank < grid.world(); ++rank) {
+      QCOMPARE(grid.rank(grid.coordinate(rank)), rank);
+      for (const Axis axis : {Axis::data, Axis::pipeline, Axis::tensor}) {
+        const auto group = grid.group(axis, rank);
+        QCOMPARE(std::int64_t(group.size()), grid.size(axis));
+        QVERIFY(std::find(group.begin(), group.end(), rank) != group.end());
+      }
+      seen.insert(rank);
+    }
+    QCOMPARE(grid.group(Axis::tensor, 5), (std::vector<std::int64_t>{4, 5, 6, 7}));
+    QCOMPARE(grid.group(Axis::data, 5), (std::vector<std::int64_t>{5, 17}));
+  }
+
+  void repeat_completes_the_tail_from_the_start_as_even_batches_does() {
+    QCOMPARE(batches(plain(21, 3, 2, UnevenRanks::repeat), 0),
+             (Rows{{0, 1, 2}, {6, 7, 8}, {12, 13, 14}, {18, 19, 20}}));
+    QCOMPARE(batches(plain(21, 3, 2, UnevenRanks::repeat), 1), (Rows{{3, 4, 5}, {9, 10, 11}, {15, 16, 17}, {0, 1, 2}}));
+    QCOMPARE(batches(plain(22, 3, 2, UnevenRanks::repeat), 1).back(), (std::vector<std::int64_t>{21, 0, 1}));
+    QCOMPARE(plain(21, 3, 2, UnevenRanks::repeat).repeated_per_epoch(), 3);
+  }
+  void a_lone_rank_keeps_its_short_last_batch() {
+    QCOMPARE(batches(plain(5, 2, 1, UnevenRanks::repeat), 0), (Rows{{0, 1}, {2, 3}, {4}}));
+    QCOMPARE(batches(plain(5, 2, 1, UnevenRanks::drop), 0), (Rows{{0, 1}, {2, 3}, {4}}));
+  }
+  void empty_micro_steps_give_every_rank_the_same_number_of_batches() {
+    QCOMPARE(batches(plain(21, 3, 2, UnevenRanks::empty_micro_steps), 1),
+             (Rows{{3, 4, 5}, {9, 10, 11}, {15, 16, 17}, {}}));
+    QCOMPARE(plain(21, 3, 2, UnevenRanks::empty_micro_steps).samples_in_batch(3), 3);
+  }
+  void drop_keeps_only_full_rounds() { QCOMPARE(plain(21, 3, 2, UnevenRanks::drop).batches_per_epoch(), 3); }
+
+  void every_epoch_sees_every_sample_once_and_in_another_order() {
+    for (const std::int64_t samples : {1, 2, 3, 7, 64, 1000}) {
+      SampleOrder order = plain(samples, 4, 1, UnevenRanks::empty_micro_steps);
+      order.shuffle = true;
+      order.seed = 11;
+      Rows epochs;
+      for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+        std::vector<std::int64_t> flat;
+        for (const auto& batch : batches(order, 0, epoch)) flat.insert(flat.end(), batch.begin(), batch.end());
+        const std::set<std::int64_t> unique(flat.begin(), flat.end());
+        QCOMPARE(std::int64_t(flat.size()), samples);
+        QCOMPARE(std::int64_t(unique.size()), samples);
+        epochs.push_back(flat);
+      }
+      if (samples >= 64) QVERIFY(epochs[0] != epochs[1]);
+    }
+  }
+  void layouts_with_the_same_global_batch_see_the_same_samples_in_each_window() {
+    SampleOrder one = plain(100, 4, 1, UnevenRanks::empty_micro_steps);
+    one.shuffle = true;
+    SampleOrder two = one;
+    two.world = 2;
+    for (std::int64_t window = 0; window < 3; ++window) {
+      std::multiset<std::int64_t> alone, together;
+      for (std::int64_t m = 0; m < 8; ++m)
+        for (const auto i : one.batch(0, window * 8 + m, 0)) alone.insert(i);
+      for (std::int64_t m = 0; m < 4; ++m)
+        for (std::int64_t rank = 0; rank < 2; ++rank)
+          for (const auto i : two.batch(0, window * 4 + m, rank)) together.insert(i);
+      QVERIFY(alone == together);
+    }
+  }
+};
+
+QTEST_GUILESS_MAIN(TestCurvesAndOrder)
+#include "test_curves_and_order.moc"

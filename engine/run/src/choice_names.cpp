@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The spelling of every choice of a spec. Names are snake_case; the few that are not are the spellings which the spec
+// format fixes. Each list is in the order of its enum and as long as it, which the last value's assertion holds.
+#include "accrue/run/choice_names.h"
+
+namespace accrue {
+
+namespace {
+
+using Name = std::string_view;
+
+}  // namespace
+
+#define ACCRUE_CHOICES(Enum, last, ...)                                                              \
+  template <>                                                                                        \
+  std::span<const std::string_view> choice_names<Enum>() {                                           \
+    static constexpr Name names[] = {__VA_ARGS__};                                                   \
+    static_assert(std::size(names) == static_cast<std::size_t>(Enum::last) + 1, "one name a value"); \
+    return names;                                                                                    \
+  }
+
+ACCRUE_CHOICES(ModelKind, gpt, "linear", "mlp", "gpt")
+ACCRUE_CHOICES(Dtype, float16, "float32", "float64", "bfloat16", "float16")
+ACCRUE_CHOICES(WeightInit, values, "torch", "zeros", "normal", "values")
+ACCRUE_CHOICES(LossKind, cross_entropy, "mse", "cross_entropy")
+ACCRUE_CHOICES(Activation, tanh, "relu", "gelu", "tanh")
+ACCRUE_CHOICES(DataKind, synthetic, "text", "tokens", "csv", "inline", "synthetic")
+ACCRUE_CHOICES(OptimizerKind, adamw, "sgd", "adamw")
+ACCRUE_CHOICES(ScheduleKind, exponential, "constant", "linear", "cosine", "inverse-square-root", "WSD", "exponential")
+ACCRUE_CHOICES(BackendKind, nccl, "auto", "shm", "gloo", "nccl")
+ACCRUE_CHOICES(DeviceKind, cuda, "cpu", "cuda")
+ACCRUE_CHOICES(NonFiniteRule, skip, "pause", "stop", "skip")
+
+ACCRUE_CHOICES(Dialect, mmengine, "accrue", "llm", "colossalai", "accelerate", "mmengine")
+ACCRUE_CHOICES(GroupLength, memory_search, "fixed", "by_update", "by_epoch", "global_batch", "memory_search")
+ACCRUE_CHOICES(EpochTail, pad_repeat, "carry", "drop_stop", "drop_drain", "flush", "pad_repeat")
+ACCRUE_CHOICES(RunTail, flush, "discard", "flush")
+ACCRUE_CHOICES(CounterReset, at_flush, "never", "epoch_end", "at_flush")
+ACCRUE_CHOICES(Normalizer, tokens, "none", "steps", "true_size", "run_remainder", "samples", "tokens")
+ACCRUE_CHOICES(NormalizerScope, data_parallel, "rank", "data_parallel")
+ACCRUE_CHOICES(NormalizeWhen, deferred, "eager", "deferred")
+ACCRUE_CHOICES(BoundaryCompare, plan, "exact", "at_least", "modulo", "plan")
+ACCRUE_CHOICES(ReduceWhen, never, "boundary", "every_micro_step", "never")
+ACCRUE_CHOICES(ReduceOp, sum, "mean", "sum")
+ACCRUE_CHOICES(ReduceMechanism, handlers, "reducer", "post_backward", "handlers")
+ACCRUE_CHOICES(NoSyncCover, backward, "forward_backward", "forward", "backward")
+ACCRUE_CHOICES(ClearGradients, user_if_boundary, "engine", "user_if_empty", "user_if_boundary")
+ACCRUE_CHOICES(ClipStage, none, "in_update", "separate_stage", "every_micro_step", "backend", "none")
+ACCRUE_CHOICES(ClipKind, value, "norm", "value")
+ACCRUE_CHOICES(OverflowPolicy, raise, "hold", "advance", "raise")
+ACCRUE_CHOICES(ScheduleClock, external, "update", "update_times_world", "micro_step", "epoch", "every_nth_call",
+               "external")
+ACCRUE_CHOICES(UnevenRanks, drop, "repeat", "empty_micro_steps", "join", "drop")
+ACCRUE_CHOICES(CheckpointScope, nothing, "boundary", "anywhere", "counter_only", "nothing")
+ACCRUE_CHOICES(AccumulationDtype, float32_compensated, "parameter", "float32", "float32_compensated")
+ACCRUE_CHOICES(ReportedLoss, last_micro, "by_denominator", "mean_of_micro", "last_micro")
+ACCRUE_CHOICES(Validation, full, "none", "positive", "clash", "handler_type", "full")
+
+}  // namespace accrue

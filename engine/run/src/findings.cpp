@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding as one line in the form compilers use, which editors and terminals make clickable.
+#include "accrue/run/findings.h"
+
+namespace accrue {
+
+namespace {
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      break;
+  }
+  return "error";
+}
+
+}  // namespace
+
+std::string Finding::text() const {
+  std::string text = file;
+  if (line > 0) text += (text.empty() ? "line " : ":") + std::to_string(line) + ":" + std::to_string(column);
+  if (!text.empty()) text += ": ";
+  text += severity_name(severity);
+  text += ": ";
+  if (!key.empty()) text += key + ": ";
+  text += message;
+  if (found.empty() && expected.empty()) return text;
+  text += " (";
+  if (!found.empty()) text += "found " + found;
+  if (!found.empty() && !expected.empty()) text += ", ";
+  if (!expected.empty()) text += "expected " + expected;
+  return text + ")";
+}
+
+}  // namespace accrue

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a row of the field table is written: list.add(key, label, access, help).unit(...).range(...). The member that
+// `access` names decides the field's type, its choices and whether it may be left out, so none of them can contradict
+// the struct.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_fields.h"
+
+namespace accrue::field_detail {
+
+using IntegerRows = std::vector<std::vector<std::int64_t>>;
+
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <typename T>
+constexpr FieldType type_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return FieldType::boolean;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return FieldType::integer;
+  else if constexpr (std::is_same_v<T, double>)
+    return FieldType::real;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return FieldType::text;
+  else if constexpr (std::is_enum_v<T>)
+    return FieldType::choice;
+  else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    return FieldType::integers;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return FieldType::reals;
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    return FieldType::texts;
+  else
+    return FieldType::matrix;
+}
+
+inline double as_real(const SpecValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  return std::get<double>(value);
+}
+
+template <typename T>
+SpecValue to_value(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(to_name(member));
+  } else if constexpr (std::is_same_v<T, IntegerRows>) {
+    Matrix rows;
+    for (const auto& row : member) rows.emplace_back(row.begin(), row.end());
+    return rows;
+  } else if constexpr (std::is_same_v<T, std::vector<LengthChange>>) {
+    Matrix rows;
+    for (const LengthChange& change : member)
+      rows.push_back({static_cast<double>(change.from), static_cast<double>(change.steps)});
+    return rows;
+  } else {
+    return member;
+  }
+}
+
+/// Values that do not fit (a fraction among labels, a row that is no pair) are taken as near as may be; the reader
+/// notices that get() then differs from what it set.
+template <typename T>
+void from_value(T& member, const SpecValue& value) {
+  if constexpr (std::is_enum_v<T>) {
+    if (const auto choice = from_name<T>(std::get<std::string>(value))) member = *choice;
+  } else if constexpr (std::is_same_v<T, double>) {
+    member = as_real(value);
+  } else if constexpr (std::is_same_v<T, IntegerRows>) {
+    member.clear();
+    for (const auto& row : std::get<Matrix>(value)) {
+      auto& labels = member.emplace_back();
+      for (const double number : row) labels.push_back(static_cast<std::int64_t>(std::clamp(number, -1e15, 1e15)));
+    }
+  } else if constexpr (std::is_same_v<T, std::vector<LengthChange>>) {
+    member.clear();
+    for (const auto& row : std::get<Matrix>(value)) {
+      if (row.size() != 2) continue;
+      member.push_back({static_cast<std::int64_t>(std::clamp(row[0], 0.0, 1e15)),
+                        static_cast<std::int64_t>(std::clamp(row[1], 1.0, 1e15))});
+    }
+  } else {
+    member = std::get<T>(value);
+  }
+}
+
+/// Refines the row that was added last.
+class FieldRow {
+ public:
+  explicit FieldRow(SpecField& field) : field_(field) {}
+  FieldRow& unit(std::string_view unit) { return field_.unit = unit, *this; }
+  /// Inclusive bounds; of every element where the field is a list.
+  FieldRow& range(double minimum, double maximum) {
+    field_.minimum = minimum;
+    field_.maximum = maximum;
+    return *this;
+  }
+  FieldRow& above(double minimum, double maximum) { return field_.open_minimum = true, range(minimum, maximum); }
+  /// Makes a text member a choice among names.
+  FieldRow& one_of(std::span<const std::string_view> names) {
+    field_.type = FieldType::choice;
+    field_.choices = names;
+    return *this;
+  }
+  FieldRow& unavailable(std::span<const std::string_view> names) { return field_.unavailable = names, *this; }
+  FieldRow& rows(std::string_view rows) { return field_.rows = rows, *this; }
+  FieldRow& alias(std::string_view system, std::string_view name) {
+    field_.aliases.push_back({system, name});
+    return *this;
+  }
+  FieldRow& advanced() { return field_.advanced = true, *this; }
+  FieldRow& when(std::function<bool(const RunSpec&)> applies) { return field_.applies = std::move(applies), *this; }
+
+ private:
+  SpecField& field_;
+};
+
+class FieldList {
+ public:
+  template <typename Access>
+  FieldRow add(std::string_view key, std::string_view label, Access access, std::string_view help) {
+    using Member = std::decay_t<decltype(access(std::declval<RunSpec&>()))>;
+    SpecField& field = fields.emplace_back();
+    field.key = key;
+    field.label = label;
+    field.help = help;
+    field.applies = [](const RunSpec&) { return true; };
+    if constexpr (IsOptional<Member>::value) {
+      using Inner = typename Member::value_type;
+      field.optional = true;
+      fill_type<Inner>(field);
+      field.get = [access](const RunSpec& spec) {
+        const auto& member = access(spec);
+        return member ? to_value<Inner>(*member) : SpecValue();
+      };
+      field.set = [access](RunSpec& spec, const SpecValue& value) {
+        auto& member = access(spec);
+        if (std::holds_alternative<std::monostate>(value)) return member.reset();
+        from_value<Inner>(member.emplace(), value);
+      };
+    } else {
+      fill_type<Member>(field);
+      field.get = [access](const RunSpec& spec) { return to_value<Member>(access(spec)); };
+      field.set = [access](RunSpec& spec, const SpecValue& value) {
+        const RunSpec defaults;
+        if (std::holds_alternative<std::monostate>(value))
+          access(spec) = access(defaults);
+        else
+          from_value<Member>(access(spec), value);
+      };
+    }
+    return FieldRow(field);
+  }
+
+  std::vector<SpecField> fields;
+
+ private:
+  template <typename T>
+  static void fill_type(SpecField& field) {
+    field.type = type_of<T>();
+    if constexpr (std::is_enum_v<T>) field.choices = choice_names<T>();
+  }
+};
+
+void add_model_fields(FieldList& list);
+void add_data_fields(FieldList& list);
+void add_optimizer_fields(FieldList& list);
+void add_schedule_fields(FieldList& list);
+void add_accumulation_fields(FieldList& list);
+void add_knob_fields(FieldList& list);
+void add_dialect_fields(FieldList& list);
+void add_parallel_fields(FieldList& list);
+void add_launch_fields(FieldList& list);
+void add_run_fields(FieldList& list);
+void add_evaluate_fields(FieldList& list);
+void add_checkpoint_fields(FieldList& list);
+
+}  // namespace accrue::field_detail
+
+/// Names a member of RunSpec for FieldList::add, const or not as the spec is.
+#define ACCRUE_MEMBER(path) \
+  [](auto& spec) -> auto& { \
+    return spec.path;       \
+  }

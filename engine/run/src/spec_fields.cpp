@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The field table as a whole: its order is the order of a spec file. The rows of each section stand in
+// spec_fields_<section>.cpp. Built once, on first use, and never changed.
+#include "accrue/run/spec_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "spec_field_list.h"
+#include "spec_text.h"
+
+namespace accrue {
+
+namespace {
+
+std::vector<SpecField> make_fields() {
+  field_detail::FieldList list;
+  list.fields.reserve(128);
+  field_detail::add_model_fields(list);
+  field_detail::add_data_fields(list);
+  field_detail::add_optimizer_fields(list);
+  field_detail::add_schedule_fields(list);
+  field_detail::add_accumulation_fields(list);
+  field_detail::add_knob_fields(list);
+  field_detail::add_dialect_fields(list);
+  field_detail::add_parallel_fields(list);
+  field_detail::add_launch_fields(list);
+  field_detail::add_run_fields(list);
+  field_detail::add_evaluate_fields(list);
+  field_detail::add_checkpoint_fields(list);
+  return std::move(list.fields);
+}
+
+bool contains(std::string_view text, std::string_view wanted) {
+  return spec_detail::folded(text).find(wanted) != std::string::npos;
+}
+
+// Lower is better; 0 = no match.
+int search_rank(const SpecField& field, std::string_view wanted) {
+  using spec_detail::folded;
+  const auto is = [&](std::string_view name) { return folded(name) == wanted; };
+  if (is(field.key) || is(field.name())) return 1;
+  for (const FieldAlias& alias : field.aliases)
+    if (is(alias.name)) return 2;
+  if (is(field.label)) return 3;
+  if (contains(field.key, wanted)) return 4;
+  if (contains(field.label, wanted)) return 5;
+  for (const FieldAlias& alias : field.aliases)
+    if (contains(alias.name, wanted) || is(alias.system)) return 6;
+  return contains(field.help, wanted) ? 7 : 0;
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text = "[";
+  for (const std::string& part : parts) text += (text.size() > 1 ? ", " : "") + part;
+  return text + "]";
+}
+
+template <typename List, typename Format>
+std::string format_list(const List& list, Format format) {
+  std::vector<std::string> parts;
+  for (const auto& element : list) parts.push_back(format(element));
+  return join(parts);
+}
+
+}  // namespace
+
+const std::vector<SpecField>& spec_fields() {
+  static const std::vector<SpecField> fields = make_fields();
+  return fields;
+}
+
+const SpecField* find_field(std::string_view key) {
+  static const std::unordered_map<std::string_view, const SpecField*> by_key = [] {
+    std::unordered_map<std::string_view, const SpecField*> map;
+    for (const SpecField& field : spec_fields()) map.emplace(field.key, &field);
+    return map;
+  }();
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? nullptr : found->second;
+}
+
+std::vector<const SpecField*> search_fields(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const std::string wanted = spec_detail::folded(text);
+  if (wanted.empty()) return {};
+  std::array<std::vector<const SpecField*>, 8> by_rank;
+  for (const SpecField& field : spec_fields())
+    by_rank[static_cast<std::size_t>(search_rank(field, wanted))].push_back(&field);
+  std::vector<const SpecField*> found;
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank)
+    found.insert(found.end(), by_rank[rank].begin(), by_rank[rank].end());
+  return found;
+}
+
+std::string_view nearest_key(std::string_view key) {
+  const auto dot = key.find('.');
+  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
+  // The right name in the wrong section is nearer than any misspelling, where only one section has it.
+  std::vector<std::string_view> keys;
+  for (const SpecField& field : spec_fields())
+    if (field.name() == name) keys.push_back(field.key);
+  if (keys.size() == 1) return keys.front();
+  keys.clear();
+  for (const SpecField& field : spec_fields())
+    if (dot != std::string_view::npos && field.section() == key.substr(0, dot)) keys.push_back(field.name());
+  const std::string_view near = spec_detail::nearest_of(keys, name);
+  if (!near.empty()) return find_field(std::string(key.substr(0, dot)) + "." + std::string(near))->key;
+  keys.clear();
+  for (const SpecField& field : spec_fields()) keys.push_back(field.key);
+  return spec_detail::nearest_of(keys, key);
+}
+
+std::string format_value(const SpecValue& value) {
+  using namespace spec_detail;
+  struct Visitor {
+    std::string operator()(std::monostate) const { return {}; }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return real_text(number); }
+    std::string operator()(const std::string& text) const { return quoted(text); }
+    std::string operator()(const std::vector<std::int64_t>& list) const {
+      return format_list(list, [](std::int64_t number) { return std::to_string(number); });
+    }
+    std::string operator()(const std::vector<double>& list) const { return format_list(list, number_text); }
+    std::string operator()(const std::vector<std::string>& list) const { return format_list(list, quoted); }
+    std::string operator()(const Matrix& rows) const {
+      return format_list(rows, [](const std::vector<double>& row) { return format_list(row, number_text); });
+    }
+  };
+  return std::visit(Visitor(), value);
+}
+
+std::vector<SpecDifference> diff_specs(const RunSpec& left, const RunSpec& right) {
+  std::vector<SpecDifference> differences;
+  for (const SpecField& field : spec_fields()) {
+    const SpecValue a = field.get(left);
+    const SpecValue b = field.get(right);
+    if (a != b) differences.push_back({std::string(field.key), format_value(a), format_value(b)});
+  }
+  return differences;
+}
+
+}  // namespace accrue

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the knobs K1..K18 in [accumulation]. Each is optional: left out, the dialect's preset holds.
+#include "spec_field_list.h"
+
+namespace accrue::field_detail {
+
+namespace {
+
+constexpr std::string_view later_lengths[] = {"memory_search"};
+
+bool has_length_schedule(const RunSpec& spec) {
+  const auto& length = spec.accumulation.knobs.group_length;
+  return length == GroupLength::by_update || length == GroupLength::by_epoch;
+}
+
+// K1 to K7: how long a window is, what ends it, what divides it.
+void add_window_knobs(FieldList& list) {
+  list.add("accumulation.group_length", "Window length", ACCRUE_MEMBER(accumulation.knobs.group_length),
+           "K1. fixed: steps. by_update, by_epoch: by length_schedule. global_batch: as many micro-steps as "
+           "global_batch samples need.")
+      .unavailable(later_lengths)
+      .advanced();
+  list.add("accumulation.length_schedule", "Length schedule", ACCRUE_MEMBER(accumulation.knobs.length_schedule),
+           "K1 by_update and by_epoch: from this update or epoch on (counted from 0), windows have that many "
+           "micro-steps. Before the first row, steps holds.")
+      .rows("[from, steps]")
+      .alias("Lightning", "GradientAccumulationScheduler")
+      .when(has_length_schedule)
+      .advanced();
+  list.add("accumulation.global_batch", "Global batch", ACCRUE_MEMBER(accumulation.knobs.global_batch),
+           "K1 global_batch: samples of an update over all ranks; micro_batch x ranks must divide it.")
+      .unit("samples")
+      .range(1, 1e9)
+      .alias("Megatron-LM", "--global-batch-size")
+      .alias("DeepSpeed", "train_batch_size")
+      .when([](const RunSpec& spec) { return spec.accumulation.knobs.group_length == GroupLength::global_batch; })
+      .advanced();
+  list.add("accumulation.tail", "Epoch tail", ACCRUE_MEMBER(accumulation.knobs.tail),
+           "K2. What becomes of the batches left at the end of an epoch. flush: an update with what came. carry: the "
+           "window goes on in the next epoch. drop_stop: they are not fetched. drop_drain: they are fetched and "
+           "dropped. pad_repeat: the window is filled from the start of the epoch.")
+      .alias("Accelerate", "sync_with_dataloader")
+      .advanced();
+  list.add("accumulation.run_tail", "Run tail", ACCRUE_MEMBER(accumulation.knobs.run_tail),
+           "K3. What becomes of a window that is open when the run ends. flush: an update with what came. discard: its "
+           "gradients are never used.")
+      .advanced();
+  list.add("accumulation.counter_reset", "Counter reset", ACCRUE_MEMBER(accumulation.knobs.counter_reset),
+           "K4. When the position in the window goes back to zero apart from a full window.")
+      .advanced();
+  list.add("accumulation.normalizer", "Normalizer", ACCRUE_MEMBER(accumulation.knobs.normalizer),
+           "K5. What the window's loss is divided by. none. steps: N, also in a short tail. true_size: the "
+           "micro-steps that the window has. run_remainder: N, and the remainder in the run's last window. samples or "
+           "tokens: as many as the window holds, which makes an update equal that of one large batch.")
+      .alias("transformers", "num_items_in_batch")
+      .alias("transformers", "average_tokens_across_devices")
+      .advanced();
+  list.add("accumulation.normalizer_scope", "Normalizer scope", ACCRUE_MEMBER(accumulation.knobs.normalizer_scope),
+           "K5. Over which ranks samples or tokens are counted: this rank alone, or all data-parallel ranks.")
+      .advanced();
+  list.add("accumulation.normalize_when", "Normalize when", ACCRUE_MEMBER(accumulation.knobs.normalize_when),
+           "K6. eager: each micro-step's loss is divided. deferred: sums are kept and divided once, before the update.")
+      .advanced();
+  list.add("accumulation.boundary_compare", "Boundary test", ACCRUE_MEMBER(accumulation.knobs.boundary_compare),
+           "K7. How the end of a window is recognised: the counter equals N, is at least N, is a multiple of N, or the "
+           "plan says so.")
+      .advanced();
+}
+
+// K8 to K12: what happens around a boundary.
+void add_boundary_knobs(FieldList& list) {
+  list.add("accumulation.reduce_when", "Reduce when", ACCRUE_MEMBER(accumulation.knobs.reduce_when),
+           "K8. When ranks exchange gradients: once a window, in every micro-step (same result, N times the bytes), or "
+           "never.")
+      .alias("Accelerate", "sync_each_batch")
+      .advanced();
+  list.add("accumulation.reduce_op", "Reduce by", ACCRUE_MEMBER(accumulation.knobs.reduce_op),
+           "K8. Whether the exchange takes the mean or the sum over ranks.")
+      .advanced();
+  list.add("accumulation.reduce_mechanism", "Reduce through", ACCRUE_MEMBER(accumulation.knobs.reduce_mechanism),
+           "K8. reducer: buckets leave while the last backward runs. post_backward: after it. handlers: a list of "
+           "gradient handlers, as Colossal-AI has it.")
+      .alias("Colossal-AI", "gradient_handlers")
+      .advanced();
+  list.add("accumulation.no_sync_cover", "No-sync covers", ACCRUE_MEMBER(accumulation.knobs.no_sync_cover),
+           "K9. The part of a micro-step that the no-sync scope covers. It changes traffic, never results.")
+      .alias("PyTorch", "no_sync")
+      .advanced();
+  list.add("accumulation.clear_gradients", "Clear gradients", ACCRUE_MEMBER(accumulation.knobs.clear_gradients),
+           "K10. Who sets gradients to zero: the engine after an update, or the user's call where the window is empty "
+           "or at a boundary.")
+      .alias("PyTorch", "zero_grad")
+      .advanced();
+  list.add("accumulation.clip_stage", "Clip when", ACCRUE_MEMBER(accumulation.knobs.clip_stage),
+           "K11. Where clipping stands: in the update, as a stage of its own at the boundary, in every micro-step, "
+           "left to the backend, or nowhere.")
+      .advanced();
+  list.add("accumulation.clip_kind", "Clip by", ACCRUE_MEMBER(accumulation.knobs.clip_kind),
+           "K11. norm: the whole gradient is shortened. value: each element is cut off.")
+      .alias("Lightning", "gradient_clip_algorithm")
+      .advanced();
+  list.add("accumulation.overflow", "Overflow", ACCRUE_MEMBER(accumulation.knobs.overflow),
+           "K12. A non-finite gradient discards the window; the schedule then holds or advances, or the run ends with "
+           "an error.")
+      .advanced();
+}
+
+// K13 to K18: clock, ranks, what is kept and what is told.
+void add_bookkeeping_knobs(FieldList& list) {
+  list.add("accumulation.schedule_clock", "Schedule clock", ACCRUE_MEMBER(accumulation.knobs.schedule_clock),
+           "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
+           "a micro-step; an epoch; every Nth call; or nothing in the engine (external).")
+      .alias("Lightning", "interval")
+      .alias("MMEngine", "by_epoch")
+      .advanced();
+  list.add("accumulation.uneven_ranks", "Uneven ranks", ACCRUE_MEMBER(accumulation.knobs.uneven_ranks),
+           "K14. What happens where the samples do not divide among the ranks. repeat: from the start of the data. "
+           "empty_micro_steps: a rank without samples adds nothing. join: the same, for ranks that end early. drop: "
+           "the surplus is not trained on.")
+      .alias("Accelerate", "even_batches")
+      .alias("PyTorch", "drop_last")
+      .advanced();
+  list.add("accumulation.checkpoint_scope", "Checkpoint scope", ACCRUE_MEMBER(accumulation.knobs.checkpoint_scope),
+           "K15. Where a checkpoint may be taken and what of an open window it holds.")
+      .advanced();
+  list.add("accumulation.accumulation_dtype", "Accumulate in", ACCRUE_MEMBER(accumulation.knobs.accumulation_dtype),
+           "K16. Number type of the gradient sum: the parameter's, at least float32, or float32 with a compensation "
+           "term (twice the memory).")
+      .alias("Megatron-LM", "--accumulate-allreduce-grads-in-fp32")
+      .alias("DeepSpeed", "grad_accum_dtype")
+      .advanced();
+  list.add("accumulation.reported_loss", "Reported loss", ACCRUE_MEMBER(accumulation.knobs.reported_loss),
+           "K17. by_denominator: the value whose gradient the update used. mean_of_micro: mean of the micro-steps' "
+           "losses. last_micro: that of the last one.")
+      .advanced();
+  list.add("accumulation.validation", "Checks", ACCRUE_MEMBER(accumulation.knobs.validation),
+           "K18. Which combinations are refused before the start.")
+      .advanced();
+}
+
+}  // namespace
+
+void add_knob_fields(FieldList& list) {
+  add_window_knobs(list);
+  add_boundary_knobs(list);
+  add_bookkeeping_knobs(list);
+}
+
+}  // namespace accrue::field_detail

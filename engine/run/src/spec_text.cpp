@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spelling of numbers and strings, likeness of names, and the check of one value against its row. Numbers go through
+// std::to_chars, whose shortest form is the same on every machine and in every locale.
+#include "spec_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace accrue::spec_detail {
+
+namespace {
+
+std::string shortest(double number) {
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
+  std::string text(buffer, end);
+  const auto e = text.find('e');
+  if (e == std::string::npos) return text;
+  // "3e-04" and "1e+06" are written "3e-4" and "1e6".
+  std::string exponent = text.substr(e + 1);
+  const bool negative = exponent[0] == '-';
+  if (exponent[0] == '-' || exponent[0] == '+') exponent.erase(0, 1);
+  exponent.erase(0, std::min(exponent.find_first_not_of('0'), exponent.size() - 1));
+  return text.substr(0, e) + (negative ? "e-" : "e") + exponent;
+}
+
+bool in_range(const SpecField& field, double number) {
+  if (field.open_minimum ? number <= field.minimum : number < field.minimum) return false;
+  return number <= field.maximum;
+}
+
+std::string range_text(const SpecField& field) {
+  const bool low = std::isfinite(field.minimum);
+  const bool high = std::isfinite(field.maximum);
+  std::string text;
+  if (low) text = (field.open_minimum ? " above " : " from ") + number_text(field.minimum);
+  if (high) text += (field.open_minimum && low ? " and up to " : " to ") + number_text(field.maximum);
+  return text;
+}
+
+Finding value_finding(const SpecField& field, std::string message, std::string found) {
+  Finding finding;
+  finding.key = field.key;
+  finding.message = std::move(message);
+  finding.found = std::move(found);
+  finding.expected = expected_text(field);
+  return finding;
+}
+
+// Numbers of a value, in reading order; nothing for texts.
+std::vector<double> numbers_of(const SpecValue& value) {
+  std::vector<double> numbers;
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) numbers = {static_cast<double>(*whole)};
+  if (const auto* real = std::get_if<double>(&value)) numbers = {*real};
+  if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value))
+    numbers.assign(wholes->begin(), wholes->end());
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) numbers = *reals;
+  if (const auto* rows = std::get_if<Matrix>(&value))
+    for (const auto& row : *rows) numbers.insert(numbers.end(), row.begin(), row.end());
+  return numbers;
+}
+
+}  // namespace
+
+std::string number_text(double number) {
+  if (std::isnan(number)) return "nan";
+  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+  if (number == std::trunc(number) && std::abs(number) < 1e15) return std::to_string(static_cast<std::int64_t>(number));
+  return shortest(number);
+}
+
+std::string real_text(double number) {
+  if (!std::isfinite(number)) return number_text(number);
+  if (number == 0 && std::signbit(number)) return "-0.0";
+  std::string text = shortest(number);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string quoted(std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      result += '\\', result += c;
+    else if (c == '\n')
+      result += "\\n";
+    else if (c == '\t')
+      result += "\\t";
+    else if (c == '\r')
+      result += "\\r";
+    else if (byte < 0x20 || byte == 0x7f)
+      result += "\\u00", result += digits[byte >> 4], result += digits[byte & 15];
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+std::string folded(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  std::string text(name);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = '_';
+  }
+  return text;
+}
+
+std::size_t edit_distance(std::string_view left, std::string_view right) {
+  std::vector<std::size_t> before(right.size() + 1), last(right.size() + 1), row(right.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= left.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= right.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (left[i - 1] == right[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = last;
+    last = row;
+  }
+  return last[right.size()];
+}
+
+std::string_view nearest_of(std::span<const std::string_view> names, std::string_view name) {
+  if (name.size() > 100) return {};
+  const std::string wanted = folded(name);
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  for (const std::string_view candidate : names) {
+    const std::size_t distance = edit_distance(folded(candidate), wanted);
+    if (distance >= least) continue;
+    least = distance;
+    best = candidate;
+  }
+  return best;
+}
+
+std::string expected_text(const SpecField& field) {
+  switch (field.type) {
+    case FieldType::boolean:
+      return "true or false";
+    case FieldType::integer:
+      return "a whole number" + range_text(field);
+    case FieldType::real:
+      return "a number" + range_text(field);
+    case FieldType::text:
+      return "a string";
+    case FieldType::integers:
+      return "a list of whole numbers" + range_text(field);
+    case FieldType::reals:
+      return "a list of numbers" + range_text(field);
+    case FieldType::texts:
+      return "a list of strings";
+    case FieldType::matrix:
+      return "a list of rows " + std::string(field.rows);
+    case FieldType::choice:
+      break;
+  }
+  std::string text;
+  for (const std::string_view choice : field.choices) text += (text.empty() ? "one of " : ", ") + std::string(choice);
+  return text;
+}
+
+std::optional<Finding> check_value(const SpecField& field, const SpecValue& value) {
+  if (field.type == FieldType::choice) {
+    const auto& name = std::get<std::string>(value);
+    if (std::ranges::find(field.choices, name) != field.choices.end()) return std::nullopt;
+    const bool later = std::ranges::find(field.unavailable, name) != field.unavailable.end();
+    Finding finding =
+        value_finding(field, later ? "is not available in this version" : "is not one of the choices", quoted(name));
+    const std::string_view near = later ? field.choices.front() : nearest_of(field.choices, name);
+    if (!near.empty()) finding.fix_value = std::string(near);
+    return finding;
+  }
+  for (const double number : numbers_of(value)) {
+    if (!std::isfinite(number)) return value_finding(field, "is not a finite number", number_text(number));
+    if (in_range(field, number)) continue;
+    Finding finding = value_finding(field, "is out of range", number_text(number));
+    const bool single = field.type == FieldType::integer || field.type == FieldType::real;
+    if (single && number > field.maximum) finding.fix_value = number_text(field.maximum);
+    if (single && number < field.minimum && !field.open_minimum) finding.fix_value = number_text(field.minimum);
+    return finding;
+  }
+  RunSpec probe;
+  field.set(probe, value);
+  if (field.type == FieldType::matrix && field.get(probe) != value)
+    return value_finding(field, "has a row that does not fit", format_value(value).substr(0, 60));
+  return std::nullopt;
+}
+
+}  // namespace accrue::spec_detail

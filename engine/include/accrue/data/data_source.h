@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "accrue/models/language_model.h"
+#include "accrue/models/batch.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_spec.h"

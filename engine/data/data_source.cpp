@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens what scan_data described. The scan is repeated on every rank and its fingerprint compared with the plan's, so a
+// file that changed between plan and start, or between start and resume, is refused before a single sample is read;
+// hashing runs at memory speed and warms the page cache for the training that follows.
+#include "accrue/data/data_source.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/csv_table.h"
+#include "data/synthetic.h"
+#include "data/table_source.h"
+#include "data/token_windows.h"
+
+namespace accrue {
+namespace {
+
+Result<void> check_unchanged(const RunSpec& spec, const DataFacts& facts, const std::filesystem::path& base_dir) {
+  const auto now = scan_data(spec, base_dir);
+  if (!now) return tl::unexpected(now.error());
+  const bool same = now->fingerprint == facts.fingerprint && now->samples == facts.samples &&
+                    now->validation_samples == facts.validation_samples;
+  if (same) return {};
+  const std::string where = spec.data.path.empty() ? "data" : data_path(spec.data, base_dir).string();
+  return fail(ErrorCode::data,
+              "the data changed since the run began: its content hash is " + now->fingerprint +
+                  ", the run's record says " + facts.fingerprint,
+              where, "Restore the file, or start a new run.");
+}
+
+Result<std::unique_ptr<DataSource>> open_tokens(const RunSpec& spec, const DataFacts& facts,
+                                                const std::filesystem::path& path, std::int64_t token_bytes) {
+  auto store = open_token_file(path, token_bytes, facts.samples + facts.validation_samples, spec.model);
+  if (!store) return tl::unexpected(store.error());
+  return make_token_windows(std::move(*store), spec.model.context, facts);
+}
+
+at::Tensor copied(std::vector<double>& values, std::int64_t rows, std::int64_t columns) {
+  return at::from_blob(values.data(), {rows, columns}, at::kDouble).clone();
+}
+
+Result<std::unique_ptr<DataSource>> open_csv(const RunSpec& spec, const DataFacts& facts,
+                                             const std::filesystem::path& path) {
+  auto csv = read_csv(path, spec.data.label_columns);
+  if (!csv) return tl::unexpected(csv.error());
+  Table table{copied(csv->x, csv->rows, csv->inputs), copied(csv->y, csv->rows, csv->outputs)};
+  return make_table_source(std::move(table), spec.model, facts);
+}
+
+Result<std::unique_ptr<DataSource>> open_inline(const RunSpec& spec, const DataFacts& facts) {
+  if (!spec.data.sequences.empty()) return make_ragged_source(spec, facts);
+  auto table = inline_table(spec);
+  if (!table) return tl::unexpected(table.error());
+  return make_table_source(std::move(*table), spec.model, facts);
+}
+
+Result<std::unique_ptr<DataSource>> open_synthetic(const RunSpec& spec, const DataFacts& facts) {
+  const auto seed = static_cast<std::uint64_t>(spec.run.seed);
+  if (spec.model.kind == ModelKind::gpt)
+    return make_token_windows(make_markov_language(seed, spec.model.vocabulary), spec.model.context, facts);
+  return make_table_source(make_linear_teacher(seed, facts.samples + facts.validation_samples, spec.model), spec.model,
+                           facts);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFacts& facts,
+                                              const std::filesystem::path& base_dir) {
+  if (auto checked = check_unchanged(spec, facts, base_dir); !checked) return tl::unexpected(checked.error());
+  const std::filesystem::path path = data_path(spec.data, base_dir);
+  switch (spec.data.kind) {
+    case DataKind::text:
+      return open_tokens(spec, facts, path, 1);
+    case DataKind::tokens:
+      return open_tokens(spec, facts, path, spec.data.token_type == "uint32" ? 4 : 2);
+    case DataKind::csv:
+      return open_csv(spec, facts, path);
+    case DataKind::inline_:
+      return open_inline(spec, facts);
+    case DataKind::synthetic:
+      return open_synthetic(spec, facts);
+  }
+  return fail(ErrorCode::data, "this kind of data is not known", "data.kind");
+}
+
+}  // namespace accrue

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of training data as read-only memory: the kernel pages in what a batch touches, ranks of one host share the
+// page cache, and nothing of the size of the data is copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+class MappedFile {
+ public:
+  /// Errors (data): missing, not a regular file, unreadable, empty.
+  static Result<MappedFile> open(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  const std::uint8_t* data() const { return data_; }
+  std::int64_t size() const { return size_; }
+
+ private:
+  MappedFile() = default;
+  const std::uint8_t* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace accrue

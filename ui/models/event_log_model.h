@@ -6,6 +6,8 @@
 #include <QSet>
 #include <QSortFilterProxyModel>
 #include <QString>
+#include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "accrue/run/run_event.h"
@@ -35,7 +37,7 @@ class EventLogModel : public QAbstractTableModel {
   int capacity() const { return capacity_; }
   /// Rows that have left the ring; the run folder still has them.
   std::int64_t dropped() const { return dropped_; }
-  /// Every row as one line, tab separated (Copy).
+  /// A row as one line, tab separated (Copy).
   QString textOf(int row) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
@@ -53,11 +55,9 @@ class EventLogModel : public QAbstractTableModel {
     double seconds = 0.0;
     int severity = 0;
   };
-  static bool describe(const accrue::RunEvent& event, Row& row);
-  const Row& at(int row) const { return ring_[(first_ + static_cast<std::size_t>(row)) % ring_.size()]; }
+  void dropOldest(int count);
 
-  std::vector<Row> ring_;
-  std::size_t first_ = 0;
+  std::deque<Row> ring_;
   int capacity_;
   std::int64_t dropped_ = 0;
 };

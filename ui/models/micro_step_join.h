@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "accrue/run/accumulation_window.h"
@@ -28,10 +29,7 @@ struct JoinedMicroStep {
 class MicroStepJoin {
  public:
   /// Without a plan the window is taken to have `steps` micro-steps.
-  void setPlan(const accrue::WindowShape& shape) {
-    shape_ = shape;
-    restartWalk();
-  }
+  void setPlan(const accrue::WindowShape& shape);
   void setSteps(std::int64_t steps) { steps_ = steps > 0 ? steps : 1; }
   /// The ranks whose losses a point needs, from the plan; ranks that say they are ready are added.
   void expectRanks(std::int64_t count);
@@ -45,6 +43,9 @@ class MicroStepJoin {
   /// Starts over after an update of which a checkpoint was resumed.
   void rewind(const ClockPoint& at);
   void reset();
+
+  /// Seconds to add to the ranks' times: what a resumed run had behind it.
+  void setTimeOffset(double seconds) { timeOffset_ = seconds; }
 
   /// Points completed since the last call, in order.
   std::vector<JoinedMicroStep> takeJoined();
@@ -65,7 +66,9 @@ class MicroStepJoin {
   };
   void emitReady();
   void emitPoint(std::int64_t microStep, const Partial& partial);
-  void place(std::int64_t microStep, JoinedMicroStep& point);
+  void place(JoinedMicroStep& point);
+  void anchorTo(const ClockPoint& truth);
+  std::size_t needed() const;
   void restartWalk();
 
   std::optional<accrue::WindowShape> shape_;
@@ -82,6 +85,9 @@ class MicroStepJoin {
   ClockPoint last_;
   std::int64_t emitted_ = 0;  // micro-step of the newest point
   std::int64_t skippedWindows_ = 0;
+  std::int64_t anchorMicro_ = 0;  // newest update seen
+  ClockPoint anchor_;
+  double timeOffset_ = 0.0;
 };
 
 }  // namespace accrue::ui

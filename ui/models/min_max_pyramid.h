@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -11,18 +12,35 @@
 
 namespace accrue::ui {
 
+/// Smallest and largest finite value of a range and the first index of each.
 struct MinMax {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
+  std::uint32_t lowAt = 0;
+  std::uint32_t highAt = 0;
+
   bool empty() const { return low > high; }
-  void add(double value) {  // NaN and infinities are no part of it
-    if (!(value - value == 0.0)) return;
-    if (value < low) low = value;
-    if (value > high) high = value;
+  void add(std::size_t index, double value) {
+    if (!(value - value == 0.0)) return;  // NaN and infinities are no part of it
+    if (value < low) {
+      low = value;
+      lowAt = static_cast<std::uint32_t>(index);
+    }
+    if (value > high) {
+      high = value;
+      highAt = static_cast<std::uint32_t>(index);
+    }
   }
-  void add(const MinMax& other) {
-    if (other.low < low) low = other.low;
-    if (other.high > high) high = other.high;
+  /// `later` covers indices after this one's.
+  void add(const MinMax& later) {
+    if (later.low < low) {
+      low = later.low;
+      lowAt = later.lowAt;
+    }
+    if (later.high > high) {
+      high = later.high;
+      highAt = later.highAt;
+    }
   }
   bool operator==(const MinMax&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <QStringList>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -87,6 +88,7 @@ class RunSeries : public QObject {
   QString name() const;
   QString folder() const { return folder_; }
   int colorIndex() const { return colorIndex_; }
+  void setColorIndex(int index);
   QString startedAt() const { return startedAt_; }
   void setName(const QString& name);
   void setFolder(const QString& folder);
@@ -127,9 +129,6 @@ class RunSeries : public QObject {
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   const SyncTimeline& timeline() const { return timeline_; }
-  /// Micro-steps at which an update closed its window, ascending.
-  const std::vector<double>& boundaries() const { return boundaries_; }
-
   /// The planned learning rate, one point an update (fewer for very long plans). On wall and compute time the plan is
   /// laid out at the measured pace; empty while there is none.
   std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
@@ -156,6 +155,8 @@ class RunSeries : public QObject {
   void takeFinished(const accrue::RunFinished& body);
   void takeJoined();
   void rewindTo(std::int64_t update);
+  void settleTimeOffset(double rawSeconds);
+  void measurePace();
   void layOutPlan();
 
   QString id_;
@@ -171,8 +172,8 @@ class RunSeries : public QObject {
   LastValues last_;
   RunOutcome outcome_;
   std::vector<RunProblem> problems_;
-  struct GaugeOfRank;
-  std::vector<GaugeOfRank> gauges_;
+  std::map<std::int64_t, accrue::Gauge> gauges_;
+  std::int64_t readyRanks_ = 0;
 
   ClockTable microClocks_;
   ClockTable updateClocks_;
@@ -185,7 +186,6 @@ class RunSeries : public QObject {
   std::vector<std::unique_ptr<SeriesStore>> weights_;
   MicroStepJoin join_;
   SyncTimeline timeline_;
-  std::vector<double> boundaries_;
 
   struct PlannedPoint {
     ClockPoint at;
@@ -196,6 +196,9 @@ class RunSeries : public QObject {
   std::int64_t eventsTaken_ = 0;
   std::uint64_t revision_ = 0;
   bool stateMoved_ = false;
+  bool offsetPending_ = false;
+  double timeOffset_ = 0.0;
+  double keptSeconds_ = 0.0;
 };
 
 }  // namespace accrue::ui

@@ -74,4 +74,9 @@ class RunTableModel : public QAbstractTableModel {
   bool onlyDiffering_ = false;
 };
 
+/// "Ready", "Running", "Paused", ...
+QString stateName(accrue::RunState state);
+/// Name of a state's icon in resources/icons: "state-running", ...
+QString stateIconName(accrue::RunState state);
+
 }  // namespace accrue::ui

@@ -74,6 +74,7 @@ class SeriesStore {
 
   /// Smallest and largest finite value of points [first, last).
   MinMax range(std::size_t first, std::size_t last) const { return pyramid_.range(values_, first, last); }
+  const MinMaxPyramid& pyramid() const { return pyramid_; }
   const std::vector<Mark>& marks() const { return marks_; }
   /// Finite points that a logarithmic axis cannot show.
   std::size_t countNotPositive() const { return notPositive_; }

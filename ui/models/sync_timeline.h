@@ -37,6 +37,7 @@ struct StepSpan {
   double begin = 0.0;
   double end = 0.0;
   std::int64_t update = 0;
+  std::int64_t microStep = 0;
 };
 
 /// How a stretch of a lane was spent, in seconds.
@@ -65,7 +66,8 @@ class Lane {
   void pushMicro(const MicroSpan& span);
   void pushSync(const SyncSpan& span);
   void pushStep(const StepSpan& span);
-  void truncate(double time, std::int64_t microStep);
+  /// Keeps what belongs to micro-steps up to this one.
+  void truncate(std::int64_t microStep);
 
  private:
   double microBusy(double time, bool forward) const;
@@ -82,8 +84,10 @@ class SyncTimeline {
   void take(std::int64_t rank, const accrue::Sync& body);
   void take(std::int64_t rank, std::int64_t timeNs, const accrue::Update& body);
   void clear();
-  /// Forgets what followed a micro-step: the run was resumed there. New times continue after the kept ones.
+  /// Forgets what followed a micro-step: the run was resumed there.
   void rewind(std::int64_t microStep);
+  /// Seconds to add to the ranks' times: what a resumed run had behind it.
+  void setTimeOffset(double seconds) { offset_ = seconds; }
 
   bool empty() const { return lanes_.empty(); }
   const std::map<std::int64_t, Lane>& lanes() const { return lanes_; }
@@ -96,8 +100,6 @@ class SyncTimeline {
   /// Payload over all ranks and collectives.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t largestBytes() const { return largestBytes_; }
-  /// Collectives that began before their window's boundary micro-step: reductions that accumulation should have saved.
-  std::int64_t earlyCollectives() const { return early_; }
   /// Last micro-steps of the windows, ascending.
   const std::vector<std::int64_t>& boundaries() const { return boundaries_; }
 
@@ -113,7 +115,6 @@ class SyncTimeline {
   std::int64_t collectives_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t largestBytes_ = 0;
-  std::int64_t early_ = 0;
 };
 
 }  // namespace accrue::ui

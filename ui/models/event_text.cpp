@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/event_text.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <numeric>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+
+namespace accrue::ui {
+
+namespace {
+
+class Sentences {
+  Q_DECLARE_TR_FUNCTIONS(EventText)
+
+ public:
+  QString operator()(const accrue::RunStarted& body) const {
+    return body.resumed ? tr("Run resumed from update %1.").arg(groupedNumber(body.resumed_update))
+                        : tr("Run started.");
+  }
+  QString operator()(const accrue::RankReady& body) const {
+    return tr("Ready on %1 over %2, process %3, %n thread(s).", nullptr, static_cast<int>(body.threads))
+        .arg(utf8(body.device), utf8(body.backend))
+        .arg(body.pid);
+  }
+  QString operator()(const accrue::MicroSteps& body) const {
+    if (body.micro_step.empty()) return {};
+    const auto count = static_cast<double>(body.micro_step.size());
+    const double loss = std::accumulate(body.loss.begin(), body.loss.end(), 0.0) / count;
+    const auto busy = std::accumulate(body.forward_ns.begin(), body.forward_ns.end(), std::int64_t{0}) +
+                      std::accumulate(body.backward_ns.begin(), body.backward_ns.end(), std::int64_t{0});
+    return tr("Micro-steps %1: loss %2, %3 each.")
+        .arg(range(body.micro_step.front(), body.micro_step.back()), valueText(loss),
+             spanText(static_cast<double>(busy) * 1e-9 / count));
+  }
+  QString operator()(const accrue::Sync& body) const {
+    if (body.op.empty()) return {};
+    const std::int64_t bytes = std::accumulate(body.bytes.begin(), body.bytes.end(), std::int64_t{0});
+    double seconds = 0.0;
+    for (std::size_t i = 0; i < std::min(body.begin_ns.size(), body.end_ns.size()); ++i)
+      seconds += static_cast<double>(body.end_ns[i] - body.begin_ns[i]) * 1e-9;
+    return tr("%n collective(s) in update %1, %2 in %3.", nullptr, static_cast<int>(body.op.size()))
+        .arg(range(body.update.front(), body.update.back()), bytesText(bytes), spanText(seconds));
+  }
+  QString operator()(const accrue::Update& body) const {
+    const QString number = groupedNumber(body.update);
+    switch (body.outcome) {
+      case accrue::StepOutcome::skipped_overflow:
+        return tr("Window after update %1 skipped: gradients were not finite.").arg(number);
+      case accrue::StepOutcome::skipped_empty:
+        return tr("Window after update %1 skipped: it held nothing to train on.").arg(number);
+      case accrue::StepOutcome::updated:
+        break;
+    }
+    QString text = tr("Update %1: loss %2, learning rate %3, gradient norm %4.")
+                       .arg(number, valueText(body.loss), valueText(body.lr, 3), valueText(body.grad_norm, 3));
+    if (body.reason == "epoch_end") text += tr(" Short window at the end of an epoch.");
+    if (body.reason == "run_end") text += tr(" Short window at the end of the run.");
+    if (body.reason == "requested") text += tr(" The window was closed on request.");
+    return text;
+  }
+  QString operator()(const accrue::Evaluation& body) const {
+    return tr("Evaluation after update %1: loss %2 over %n batch(es).", nullptr, static_cast<int>(body.batches))
+        .arg(groupedNumber(body.update), valueText(body.loss));
+  }
+  QString operator()(const accrue::CheckpointDone& body) const {
+    return tr("Checkpoint of update %1: %2 in %3, %4.")
+        .arg(groupedNumber(body.update), bytesText(body.bytes), spanText(body.seconds), utf8(body.path));
+  }
+  QString operator()(const accrue::Gauge&) const { return {}; }
+  QString operator()(const accrue::Heartbeat&) const { return {}; }
+  QString operator()(const accrue::Holding&) const { return {}; }
+  QString operator()(const accrue::StateChanged& body) const {
+    return body.detail.empty() ? tr("State: %1.").arg(utf8(body.state))
+                               : tr("State: %1, %2").arg(utf8(body.state), utf8(body.detail));
+  }
+  QString operator()(const accrue::Warning& body) const { return joined(body.message, body.what_to_do); }
+  QString operator()(const accrue::RankFailed& body) const {
+    QString text = joined(body.message, body.what_to_do);
+    if (body.signal != 0) text += tr(" (signal %1, last phase %2)").arg(body.signal).arg(utf8(body.phase));
+    return text;
+  }
+  QString operator()(const accrue::RunFinished& body) const {
+    QString text =
+        tr("Run %1 after %2 updates, loss %3, %4.")
+            .arg(utf8(body.outcome), groupedNumber(body.updates), valueText(body.loss), durationText(body.seconds));
+    return body.reason.empty() ? text : text + QLatin1Char(' ') + utf8(body.reason);
+  }
+  QString operator()(const accrue::UnknownEvent& body) const { return utf8(body.json); }
+
+ private:
+  static QString utf8(const std::string& text) { return QString::fromStdString(text); }
+  static QString joined(const std::string& first, const std::string& second) {
+    return second.empty() ? utf8(first) : utf8(first) + QLatin1Char(' ') + utf8(second);
+  }
+  static QString range(std::int64_t first, std::int64_t last) {
+    return first == last ? groupedNumber(first) : tr("%1 to %2").arg(groupedNumber(first), groupedNumber(last));
+  }
+};
+
+}  // namespace
+
+QString eventSentence(const accrue::RunEvent& event) {
+  return std::visit(Sentences{}, event.body);
+}
+
+int eventSeverity(const accrue::RunEvent& event) {
+  if (std::holds_alternative<accrue::RankFailed>(event.body)) return 2;
+  if (std::holds_alternative<accrue::Warning>(event.body)) return 1;
+  if (const auto* update = std::get_if<accrue::Update>(&event.body))
+    return update->outcome == accrue::StepOutcome::skipped_overflow ? 1 : 0;
+  if (const auto* finished = std::get_if<accrue::RunFinished>(&event.body))
+    return finished->outcome == "failed" ? 2 : 0;
+  return 0;
+}
+
+std::int64_t eventUpdate(const accrue::RunEvent& event) {
+  return std::visit(
+      [](const auto& body) -> std::int64_t {
+        if constexpr (requires { std::int64_t{body.update}; })
+          return body.update;
+        else if constexpr (std::is_same_v<std::decay_t<decltype(body)>, accrue::Sync>)
+          return body.update.empty() ? 0 : body.update.front();
+        else
+          return 0;
+      },
+      event.body);
+}
+
+QString eventKindText(const QString& kind) {
+  static constexpr std::pair<const char*, const char*> names[] = {
+      {"run_started", QT_TRANSLATE_NOOP("EventKind", "start")},
+      {"rank_ready", QT_TRANSLATE_NOOP("EventKind", "ready")},
+      {"micro_steps", QT_TRANSLATE_NOOP("EventKind", "micro-steps")},
+      {"sync", QT_TRANSLATE_NOOP("EventKind", "collectives")},
+      {"update", QT_TRANSLATE_NOOP("EventKind", "update")},
+      {"evaluation", QT_TRANSLATE_NOOP("EventKind", "evaluation")},
+      {"checkpoint", QT_TRANSLATE_NOOP("EventKind", "checkpoint")},
+      {"checkpoint_done", QT_TRANSLATE_NOOP("EventKind", "checkpoint")},
+      {"state_changed", QT_TRANSLATE_NOOP("EventKind", "state")},
+      {"state", QT_TRANSLATE_NOOP("EventKind", "state")},
+      {"warning", QT_TRANSLATE_NOOP("EventKind", "warning")},
+      {"rank_failed", QT_TRANSLATE_NOOP("EventKind", "failure")},
+      {"run_finished", QT_TRANSLATE_NOOP("EventKind", "end")},
+  };
+  for (const auto& [key, name] : names)
+    if (kind == QLatin1String(key)) return QCoreApplication::translate("EventKind", name);
+  return kind;
+}
+
+}  // namespace accrue::ui

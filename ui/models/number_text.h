@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Numbers as a plot shows them: thin spaces between groups of three, SI steps for large counts, powers of ten for small
+// rates, a true minus sign.
+#pragma once
+
+#include <QChar>
+#include <QString>
+
+namespace accrue::ui {
+
+inline constexpr QChar thinSpace{0x2009};
+inline constexpr QChar minusSign{0x2212};
+
+/// "3.0×10⁻⁴", "0.012", "2.311", "1 204", "1.2 M": a value in a read-out.
+QString valueText(double value, int significant = 4);
+/// A count on an axis or in a badge: "950", "24 000", "1.2 M", "3 G".
+QString countText(double count);
+/// "3.0×10⁻⁴".
+QString powerText(double mantissa, int exponent, int decimals);
+/// Seconds on an axis: "12.5", and "2:05" or "1:02:05" from two minutes on.
+QString durationShort(double seconds);
+/// Label of a tick at `value` on an axis whose ticks are `step` apart.
+QString tickText(double value, double step);
+/// A duration: "812 µs", "2.1 ms", "1.24 s".
+QString spanText(double seconds);
+
+}  // namespace accrue::ui

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/run_series.h"
+
+#include <QFileInfo>
+#include <algorithm>
+#include <cmath>
+
+#include "accrue/run/lr_curve.h"
+#include "accrue/run/run_store.h"
+#include "models/run_text.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString text(const std::string& utf8) {
+  return QString::fromStdString(utf8);
+}
+
+ClockPoint clocksOf(const accrue::Update& body, double timeOffset) {
+  ClockPoint at;
+  at[Clock::microStep] = static_cast<double>(body.micro_step);
+  at[Clock::update] = static_cast<double>(body.update);
+  at[Clock::sample] = static_cast<double>(body.samples);
+  at[Clock::token] = static_cast<double>(body.tokens);
+  at[Clock::epoch] = body.epoch;
+  at[Clock::seconds] = body.seconds + timeOffset;
+  at[Clock::computeSeconds] = body.compute_seconds;
+  return at;
+}
+
+/// More planned points than this say nothing more to an eye.
+constexpr std::int64_t mostPlannedPoints = 20000;
+/// Recorded weights beyond this many are left to the file.
+constexpr std::size_t mostWeights = 64;
+
+}  // namespace
+
+RunSeries::RunSeries(QString id, int colorIndex, QObject* parent)
+    : QObject(parent), id_(std::move(id)), colorIndex_(colorIndex) {}
+
+RunSeries::~RunSeries() = default;
+
+QString RunSeries::name() const {
+  if (!name_.isEmpty()) return name_;
+  if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name);
+  return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
+}
+
+void RunSeries::setName(const QString& name) {
+  if (name == name_) return;
+  name_ = name;
+  Q_EMIT changed();
+}
+
+void RunSeries::setColorIndex(int index) {
+  if (index == colorIndex_) return;
+  colorIndex_ = index;
+  ++revision_;
+  Q_EMIT changed();
+}
+
+void RunSeries::setFolder(const QString& folder) {
+  folder_ = folder;
+}
+
+void RunSeries::setSpec(const accrue::RunSpec& spec) {
+  spec_ = spec;
+  join_.setSteps(spec.accumulation.steps);
+  if (!plan_) join_.expectRanks(spec.parallel.data);
+  Q_EMIT changed();
+}
+
+void RunSeries::setPlan(const accrue::RunPlan& plan) {
+  plan_ = plan;
+  spec_ = plan.spec;
+  last_.plannedUpdates = plan.totals.updates;
+  join_.expectRanks(plan.spec.parallel.data);
+  join_.setPlan(plan.window);
+  layOutPlan();
+  ++revision_;
+  Q_EMIT changed();
+}
+
+void RunSeries::setSummary(const accrue::RunSummary& summary) {
+  name_ = text(summary.name);
+  folder_ = QString::fromStdString(summary.dir.string());
+  startedAt_ = text(summary.started_at);
+  if (!plan_) setSpec(summary.spec);
+  outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
+              summary.updates,     summary.loss,          summary.seconds};
+  if (summary.state == "running") outcome_.outcome.clear();
+  last_.plannedUpdates = summary.planned_updates;
+  if (!hasEvents()) {
+    last_.update = summary.updates;
+    last_.loss = summary.updates > 0 ? summary.loss : LastValues::none;
+    last_.samples = summary.samples;
+    last_.tokens = summary.tokens;
+    last_.seconds = summary.seconds;
+    if (summary.seconds > 0.0 && summary.samples > 0) {
+      last_.samplesPerSecond = static_cast<double>(summary.samples) / summary.seconds;
+      last_.tokensPerSecond = static_cast<double>(summary.tokens) / summary.seconds;
+    }
+    accrue::RunState state = accrue::RunState::failed;
+    if (summary.state == "running")
+      state = accrue::RunState::running;
+    else if (summary.state == "finished" || summary.state == "stopped")
+      state = accrue::RunState::finished;
+    setState(state, text(summary.message));
+  }
+  Q_EMIT changed();
+}
+
+void RunSeries::setState(accrue::RunState state, const QString& detail) {
+  if (state == state_ && detail == stateDetail_) return;
+  state_ = state;
+  stateDetail_ = detail;
+  ++revision_;
+  Q_EMIT stateChanged();
+}
+
+std::int64_t RunSeries::ranks() const {
+  if (spec_) return spec_->parallel.data * spec_->parallel.tensor * spec_->parallel.pipeline;
+  return std::max<std::int64_t>(readyRanks_, static_cast<std::int64_t>(timeline_.lanes().size()));
+}
+
+const SeriesStore& RunSeries::series(Metric metric) const {
+  switch (metric) {
+    case Metric::microLoss:
+      return microLoss_;
+    case Metric::updateLoss:
+      return updateLoss_;
+    case Metric::evaluationLoss:
+      return evaluationLoss_;
+    case Metric::learningRate:
+      return learningRate_;
+    case Metric::gradNorm:
+      return gradNorm_;
+  }
+  return updateLoss_;
+}
+
+void RunSeries::append(const std::vector<accrue::RunEvent>& events) {
+  if (events.empty()) return;
+  for (const accrue::RunEvent& event : events) take(event);
+  takeJoined();
+  eventsTaken_ += static_cast<std::int64_t>(events.size());
+  ++revision_;
+  const bool moved = std::exchange(stateMoved_, false);
+  Q_EMIT changed();
+  if (moved) Q_EMIT stateChanged();
+}
+
+void RunSeries::take(const accrue::RunEvent& event) {
+  const auto visitor = [&](const auto& body) {
+    using Body = std::decay_t<decltype(body)>;
+    if constexpr (std::is_same_v<Body, accrue::RunStarted>)
+      takeStarted(body);
+    else if constexpr (std::is_same_v<Body, accrue::RankReady>) {
+      ++readyRanks_;
+      join_.addRank(event.rank, body.tensor == 0 && (!spec_ || body.pipeline == spec_->parallel.pipeline - 1));
+    } else if constexpr (std::is_same_v<Body, accrue::MicroSteps>) {
+      if (!body.begin_ns.empty()) settleTimeOffset(static_cast<double>(body.begin_ns.front()) * 1e-9);
+      join_.take(event.rank, body);
+      timeline_.take(event.rank, body);
+    } else if constexpr (std::is_same_v<Body, accrue::Sync>) {
+      if (!body.begin_ns.empty()) settleTimeOffset(static_cast<double>(body.begin_ns.front()) * 1e-9);
+      timeline_.take(event.rank, body);
+    } else if constexpr (std::is_same_v<Body, accrue::Update>)
+      takeUpdate(event, body);
+    else if constexpr (std::is_same_v<Body, accrue::Evaluation>)
+      takeEvaluation(body);
+    else if constexpr (std::is_same_v<Body, accrue::Gauge>)
+      takeGauge(event.rank, body);
+    else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
+      takeState(body);
+    else if constexpr (std::is_same_v<Body, accrue::Warning>)
+      problems_.push_back({false,
+                           event.rank,
+                           text(body.class_name),
+                           text(body.message),
+                           text(body.what_to_do),
+                           {},
+                           {},
+                           0,
+                           body.update,
+                           0});
+    else if constexpr (std::is_same_v<Body, accrue::RankFailed>)
+      takeFailure(event, body);
+    else if constexpr (std::is_same_v<Body, accrue::RunFinished>)
+      takeFinished(body);
+  };
+  std::visit(visitor, event.body);
+}
+
+void RunSeries::takeStarted(const accrue::RunStarted& body) {
+  startedAt_ = text(body.started_at);
+  if (body.resumed) rewindTo(body.resumed_update);
+  outcome_ = {};
+}
+
+void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& body) {
+  timeline_.take(event.rank, event.time_ns, body);
+  // All ranks report an update; the first report counts. One that was skipped repeats the number of the last.
+  const bool repeated =
+      !updateClocks_[Clock::microStep].size()
+          ? false
+          : static_cast<double>(body.micro_step) <= updateClocks_[Clock::microStep][updateClocks_.size() - 1];
+  if (repeated) return;
+  // Whether "seconds" counts like the event times or already holds what came before a resume: the nearer one.
+  const double stamp = static_cast<double>(event.time_ns) * 1e-9;
+  settleTimeOffset(stamp);
+  const bool countsLikeEvents = std::abs(body.seconds - stamp) < std::abs(body.seconds - stamp - timeOffset_);
+  const ClockPoint at = clocksOf(body, countsLikeEvents ? timeOffset_ : 0.0);
+  join_.takeUpdate(body);
+  updateClocks_.append(at);
+  updateLoss_.append(body.loss);
+  learningRate_.append(body.lr);
+  gradNorm_.append(body.grad_norm);
+  for (std::size_t i = 0; i < std::min(body.weights.size(), mostWeights); ++i) {
+    if (i == weights_.size() && updateClocks_.size() == 1)
+      weights_.push_back(std::make_unique<SeriesStore>(updateClocks_));
+    if (i < weights_.size()) weights_[i]->append(body.weights[i]);
+  }
+  last_.update = body.update;
+  last_.samples = body.samples;
+  last_.tokens = body.tokens;
+  last_.epoch = body.epoch;
+  last_.loss = body.loss;
+  last_.learningRate = body.lr;
+  last_.gradNorm = body.grad_norm;
+  last_.seconds = at[Clock::seconds];
+  last_.microStep = std::max(last_.microStep, body.micro_step);
+  measurePace();
+}
+
+void RunSeries::measurePace() {
+  // Over the last two seconds or ten updates, whichever is more: steady, yet it follows a change.
+  const ClockColumn& seconds = updateClocks_[Clock::seconds];
+  const std::size_t newest = updateClocks_.size() - 1;
+  std::size_t from = seconds.lowerBound(seconds[newest] - 2.0);
+  from = std::min(from, newest >= 10 ? newest - 10 : 0);
+  double since = seconds[from];
+  double samples = updateClocks_[Clock::sample][from];
+  double tokens = updateClocks_[Clock::token][from];
+  if (from == newest) since = samples = tokens = 0.0;
+  const double elapsed = seconds[newest] - since;
+  if (elapsed <= 0.0) return;
+  last_.samplesPerSecond = (updateClocks_[Clock::sample][newest] - samples) / elapsed;
+  last_.tokensPerSecond = (updateClocks_[Clock::token][newest] - tokens) / elapsed;
+}
+
+void RunSeries::takeEvaluation(const accrue::Evaluation& body) {
+  if (!evaluationClocks_[Clock::update].size() ||
+      static_cast<double>(body.update) > evaluationClocks_[Clock::update][evaluationClocks_.size() - 1]) {
+    ClockPoint at;
+    at[Clock::update] = static_cast<double>(body.update);
+    if (updateClocks_.size() > 0) {
+      const std::size_t index = updateLoss_.nearest(Clock::update, at[Clock::update]);
+      at = updateClocks_.point(index);
+    }
+    evaluationClocks_.append(at);
+    evaluationLoss_.append(body.loss);
+    last_.evaluationLoss = body.loss;
+  }
+}
+
+void RunSeries::takeGauge(std::int64_t rank, const accrue::Gauge& body) {
+  gauges_[rank] = body;
+  last_.memoryBytes = last_.wireBytes = last_.collectives = 0;
+  for (const auto& [key, gauge] : gauges_) {
+    last_.memoryBytes += gauge.rss_bytes;
+    last_.wireBytes += gauge.wire_bytes;
+    last_.collectives = std::max(last_.collectives, gauge.collectives);
+  }
+}
+
+void RunSeries::takeState(const accrue::StateChanged& body) {
+  const auto state = accrue::run_state_from(body.state);
+  if (!state) return;
+  stateMoved_ = stateMoved_ || *state != state_ || stateDetail_ != text(body.detail);
+  state_ = *state;
+  stateDetail_ = text(body.detail);
+}
+
+void RunSeries::takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body) {
+  problems_.push_back({true, event.rank, text(body.class_name), text(body.message), text(body.what_to_do),
+                       text(body.phase), text(body.log_tail), body.signal, body.update, body.micro_step});
+}
+
+void RunSeries::takeFinished(const accrue::RunFinished& body) {
+  join_.flush();
+  outcome_ = {text(body.outcome), text(body.reason), text(body.weights_sha256), body.updates, body.loss, body.seconds};
+  if (accrue::is_over(state_)) return;
+  state_ = body.outcome == "failed" ? accrue::RunState::failed : accrue::RunState::finished;
+  stateDetail_ = text(body.reason);
+  stateMoved_ = true;
+}
+
+void RunSeries::takeJoined() {
+  for (const JoinedMicroStep& point : join_.takeJoined()) {
+    microClocks_.append(point.at);
+    microLoss_.append(point.loss);
+    last_.microLoss = point.loss;
+    last_.microStep = std::max(last_.microStep, point.microStep);
+    last_.windowPosition = point.windowPosition;
+    last_.windowSize = point.windowSize;
+  }
+}
+
+void RunSeries::settleTimeOffset(double rawSeconds) {
+  if (!offsetPending_) return;
+  offsetPending_ = false;
+  // A resumed run may count its time from its own start or from the first one's.
+  constexpr double slack = 1e-3;
+  timeOffset_ = rawSeconds + slack < keptSeconds_ ? keptSeconds_ : 0.0;
+  join_.setTimeOffset(timeOffset_);
+  timeline_.setTimeOffset(timeOffset_);
+}
+
+void RunSeries::rewindTo(std::int64_t update) {
+  takeJoined();
+  const double kept = static_cast<double>(update);
+  const std::size_t updates = updateClocks_[Clock::update].upperBound(kept);
+  const ClockPoint at = updates > 0 ? updateClocks_.point(updates - 1) : ClockPoint{};
+  const std::size_t micro = microClocks_[Clock::microStep].upperBound(at[Clock::microStep]);
+  const std::size_t evaluations = evaluationClocks_[Clock::update].upperBound(kept);
+  for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(updates);
+  for (const auto& weight : weights_) weight->truncate(updates);
+  updateClocks_.truncate(updates);
+  microLoss_.truncate(micro);
+  microClocks_.truncate(micro);
+  evaluationLoss_.truncate(evaluations);
+  evaluationClocks_.truncate(evaluations);
+  join_.rewind(at);
+  timeline_.rewind(static_cast<std::int64_t>(std::llround(at[Clock::microStep])));
+  last_.update = updates > 0 ? update : 0;
+  last_.microStep = static_cast<std::int64_t>(std::llround(at[Clock::microStep]));
+  last_.windowPosition = 0;
+  last_.loss = updates > 0 ? updateLoss_.value(updates - 1) : LastValues::none;
+  keptSeconds_ = std::max(at[Clock::seconds], timeline_.end());
+  offsetPending_ = true;
+}
+
+void RunSeries::clear() {
+  rewindTo(0);
+  for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(0);
+  weights_.clear();
+  join_.reset();
+  timeline_.clear();
+  gauges_.clear();
+  problems_.clear();
+  outcome_ = {};
+  const std::int64_t planned = last_.plannedUpdates;
+  last_ = {};
+  last_.plannedUpdates = planned;
+  readyRanks_ = 0;
+  offsetPending_ = false;
+  timeOffset_ = keptSeconds_ = 0.0;
+  eventsTaken_ = 0;
+  ++revision_;
+  Q_EMIT changed();
+}
+
+QString RunSeries::windowText() const {
+  if (last_.windowSize <= 0) return {};
+  return tr("%1 of %2").arg(last_.windowPosition).arg(last_.windowSize);
+}
+
+QString RunSeries::progressText() const {
+  QString result = last_.plannedUpdates > 0
+                       ? tr("update %1 of %2").arg(groupedNumber(last_.update), groupedNumber(last_.plannedUpdates))
+                       : tr("update %1").arg(groupedNumber(last_.update));
+  if (const QString window = windowText(); !window.isEmpty() && isLive())
+    result = tr("%1, micro-step %2").arg(result, window);
+  return result;
+}
+
+void RunSeries::layOutPlan() {
+  planned_.clear();
+  if (!plan_) return;
+  const accrue::RunPlan& plan = *plan_;
+  const std::int64_t stride = std::max<std::int64_t>(plan.totals.updates / mostPlannedPoints, 1);
+  const double steps = static_cast<double>(std::max<std::int64_t>(plan.window.steps, 1));
+  const double samples = static_cast<double>(plan.global_batch) / steps;
+  const double tokens = static_cast<double>(plan.tokens_per_update) / steps;
+  accrue::AccumulationWindow walk(plan.window);
+  std::optional<PlannedPoint> pending;
+  while (const auto micro = walk.next()) {
+    if (!micro->update) continue;
+    PlannedPoint point;
+    const double count = static_cast<double>(micro->micro_step);
+    point.at[Clock::microStep] = count;
+    point.at[Clock::update] = static_cast<double>(micro->window + 1);
+    point.at[Clock::sample] = count * samples;
+    point.at[Clock::token] = count * tokens;
+    if (plan.window.batches_per_epoch > 0)
+      point.at[Clock::epoch] =
+          static_cast<double>(micro->epoch) +
+          static_cast<double>(micro->batch + 1) / static_cast<double>(plan.window.batches_per_epoch);
+    point.lr = accrue::lr_at(plan.curve, micro->schedule_position - micro->schedule_ticks);
+    if (micro->window % stride == 0) {
+      planned_.push_back(point);
+      pending.reset();
+    } else {
+      pending = point;
+    }
+  }
+  if (pending) planned_.push_back(*pending);
+}
+
+std::vector<std::pair<double, double>> RunSeries::plannedLearningRate(Clock clock) const {
+  std::vector<std::pair<double, double>> result;
+  const bool timed = clock == Clock::seconds || clock == Clock::computeSeconds;
+  double pace = 1.0;
+  if (timed) {
+    const std::size_t count = updateClocks_.size();
+    if (count < 2) return result;
+    pace = updateClocks_[clock][count - 1] / std::max(updateClocks_[Clock::update][count - 1], 1.0);
+  }
+  const bool known = timed || clock == Clock::microStep || clock == Clock::update || plannedEnd(clock).has_value();
+  if (!known) return result;
+  result.reserve(planned_.size());
+  for (const PlannedPoint& point : planned_)
+    result.emplace_back(timed ? point.at[Clock::update] * pace : point.at[clock], point.lr);
+  return result;
+}
+
+std::optional<double> RunSeries::plannedEnd(Clock clock) const {
+  if (planned_.empty() || clock == Clock::seconds || clock == Clock::computeSeconds) return {};
+  const double end = planned_.back().at[clock];
+  return end > 0.0 ? std::optional(end) : std::nullopt;
+}
+
+double RunSeries::latest(Clock clock) const {
+  double result = 0.0;
+  for (const ClockTable* table : {&microClocks_, &updateClocks_})
+    if (table->size() > 0) result = std::max(result, (*table)[clock][table->size() - 1]);
+  return result;
+}
+
+}  // namespace accrue::ui

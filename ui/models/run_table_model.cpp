@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/run_table_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "accrue/run/spec_fields.h"
+#include "models/number_text.h"
+#include "models/run_text.h"
+
+namespace accrue::ui {
+
+namespace {
+
+const std::vector<int> everyColumn = {
+    RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
+    RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
+const std::vector<int> resultColumns = {RunTableModel::stateColumn, RunTableModel::nameColumn,
+                                        RunTableModel::lossColumn, RunTableModel::rateColumn,
+                                        RunTableModel::updatesColumn};
+
+bool isNumber(int column) {
+  return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
+}
+
+/// Keys that name a run rather than describe it.
+bool isIdentity(const std::string& key) {
+  return key == "run.name";
+}
+
+}  // namespace
+
+RunTableModel::RunTableModel(QObject* parent) : QAbstractTableModel(parent), shown_(everyColumn) {}
+
+void RunTableModel::addRun(RunSeries* run) {
+  if (run == nullptr || rowOf(run) >= 0) return;
+  const int row = rowCount();
+  beginInsertRows({}, row, row);
+  runs_.push_back(run);
+  endInsertRows();
+  connect(run, &RunSeries::changed, this, [this, run] {
+    refreshRow(run, 0, columnCount() - 1);
+    if (onlyDiffering_) refreshColumns();
+  });
+  connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
+  connect(run, &QObject::destroyed, this, &RunTableModel::forget);
+  refreshColumns();
+}
+
+void RunTableModel::removeRun(RunSeries* run) {
+  if (rowOf(run) < 0) return;
+  run->disconnect(this);
+  forget(run);
+}
+
+void RunTableModel::forget(QObject* object) {
+  // While a run is being destroyed only its address is left of it.
+  const auto found = std::find_if(runs_.begin(), runs_.end(),
+                                  [object](RunSeries* run) { return static_cast<QObject*>(run) == object; });
+  if (found == runs_.end()) return;
+  const int row = static_cast<int>(found - runs_.begin());
+  beginRemoveRows({}, row, row);
+  runs_.erase(found);
+  endRemoveRows();
+  refreshColumns();
+}
+
+QList<RunSeries*> RunTableModel::runs() const {
+  return {runs_.begin(), runs_.end()};
+}
+
+RunSeries* RunTableModel::run(int row) const {
+  return row >= 0 && row < rowCount() ? runs_[static_cast<std::size_t>(row)] : nullptr;
+}
+
+int RunTableModel::rowOf(const RunSeries* run) const {
+  const auto found = std::find(runs_.begin(), runs_.end(), run);
+  return found == runs_.end() ? -1 : static_cast<int>(found - runs_.begin());
+}
+
+void RunTableModel::setOnlyDiffering(bool on) {
+  if (on == onlyDiffering_) return;
+  onlyDiffering_ = on;
+  beginResetModel();
+  shown_ = on ? resultColumns : everyColumn;
+  keys_.clear();
+  endResetModel();
+  refreshColumns();
+}
+
+QStringList RunTableModel::differingKeys() const {
+  std::set<std::string> keys;
+  const accrue::RunSpec* first = nullptr;
+  for (const RunSeries* run : runs_) {
+    if (!run->spec()) continue;
+    if (first == nullptr) {
+      first = &*run->spec();
+      continue;
+    }
+    for (const accrue::SpecDifference& difference : accrue::diff_specs(*first, *run->spec()))
+      if (!isIdentity(difference.key)) keys.insert(difference.key);
+  }
+  QStringList ordered;
+  for (const accrue::SpecField& field : accrue::spec_fields())
+    if (keys.contains(std::string(field.key))) ordered << QString::fromStdString(std::string(field.key));
+  return ordered;
+}
+
+void RunTableModel::refreshColumns() {
+  if (!onlyDiffering_) return;
+  std::vector<std::string> keys;
+  const QStringList differing = differingKeys();
+  for (const QString& key : differing) keys.push_back(key.toStdString());
+  if (keys == keys_) return;
+  const int fixed = static_cast<int>(shown_.size());
+  if (!keys_.empty()) {
+    beginRemoveColumns({}, fixed, columnCount() - 1);
+    keys_.clear();
+    endRemoveColumns();
+  }
+  if (keys.empty()) return;
+  beginInsertColumns({}, fixed, fixed + static_cast<int>(keys.size()) - 1);
+  keys_ = std::move(keys);
+  endInsertColumns();
+}
+
+void RunTableModel::refreshRow(RunSeries* run, int firstColumn, int lastColumn) {
+  const int row = rowOf(run);
+  if (row >= 0) Q_EMIT dataChanged(index(row, firstColumn), index(row, lastColumn));
+}
+
+int RunTableModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(runs_.size());
+}
+
+int RunTableModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(shown_.size() + keys_.size());
+}
+
+int RunTableModel::fixedAt(int section) const {
+  return section >= 0 && section < static_cast<int>(shown_.size()) ? shown_[static_cast<std::size_t>(section)] : -1;
+}
+
+QVariant RunTableModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const RunSeries& run = *runs_[static_cast<std::size_t>(index.row())];
+  const int fixed = fixedAt(index.column());
+  switch (role) {
+    case runIdRole:
+      return run.id();
+    case stateRole:
+      return static_cast<int>(run.state());
+    case colorIndexRole:
+      return run.colorIndex();
+    case iconNameRole:
+      return run.outcome().outcome == QLatin1String("stopped") ? QStringLiteral("stop") : stateIconName(run.state());
+    case sortRole:
+      return sortValue(run, index.column());
+    case Qt::TextAlignmentRole:
+      return isNumber(fixed) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
+    case Qt::ToolTipRole:
+      if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
+      return fixed == nameColumn ? QVariant(run.folder()) : QVariant();
+    case Qt::AccessibleTextRole: {
+      const QString header = headerData(index.column(), Qt::Horizontal).toString();
+      return tr("%1: %2").arg(header, data(index).toString());
+    }
+    case Qt::DisplayRole:
+      if (fixed >= 0) return fixedText(run, fixed);
+      return keyText(run, keys_[static_cast<std::size_t>(index.column()) - shown_.size()]);
+    default:
+      return {};
+  }
+}
+
+QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
+  const LastValues& last = run.last();
+  const auto& spec = run.spec();
+  switch (column) {
+    case stateColumn:
+      return stateWord(&run, run.state());
+    case nameColumn:
+      return run.name();
+    case stepsColumn:
+      return spec ? groupedNumber(spec->accumulation.steps) : QString();
+    case microBatchColumn:
+      return spec ? groupedNumber(spec->accumulation.micro_batch) : QString();
+    case ranksColumn:
+      return run.ranks() > 0 ? groupedNumber(run.ranks()) : QString();
+    case lossColumn:
+      return last.update > 0 ? valueText(last.loss) : QString();
+    case rateColumn:
+      return std::isfinite(last.samplesPerSecond) ? valueText(last.samplesPerSecond, 3) : QString();
+    case updatesColumn:
+      return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
+                                     : groupedNumber(last.update);
+    default:
+      return {};
+  }
+}
+
+QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
+  const int fixed = fixedAt(column);
+  const auto number = [](double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::max(); };
+  switch (fixed) {
+    case stateColumn:
+      return static_cast<int>(run.state());
+    case stepsColumn:
+      return run.spec() ? static_cast<qlonglong>(run.spec()->accumulation.steps) : 0;
+    case microBatchColumn:
+      return run.spec() ? static_cast<qlonglong>(run.spec()->accumulation.micro_batch) : 0;
+    case ranksColumn:
+      return static_cast<qlonglong>(run.ranks());
+    case lossColumn:
+      return number(run.last().loss);
+    case rateColumn:
+      return number(run.last().samplesPerSecond);
+    case updatesColumn:
+      return static_cast<qlonglong>(run.last().update);
+    case nameColumn:
+      return run.name();
+    default:
+      break;
+  }
+  const QString text = keyText(run, keys_[static_cast<std::size_t>(column) - shown_.size()]);
+  bool isNumeric = false;
+  const double value = text.toDouble(&isNumeric);
+  return isNumeric ? QVariant(value) : QVariant(text);
+}
+
+QString RunTableModel::keyText(const RunSeries& run, const std::string& key) const {
+  const accrue::SpecField* field = accrue::find_field(key);
+  if (field == nullptr || !run.spec()) return {};
+  QString text = QString::fromStdString(accrue::format_value(field->get(*run.spec())));
+  if (text.size() > 1 && text.startsWith(QLatin1Char('"')) && text.endsWith(QLatin1Char('"')))
+    text = text.mid(1, text.size() - 2);
+  return text;
+}
+
+QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const int fixed = fixedAt(section);
+  if (fixed < 0) {
+    const std::string& key = keys_[static_cast<std::size_t>(section) - shown_.size()];
+    const accrue::SpecField* field = accrue::find_field(key);
+    if (role == fieldKeyRole) return QString::fromStdString(key);
+    if (field == nullptr || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
+    const std::string_view text = role == Qt::DisplayRole ? field->label : field->help;
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+  }
+  if (role == Qt::TextAlignmentRole && isNumber(fixed)) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  if (role == Qt::DisplayRole) {
+    switch (fixed) {
+      case stateColumn:
+        return tr("State");
+      case nameColumn:
+        return tr("Name");
+      case stepsColumn:
+        return tr("N");
+      case microBatchColumn:
+        return tr("Micro");
+      case ranksColumn:
+        return tr("Ranks");
+      case lossColumn:
+        return tr("Loss");
+      case rateColumn:
+        return tr("Samples/s");
+      case updatesColumn:
+        return tr("Updates");
+      default:
+        return {};
+    }
+  }
+  if (role == Qt::ToolTipRole) {
+    switch (fixed) {
+      case stepsColumn:
+        return tr("Accumulation steps: micro-steps per update");
+      case microBatchColumn:
+        return tr("Samples per rank and micro-step");
+      case lossColumn:
+        return tr("Loss of the last update");
+      case rateColumn:
+        return tr("Samples per second over all ranks");
+      case updatesColumn:
+        return tr("Updates done / planned");
+      default:
+        return {};
+    }
+  }
+  return {};
+}
+
+QString stateName(accrue::RunState state) {
+  switch (state) {
+    case accrue::RunState::idle:
+      return RunTableModel::tr("Ready");
+    case accrue::RunState::preflight:
+      return RunTableModel::tr("Checking");
+    case accrue::RunState::starting:
+      return RunTableModel::tr("Starting");
+    case accrue::RunState::running:
+      return RunTableModel::tr("Running");
+    case accrue::RunState::paused:
+      return RunTableModel::tr("Paused");
+    case accrue::RunState::degraded:
+      return RunTableModel::tr("Running, degraded");
+    case accrue::RunState::restarting:
+      return RunTableModel::tr("Restarting");
+    case accrue::RunState::stopping:
+      return RunTableModel::tr("Stopping");
+    case accrue::RunState::failed:
+      return RunTableModel::tr("Failed");
+    case accrue::RunState::finished:
+      return RunTableModel::tr("Finished");
+  }
+  return {};
+}
+
+QString stateIconName(accrue::RunState state) {
+  const std::string_view name = accrue::to_string(state);
+  return QStringLiteral("state-") + QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/series_store.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace accrue::ui {
+
+void ClockColumn::push(double position) {
+  const std::size_t index = offsets_.size();
+  if (index > 0) position = std::max(position, (*this)[index - 1]);
+  if (!std::isfinite(position)) position = index > 0 ? (*this)[index - 1] : 0.0;
+  if (index % blockSize == 0) bases_.push_back(position);
+  offsets_.push(static_cast<float>(position - bases_.back()));
+}
+
+void ClockColumn::truncate(std::size_t size) {
+  offsets_.truncate(size);
+  bases_.resize(std::min(bases_.size(), (size + blockSize - 1) / blockSize));
+}
+
+std::size_t ClockColumn::lowerBound(double x) const {
+  // Over the bases first: they lie together in memory.
+  const auto base = std::lower_bound(bases_.begin(), bases_.end(), x);
+  std::size_t low = base == bases_.begin() ? 0 : static_cast<std::size_t>(base - bases_.begin() - 1) * blockSize;
+  std::size_t high = std::min(low + blockSize, size());
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if ((*this)[middle] < x)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+std::size_t ClockColumn::upperBound(double x) const {
+  const auto base = std::upper_bound(bases_.begin(), bases_.end(), x);
+  std::size_t low = base == bases_.begin() ? 0 : static_cast<std::size_t>(base - bases_.begin() - 1) * blockSize;
+  std::size_t high = std::min(low + blockSize, size());
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if ((*this)[middle] <= x)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+ClockPoint ClockTable::point(std::size_t i) const {
+  ClockPoint result;
+  for (std::size_t c = 0; c < clockCount; ++c) result.at[c] = columns_[c][i];
+  return result;
+}
+
+void ClockTable::append(const ClockPoint& point) {
+  for (std::size_t c = 0; c < clockCount; ++c) columns_[c].push(point.at[c]);
+}
+
+void ClockTable::truncate(std::size_t size) {
+  for (ClockColumn& column : columns_) column.truncate(size);
+}
+
+void SeriesStore::append(double value) {
+  const std::size_t index = values_.size();
+  values_.push(value);
+  pyramid_.append(index, value);
+  if (!std::isfinite(value)) {
+    const MarkKind kind = std::isnan(value) ? MarkKind::notANumber
+                          : value > 0       ? MarkKind::plusInfinity
+                                            : MarkKind::minusInfinity;
+    marks_.push_back({index, kind});
+  } else if (value <= 0.0) {
+    ++notPositive_;
+  }
+}
+
+void SeriesStore::truncate(std::size_t size) {
+  if (size >= values_.size()) return;
+  for (std::size_t i = size; i < values_.size(); ++i)
+    if (std::isfinite(values_[i]) && values_[i] <= 0.0) --notPositive_;
+  values_.truncate(size);
+  pyramid_.truncate(values_, size);
+  while (!marks_.empty() && marks_.back().index >= size) marks_.pop_back();
+  ++generation_;
+}
+
+std::size_t SeriesStore::nearest(Clock clock, double x) const {
+  if (empty()) return size();
+  const ClockColumn& column = this->clock(clock);
+  const std::size_t after = std::min(column.lowerBound(x), size() - 1);
+  if (after == 0) return 0;
+  return x - column[after - 1] < column[after] - x ? after - 1 : after;
+}
+
+}  // namespace accrue::ui

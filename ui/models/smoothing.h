@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Smoothing: a debiased exponential mean over all points of a series, before any reduction. The measured values are
+// never altered; a constant stays that constant from its first point; a point that is not finite leaves a gap and does
+// not count.
+#pragma once
+
+#include <QString>
+#include <cstddef>
+#include <cstdint>
+
+#include "models/column_reducer.h"
+#include "models/series_store.h"
+
+namespace accrue::ui {
+
+class SmoothedSeries {
+ public:
+  static constexpr double largestWeight = 0.999;
+
+  SmoothedSeries(const SeriesStore& source, double weight);
+
+  double weight() const { return weight_; }
+  const SeriesStore& source() const { return *source_; }
+  /// Takes the points that came since the last call; starts over where the source was cut.
+  void catchUp();
+  double value(std::size_t i) const { return values_[i]; }
+  std::size_t size() const { return values_.size(); }
+  SeriesView view(Clock clock) const { return {&source_->clock(clock), &values_, &pyramid_}; }
+
+ private:
+  const SeriesStore* source_;
+  double weight_;
+  std::uint64_t generation_ = 0;
+  double mean_ = 0.0;
+  double remaining_ = 1.0;  // weight^count: the part of the mean that no point has filled yet
+  Chunked<double> values_;
+  MinMaxPyramid pyramid_;
+};
+
+/// "s(t) = sum 0.9^k x(t-k) / sum 0.9^k over finite points"
+QString smoothingFormula(double weight);
+/// The weight a slider or a key moves to: 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999.
+double nextSmoothing(double weight, int direction);
+
+}  // namespace accrue::ui

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "style/theme.h"
+
+#include <QApplication>
+#include <QEvent>
+#include <QFontDatabase>
+#include <QFontMetricsF>
+#include <QStyleFactory>
+
+namespace accrue::ui {
+
+namespace {
+
+QFont scaled(QFont font, TextSize size, QFont::Weight weight) {
+  const double factor = size == TextSize::small ? 0.85 : size == TextSize::title ? 1.25 : 1.0;
+  if (font.pointSizeF() > 0.0)
+    font.setPointSizeF(font.pointSizeF() * factor);
+  else
+    font.setPixelSize(std::max(qRound(font.pixelSize() * factor), 1));
+  font.setWeight(weight);
+  return font;
+}
+
+bool digitsAreTabular(const QFont& font) {
+  const QFontMetricsF metrics(font);
+  const double width = metrics.horizontalAdvance(QLatin1Char('0'));
+  for (char digit = '1'; digit <= '9'; ++digit)
+    if (!qFuzzyCompare(metrics.horizontalAdvance(QLatin1Char(digit)), width)) return false;
+  return true;
+}
+
+/// Black on white or white on black, and nothing between: a palette somebody chose for contrast.
+bool isHighContrast(const QPalette& palette) {
+  const QRgb window = palette.color(QPalette::Window).rgb();
+  const QRgb text = palette.color(QPalette::WindowText).rgb();
+  const QRgb base = palette.color(QPalette::Base).rgb();
+  constexpr QRgb black = 0xFF000000U;
+  constexpr QRgb white = 0xFFFFFFFFU;
+  return base == window && ((window == black && text == white) || (window == white && text == black));
+}
+
+}  // namespace
+
+QFont textFont(TextSize size, QFont::Weight weight) {
+  return scaled(QGuiApplication::font(), size, weight);
+}
+
+QFont tabularFont(TextSize size) {
+  const QFont font = textFont(size);
+  if (digitsAreTabular(font)) return font;
+  QFont fixed = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  fixed.setPointSizeF(font.pointSizeF());
+  return fixed;
+}
+
+QFont codeFont() {
+  QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  font.setPointSizeF(QGuiApplication::font().pointSizeF());
+  font.setStyleHint(QFont::Monospace);
+  return font;
+}
+
+Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), application_(application) {
+  application_.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  application_.installEventFilter(this);
+  apply();
+}
+
+void Theme::setMode(ThemeMode mode) {
+  if (mode == mode_) return;
+  mode_ = mode;
+  apply();
+}
+
+void Theme::apply() {
+  if (applying_) return;
+  applying_ = true;
+  QApplication::setPalette(QPalette());  // what the system says, free of ours
+  const QPalette system = QGuiApplication::palette();
+  const bool untouched = mode_ == ThemeMode::highContrast || (mode_ == ThemeMode::system && isHighContrast(system));
+  dark_ = mode_ == ThemeMode::dark || (mode_ != ThemeMode::light && isDark(system));
+  if (!untouched) QApplication::setPalette(widgetPalette(dark_ ? darkColors() : lightColors()));
+  applying_ = false;
+  Q_EMIT changed();
+}
+
+bool Theme::eventFilter(QObject* object, QEvent* event) {
+  // The platform announces a new system theme to every window; the first one is enough.
+  if (event->type() == QEvent::ThemeChange && !applying_) apply();
+  return QObject::eventFilter(object, event);
+}
+
+}  // namespace accrue::ui

@@ -12,15 +12,17 @@ namespace accrue {
 /// The label that a loss leaves out, in every kind of data.
 inline constexpr std::int64_t ignored_label = -100;
 
-/// Samples in a stream of `tokens` tokens (bytes of a text). Sample i holds tokens [i * context, i * context + context],
-/// context + 1 of them: inputs are the first `context`, targets the last `context`, so neighbours share one token and
-/// every token but the first is a target once. What is left at the end is not used.
+/// Samples in a stream of `tokens` tokens (bytes of a text). Sample i holds tokens [i * context, i * context +
+/// context], context + 1 of them: inputs are the first `context`, targets the last `context`, so neighbours share one
+/// token and every token but the first is a target once. What is left at the end is not used.
 inline std::int64_t stream_samples(std::int64_t tokens, std::int64_t context) {
   return tokens <= context || context < 1 ? 0 : (tokens - 1) / context;
 }
 
 /// Index of a stream sample's first token.
-inline std::int64_t stream_sample_begin(std::int64_t sample, std::int64_t context) { return sample * context; }
+inline std::int64_t stream_sample_begin(std::int64_t sample, std::int64_t context) {
+  return sample * context;
+}
 
 /// Samples [0, training) are trained on, [training, training + validation) are kept for evaluation.
 struct DataSplit {

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; samples
+// follow from its size. The hash is XXH3-128, which runs at the speed of memory; it tells a changed file, it is no
+// protection against a forger.
+#include "accrue/run/data_facts.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "accrue/run/csv_table.h"
+#include "accrue/run/data_split.h"
+#include "content_hash.h"
+
+namespace accrue {
+
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct FileScan {
+  std::int64_t bytes = 0;
+  std::string fingerprint;
+  std::int64_t first_outside = -1;  ///< place of the first token that the vocabulary does not hold
+  std::int64_t outside_token = 0;
+};
+
+std::int64_t token_at(const char* at, std::int64_t token_bytes) {
+  std::uint64_t token = 0;
+  for (std::int64_t i = token_bytes; i-- > 0;) token = (token << 8) | static_cast<unsigned char>(at[i]);
+  return static_cast<std::int64_t>(token);
+}
+
+void check_tokens(FileScan& scan, const char* block, std::int64_t bytes, std::int64_t token_bytes, std::int64_t limit) {
+  const bool always_fits = token_bytes < 8 && limit >= (std::int64_t{1} << (8 * token_bytes));
+  if (always_fits || scan.first_outside >= 0) return;
+  for (std::int64_t at = 0; at + token_bytes <= bytes; at += token_bytes) {
+    const std::int64_t token = token_at(block + at, token_bytes);
+    if (token < limit) continue;
+    scan.first_outside = (scan.bytes + at) / token_bytes;
+    scan.outside_token = token;
+    return;
+  }
+}
+
+// Reads a file to its end. token_bytes = 0 leaves tokens unchecked.
+Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token_bytes, std::int64_t vocabulary) {
+  const auto refuse = [&](const std::string& message, const std::string& hint) {
+    return fail(ErrorCode::data, message, path.string(), hint);
+  };
+  if (path.empty()) return fail(ErrorCode::data, "no file is named", "", "Set data.path to the training data.");
+  const FileDescriptor file(path);
+  if (file.get() < 0 && errno == ENOENT) return refuse("the file does not exist", "Check data.path.");
+  if (file.get() < 0)
+    return refuse("the file cannot be read: " + std::string(std::strerror(errno)), "Check its permissions.");
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return refuse(S_ISDIR(status.st_mode) ? "this is a folder" : "this is not a plain file",
+                  "Name a file in data.path.");
+  FileScan scan;
+  ContentHash hash;
+  constexpr std::size_t block_bytes = std::size_t{1} << 20;  // a whole number of tokens of any size
+  const auto block = std::make_unique<char[]>(block_bytes);
+  while (true) {
+    std::size_t filled = 0;
+    while (filled < block_bytes) {
+      const ssize_t got = ::read(file.get(), block.get() + filled, block_bytes - filled);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return refuse("the file cannot be read: " + std::string(std::strerror(errno)), "Check the disk.");
+      if (got == 0) break;
+      filled += static_cast<std::size_t>(got);
+    }
+    hash.update(block.get(), filled);
+    if (token_bytes > 0) check_tokens(scan, block.get(), static_cast<std::int64_t>(filled), token_bytes, vocabulary);
+    scan.bytes += static_cast<std::int64_t>(filled);
+    if (filled < block_bytes) break;
+  }
+  if (scan.bytes == 0) return refuse("the file is empty", "Name a file with training data.");
+  scan.fingerprint = hash.hex();
+  return scan;
+}
+
+Result<DataFacts> with_split(DataFacts facts, std::int64_t samples, const DataSpec& spec) {
+  const DataSplit split = split_samples(samples, spec.validation_fraction);
+  if (split.training < 1)
+    return fail(ErrorCode::data,
+                "nothing is left to train on: all " + std::to_string(samples) + " samples are kept for evaluation",
+                "data.validation_fraction", "Lower data.validation_fraction.");
+  facts.samples = split.training;
+  facts.validation_samples = split.validation;
+  return facts;
+}
+
+// What one sample of a table adds to the token clock: what its loss sums.
+std::int64_t items_per_sample(const ModelSpec& model, std::int64_t outputs) {
+  return model.loss == LossKind::cross_entropy ? 1 : outputs;
+}
+
+Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes) {
+  const auto scan = scan_file(path, token_bytes, spec.model.vocabulary);
+  if (!scan) return tl::unexpected(scan.error());
+  const std::string unit = token_bytes == 1 ? " bytes" : " tokens";
+  if (scan->bytes % token_bytes != 0)
+    return fail(
+        ErrorCode::data,
+        std::to_string(scan->bytes) + " bytes are no whole number of " + std::to_string(token_bytes) + "-byte tokens",
+        path.string(), "Check data.token_type.");
+  if (scan->first_outside >= 0)
+    return fail(
+        ErrorCode::data,
+        "token " + std::to_string(scan->first_outside) + " is " + std::to_string(scan->outside_token) +
+            ", outside the vocabulary of " + std::to_string(spec.model.vocabulary),
+        path.string(),
+        token_bytes == 1 ? "Set model.vocabulary to 256." : "Raise model.vocabulary, or check data.token_type.");
+  const std::int64_t tokens = scan->bytes / token_bytes;
+  const std::int64_t samples = stream_samples(tokens, spec.model.context);
+  if (samples < 1)
+    return fail(
+        ErrorCode::data,
+        std::to_string(tokens) + unit + " are too few for one sample of " + std::to_string(spec.model.context + 1),
+        path.string(), "Lower model.context, or name a longer file.");
+  DataFacts facts;
+  facts.tokens_per_sample = spec.model.context;
+  facts.bytes = scan->bytes;
+  facts.fingerprint = scan->fingerprint;
+  return with_split(std::move(facts), samples, spec.data);
+}
+
+Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& path) {
+  const auto scan = scan_file(path, 0, 0);
+  if (!scan) return tl::unexpected(scan.error());
+  const auto table = read_csv(path, spec.data.label_columns);
+  if (!table) return tl::unexpected(table.error());
+  DataFacts facts;
+  facts.tokens_per_sample = items_per_sample(spec.model, table->outputs);
+  facts.bytes = scan->bytes;
+  facts.fingerprint = scan->fingerprint;
+  facts.inputs = table->inputs;
+  facts.outputs = table->outputs;
+  return with_split(std::move(facts), table->rows, spec.data);
+}
+
+template <typename Row>
+void hash_rows(ContentHash& hash, const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const auto size = static_cast<std::uint64_t>(row.size());
+    hash.update(&size, sizeof size);
+    hash.update(row.data(), row.size() * sizeof(typename Row::value_type));
+  }
+}
+
+Result<DataFacts> scan_table(const RunSpec& spec) {
+  const DataSpec& data = spec.data;
+  if (data.x.empty())
+    return fail(ErrorCode::data, "there are no samples", "data.x", "Give x and y, or sequences and labels.");
+  if (data.x.size() != data.y.size())
+    return fail(ErrorCode::data,
+                "x has " + std::to_string(data.x.size()) + " rows and y has " + std::to_string(data.y.size()), "data.y",
+                "Give every row of x a row of y.");
+  const auto same_width = [](const Matrix& rows) {
+    for (const auto& row : rows)
+      if (row.empty() || row.size() != rows.front().size()) return false;
+    return true;
+  };
+  for (const auto* rows : {&data.x, &data.y})
+    if (!same_width(*rows))
+      return fail(ErrorCode::data, "the rows differ in length", rows == &data.x ? "data.x" : "data.y",
+                  "Give every row the same number of numbers; use sequences for samples of unequal length.");
+  DataFacts facts;
+  facts.inputs = static_cast<std::int64_t>(data.x.front().size());
+  facts.outputs = static_cast<std::int64_t>(data.y.front().size());
+  facts.tokens_per_sample = items_per_sample(spec.model, facts.outputs);
+  ContentHash hash;
+  hash_rows(hash, data.x);
+  hash_rows(hash, data.y);
+  facts.fingerprint = hash.hex();
+  return with_split(std::move(facts), static_cast<std::int64_t>(data.x.size()), data);
+}
+
+Result<DataFacts> scan_sequences(const RunSpec& spec) {
+  const DataSpec& data = spec.data;
+  if (data.sequences.size() != data.labels.size())
+    return fail(ErrorCode::data,
+                "sequences has " + std::to_string(data.sequences.size()) + " rows and labels has " +
+                    std::to_string(data.labels.size()),
+                "data.labels", "Give every sequence its labels.");
+  DataFacts facts;
+  facts.inputs = 1;
+  for (std::size_t i = 0; i < data.labels.size(); ++i) {
+    if (data.sequences[i].empty() || data.sequences[i].size() != data.labels[i].size())
+      return fail(ErrorCode::data,
+                  "row " + std::to_string(i + 1) + " has " + std::to_string(data.sequences[i].size()) +
+                      " positions and " + std::to_string(data.labels[i].size()) + " labels",
+                  "data.labels", "Give every position one label; -100 is ignored.");
+    std::int64_t items = 0;
+    for (const std::int64_t label : data.labels[i]) {
+      items += label != ignored_label;
+      facts.outputs = std::max(facts.outputs, label + 1);
+    }
+    facts.sample_tokens.push_back(items);
+  }
+  ContentHash hash;
+  hash_rows(hash, data.sequences);
+  hash_rows(hash, data.labels);
+  facts.fingerprint = hash.hex();
+  auto split = with_split(std::move(facts), static_cast<std::int64_t>(data.labels.size()), data);
+  if (!split) return split;
+  split->sample_tokens.resize(static_cast<std::size_t>(split->samples));
+  const std::int64_t first = split->sample_tokens.front();
+  const bool equal = std::ranges::all_of(split->sample_tokens, [first](std::int64_t items) { return items == first; });
+  split->tokens_per_sample = equal ? first : 0;
+  return split;
+}
+
+Result<DataFacts> scan_synthetic(const RunSpec& spec) {
+  const bool gpt = spec.model.kind == ModelKind::gpt;
+  DataFacts facts;
+  facts.tokens_per_sample = gpt ? spec.model.context : items_per_sample(spec.model, spec.model.outputs);
+  facts.inputs = gpt ? 0 : spec.model.inputs;
+  facts.outputs = gpt ? 0 : spec.model.outputs;
+  const std::int64_t parameters[] = {gpt,
+                                     spec.data.samples,
+                                     spec.run.seed,
+                                     gpt ? spec.model.context : spec.model.inputs,
+                                     gpt ? spec.model.vocabulary : spec.model.outputs,
+                                     spec.model.loss == LossKind::cross_entropy};
+  ContentHash hash;
+  hash.update(parameters, sizeof parameters);
+  facts.fingerprint = hash.hex();
+  return with_split(std::move(facts), spec.data.samples, spec.data);
+}
+
+}  // namespace
+
+std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir) {
+  if (spec.path.empty()) return {};
+  const std::filesystem::path path(spec.path);
+  return path.is_absolute() ? path : base_dir / path;
+}
+
+Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir) {
+  const std::filesystem::path path = data_path(spec.data, base_dir);
+  switch (spec.data.kind) {
+    case DataKind::text:
+      return scan_stream(spec, path, 1);
+    case DataKind::tokens:
+      return scan_stream(spec, path, spec.data.token_type == "uint32" ? 4 : 2);
+    case DataKind::csv:
+      return scan_csv(spec, path);
+    case DataKind::inline_:
+      return spec.data.sequences.empty() ? scan_table(spec) : scan_sequences(spec);
+    case DataKind::synthetic:
+      return scan_synthetic(spec);
+  }
+  return fail(ErrorCode::internal, "unknown kind of data", "data.kind");
+}
+
+}  // namespace accrue

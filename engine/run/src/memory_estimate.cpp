@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes per rank by kind. State follows from the parameter count; activations are what backward needs of one
+// micro-batch, counted tensor by tensor for our models:
+//
+//   GPT block, per token: input of each norm (2 D), output of each norm (2 D), q, k, v (3 D), attention output (D),
+//   up projection before and after GELU (8 D) = 16 D, and the softmax's log-sum (H). The causal attention keeps no
+//   T x T matrix; with dropout it does, H T numbers a token twice (weights and mask), and three masks of D.
+//   Ends: embedding (D), final norm (2 D), and three tensors of V: logits, log-softmax and their gradient.
+//   Dense layer, per sample: its output before and after the activation.
+//
+// Everything is counted in doubles and held below 2^62, since a form may ask for any product of large numbers.
+#include "memory_estimate.h"
+
+#include <algorithm>
+
+namespace accrue {
+
+namespace {
+
+std::int64_t to_bytes(double bytes) {
+  return static_cast<std::int64_t>(std::clamp(bytes, 0.0, 4.6e18));
+}
+
+double gpt_numbers(const ModelSpec& model) {
+  const auto width = static_cast<double>(model.width);
+  const auto heads = static_cast<double>(model.heads);
+  const auto context = static_cast<double>(model.context);
+  double block = 16 * width + heads;
+  if (model.dropout > 0) block += 2 * heads * context + 3 * width;
+  const double ends = 3 * width + 3 * static_cast<double>(model.vocabulary);
+  return context * (static_cast<double>(model.layers) * block + ends);
+}
+
+double dense_numbers(const ModelSpec& model) {
+  double numbers = static_cast<double>(model.inputs) + 2 * static_cast<double>(model.outputs);
+  if (model.kind == ModelKind::mlp)
+    for (const std::int64_t width : model.hidden) numbers += 2 * static_cast<double>(width);
+  return numbers;
+}
+
+double optimizer_numbers(const OptimizerSpec& optimizer) {
+  if (optimizer.kind == OptimizerKind::adamw) return 2;
+  return optimizer.momentum > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+std::int64_t dtype_bytes(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return 4;
+    case Dtype::float64:
+      return 8;
+    case Dtype::bfloat16:
+    case Dtype::float16:
+      return 2;
+  }
+  return 4;
+}
+
+std::int64_t gradient_bytes(Dtype dtype, AccumulationDtype accumulation) {
+  const std::int64_t own = dtype_bytes(dtype);
+  if (accumulation == AccumulationDtype::parameter) return own;
+  const std::int64_t wide = std::max<std::int64_t>(own, 4);
+  return accumulation == AccumulationDtype::float32_compensated ? 2 * wide : wide;
+}
+
+MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& knobs, std::int64_t parameter_count,
+                               std::int64_t gradient_numel) {
+  const auto count = static_cast<double>(parameter_count);
+  const auto bytes = static_cast<double>(dtype_bytes(spec.model.dtype));
+  const double numbers = spec.model.kind == ModelKind::gpt ? gpt_numbers(spec.model) : dense_numbers(spec.model);
+  MemoryEstimate memory;
+  memory.parameters = to_bytes(count * bytes);
+  memory.gradients = to_bytes(static_cast<double>(gradient_numel) *
+                              static_cast<double>(gradient_bytes(spec.model.dtype, knobs.accumulation_dtype)));
+  // Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters.
+  const double masters = bytes < 4 ? 1 : 0;
+  memory.optimizer = to_bytes(count * (optimizer_numbers(spec.optimizer) + masters) * std::max(bytes, 4.0));
+  memory.activations = to_bytes(static_cast<double>(spec.accumulation.micro_batch) * numbers * bytes);
+  memory.process = rank_process_bytes;
+  return memory;
+}
+
+}  // namespace accrue

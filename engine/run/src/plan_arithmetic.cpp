@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic line: what an update is made of, in one sentence that holds for every dialect and tail policy. Numbers
+// per epoch come from walking the window over one, two and three epochs, not from a formula beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+namespace {
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string spaced(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+bool has_scheduled_length(const RunPlan& plan) {
+  const GroupLength length = plan.knobs.group_length;
+  return (length == GroupLength::by_update || length == GroupLength::by_epoch) && !plan.window.length_schedule.empty();
+}
+
+// Least and most micro-steps of a full window in this run.
+std::pair<std::int64_t, std::int64_t> lengths(const RunPlan& plan) {
+  if (!has_scheduled_length(plan)) return {plan.window.steps, plan.window.steps};
+  const bool by_update = plan.knobs.group_length == GroupLength::by_update;
+  const std::int64_t end = by_update ? plan.totals.updates : plan.totals.epochs_started;
+  const auto& changes = plan.window.length_schedule;
+  std::int64_t least = plan.window.steps;
+  std::int64_t most = plan.window.steps;
+  if (changes.front().from <= 0) least = most = changes.front().steps;
+  for (const LengthChange& change : changes) {
+    if (change.from > 0 && change.from >= end) break;
+    least = std::min(least, change.steps);
+    most = std::max(most, change.steps);
+  }
+  return {least, most};
+}
+
+std::string range(std::int64_t least, std::int64_t most) {
+  return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+}
+
+bool drops_tail(const RunPlan& plan) {
+  return plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
+}
+
+std::string batch_part(const RunPlan& plan) {
+  const auto [least, most] = lengths(plan);
+  const std::int64_t micro = plan.order.micro_batch * plan.order.world;
+  const bool short_epoch = plan.window.batches_per_epoch < least && plan.knobs.tail == EpochTail::flush;
+  const bool never_full = short_epoch || plan.totals.micro_steps < least;
+  std::string text =
+      fmt::format("{} micro x {} accum x {} = {} samples per {}update", plan.order.micro_batch, range(least, most),
+                  counted(plan.order.world, "rank"), range(least * micro, most * micro), never_full ? "full " : "");
+  if (short_epoch)
+    text += fmt::format("; no window gets full, an epoch has {}", counted(plan.window.batches_per_epoch, "micro-step"));
+  return text;
+}
+
+// Samples that do not fill a micro-step over all ranks.
+std::string uneven_part(const RunPlan& plan) {
+  const std::int64_t micro = plan.order.micro_batch * plan.order.world;
+  const std::int64_t rest = plan.order.samples % micro;
+  if (rest == 0 || plan.window.batches_per_epoch < 1) return {};
+  if (const std::int64_t repeated = plan.order.repeated_per_epoch(); repeated > 0)
+    return fmt::format("; {} repeated per epoch to fill all ranks", counted(repeated, "sample"));
+  const std::int64_t covered = plan.window.batches_per_epoch * micro;
+  if (covered < plan.order.samples)
+    return fmt::format("; {} per epoch dropped, which do not fill all ranks",
+                       counted(plan.order.samples - covered, "sample"));
+  if (drops_tail(plan) && plan.tail_micro_steps > 0) return {};
+  return fmt::format("; last micro-step of an epoch {} of {} samples",
+                     plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), micro);
+}
+
+// Updates done after 1, 2 and 3 epochs, the run's own limits aside.
+std::array<std::int64_t, 3> updates_after(const RunPlan& plan) {
+  WindowShape shape = plan.window;
+  shape.max_updates.reset();
+  shape.max_micro_steps.reset();
+  shape.max_iters.reset();
+  shape.knobs.run_tail = RunTail::discard;
+  std::array<std::int64_t, 3> updates{};
+  for (std::int64_t epochs = 1; epochs <= 3; ++epochs) {
+    shape.max_epochs = epochs;
+    updates[static_cast<std::size_t>(epochs - 1)] = total_windows(shape).updates;
+  }
+  return updates;
+}
+
+bool carries(const RunPlan& plan) {
+  return plan.knobs.tail == EpochTail::carry && plan.knobs.counter_reset != CounterReset::epoch_end;
+}
+
+std::string epoch_part(const RunPlan& plan) {
+  const auto after = updates_after(plan);
+  const std::array<std::int64_t, 3> each = {after[0], after[1] - after[0], after[2] - after[1]};
+  if (each[0] == each[1] && each[1] == each[2] && !(carries(plan) && plan.tail_micro_steps > 0))
+    return counted(each[0], "update") + " per epoch";
+  if (!carries(plan) || has_scheduled_length(plan))
+    return fmt::format("{}, {} and {} updates in the first three epochs", each[0], each[1], each[2]);
+  const std::int64_t hundredths = plan.window.batches_per_epoch * 100 / plan.window.steps;
+  const bool exact = plan.window.batches_per_epoch * 100 % plan.window.steps == 0;
+  std::string number = fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
+  if (number.ends_with('0')) number.pop_back();
+  return (exact ? "" : "about ") + number + " updates per epoch";
+}
+
+std::string divisor_text(const RunPlan& plan, std::int64_t size, bool last_of_run) {
+  switch (plan.knobs.normalizer) {
+    case Normalizer::none:
+      return "not divided";
+    case Normalizer::steps:
+      return fmt::format("divided by {}", plan.window.steps);
+    case Normalizer::true_size:
+      return fmt::format("divided by {}", size);
+    case Normalizer::run_remainder: {
+      const std::int64_t whole_run = plan.window.max_iters.value_or(plan.totals.micro_steps);
+      const bool remainder =
+          last_of_run && whole_run == plan.totals.micro_steps && whole_run % plan.window.steps == size;
+      return fmt::format("divided by {}", remainder ? size : plan.window.steps);
+    }
+    case Normalizer::samples:
+      return "divided by its samples";
+    case Normalizer::tokens:
+      return "divided by its tokens";
+  }
+  return {};
+}
+
+std::string tail_part(const RunPlan& plan) {
+  if (has_scheduled_length(plan)) return {};
+  const std::int64_t tail = plan.tail_micro_steps;
+  if (tail == 0) return "; no tail";
+  switch (plan.knobs.tail) {
+    case EpochTail::carry:
+      return carries(plan) ? "; windows cross epochs" : "";
+    case EpochTail::drop_stop:
+    case EpochTail::drop_drain:
+      return fmt::format("; tail of {} dropped in each epoch", counted(tail, "micro-step"));
+    case EpochTail::pad_repeat:
+      return fmt::format("; tail window {} of {} micro-steps, filled up by repeating {}", tail, plan.window.steps,
+                         plan.window.steps - tail);
+    case EpochTail::flush:
+      break;
+  }
+  const bool drifts = plan.knobs.counter_reset == CounterReset::never;
+  return fmt::format("; tail window{} {} of {} micro-steps, {}", drifts ? " of the first epoch" : "", tail,
+                     plan.window.steps, divisor_text(plan, tail, false));
+}
+
+// Size of the window that only the end of the run closes; 0 if there is none.
+std::int64_t flushed_at_end(const RunPlan& plan) {
+  if (plan.knobs.run_tail != RunTail::flush) return 0;
+  WindowShape shape = plan.window;
+  if (!shape.max_micro_steps && !shape.max_epochs) return 0;
+  shape.knobs.run_tail = RunTail::discard;
+  return total_windows(shape).left_over_micro_steps;
+}
+
+std::string run_part(const RunPlan& plan) {
+  std::string text =
+      fmt::format("; {} = {}", counted(plan.totals.updates, "update"), counted(plan.totals.micro_steps, "micro-step"));
+  if (plan.totals.left_over_micro_steps > 0)
+    text += fmt::format(", the last {} of them never used", plan.totals.left_over_micro_steps);
+  const std::int64_t last = flushed_at_end(plan);
+  if (last > 0 && !has_scheduled_length(plan))
+    text += fmt::format(", the last window {} of {} micro-steps, {}", last, plan.window.steps,
+                        divisor_text(plan, last, true));
+  return text;
+}
+
+std::string warmup_part(const RunPlan& plan) {
+  const std::int64_t warmup = plan.curve.warmup;
+  if (warmup == 0) return {};
+  std::string text = "; warm-up ";
+  if (warmup > plan.totals.schedule_ticks)
+    return text + fmt::format("{} positions, longer than the run's {}", warmup, plan.totals.schedule_ticks);
+  if (plan.warmup_updates != warmup || plan.knobs.schedule_clock != ScheduleClock::update)
+    text += counted(warmup, "position") + " = ";
+  return text +
+         fmt::format("{} = {}", counted(plan.warmup_updates, "update"), counted(plan.warmup_micro_steps, "micro-step"));
+}
+
+std::string clock_text(ScheduleClock clock) {
+  if (clock == ScheduleClock::update_times_world) return "update x ranks";
+  if (clock == ScheduleClock::micro_step) return "micro-step";
+  if (clock == ScheduleClock::every_nth_call) return "every Nth micro-step";
+  if (clock == ScheduleClock::external) return "every call, one a micro-step";
+  return spaced(to_name(clock));
+}
+
+}  // namespace
+
+std::string RunPlan::arithmetic() const {
+  return batch_part(*this) + uneven_part(*this) + "; " + epoch_part(*this) + tail_part(*this) + run_part(*this) +
+         warmup_part(*this) + "; LR clock: " + clock_text(knobs.schedule_clock);
+}
+
+}  // namespace accrue

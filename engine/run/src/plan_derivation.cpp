@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every derived number is either a product of the spec's numbers or comes from walking the window itself; nothing here
+// repeats the window's rules, so the plan cannot promise what training will not do.
+#include "plan_derivation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "accrue/run/shard_layout.h"
+#include "memory_estimate.h"
+
+namespace accrue {
+
+namespace {
+
+std::int64_t base_steps(const AccumulationSpec& spec, const AccumulationKnobs& knobs, std::int64_t world) {
+  if (knobs.group_length != GroupLength::global_batch) return spec.steps;
+  return std::max<std::int64_t>(1, spec.knobs.global_batch.value_or(1) / (spec.micro_batch * world));
+}
+
+// What a micro-step adds to a clock, over all ranks.
+using MicroStepSize = std::function<std::int64_t(const MicroPlan&)>;
+
+MicroStepSize sample_counter(const SampleOrder& order) {
+  const std::int64_t full = order.micro_batch * order.world;
+  return [&order, full](const MicroPlan& micro) {
+    return (micro.batch + 1) * full <= order.samples ? full : order.samples_in_batch(micro.batch);
+  };
+}
+
+MicroStepSize token_counter(const SampleOrder& order, const DataFacts& data) {
+  return [&order, &data](const MicroPlan& micro) {
+    std::int64_t tokens = 0;
+    for (std::int64_t rank = 0; rank < order.world; ++rank)
+      for (const std::int64_t sample : order.batch(micro.epoch, micro.batch, rank))
+        tokens += data.sample_tokens[static_cast<std::size_t>(sample)];
+    return tokens;
+  };
+}
+
+// Micro-steps after which a clock has reached its target.
+std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const MicroStepSize& size) {
+  shape.max_micro_steps = max_micro_steps_of_run;
+  AccumulationWindow window(std::move(shape));
+  for (std::int64_t done = 0; done < target;) {
+    const auto micro = window.next();
+    if (!micro) break;
+    done += size(*micro);
+  }
+  return std::max<std::int64_t>(1, window.micro_steps_done());
+}
+
+void limit_by_epochs(WindowShape& shape, double epochs) {
+  const double whole = std::floor(epochs);
+  if (whole == epochs) {
+    shape.max_epochs = static_cast<std::int64_t>(epochs);
+    return;
+  }
+  WindowShape before = shape;
+  before.max_epochs = static_cast<std::int64_t>(whole);
+  const double part = std::ceil((epochs - whole) * static_cast<double>(shape.batches_per_epoch) - 1e-9);
+  shape.max_micro_steps = total_windows(before).micro_steps + static_cast<std::int64_t>(part);
+}
+
+void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& data, WindowShape& shape) {
+  const RunSection& run = spec.run;
+  if (run.updates) shape.max_updates = run.updates;
+  if (run.epochs) limit_by_epochs(shape, *run.epochs);
+  if (run.samples) shape.max_micro_steps = micro_steps_until(shape, *run.samples, sample_counter(order));
+  if (run.tokens && data.tokens_per_sample > 0) {
+    const std::int64_t samples = (*run.tokens + data.tokens_per_sample - 1) / data.tokens_per_sample;
+    shape.max_micro_steps = micro_steps_until(shape, samples, sample_counter(order));
+  } else if (run.tokens) {
+    shape.max_micro_steps = micro_steps_until(shape, *run.tokens, token_counter(order, data));
+  }
+  const bool limited = shape.max_updates || shape.max_epochs || shape.max_micro_steps;
+  if (!limited && shape.max_iters)
+    shape.max_micro_steps = shape.max_iters;
+  else if (!limited)
+    shape.max_updates = 200;
+}
+
+// The warm-up in every unit: what has been done when the schedule has left it.
+void derive_warmup(RunPlan& plan) {
+  if (plan.curve.warmup <= 0) return;
+  const auto size = sample_counter(plan.order);
+  AccumulationWindow window(plan.window);
+  while (window.schedule_position() < plan.curve.warmup) {
+    const auto micro = window.next();
+    if (!micro) break;
+    plan.warmup_samples += size(*micro);
+  }
+  plan.warmup_updates = window.updates_done();
+  plan.warmup_micro_steps = window.micro_steps_done();
+}
+
+void derive_traffic(RunPlan& plan) {
+  std::vector<std::int64_t> numels;
+  for (const ParameterShape& shape : parameter_shapes(plan.spec.model)) {
+    numels.push_back(shape.numel());
+    plan.parameter_count += shape.numel();
+  }
+  AccumulationDtype wire = plan.knobs.accumulation_dtype;
+  if (wire == AccumulationDtype::float32_compensated) wire = AccumulationDtype::float32;
+  const std::int64_t element = gradient_bytes(plan.spec.model.dtype, wire);
+  const auto bucket_bytes = static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024 * 1024);
+  const FlatLayout layout = flat_layout(numels, element, bucket_bytes);
+  plan.gradient_buckets = static_cast<std::int64_t>(layout.buckets.size());
+  plan.memory = estimate_memory(plan.spec, plan.knobs, plan.parameter_count, layout.numel);
+  const std::int64_t once = all_reduce_wire_bytes(layout.numel * element, plan.grid.data);
+  if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
+  if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;
+}
+
+}  // namespace
+
+SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
+  SampleOrder order;
+  order.samples = data.samples;
+  order.micro_batch = spec.accumulation.micro_batch;
+  order.world = spec.parallel.data;
+  order.shuffle = spec.data.shuffle;
+  order.seed = static_cast<std::uint64_t>(spec.run.seed);
+  order.uneven = resolve_knobs(spec.accumulation).uneven_ranks;
+  order.split_batches = spec.accumulation.split_batches.value_or(false);
+  return order;
+}
+
+WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data) {
+  WindowShape shape;
+  shape.knobs = resolve_knobs(spec.accumulation);
+  shape.steps = base_steps(spec.accumulation, shape.knobs, order.world);
+  shape.length_schedule = spec.accumulation.knobs.length_schedule;
+  shape.batches_per_epoch = order.batches_per_epoch();
+  shape.world = order.world;
+  if (shape.knobs.total_guard) shape.schedule_total = spec.schedule.total;
+  shape.max_iters = spec.accumulation.max_iters;
+  limit_run(spec, order, data, shape);
+  return shape;
+}
+
+RunPlan derive_plan(const PlanInputs& inputs) {
+  RunPlan plan;
+  plan.spec = inputs.spec;
+  plan.base_dir = inputs.base_dir;
+  plan.data = inputs.data;
+  plan.backend = inputs.backend;
+  plan.threads_per_rank = inputs.threads_per_rank;
+  plan.grid = make_grid(plan.spec.parallel);
+  plan.order = make_order(plan.spec, plan.data);
+  plan.window = make_window(plan.spec, plan.order, plan.data);
+  plan.knobs = plan.window.knobs;
+  plan.totals = total_windows(plan.window);
+  plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, plan.totals.schedule_ticks);
+  plan.global_batch = plan.order.micro_batch * plan.window.steps * plan.order.world;
+  plan.tokens_per_update = plan.global_batch * plan.data.tokens_per_sample;
+  plan.full_windows_per_epoch = plan.window.batches_per_epoch / plan.window.steps;
+  plan.tail_micro_steps = plan.window.batches_per_epoch % plan.window.steps;
+  derive_warmup(plan);
+  derive_traffic(plan);
+  return plan;
+}
+
+}  // namespace accrue

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan for people: label, number, and the same number in the units that somebody may think in.
+#include <fmt/format.h>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/run_plan.h"
+#include "posix_file.h"
+
+namespace accrue {
+
+namespace {
+
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+class Report {
+ public:
+  void section(std::string_view title) { text_ += fmt::format("{}{}\n", text_.empty() ? "" : "\n", title); }
+  void row(std::string_view label, const std::string& value) { text_ += fmt::format("  {:<22}{}\n", label, value); }
+  void bytes(std::string_view label, std::int64_t bytes) {
+    text_ += fmt::format("  {:<22}{:>12}\n", label, format_bytes(bytes));
+  }
+  std::string text_;
+};
+
+void add_window(Report& report, const RunPlan& plan) {
+  const WindowTotals& totals = plan.totals;
+  report.section("Accumulation");
+  report.row("dialect", std::string(to_name(plan.spec.accumulation.dialect)));
+  report.row("micro-steps a window", grouped(plan.window.steps));
+  report.row("samples an update", grouped(plan.global_batch));
+  report.row("tokens an update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
+  report.row("micro-steps an epoch",
+             fmt::format("{} = {} full windows and {} left over", grouped(plan.window.batches_per_epoch),
+                         grouped(plan.full_windows_per_epoch), plan.tail_micro_steps));
+  report.row("whole run", fmt::format("{} updates = {} micro-steps in {} epochs", grouped(totals.updates),
+                                      grouped(totals.micro_steps), grouped(totals.epochs_started)));
+  if (totals.dropped_batches > 0) report.row("dropped", grouped(totals.dropped_batches) + " micro-steps");
+  if (totals.left_over_micro_steps > 0)
+    report.row("never used", grouped(totals.left_over_micro_steps) + " micro-steps at the end of the run");
+}
+
+void add_schedule(Report& report, const RunPlan& plan) {
+  report.section("Learning rate");
+  report.row("schedule", std::string(to_name(plan.curve.kind)));
+  report.row("clock", std::string(to_name(plan.knobs.schedule_clock)));
+  report.row("positions", fmt::format("{} in this run, the schedule has {}", grouped(plan.totals.schedule_ticks),
+                                      grouped(plan.curve.total)));
+  report.row("warm-up",
+             fmt::format("{} positions = {} updates = {} micro-steps = {} samples", grouped(plan.curve.warmup),
+                         grouped(plan.warmup_updates), grouped(plan.warmup_micro_steps), grouped(plan.warmup_samples)));
+  report.row("peak, lowest",
+             fmt::format("{:g}, {:g}", plan.curve.lr,
+                         plan.curve.kind == ScheduleKind::constant ? plan.curve.lr : plan.curve.min_lr));
+}
+
+void add_ranks(Report& report, const RunPlan& plan) {
+  report.section("Ranks");
+  report.row("ranks", fmt::format("{} (data {} x pipeline {} x tensor {})", plan.grid.world(), plan.grid.data,
+                                  plan.grid.pipeline, plan.grid.tensor));
+  report.row("device", fmt::format("{}, {} {} a rank", to_name(plan.spec.launch.device), plan.threads_per_rank,
+                                   plan.threads_per_rank == 1 ? "thread" : "threads"));
+  report.row("backend", std::string(to_name(plan.backend)));
+  report.row("sent an update", fmt::format("{} by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
+                                           plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
+}
+
+void add_memory(Report& report, const RunPlan& plan) {
+  report.section(fmt::format("Memory of one rank ({} parameters)", grouped(plan.parameter_count)));
+  report.bytes("parameters", plan.memory.parameters);
+  report.bytes("gradients", plan.memory.gradients);
+  report.bytes("optimizer state", plan.memory.optimizer);
+  report.bytes("activations", plan.memory.activations);
+  report.bytes("process", plan.memory.process);
+  report.bytes("together", plan.memory.total());
+}
+
+}  // namespace
+
+std::string plan_report(const RunPlan& plan) {
+  Report report;
+  report.text_ = plan.arithmetic() + "\n";
+  report.section("Data");
+  report.row("training", fmt::format("{} samples", grouped(plan.data.samples)));
+  report.row("evaluation", fmt::format("{} samples", grouped(plan.data.validation_samples)));
+  if (plan.data.tokens_per_sample > 0) report.row("tokens a sample", grouped(plan.data.tokens_per_sample));
+  add_window(report, plan);
+  add_schedule(report, plan);
+  add_ranks(report, plan);
+  add_memory(report, plan);
+  return report.text_;
+}
+
+}  // namespace accrue

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass list: each check looks at one subject and adds what it finds, so that one look shows everything. Three phases
+// stand on each other: single values, their combinations, and (only where nothing is wrong) the plan itself.
+#include "accrue/run/preflight.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "accrue/run/spec_fields.h"
+#include "plan_derivation.h"
+#include "preflight_checks.h"
+#include "spec_text.h"
+
+namespace accrue {
+
+namespace preflight_detail {
+
+Finding& Findings::add(Severity severity, std::string_view key, std::string message, std::string found,
+                       std::string expected) {
+  Finding& finding = all.emplace_back();
+  finding.severity = severity;
+  finding.key = key;
+  finding.message = std::move(message);
+  finding.found = std::move(found);
+  finding.expected = std::move(expected);
+  return finding;
+}
+
+void check_values(const RunSpec& spec, Findings& findings) {
+  for (const SpecField& field : spec_fields()) {
+    const SpecValue value = field.get(spec);
+    if (std::holds_alternative<std::monostate>(value)) continue;
+    if (auto problem = spec_detail::check_value(field, value)) findings.all.push_back(std::move(*problem));
+  }
+}
+
+std::int64_t world_of(const RunSpec& spec) {
+  return spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
+}
+
+std::int64_t threads_of(const RunSpec& spec, const HostFacts& host) {
+  const std::int64_t share = std::max<std::int64_t>(1, host.cores / std::max<std::int64_t>(1, world_of(spec)));
+  return spec.launch.threads_per_rank.value_or(share);
+}
+
+BackendKind backend_of(const RunSpec& spec) {
+  if (spec.parallel.backend != BackendKind::automatic) return spec.parallel.backend;
+  return spec.launch.device == DeviceKind::cuda ? BackendKind::nccl : BackendKind::shm;
+}
+
+LossKind loss_of(const ModelSpec& model) {
+  return model.loss.value_or(model.kind == ModelKind::gpt ? LossKind::cross_entropy : LossKind::mse);
+}
+
+namespace {
+
+std::filesystem::path absolute_dir(const std::filesystem::path& dir) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(dir.empty() ? "." : dir, error);
+  return (error ? dir : absolute).lexically_normal();
+}
+
+// Data may be missing: then every check that needs none still speaks.
+Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFacts>& data,
+                const std::filesystem::path& base_dir) {
+  Findings findings;
+  check_values(spec, findings);
+  if (!has_errors(findings.all)) {
+    check_model(spec, findings);
+    check_optimizer(spec, findings);
+    check_run(spec, findings);
+    check_accumulation(spec, findings);
+    check_parallel(spec, host, findings);
+  }
+  if (data) {
+    if (!has_errors(findings.all)) check_data(spec, *data, findings);
+  } else {
+    const Error& error = data.error();
+    const bool keyed = find_field(error.where) != nullptr;
+    Finding& finding = findings.error(keyed ? error.where : "data.path", error.message, keyed ? "" : error.where);
+    finding.expected = error.hint;
+    if (finding.expected.ends_with('.')) finding.expected.pop_back();
+  }
+  // Beyond this point nothing is wrong with the spec by itself.
+  if (!has_errors(findings.all)) check_length(spec, *data, findings);
+  Preflight result;
+  if (!has_errors(findings.all)) {
+    RunPlan plan = derive_plan({spec, absolute_dir(base_dir), *data, backend_of(spec), threads_of(spec, host)});
+    check_plan(plan, host, findings);
+    if (!has_errors(findings.all)) result.plan = std::move(plan);
+  }
+  result.findings = std::move(findings.all);
+  return result;
+}
+
+}  // namespace
+
+}  // namespace preflight_detail
+
+Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
+                    const std::filesystem::path& base_dir) {
+  return preflight_detail::check(spec, host, data, base_dir);
+}
+
+Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir) {
+  preflight_detail::Findings values;
+  preflight_detail::check_values(spec, values);
+  if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
+  return preflight_detail::check(spec, host, scan_data(spec, base_dir), base_dir);
+}
+
+}  // namespace accrue

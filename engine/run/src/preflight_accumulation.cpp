@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of [accumulation]: what a dialect can mean, and what knobs exclude each other.
+#include <algorithm>
+
+#include "accrue/run/choice_names.h"
+#include "preflight_checks.h"
+#include "spec_text.h"
+
+namespace accrue::preflight_detail {
+
+namespace {
+
+std::string dialect_name(const RunSpec& spec) {
+  return std::string(to_name(spec.accumulation.dialect));
+}
+
+// Names that only one system has mean nothing under another's rules, where they would be silently without effect.
+void check_own_names(const RunSpec& spec, Findings& findings) {
+  const AccumulationSpec& accumulation = spec.accumulation;
+  const auto belongs = [&](std::string_view key, bool set, Dialect owner) {
+    if (!set || accumulation.dialect == owner) return;
+    findings
+        .error(key, "has a meaning in the dialect " + std::string(to_name(owner)) + " only",
+               "dialect " + dialect_name(spec), "accumulation.dialect = \"" + std::string(to_name(owner)) + "\"")
+        .fix_value = "";
+  };
+  belongs("accumulation.sync_with_dataloader", accumulation.sync_with_dataloader.has_value(), Dialect::accelerate);
+  belongs("accumulation.sync_each_batch", accumulation.sync_each_batch.has_value(), Dialect::accelerate);
+  belongs("accumulation.split_batches", accumulation.split_batches.has_value(), Dialect::accelerate);
+  belongs("accumulation.step_scheduler_with_optimizer", accumulation.step_scheduler_with_optimizer.has_value(),
+          Dialect::accelerate);
+  belongs("accumulation.adjust_scheduler", accumulation.adjust_scheduler.has_value(), Dialect::accelerate);
+  belongs("accumulation.max_iters", accumulation.max_iters.has_value(), Dialect::mmengine);
+  if (accumulation.dialect == Dialect::accelerate && accumulation.adjust_scheduler)
+    findings.note("accumulation.adjust_scheduler", "has no effect, here as in Accelerate");
+}
+
+void check_length_knobs(const RunSpec& spec, Findings& findings) {
+  const KnobOverrides& knobs = spec.accumulation.knobs;
+  const GroupLength length = knobs.group_length.value_or(GroupLength::fixed);
+  const bool scheduled = length == GroupLength::by_update || length == GroupLength::by_epoch;
+  if (length == GroupLength::memory_search)
+    findings
+        .error("accumulation.group_length", "is not available in this version", "\"memory_search\"",
+               "one of fixed, by_update, by_epoch, global_batch")
+        .fix_value = "fixed";
+  if (scheduled && knobs.length_schedule.empty())
+    findings.error("accumulation.length_schedule", "is missing, and the windows' length follows it", "",
+                   "a list of rows [from, steps]");
+  if (!scheduled && !knobs.length_schedule.empty())
+    findings
+        .error("accumulation.length_schedule", "has an effect only with group_length by_update or by_epoch", "",
+               "accumulation.group_length = \"by_update\" or \"by_epoch\"")
+        .fix_value = "[]";
+  if (!std::ranges::is_sorted(knobs.length_schedule, std::ranges::less_equal(), &LengthChange::from))
+    if (std::ranges::adjacent_find(knobs.length_schedule, std::ranges::greater_equal(), &LengthChange::from) !=
+        knobs.length_schedule.end())
+      findings.error("accumulation.length_schedule", "is not in rising order of its first numbers", "",
+                     "each row to begin later than the one before");
+  for (const LengthChange& change : knobs.length_schedule)
+    if (change.steps > 1048576)
+      findings.error("accumulation.length_schedule", "has a window that is too long", std::to_string(change.steps),
+                     "at most 1048576 micro-steps");
+}
+
+void check_global_batch(const RunSpec& spec, Findings& findings) {
+  const KnobOverrides& knobs = spec.accumulation.knobs;
+  const bool used = knobs.group_length == GroupLength::global_batch;
+  if (!used && knobs.global_batch)
+    findings
+        .error("accumulation.global_batch", "has an effect only with group_length global_batch", "",
+               "accumulation.group_length = \"global_batch\"")
+        .fix_value = "";
+  if (used && !knobs.global_batch)
+    findings.error("accumulation.global_batch", "is missing, and the windows' length follows it", "",
+                   "samples an update over all ranks");
+  if (!used || !knobs.global_batch) return;
+  const std::int64_t micro = spec.accumulation.micro_batch * spec.parallel.data;
+  if (*knobs.global_batch % micro == 0) return;
+  findings
+      .error("accumulation.global_batch", "is no multiple of micro_batch x ranks", std::to_string(*knobs.global_batch),
+             "a multiple of " + std::to_string(spec.accumulation.micro_batch) + " x " +
+                 std::to_string(spec.parallel.data) + " = " + std::to_string(micro))
+      .fix_value = std::to_string(std::max<std::int64_t>(1, *knobs.global_batch / micro) * micro);
+}
+
+void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
+  if (spec.optimizer.clip_norm <= 0) return;
+  switch (knobs.clip_stage) {
+    case ClipStage::none:
+      findings
+          .warn("optimizer.clip_norm",
+                "is not applied: the dialect " + dialect_name(spec) + " leaves clipping out of its wrapper",
+                spec_detail::real_text(spec.optimizer.clip_norm), "0, or accumulation.clip_stage = \"in_update\"")
+          .fix_value = "0";
+      break;
+    case ClipStage::separate_stage:
+      if (spec.accumulation.dialect == Dialect::colossalai)
+        findings.note("optimizer.clip_norm",
+                      "is applied at the boundary, as Colossal-AI's first version did; its later one clips in every "
+                      "micro-step");
+      break;
+    case ClipStage::every_micro_step:
+      findings
+          .warn("accumulation.clip_stage",
+                "clips sums that are not finished yet, so the update differs from that of one large batch",
+                "\"every_micro_step\"", "\"in_update\"")
+          .fix_value = "in_update";
+      break;
+    case ClipStage::backend:
+    case ClipStage::in_update:
+      break;
+  }
+}
+
+// K8 and K9 against what the ranks exchange through.
+void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
+  const std::int64_t ranks = spec.parallel.data;
+  if (ranks > 1 && knobs.reduce_when == ReduceWhen::never)
+    findings
+        .warn("accumulation.reduce_when", "the ranks never exchange gradients and train models of their own",
+              "\"never\" with " + std::to_string(ranks) + " ranks", "\"boundary\"")
+        .fix_value = "boundary";
+  if (ranks > 1 && knobs.reduce_when == ReduceWhen::every_micro_step && spec.accumulation.steps > 1)
+    findings.note("accumulation.reduce_when", "gives the same result as \"boundary\" for " +
+                                                  std::to_string(spec.accumulation.steps) + " times the traffic");
+  if (spec.accumulation.knobs.no_sync_cover && *spec.accumulation.knobs.no_sync_cover != NoSyncCover::forward_backward)
+    findings.note("accumulation.no_sync_cover",
+                  "changes nothing here: Accrue decides in backward, when a gradient is complete");
+  const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
+                              (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
+  if (ranks > 1 && one_rank_scope)
+    findings
+        .warn("accumulation.normalizer_scope",
+              "each rank divides by its own count, so ranks with fewer items weigh more", "\"rank\"",
+              "\"data_parallel\"")
+        .fix_value = "data_parallel";
+  if (knobs.uneven_ranks == UnevenRanks::join && spec.accumulation.steps > 1)
+    findings
+        .warn("accumulation.uneven_ranks", "a rank that ends early cannot take part in the windows of the others",
+              "\"join\" with " + std::to_string(spec.accumulation.steps) + " micro-steps a window",
+              "\"empty_micro_steps\"")
+        .fix_value = "empty_micro_steps";
+}
+
+void check_clock(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
+  if (knobs.schedule_clock == ScheduleClock::external && spec.schedule.kind != ScheduleKind::constant)
+    findings.note("accumulation.schedule_clock",
+                  "the schedule ticks at every call, which is once a micro-step, whatever the window does");
+  const bool counted = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  if (knobs.normalize_when == NormalizeWhen::eager && counted)
+    findings.note("accumulation.normalize_when",
+                  "the count of a window is known at its boundary only; the division is done there");
+}
+
+}  // namespace
+
+void check_accumulation(const RunSpec& spec, Findings& findings) {
+  const AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
+  check_own_names(spec, findings);
+  check_length_knobs(spec, findings);
+  check_global_batch(spec, findings);
+  check_clipping(spec, knobs, findings);
+  check_reduction(spec, knobs, findings);
+  check_clock(spec, knobs, findings);
+}
+
+}  // namespace accrue::preflight_detail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that need the window: how long the run is, whether windows fill, where the schedule ends, what memory holds.
+#include <algorithm>
+#include <cmath>
+
+#include "accrue/run/choice_names.h"
+#include "plan_derivation.h"
+#include "posix_file.h"
+#include "preflight_checks.h"
+
+namespace accrue::preflight_detail {
+
+namespace {
+
+bool drops_tail(const AccumulationKnobs& knobs) {
+  return knobs.tail == EpochTail::drop_stop || knobs.tail == EpochTail::drop_drain;
+}
+
+// An upper bound of the run's micro-steps, without walking it.
+double most_micro_steps(const RunSpec& spec, const SampleOrder& order) {
+  const auto batches = static_cast<double>(order.batches_per_epoch());
+  const AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
+  double longest = static_cast<double>(spec.accumulation.steps);
+  const double micro = static_cast<double>(order.micro_batch) * static_cast<double>(order.world);
+  if (knobs.group_length == GroupLength::global_batch)
+    longest = static_cast<double>(spec.accumulation.knobs.global_batch.value_or(1)) / micro;
+  for (const LengthChange& change : spec.accumulation.knobs.length_schedule)
+    longest = std::max(longest, static_cast<double>(change.steps));
+  if (knobs.tail == EpochTail::flush) longest = std::min(longest, batches);
+  const RunSection& run = spec.run;
+  const double per_sample = batches / std::max(1.0, static_cast<double>(order.samples));
+  if (run.epochs) return *run.epochs * (batches + (knobs.tail == EpochTail::pad_repeat ? longest : 0.0));
+  if (run.samples) return static_cast<double>(*run.samples) * per_sample;
+  if (run.tokens) return static_cast<double>(*run.tokens) * per_sample;
+  if (!run.updates && spec.accumulation.max_iters) return static_cast<double>(*spec.accumulation.max_iters);
+  return static_cast<double>(run.updates.value_or(200)) * longest;
+}
+
+std::string limit_key(const RunSection& run) {
+  if (run.epochs) return "run.epochs";
+  if (run.samples) return "run.samples";
+  if (run.tokens) return "run.tokens";
+  return "run.updates";
+}
+
+void check_windows(const RunPlan& plan, Findings& findings) {
+  const std::int64_t batches = plan.window.batches_per_epoch;
+  const std::int64_t steps = plan.window.steps;
+  const bool fixed =
+      plan.knobs.group_length == GroupLength::fixed || plan.knobs.group_length == GroupLength::global_batch;
+  if (plan.totals.updates == 0) {
+    findings
+        .error("accumulation.steps", "no window ever gets full, so nothing would be learned", std::to_string(steps),
+               "at most " + std::to_string(std::max<std::int64_t>(1, std::min(batches, plan.totals.micro_steps))))
+        .fix_value = std::to_string(
+        std::max<std::int64_t>(1, plan.totals.micro_steps > 0 ? std::min(batches, plan.totals.micro_steps) : batches));
+    return;
+  }
+  if (fixed && batches < steps) {
+    const bool carried = plan.knobs.tail == EpochTail::carry;
+    findings
+        .warn("accumulation.steps",
+              carried ? "a window is longer than an epoch, so updates see samples more than once"
+                      : "a window is longer than an epoch, so windows never get full",
+              std::to_string(steps) + " micro-steps",
+              "at most " + std::to_string(batches) + ", the micro-steps of an epoch")
+        .fix_value = std::to_string(batches);
+  }
+  if (drops_tail(plan.knobs) && plan.totals.dropped_batches > 0)
+    findings.note("accumulation.steps", std::to_string(plan.totals.dropped_batches) +
+                                            " micro-steps are dropped at the ends of epochs over the run");
+  if (plan.totals.left_over_micro_steps > 0)
+    findings.note("accumulation.steps", "the last " + std::to_string(plan.totals.left_over_micro_steps) +
+                                            " micro-steps of the run are trained on and never used in an update");
+}
+
+// What each dialect is known to do that its users do not expect.
+void check_dialect(const RunPlan& plan, Findings& findings) {
+  const bool tail = plan.tail_micro_steps > 0 && plan.totals.epochs_started > 1;
+  if (plan.spec.accumulation.dialect == Dialect::llm && tail && plan.knobs.tail == EpochTail::carry)
+    findings.note("accumulation.dialect", "windows cross epochs: " + std::to_string(plan.tail_micro_steps) +
+                                              " micro-steps of the first epoch end up in an update of the second");
+  const auto& max_iters = plan.spec.accumulation.max_iters;
+  if (!max_iters) return;
+  const std::int64_t micro_steps = plan.totals.micro_steps;
+  if (micro_steps > *max_iters)
+    findings
+        .error("accumulation.max_iters", "the run goes on beyond it, where MMEngine fails", std::to_string(*max_iters),
+               std::to_string(micro_steps) + ", the micro-steps of the run")
+        .fix_value = std::to_string(micro_steps);
+  else if (micro_steps < *max_iters && plan.totals.left_over_micro_steps == 0)
+    findings.note("accumulation.max_iters",
+                  "the run ends before it, after " + std::to_string(micro_steps) + " micro-steps");
+}
+
+void check_schedule(const RunPlan& plan, Findings& findings) {
+  const ScheduleSpec& schedule = plan.spec.schedule;
+  const std::int64_t ticks = plan.totals.schedule_ticks;
+  if (schedule.warmup > ticks)
+    findings
+        .warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
+              std::to_string(schedule.warmup) + " positions", "at most " + std::to_string(ticks))
+        .fix_value = std::to_string(ticks / 10);
+  const bool ends = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine ||
+                    schedule.kind == ScheduleKind::wsd;
+  if (!ends || !schedule.total || *schedule.total == ticks) return;
+  Finding& finding =
+      *schedule.total < ticks
+          ? findings.warn("schedule.total", "the schedule ends before the run, which goes on at the lowest rate",
+                          std::to_string(*schedule.total) + " positions", std::to_string(ticks))
+          : findings.warn("schedule.total", "the run ends before the schedule, so the rate does not come down",
+                          std::to_string(*schedule.total) + " positions", std::to_string(ticks));
+  finding.fix_value = "";
+}
+
+// Ranks of one host share its memory; each CUDA rank has a device of its own.
+void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings) {
+  const bool cuda = plan.spec.launch.device == DeviceKind::cuda;
+  double available = static_cast<double>(host.memory_bytes);
+  double needed = static_cast<double>(plan.memory.total()) * static_cast<double>(plan.grid.world());
+  if (cuda && !host.cuda_devices.empty()) {
+    available =
+        static_cast<double>(std::ranges::min_element(host.cuda_devices, {}, &DeviceFacts::memory_bytes)->memory_bytes);
+    needed = static_cast<double>(plan.memory.total());
+  }
+  if (available <= 0 || needed <= 0.8 * available) return;
+  const auto bytes = [](double count) { return format_bytes(static_cast<std::int64_t>(std::min(count, 9e18))); };
+  const bool impossible = needed > available;
+  // Micro-batches are what can be made smaller without changing the update.
+  const double others = static_cast<double>(plan.memory.total() - plan.memory.activations);
+  const double share = available * 0.8 / (cuda ? 1.0 : static_cast<double>(plan.grid.world()));
+  const double per_sample = static_cast<double>(plan.memory.activations) / static_cast<double>(plan.order.micro_batch);
+  const double fitting = std::floor((share - others) / std::max(per_sample, 1.0));
+  const bool smaller = fitting >= 1 && fitting < static_cast<double>(plan.order.micro_batch);
+  Finding& finding =
+      findings.add(impossible ? Severity::error : Severity::warning, "accumulation.micro_batch",
+                   impossible ? "the run does not fit into memory" : "the run leaves little memory to anything else",
+                   bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available));
+  if (smaller)
+    finding.fix_value = std::to_string(static_cast<std::int64_t>(fitting));
+  else
+    finding.key = plan.spec.model.kind == ModelKind::gpt ? "model.width" : "model.kind";
+}
+
+}  // namespace
+
+void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings) {
+  const double most = most_micro_steps(spec, make_order(spec, data));
+  if (most <= static_cast<double>(max_micro_steps_of_run)) return;
+  findings.error(limit_key(spec.run), "the run is too long",
+                 "up to " + std::to_string(static_cast<std::int64_t>(std::min(most, 9e18))) + " micro-steps",
+                 "at most " + std::to_string(max_micro_steps_of_run));
+}
+
+void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) {
+  check_windows(plan, findings);
+  check_dialect(plan, findings);
+  check_schedule(plan, findings);
+  check_memory(plan, host, findings);
+}
+
+}  // namespace accrue::preflight_detail

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters lie in one flat space from the last to the first, which is the order in which backward finishes them, so a
+// bucket that is a range of the space is complete as early as can be. Offsets are multiples of 16 elements (a cache
+// line of float32), which costs at most 15 elements a parameter. Buckets are cut anywhere and are of equal size: a
+// large embedding does not become one large bucket.
+#include "accrue/run/shard_layout.h"
+
+#include <algorithm>
+
+namespace accrue {
+
+namespace {
+
+constexpr std::int64_t alignment = 16;
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+std::int64_t divided_up(std::int64_t value, std::int64_t by) {
+  return (value + by - 1) / by;
+}
+
+std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t largest) {
+  const std::int64_t count = std::max<std::int64_t>(1, divided_up(numel, largest));
+  const std::int64_t size = rounded_up(divided_up(numel, count), alignment);
+  std::vector<FlatRange> buckets;
+  for (std::int64_t offset = 0; offset < numel; offset += size)
+    buckets.push_back({offset, std::min(size, numel - offset)});
+  return buckets;
+}
+
+}  // namespace
+
+FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element,
+                       std::int64_t bucket_bytes) {
+  FlatLayout layout;
+  layout.parameters.resize(numels.size());
+  for (std::size_t i = numels.size(); i-- > 0;) {
+    layout.parameters[i] = {layout.numel, numels[i]};
+    layout.numel += rounded_up(numels[i], alignment);
+  }
+  const std::int64_t largest = std::max(alignment, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
+  layout.buckets = equal_buckets(layout.numel, largest);
+  return layout;
+}
+
+FlatRange shard_range(std::int64_t numel, std::int64_t rank, std::int64_t world) {
+  const std::int64_t part = divided_up(numel, world);
+  const std::int64_t begin = std::min(numel, part * rank);
+  return {begin, std::min(part, numel - begin)};
+}
+
+std::int64_t all_reduce_wire_bytes(std::int64_t bytes, std::int64_t n) {
+  if (n <= 1) return 0;
+  const std::int64_t whole = bytes / n;
+  return 2 * (n - 1) * whole + divided_up(2 * (n - 1) * (bytes % n), n);
+}
+
+}  // namespace accrue

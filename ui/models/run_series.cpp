@@ -47,16 +47,16 @@ QString RunSeries::name() const {
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
 }
 
-void RunSeries::setName(const QString& name) {
-  if (name == name_) return;
-  name_ = name;
-  Q_EMIT changed();
-}
-
 void RunSeries::setColorIndex(int index) {
   if (index == colorIndex_) return;
   colorIndex_ = index;
   ++revision_;
+  Q_EMIT changed();
+}
+
+void RunSeries::setName(const QString& name) {
+  if (name == name_) return;
+  name_ = name;
   Q_EMIT changed();
 }
 

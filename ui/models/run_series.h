@@ -80,7 +80,7 @@ class RunSeries : public QObject {
   Q_OBJECT
 
  public:
-  /// colorIndex is the run's for life: it names a colour, a dash pattern and a marker in every theme.
+  /// colorIndex names a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
   explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
   ~RunSeries() override;
 

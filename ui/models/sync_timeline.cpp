@@ -76,24 +76,15 @@ void Lane::pushStep(const StepSpan& span) {
   step.push_back(span);
 }
 
-LaneShare Lane::share(double from, double to) const {
-  const auto forwardSpent = [&](double t) {
-    return spentBefore(micro, forwardBefore_, t, spanBegin<MicroSpan>,
-                       [](const MicroSpan& span) { return static_cast<double>(span.forward); });
-  };
-  const auto backwardSpent = [&](double t) {
-    return spentBefore(
-        micro, backwardBefore_, t, [](const MicroSpan& span) { return span.forwardEnd(); },
-        [](const MicroSpan& span) { return static_cast<double>(span.backward); });
-  };
-  const auto syncSpent = [&](double t) {
-    return spentBefore(sync, syncBefore_, t, spanBegin<SyncSpan>, spanLength<SyncSpan>);
-  };
-  const auto stepSpent = [&](double t) {
-    return spentBefore(step, stepBefore_, t, spanBegin<StepSpan>, spanLength<StepSpan>);
-  };
-  return {forwardSpent(to) - forwardSpent(from), backwardSpent(to) - backwardSpent(from),
-          syncSpent(to) - syncSpent(from), stepSpent(to) - stepSpent(from)};
+LaneShare Lane::spent(double time) const {
+  const auto seconds = [](float value) { return static_cast<double>(value); };
+  return {spentBefore(micro, forwardBefore_, time, spanBegin<MicroSpan>,
+                      [&](const MicroSpan& span) { return seconds(span.forward); }),
+          spentBefore(
+              micro, backwardBefore_, time, [](const MicroSpan& span) { return span.forwardEnd(); },
+              [&](const MicroSpan& span) { return seconds(span.backward); }),
+          spentBefore(sync, syncBefore_, time, spanBegin<SyncSpan>, spanLength<SyncSpan>),
+          spentBefore(step, stepBefore_, time, spanBegin<StepSpan>, spanLength<StepSpan>)};
 }
 
 std::int64_t Lane::largestBytes(double from, double to) const {
@@ -145,7 +136,6 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
 }
 
 void SyncTimeline::take(std::int64_t rank, std::int64_t timeNs, const accrue::Update& body) {
-  if (boundaries_.empty() || body.micro_step > boundaries_.back()) boundaries_.push_back(body.micro_step);
   const auto found = lanes_.find(rank);
   if (found == lanes_.end()) return;
   Lane& lane = found->second;
@@ -163,7 +153,6 @@ void SyncTimeline::clear() {
 
 void SyncTimeline::rewind(std::int64_t microStep) {
   for (auto& [rank, lane] : lanes_) lane.truncate(microStep);
-  while (!boundaries_.empty() && boundaries_.back() > microStep) boundaries_.pop_back();
 }
 
 double SyncTimeline::begin() const {

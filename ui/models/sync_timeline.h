@@ -40,13 +40,12 @@ struct StepSpan {
   std::int64_t microStep = 0;
 };
 
-/// How a stretch of a lane was spent, in seconds.
+/// How time on a lane was spent, in seconds.
 struct LaneShare {
   double forward = 0.0;
   double backward = 0.0;
   double collective = 0.0;
   double step = 0.0;
-  double busy() const { return forward + backward + step; }
 };
 
 /// One rank's spans, each kind ordered by begin.
@@ -58,8 +57,9 @@ class Lane {
 
   double begin() const;
   double end() const;
-  /// Time per kind within [from, to), by prefix sums: O(log n) however much lies between.
-  LaneShare share(double from, double to) const;
+  /// Time spent per kind before a moment, by prefix sums: O(log n) however much lies before it. The difference of two
+  /// moments is the share of what lies between.
+  LaneShare spent(double time) const;
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
 
@@ -70,7 +70,6 @@ class Lane {
   void truncate(std::int64_t microStep);
 
  private:
-  double microBusy(double time, bool forward) const;
   std::vector<double> forwardBefore_;  // prefix sums, one entry a span
   std::vector<double> backwardBefore_;
   std::vector<double> syncBefore_;
@@ -100,15 +99,12 @@ class SyncTimeline {
   /// Payload over all ranks and collectives.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t largestBytes() const { return largestBytes_; }
-  /// Last micro-steps of the windows, ascending.
-  const std::vector<std::int64_t>& boundaries() const { return boundaries_; }
 
  private:
   double seconds(std::int64_t ns) const { return static_cast<double>(ns) * 1e-9 + offset_; }
   std::uint8_t nameIndex(std::vector<QString>& names, const std::string& name);
 
   std::map<std::int64_t, Lane> lanes_;
-  std::vector<std::int64_t> boundaries_;
   std::vector<QString> axes_;
   std::vector<QString> ops_;
   double offset_ = 0.0;

@@ -10,6 +10,7 @@
 #include <QStringList>
 #include <QWidget>
 #include <memory>
+#include <vector>
 
 #include "models/clock.h"
 #include "models/run_series.h"
@@ -25,6 +26,7 @@ class LearningRatePlot;
 class SyncStrip;
 class PlotView;
 class PlotHub;
+struct ExportPart;
 
 /// Thread: GUI.
 class PlotArea : public QWidget {
@@ -90,6 +92,9 @@ class PlotArea : public QWidget {
   void connectSignals();
   bool handleKey(int key, Qt::KeyboardModifiers modifiers);
   void showEmptyState();
+  void reportCursor();
+  std::vector<ExportPart> exportParts() const;
+  int exportWidthNow() const;
   std::vector<PlotView*> views() const;
 
   std::unique_ptr<PlotHub> hub_;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where ticks lie and how they are written: thin spaces, SI steps, powers of ten, minutes for long times.
+#pragma once
+
+#include <qcustomplot.h>
+
+#include "models/clock.h"
+
+namespace accrue::ui {
+
+/// Values on a linear axis.
+class ValueTicker : public QCPAxisTicker {
+ public:
+  ValueTicker();
+
+ protected:
+  double getTickStep(const QCPRange& range) override;
+  QString getTickLabel(double tick, const QLocale& locale, QChar formatChar, int precision) override;
+  int getSubTickCount(double step) override;
+
+ private:
+  double step_ = 1.0;
+};
+
+/// Values on a logarithmic axis: powers of ten, with 2 and 5 between them where there is room; a linear division where
+/// the range is less than a decade.
+class LogTicker : public QCPAxisTicker {
+ public:
+  LogTicker();
+
+ protected:
+  QVector<double> createTickVector(double step, const QCPRange& range) override;
+  QVector<double> createSubTickVector(int count, const QVector<double>& ticks) override;
+  QString getTickLabel(double tick, const QLocale& locale, QChar formatChar, int precision) override;
+
+ private:
+  double linearStep_ = 0.0;  // 0 = decades
+};
+
+/// Positions on a clock: whole numbers for what is counted, minutes and hours for long times.
+class ClockTicker : public QCPAxisTicker {
+ public:
+  ClockTicker();
+  void setClock(Clock clock) { clock_ = clock; }
+
+ protected:
+  double getTickStep(const QCPRange& range) override;
+  QString getTickLabel(double tick, const QLocale& locale, QChar formatChar, int precision) override;
+  int getSubTickCount(double step) override;
+
+ private:
+  Clock clock_ = Clock::update;
+  double step_ = 1.0;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/curve_layer.h"
+
+#include <cmath>
+
+#include "plots/series_swatch.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// Coordinates far outside the picture upset the rasteriser; nothing is to be seen there.
+constexpr double farOutside = 1e5;
+
+double bounded(double pixel) {
+  return std::clamp(pixel, -farOutside, farOutside);
+}
+
+}  // namespace
+
+CurveLayer::CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer)
+    : QCPLayerable(key->parentPlot(), layer), key_(key), value_(value) {}
+
+void CurveLayer::clear() {
+  bands_.clear();
+  lines_.clear();
+  markers_.clear();
+}
+
+std::size_t CurveLayer::pointsShown() const {
+  std::size_t count = 0;
+  for (const LineItem& item : lines_) count += item.line.x.size();
+  for (const BandItem& item : bands_) count += item.columns.size();
+  return count;
+}
+
+QRect CurveLayer::clipRect() const {
+  return key_->axisRect()->rect();
+}
+
+void CurveLayer::applyDefaultAntialiasingHint(QCPPainter* painter) const {
+  painter->setAntialiasing(true);
+}
+
+void CurveLayer::draw(QCPPainter* painter) {
+  painter->setAntialiasing(false);
+  for (const BandItem& band : bands_) drawBand(painter, band);
+  painter->setAntialiasing(true);
+  for (const LineItem& line : lines_) drawLine(painter, line);
+  for (const MarkerItem& markers : markers_) drawMarkers(painter, markers);
+}
+
+void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
+  const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
+  const double floor = value_->range().lower;
+  bars_.clear();
+  double previousRight = -farOutside;
+  for (const BandColumn& column : band.columns) {
+    if (logarithmic && column.high <= 0.0) continue;
+    const double left = std::max(std::floor(key_->coordToPixel(column.x - band.width / 2.0)), previousRight);
+    const double right = std::max(std::floor(key_->coordToPixel(column.x + band.width / 2.0)), left + 1.0);
+    const double low = logarithmic && column.low <= 0.0 ? floor : column.low;
+    const double top = bounded(std::floor(value_->coordToPixel(column.high)));
+    const double bottom = bounded(std::ceil(value_->coordToPixel(low)));
+    bars_.append(QRectF(left, top, right - left, std::max(bottom - top, 1.0)));
+    previousRight = right;
+  }
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(band.color);
+  painter->drawRects(bars_);
+}
+
+void CurveLayer::drawLine(QCPPainter* painter, const LineItem& item) {
+  const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
+  run_.clear();
+  for (std::size_t i = 0; i < item.line.x.size(); ++i) {
+    const double y = item.line.y[i];
+    if (!(y - y == 0.0) || (logarithmic && y <= 0.0)) {
+      flush(painter, item.pen);
+      continue;
+    }
+    run_.append(QPointF(bounded(key_->coordToPixel(item.line.x[i])), bounded(value_->coordToPixel(y))));
+  }
+  flush(painter, item.pen);
+}
+
+void CurveLayer::flush(QCPPainter* painter, const QPen& pen) {
+  if (run_.size() > 1) {
+    painter->setPen(pen);
+    painter->setBrush(Qt::NoBrush);
+    painter->drawPolyline(run_);
+  } else if (run_.size() == 1) {
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(pen.color());
+    painter->drawEllipse(run_.first(), 1.5, 1.5);
+  }
+  run_.clear();
+}
+
+void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {
+  const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
+  const QRectF visible = QRectF(clipRect()).adjusted(-10, -10, 10, 10);
+  for (std::size_t i = 0; i < item.x.size(); ++i) {
+    if (!std::isfinite(item.y[i]) || (logarithmic && item.y[i] <= 0.0)) continue;
+    const QPointF centre(key_->coordToPixel(item.x[i]), value_->coordToPixel(item.y[i]));
+    if (!visible.contains(centre)) continue;
+    if (item.halo.isValid()) {
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(item.halo);
+      painter->drawEllipse(centre, item.size / 2.0 + 2.0, item.size / 2.0 + 2.0);
+    }
+    paintMarker(*painter, centre, item.size, item.seriesIndex, item.color);
+  }
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// LaneClock: where a moment of a rank lies on the X axis. On wall time moments are themselves. On every other clock a
+// micro-step and all that follows it until the next one (waiting, collectives, the optimizer) fill the micro-step's
+// place on that clock in proportion to their time, so that micro-steps are equal blocks.
+#pragma once
+
+#include "models/run_series.h"
+
+namespace accrue::ui {
+
+class LaneClock {
+ public:
+  LaneClock(const Lane& lane, const ClockTable& micro, Clock clock);
+
+  double toX(double time) const;
+  double toTime(double x) const;
+  /// First and one past the last micro span that may show within [from, to] of X.
+  std::pair<std::size_t, std::size_t> spansWithin(double from, double to) const;
+  /// The time a micro span's place covers: from its begin to the next one's.
+  std::pair<double, double> period(std::size_t span) const;
+
+ private:
+  double startOf(std::size_t span) const;
+  double endOf(std::size_t span) const;
+  double positionAfter(std::int64_t microStep) const;
+
+  const Lane& lane_;
+  const ClockTable& micro_;
+  Clock clock_;
+};
+
+}  // namespace accrue::ui

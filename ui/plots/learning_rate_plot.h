@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// LearningRatePlot: the planned curve dashed, the rate each update used solid over it.
+#pragma once
+
+#include <map>
+
+#include "plots/plot_view.h"
+
+namespace accrue::ui {
+
+class CurveLayer;
+
+class LearningRatePlot final : public PlotView {
+  Q_OBJECT
+
+ public:
+  explicit LearningRatePlot(PlotHub& hub, QWidget* parent = nullptr);
+  QString summary() const override;
+  QString valueAt(const RunSeries& run, double x) const override;
+
+ protected:
+  void rebuild(double pixels) override;
+  Readout readout(double x) const override;
+
+ private:
+  ReducedLine planned(const RunSeries& run, double pixels) const;
+
+  CurveLayer* curves_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/loss_plot.h"
+
+#include <cmath>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+#include "plots/axis_tickers.h"
+#include "plots/curve_layer.h"
+#include "plots/mark_track.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr double bandOpacity = 0.22;
+constexpr double traceOpacity = 0.38;
+constexpr double rawUnderSmooth = 0.5;
+constexpr double markerSpacing = 132.0;  // pixels
+
+}  // namespace
+
+LossPlot::LossPlot(PlotHub& hub, QWidget* parent)
+    : PlotView(hub, 0, QStringLiteral("lossPlot"), parent),
+      curves_(new CurveLayer(canvas().x(), canvas().y(), QStringLiteral("curves"))),
+      marks_(new MarkTrack(canvas().x(), QStringLiteral("marks"))),
+      linear_(new ValueTicker),
+      logarithmic_(new LogTicker) {
+  canvas().setAccessibleName(tr("Loss plot"));
+  canvas().y()->setTicker(linear_);
+}
+
+SmoothedSeries& LossPlot::smoothed(RunSeries& run) {
+  std::unique_ptr<SmoothedSeries>& entry = smoothed_[&run];
+  if (!entry)
+    connect(
+        &run, &QObject::destroyed, this, [this](QObject* gone) { smoothed_.erase(gone); }, Qt::UniqueConnection);
+  if (!entry || entry->weight() != hub().smoothing())
+    entry = std::make_unique<SmoothedSeries>(run.series(Metric::updateLoss), hub().smoothing());
+  entry->catchUp();
+  return *entry;
+}
+
+void LossPlot::rebuild(double pixels) {
+  curves_->clear();
+  marks_->clear();
+  extent_ = {};
+  account_ = {};
+  updateScale();
+  const QList<RunSeries*> runs = hub().runs();
+  for (RunSeries* run : runs) addRun(*run, pixels);
+  updateBadge(pixels);
+  const Span y = fittedY(extent_.any ? extent_.low : 1.0, extent_.any ? extent_.high : 0.0, hub().logY());
+  setYRange(y);
+}
+
+void LossPlot::updateScale() {
+  QCPAxis* y = canvas().y();
+  const auto type = hub().logY() ? QCPAxis::stLogarithmic : QCPAxis::stLinear;
+  if (y->scaleType() == type) return;
+  y->setScaleType(type);
+  y->setTicker(hub().logY() ? logarithmic_ : linear_);
+}
+
+void LossPlot::addRun(RunSeries& run, double pixels) {
+  const Span x = hub().x();
+  const double bin = binWidth(x.size(), pixels);
+  const ThemeColors& colors = canvas().colors();
+  const int index = run.colorIndex();
+  const QColor ink = seriesColor(colors, index);
+
+  const SeriesStore& micro = run.series(Metric::microLoss);
+  const SeriesView microView = viewOf(micro, hub().clock());
+  take(microView);
+  ReducedLine trace = reduceLine(microView, x.low, x.high, bin);
+  account_.stored += trace.points;
+  // More than two points a pixel make a surface, not a line.
+  if (static_cast<double>(trace.points) > 2.0 * pixels) {
+    account_.reduced = true;
+    const double column = binWidth(x.size(), 2.0 * pixels);
+    QColor pale = ink;
+    pale.setAlphaF(static_cast<float>(bandOpacity));
+    curves_->add(BandItem{reduceBand(microView, x.low, x.high, column), column, pale});
+  } else if (!trace.x.empty()) {
+    curves_->add(LineItem{std::move(trace), QPen(mixed(ink, colors.surface, traceOpacity), 1.0)});
+  }
+
+  const SeriesStore& update = run.series(Metric::updateLoss);
+  const SeriesView updateView = viewOf(update, hub().clock());
+  take(updateView);
+  ReducedLine line = reduceLine(updateView, x.low, x.high, bin);
+  account_.stored += line.points;
+  account_.reduced = account_.reduced || line.reduced;
+  const bool smooth = hub().smoothing() > 0.0;
+  curves_->add(LineItem{std::move(line),
+                        smooth ? QPen(mixed(ink, colors.surface, rawUnderSmooth), 1.0) : seriesPen(colors, index)});
+  SeriesView shown = updateView;
+  if (smooth) {
+    shown = smoothed(run).view(hub().clock());
+    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), seriesPen(colors, index)});
+  }
+  if (hub().runs().size() > 1) addMarkers(run, shown, x.size() * markerSpacing / pixels);
+
+  const SeriesStore& evaluation = run.series(Metric::evaluationLoss);
+  if (!evaluation.empty()) {
+    take(viewOf(evaluation, hub().clock()));
+    const ReducedLine points = reduceLine(viewOf(evaluation, hub().clock()), x.low, x.high, bin);
+    curves_->add(MarkerItem{points.x, points.y, index, 8.0, ink, colors.surface});
+  }
+  for (const SeriesStore* store : {&micro, &update, &evaluation}) {
+    marks_->add(*store, hub().clock(), colors.failed);
+    account_.notFinite += store->marks().size();
+    account_.notPositive += store->countNotPositive();
+  }
+}
+
+void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double spacing) {
+  if (view.size() == 0 || !(spacing > 0.0)) return;
+  MarkerItem item{{}, {}, run.colorIndex(), 6.0, seriesColor(canvas().colors(), run.colorIndex()), {}};
+  // Anchored in data space at a spacing that changes seldom; runs are shifted so that markers do not meet.
+  const double step = niceCeiling(spacing);
+  const double shift = std::fmod(0.37 * (run.colorIndex() + 1), 1.0);
+  const Span x = hub().x();
+  const double latest = (*view.clock)[view.size() - 1];
+  for (double k = std::floor(x.low / step) - 1.0; (k + shift) * step <= std::min(x.high, latest); k += 1.0) {
+    const std::size_t index = view.clock->lowerBound((k + shift) * step);
+    if ((k + shift) * step < x.low || index >= view.size()) continue;
+    item.x.push_back((*view.clock)[index]);
+    item.y.push_back((*view.values)[index]);
+  }
+  curves_->add(std::move(item));
+}
+
+void LossPlot::take(const SeriesView& view) {
+  const Span x = hub().x();
+  const MinMax range = valueRange(view, x.low, x.high);
+  if (range.empty()) return;
+  double low = range.low;
+  if (hub().logY()) {
+    low = smallestPositive(view, x.low, x.high);
+    if (!std::isfinite(low)) return;
+  }
+  extent_.low = extent_.any ? std::min(extent_.low, low) : low;
+  extent_.high = extent_.any ? std::max(extent_.high, range.high) : range.high;
+  extent_.any = true;
+}
+
+void LossPlot::updateBadge(double pixels) {
+  QStringList parts;
+  if (account_.reduced)
+    parts << tr("%1 pts → %2 px, min–max")
+                 .arg(countText(static_cast<double>(account_.stored)), countText(std::round(pixels)));
+  else if (account_.stored > 0)
+    parts << tr("%1 pts").arg(countText(static_cast<double>(account_.stored)));
+  if (account_.notFinite > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(account_.notFinite)));
+  if (hub().logY() && account_.notPositive > 0)
+    parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
+  header().setBadge(parts.join(QStringLiteral(" · ")));
+  QString unit = hub().logY() ? tr("mean per item, log y") : tr("mean per item");
+  if (hub().smoothing() > 0.0) unit += QStringLiteral(" · ") + smoothingFormula(hub().smoothing());
+  header().setTitle(tr("Loss"), unit);
+}
+
+PlotView::Readout LossPlot::readout(double x) const {
+  Readout result;
+  result.items.push_back({HeaderItem::Swatch::none, 0, {}, positionText(hub().clock(), x)});
+  std::vector<double> values;
+  const QList<RunSeries*> runs = hub().runs();
+  for (const RunSeries* run : runs) {
+    const SeriesStore& store = run->series(Metric::updateLoss);
+    const SeriesStore& shown = store.empty() ? run->series(Metric::microLoss) : store;
+    const std::size_t index = shown.nearest(hub().clock(), x);
+    if (index >= shown.size()) continue;
+    const double value = shown.value(index);
+    double drawn = value;
+    if (const auto smooth = smoothed_.find(run);
+        hub().smoothing() > 0.0 && !store.empty() && smooth != smoothed_.end() && index < smooth->second->size())
+      drawn = smooth->second->value(index);
+    values.push_back(value);
+    result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, valueText(value)});
+    if (std::isfinite(drawn))
+      result.dots.push_back(
+          {shown.clock(hub().clock())[index], drawn, seriesColor(canvas().colors(), run->colorIndex())});
+  }
+  if (values.size() == 2)
+    result.items.push_back(
+        {HeaderItem::Swatch::none, 0, {}, QStringLiteral("Δ ") + valueText(values[1] - values[0], 3)});
+  return result;
+}
+
+QString LossPlot::valueAt(const RunSeries& run, double x) const {
+  const SeriesStore& store = run.series(Metric::updateLoss);
+  const std::size_t index = store.nearest(hub().clock(), x);
+  return index < store.size() ? tr("loss %1").arg(valueText(store.value(index))) : QString();
+}
+
+QString LossPlot::summary() const {
+  const QList<RunSeries*> runs = hub().runs();
+  if (runs.isEmpty()) return tr("loss: no run");
+  const RunSeries& last = *runs.last();
+  QString text = tr("loss: %n run(s)", nullptr, static_cast<int>(runs.size()));
+  if (last.last().update > 0)
+    text = tr("%1, last %2 at update %3").arg(text, valueText(last.last().loss), groupedNumber(last.last().update));
+  else if (std::isfinite(last.last().microLoss))
+    text = tr("%1, last %2 at micro-step %3")
+               .arg(text, valueText(last.last().microLoss), groupedNumber(last.last().microStep));
+  else
+    text = tr("%1, nothing measured yet").arg(text);
+  if (account_.notFinite > 0) text += tr(", %1 values not finite").arg(account_.notFinite);
+  return text;
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/plot_canvas.h"
+
+#include <cmath>
+
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+/// Cursor hairline, the points it rests on, and the zoom box: on a buffered layer, so that moving it repaints no curve.
+class CursorLayer final : public QCPLayerable {
+ public:
+  explicit CursorLayer(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("cursor")) {}
+  std::optional<double> x;
+  std::vector<PlotCanvas::CursorDot> dots;
+  QRect box;
+  QColor ink;
+  QColor accent;
+  QColor surface;
+
+ protected:
+  QRect clipRect() const override { return parentPlot()->axisRect()->rect(); }
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(false); }
+  void draw(QCPPainter* painter) override {
+    const QRect area = clipRect();
+    if (x) {
+      const double pixel = std::floor(parentPlot()->xAxis->coordToPixel(*x)) + 0.5;
+      painter->setPen(QPen(ink, 1.0));
+      painter->drawLine(QPointF(pixel, area.top()), QPointF(pixel, area.bottom()));
+    }
+    painter->setAntialiasing(true);
+    for (const PlotCanvas::CursorDot& dot : dots) {
+      const QPointF centre(parentPlot()->xAxis->coordToPixel(dot.x), parentPlot()->yAxis->coordToPixel(dot.y));
+      painter->setPen(QPen(surface, 1.5));
+      painter->setBrush(dot.color);
+      painter->drawEllipse(centre, 4.0, 4.0);
+    }
+    if (box.isEmpty()) return;
+    painter->setAntialiasing(false);
+    QColor fill = accent;
+    fill.setAlphaF(0.12F);
+    painter->setPen(QPen(accent, 1.0));
+    painter->setBrush(fill);
+    painter->drawRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+};
+
+namespace {
+
+constexpr int smallestBox = 6;  // pixels; a shorter drag is a click
+constexpr double wheelStep = 1.25;
+
+}  // namespace
+
+PlotCanvas::PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent)
+    : QCustomPlot(parent), hub_(hub), plotNumber_(plotNumber) {
+  setPlottingHint(QCP::phImmediateRefresh, false);
+  setPlottingHint(QCP::phFastPolylines, true);
+  setNoAntialiasingOnDrag(false);
+  setInteractions(QCP::Interactions());
+  setFocusPolicy(Qt::StrongFocus);
+  setMouseTracking(true);
+  setMinimumHeight(72);
+  addLayer(QStringLiteral("curves"), layer(QStringLiteral("main")), QCustomPlot::limAbove);
+  addLayer(QStringLiteral("marks"), layer(QStringLiteral("axes")), QCustomPlot::limAbove);
+  addLayer(QStringLiteral("cursor"), layer(QStringLiteral("marks")), QCustomPlot::limAbove);
+  layer(QStringLiteral("cursor"))->setMode(QCPLayer::lmBuffered);
+  cursor_ = new CursorLayer(this);
+  axisRect()->setAutoMargins(QCP::msNone);
+  axisRect()->setMinimumMargins(QMargins());
+  plotLayout()->setMargins(QMargins());
+  for (QCPAxis* axis : {xAxis, yAxis}) {
+    axis->setSubTicks(false);
+    axis->setTickLengthIn(0);
+    axis->setTickLengthOut(4);
+    axis->setTickLabelPadding(4);
+  }
+  xAxis->setLabelPadding(4);
+  yAxis->setBasePen(Qt::NoPen);
+  yAxis->setTickPen(Qt::NoPen);
+  xAxis->grid()->setVisible(false);
+  yAxis->grid()->setZeroLinePen(Qt::NoPen);
+  updateMargins();
+  applyTheme();
+}
+
+void PlotCanvas::setShowsClock(bool on) {
+  showsClock_ = on;
+  updateMargins();
+}
+
+void PlotCanvas::updateMargins() {
+  xAxis->setTickLabels(showsClock_);
+  axisRect()->setMargins(QMargins(leftMargin, topMargin, rightMargin, showsClock_ ? axisMargin : bottomMargin));
+}
+
+void PlotCanvas::applyTheme() {
+  colors_ = themeColors(palette());
+  setBackground(QBrush(colors_.surface));
+  const QFont labels = tabularFont(TextSize::small);
+  for (QCPAxis* axis : {xAxis, yAxis}) {
+    axis->setTickLabelFont(labels);
+    axis->setLabelFont(textFont(TextSize::small));
+    axis->setTickLabelColor(colors_.muted);
+    axis->setLabelColor(colors_.muted);
+    axis->grid()->setPen(QPen(colors_.plotGrid, 1.0));
+  }
+  xAxis->setBasePen(QPen(colors_.hairline, 1.0));
+  xAxis->setTickPen(QPen(colors_.hairline, 1.0));
+  cursor_->ink = colors_.muted;
+  cursor_->accent = colors_.accent;
+  cursor_->surface = colors_.surface;
+  Q_EMIT themeApplied();
+}
+
+void PlotCanvas::showCursor(std::optional<double> x, std::vector<CursorDot> dots) {
+  cursor_->x = x;
+  cursor_->dots = std::move(dots);
+  if (isVisible()) cursor_->layer()->replot();
+}
+
+void PlotCanvas::paintInto(QCPPainter* painter, int width, int height) {
+  cursor_->setVisible(false);
+  toPainter(painter, width, height);
+  cursor_->setVisible(true);
+}
+
+void PlotCanvas::mousePressEvent(QMouseEvent* event) {
+  setFocus(Qt::MouseFocusReason);
+  const bool pan = event->button() == Qt::MiddleButton ||
+                   (event->button() == Qt::LeftButton && event->modifiers().testFlag(Qt::ShiftModifier));
+  if (!pan && event->button() != Qt::LeftButton) {
+    event->ignore();
+    return;
+  }
+  drag_ = pan ? Drag::pan : Drag::box;
+  dragFrom_ = event->position().toPoint();
+  dragX_ = hub_.x();
+  if (pan) setCursor(Qt::ClosedHandCursor);
+}
+
+void PlotCanvas::mouseMoveEvent(QMouseEvent* event) {
+  const QPoint at = event->position().toPoint();
+  const QRect area = axisRect()->rect();
+  if (drag_ == Drag::pan) {
+    const double perPixel = dragX_.size() / std::max(area.width(), 1);
+    const double distance = (dragFrom_.x() - at.x()) * perPixel;
+    hub_.moveTo({dragX_.low + distance, dragX_.high + distance});
+    return;
+  }
+  if (drag_ == Drag::box) {
+    QRect box = QRect(dragFrom_, at).normalized() & area;
+    // A flat drag means X alone: the box then spans the plot.
+    if (!zoomsY_ || box.height() < 2 * smallestBox) box = QRect(box.left(), area.top(), box.width(), area.height());
+    cursor_->box = box;
+    cursor_->layer()->replot();
+  }
+  if (area.contains(at))
+    Q_EMIT hovered(xAxis->pixelToCoord(event->position().x()), yAxis->pixelToCoord(event->position().y()));
+  else
+    Q_EMIT left();
+}
+
+void PlotCanvas::mouseReleaseEvent(QMouseEvent*) {
+  const QRect box = cursor_->box;
+  const Drag drag = drag_;
+  cancelDrag();
+  if (drag == Drag::box && box.width() >= smallestBox) finishBox(box);
+}
+
+void PlotCanvas::finishBox(const QRect& box) {
+  const Span x{xAxis->pixelToCoord(box.left()), xAxis->pixelToCoord(box.right() + 1)};
+  const bool whole = box.height() >= axisRect()->rect().height();
+  if (whole || !zoomsY_)
+    hub_.zoomTo(x);
+  else
+    hub_.zoomTo(x, plotNumber_, Span{yAxis->pixelToCoord(box.bottom() + 1), yAxis->pixelToCoord(box.top())});
+}
+
+void PlotCanvas::cancelDrag() {
+  drag_ = Drag::none;
+  unsetCursor();
+  if (cursor_->box.isNull()) return;
+  cursor_->box = QRect();
+  cursor_->layer()->replot();
+}
+
+void PlotCanvas::mouseDoubleClickEvent(QMouseEvent*) {
+  cancelDrag();
+  hub_.fit();
+}
+
+void PlotCanvas::wheelEvent(QWheelEvent* event) {
+  const double turns = event->angleDelta().y() / 120.0;
+  if (turns == 0.0) {
+    event->ignore();
+    return;
+  }
+  const double factor = std::pow(wheelStep, -turns);
+  const QPointF at = event->position();
+  if (zoomsY_ && at.x() < axisRect()->rect().left()) {
+    const QCPRange range = yAxis->range();
+    const double around = yAxis->pixelToCoord(at.y());
+    Span y{around + (range.lower - around) * factor, around + (range.upper - around) * factor};
+    if (yAxis->scaleType() == QCPAxis::stLogarithmic && around > 0.0)
+      y = {around * std::pow(range.lower / around, factor), around * std::pow(range.upper / around, factor)};
+    hub_.zoomTo(hub_.x(), plotNumber_, y);
+  } else {
+    hub_.scaleX(factor, xAxis->pixelToCoord(at.x()));
+  }
+  event->accept();
+}
+
+void PlotCanvas::leaveEvent(QEvent* event) {
+  QCustomPlot::leaveEvent(event);
+  Q_EMIT left();
+}
+
+void PlotCanvas::changeEvent(QEvent* event) {
+  QCustomPlot::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) applyTheme();
+}
+
+void PlotCanvas::focusInEvent(QFocusEvent* event) {
+  QCustomPlot::focusInEvent(event);
+  if (parentWidget() != nullptr) parentWidget()->update();
+}
+
+void PlotCanvas::focusOutEvent(QFocusEvent* event) {
+  QCustomPlot::focusOutEvent(event);
+  cancelDrag();
+  if (parentWidget() != nullptr) parentWidget()->update();
+}
+
+bool PlotCanvas::event(QEvent* event) {
+  // Moving to another screen may change the pixel ratio without a resize.
+  if (event->type() == QEvent::ScreenChangeInternal && bufferDevicePixelRatio() != devicePixelRatioF()) {
+    setBufferDevicePixelRatio(devicePixelRatioF());
+    replot(QCustomPlot::rpQueuedRefresh);
+  }
+  return QCustomPlot::event(event);
+}
+
+}  // namespace accrue::ui

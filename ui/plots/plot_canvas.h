@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlotCanvas: a QCustomPlot with our policies: fixed margins, one pixel pens, queued replots, the studio's palette, and
+// its own mouse: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click fits.
+#pragma once
+
+#include <qcustomplot.h>
+
+#include <optional>
+#include <vector>
+
+#include "plots/plot_hub.h"
+#include "style/theme_colors.h"
+
+namespace accrue::ui {
+
+class CursorLayer;
+
+class PlotCanvas final : public QCustomPlot {
+  Q_OBJECT
+
+ public:
+  static constexpr int leftMargin = 72;
+  static constexpr int rightMargin = 20;
+  static constexpr int topMargin = 6;
+  static constexpr int bottomMargin = 8;
+  static constexpr int axisMargin = 44;  ///< below the plot that carries the X axis
+
+  PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent = nullptr);
+
+  QCPAxis* x() const { return xAxis; }
+  QCPAxis* y() const { return yAxis; }
+  /// Whether this plot carries the labels and title of X.
+  void setShowsClock(bool on);
+  bool showsClock() const { return showsClock_; }
+  /// Drag and wheel change Y, too.
+  void setZoomsY(bool on) { zoomsY_ = on; }
+  const ThemeColors& colors() const { return colors_; }
+  /// Takes colours and fonts from the widget's palette.
+  void applyTheme();
+  /// Width of the drawing area for a canvas of some width.
+  static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin - rightMargin, 1); }
+  /// Points the cursor rests on, in data coordinates, with their run's colour.
+  struct CursorDot {
+    double x = 0.0;
+    double y = 0.0;
+    QColor color;
+  };
+  void showCursor(std::optional<double> x, std::vector<CursorDot> dots);
+  /// Paints everything but the cursor into a painter, at (0, 0) of its coordinates.
+  void paintInto(QCPPainter* painter, int width, int height);
+
+ Q_SIGNALS:
+  void hovered(double x, double y);
+  void left();
+  void themeApplied();
+
+ protected:
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  enum class Drag { none, box, pan };
+  void updateMargins();
+  void finishBox(const QRect& box);
+  void cancelDrag();
+
+  PlotHub& hub_;
+  int plotNumber_;
+  bool showsClock_ = false;
+  bool zoomsY_ = true;
+  ThemeColors colors_;
+  CursorLayer* cursor_ = nullptr;
+  Drag drag_ = Drag::none;
+  QPoint dragFrom_;
+  Span dragX_;
+};
+
+}  // namespace accrue::ui

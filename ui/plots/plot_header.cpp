@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/plot_header.h"
+
+#include <QFontMetrics>
+
+#include "plots/series_swatch.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr int swatchWidth = 20;
+constexpr int blockSide = 9;
+
+int itemWidth(const HeaderItem& item, const QFontMetrics& metrics) {
+  const int swatch = item.swatch == HeaderItem::Swatch::none  ? 0
+                     : item.swatch == HeaderItem::Swatch::run ? swatchWidth + space::base
+                                                              : blockSide + space::base;
+  return swatch + metrics.horizontalAdvance(item.text);
+}
+
+}  // namespace
+
+PlotHeader::PlotHeader(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void PlotHeader::setTitle(const QString& title, const QString& unit) {
+  title_ = title;
+  unit_ = unit;
+  update();
+}
+
+void PlotHeader::setItems(std::vector<HeaderItem> items) {
+  items_ = std::move(items);
+  update();
+}
+
+void PlotHeader::setBadge(const QString& badge) {
+  if (badge == badge_) return;
+  badge_ = badge;
+  setToolTip(badge);
+  update();
+}
+
+QSize PlotHeader::sizeHint() const {
+  return {400, QFontMetrics(textFont(TextSize::body)).height() + 2 * space::base};
+}
+
+void PlotHeader::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  paintInto(painter, rect(), themeColors(palette()));
+}
+
+void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const {
+  painter.save();
+  painter.fillRect(rect, colors.surface);
+  const QFont titleFont = textFont(TextSize::body, QFont::DemiBold);
+  const QFont plain = textFont(TextSize::small);
+  const QFont numbers = tabularFont(TextSize::small);
+  const QFontMetrics titleMetrics(titleFont);
+  const QFontMetrics plainMetrics(plain);
+  const QFontMetrics numberMetrics(numbers);
+  const int baseline = rect.top() + (rect.height() + titleMetrics.ascent() - titleMetrics.descent()) / 2;
+  int left = rect.left() + space::betweenGroups;
+
+  painter.setFont(titleFont);
+  painter.setPen(colors.text);
+  painter.drawText(left, baseline, title_);
+  left += titleMetrics.horizontalAdvance(title_) + space::inGroup;
+  painter.setFont(plain);
+  painter.setPen(colors.muted);
+  if (items_.empty() || rect.width() > 640) {
+    painter.drawText(left, baseline, unit_);
+    left += plainMetrics.horizontalAdvance(unit_);
+  }
+  left += space::betweenGroups;
+
+  int right = rect.right() - space::betweenGroups;
+  if (!badge_.isEmpty()) {
+    const int room = std::max(right - left, 0);
+    const QString badge =
+        plainMetrics.elidedText(badge_, Qt::ElideRight, items_.empty() ? room : std::min(room, rect.width() * 2 / 5));
+    const int width = plainMetrics.horizontalAdvance(badge);
+    painter.drawText(right - width, baseline, badge);
+    right -= width + space::betweenGroups;
+  }
+
+  painter.setFont(numbers);
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const QString more = QStringLiteral("+%1").arg(items_.size() - i);
+    const bool last = i + 1 == items_.size();
+    const int needed =
+        itemWidth(items_[i], numberMetrics) + (last ? 0 : space::betweenGroups + numberMetrics.horizontalAdvance(more));
+    if (left + needed > right) {
+      painter.setPen(colors.muted);
+      if (left + numberMetrics.horizontalAdvance(more) <= right) painter.drawText(left, baseline, more);
+      break;
+    }
+    left = paintItem(painter, items_[i], left,
+                     QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()), colors);
+    left += space::betweenGroups;
+  }
+  painter.restore();
+}
+
+int PlotHeader::paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& line,
+                          const ThemeColors& colors) const {
+  const int middle = line.center().y() + 1;
+  const QRect block(left, middle - blockSide / 2, blockSide, blockSide);
+  switch (item.swatch) {
+    case HeaderItem::Swatch::none:
+      break;
+    case HeaderItem::Swatch::run:
+      paintSwatch(painter, QRectF(left, middle - 5, swatchWidth, 10), item.seriesIndex, colors);
+      left += swatchWidth + space::base;
+      break;
+    case HeaderItem::Swatch::block:
+      painter.fillRect(block, item.color);
+      left += blockSide + space::base;
+      break;
+    case HeaderItem::Swatch::hatch:
+      painter.fillRect(block, QBrush(item.color, Qt::BDiagPattern));
+      left += blockSide + space::base;
+      break;
+    case HeaderItem::Swatch::bar:
+      painter.fillRect(block.adjusted(2, 0, -2, 0), item.color);
+      left += blockSide + space::base;
+      break;
+  }
+  painter.setPen(colors.text);
+  painter.drawText(left, line.top() + QFontMetrics(painter.font()).ascent(), item.text);
+  return left + QFontMetrics(painter.font()).horizontalAdvance(item.text);
+}
+
+}  // namespace accrue::ui

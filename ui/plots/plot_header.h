@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlotHeader: the line above a plot. Left what it shows, in the middle the read-out at the cursor (or a legend), right
+// the badge that says what was reduced or left out. Painted, not laid out: nothing moves when numbers change.
+#pragma once
+
+#include <QColor>
+#include <QPainter>
+#include <QString>
+#include <QWidget>
+#include <vector>
+
+#include "style/theme_colors.h"
+
+namespace accrue::ui {
+
+struct HeaderItem {
+  enum class Swatch { none, run, block, hatch, bar };
+  Swatch swatch = Swatch::none;
+  int seriesIndex = 0;  ///< of a run
+  QColor color;         ///< of a block, hatch or bar
+  QString text;
+};
+
+class PlotHeader final : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit PlotHeader(QWidget* parent = nullptr);
+  void setTitle(const QString& title, const QString& unit);
+  void setItems(std::vector<HeaderItem> items);
+  void setBadge(const QString& badge);
+  QString title() const { return title_; }
+  QString badge() const { return badge_; }
+  const std::vector<HeaderItem>& items() const { return items_; }
+  void paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const;
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {120, sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  int paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& rect,
+                const ThemeColors& colors) const;
+
+  QString title_;
+  QString unit_;
+  QString badge_;
+  std::vector<HeaderItem> items_;
+};
+
+}  // namespace accrue::ui

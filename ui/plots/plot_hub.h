@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlotHub: what stacked plots have in common: the runs they show, the clock and range of X, the cursor, and how they
+// are drawn. Plots read it and ask it for changes; it draws nothing.
+#pragma once
+
+#include <QList>
+#include <QObject>
+#include <QPointer>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "models/clock.h"
+#include "models/run_series.h"
+
+namespace accrue::ui {
+
+struct Span {
+  double low = 0.0;
+  double high = 1.0;
+  double size() const { return high - low; }
+  bool operator==(const Span&) const = default;
+};
+
+/// Thread: GUI.
+class PlotHub : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit PlotHub(QObject* parent = nullptr);
+
+  void setRuns(const QList<RunSeries*>& runs);
+  /// Those that still exist, bottom first; the focused one last.
+  QList<RunSeries*> runs() const;
+  void setFocused(RunSeries* run);
+  RunSeries* focused() const { return focused_; }
+  bool anyLive() const;
+
+  void setClock(Clock clock);
+  Clock clock() const { return clock_; }
+  void setLogY(bool on);
+  bool logY() const { return logY_; }
+  void setSmoothing(double weight);
+  double smoothing() const { return smoothing_; }
+  void setFollow(bool on);
+  bool follow() const { return follow_; }
+
+  Span x() const { return x_; }
+  /// The range of Y a user chose for a plot; empty = fitted to the data.
+  std::optional<Span> y(int plot) const;
+  /// User changes: remembered for zoomBack, and the view no longer follows.
+  void zoomTo(const Span& x, int plot = -1, std::optional<Span> y = {});
+  /// Continues the last user change (wheel, drag) without a new step in the history.
+  void moveTo(const Span& x);
+  void scaleX(double factor, double around);
+  void scaleX(double factor) { scaleX(factor, (x_.low + x_.high) / 2.0); }
+  void panX(double fraction);
+  void fit();
+  void zoomBack();
+  void zoomForward();
+  /// Follows live data: called once per frame.
+  void advance();
+
+  /// Position of the shared cursor on the clock, if it is shown.
+  std::optional<double> cursor() const { return cursor_; }
+  void setCursor(std::optional<double> x);
+  /// To the next recorded point of the focused run.
+  void stepCursor(int direction);
+
+  /// Changes with everything that moves what the plots show, but not with measured data.
+  std::uint64_t revision() const { return revision_; }
+  /// The runs' own revisions, summed: grows when any of them has news.
+  std::uint64_t dataRevision() const;
+
+ Q_SIGNALS:
+  void cursorChanged();
+  void clockChanged(accrue::ui::Clock clock);
+  void logYChanged(bool on);
+  void smoothingChanged(double weight);
+  void followChanged(bool on);
+
+ private:
+  struct View {
+    Span x;
+    bool fitted = true;
+    std::map<int, Span> y;
+  };
+  void remember();
+  void show(const View& view);
+  void setX(const Span& x);
+  Span fittedX() const;
+  double newest() const;
+  void userMoved();
+  void moveFollow(bool on);
+
+  QList<QPointer<RunSeries>> runs_;
+  QPointer<RunSeries> focused_;
+  Clock clock_ = Clock::update;
+  bool logY_ = false;
+  bool follow_ = true;
+  bool fitted_ = true;
+  double smoothing_ = 0.0;
+  Span x_;
+  std::map<int, Span> y_;
+  std::optional<double> cursor_;
+  std::vector<View> back_;
+  std::vector<View> forward_;
+  std::uint64_t revision_ = 1;
+};
+
+/// The next of 1, 2, 5, 10, ... that is not below a value.
+double niceCeiling(double value);
+/// A range that shows [low, high] with a little air; a constant gets air by its magnitude.
+Span padded(double low, double high, bool logarithmic);
+/// Keeps a range as long as it fits its data tolerably, so that a live axis does not breathe.
+Span settled(const Span& current, const Span& wanted, bool logarithmic);
+
+}  // namespace accrue::ui

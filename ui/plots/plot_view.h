@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlotView: one plot of the stack: its header and its canvas, and when it has to be drawn. Subclasses say what.
+#pragma once
+
+#include <QString>
+#include <QWidget>
+#include <memory>
+#include <vector>
+
+#include "plots/plot_canvas.h"
+#include "plots/plot_header.h"
+#include "plots/plot_hub.h"
+
+namespace accrue::ui {
+
+class ClockTicker;
+
+/// Thread: GUI.
+class PlotView : public QWidget {
+  Q_OBJECT
+
+ public:
+  PlotView(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
+
+  PlotCanvas& canvas() { return *canvas_; }
+  const PlotCanvas& canvas() const { return *canvas_; }
+  PlotHeader& header() { return *header_; }
+  const PlotHeader& header() const { return *header_; }
+  void setShowsClock(bool on);
+
+  /// Draws where data, view or size changed since the last time; nothing while hidden. True if it drew.
+  bool refreshIfNeeded();
+  void markStale() { stale_ = true; }
+  /// One sentence: what the plot shows.
+  virtual QString summary() const = 0;
+  /// What a run shows at a position: "loss 2.311"; empty where it shows nothing.
+  virtual QString valueAt(const RunSeries& run, double x) const = 0;
+
+  /// Header and plot into a rectangle, reduced for its width. The next refresh draws the window's own again.
+  void renderInto(QCPPainter& painter, const QRect& rect);
+  int headerHeight() const;
+
+ protected:
+  struct Readout {
+    std::vector<HeaderItem> items;
+    std::vector<PlotCanvas::CursorDot> dots;
+  };
+  /// Fills the layers for a drawing area of this many device pixels and sets the range of Y.
+  virtual void rebuild(double pixels) = 0;
+  virtual Readout readout(double x) const = 0;
+  /// What the header shows while the cursor is elsewhere.
+  virtual std::vector<HeaderItem> legend() const { return {}; }
+
+  const PlotHub& hub() const { return hub_; }
+  PlotHub& hub() { return hub_; }
+  int number() const { return number_; }
+  void setYRange(const Span& wanted);
+  /// The range of Y that an unlocked axis keeps from frame to frame.
+  Span fittedY(double low, double high, bool logarithmic);
+
+  void paintEvent(QPaintEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void prepare(double pixels);
+  void showCursor();
+
+  PlotHub& hub_;
+  int number_;
+  PlotHeader* header_;
+  PlotCanvas* canvas_;
+  QSharedPointer<ClockTicker> clockTicker_;
+  bool stale_ = true;
+  std::uint64_t seenView_ = 0;
+  std::uint64_t seenData_ = 0;
+  QSize seenSize_;
+  std::optional<Span> keptY_;
+  Clock keptClock_ = Clock::update;
+  bool keptLog_ = false;
+};
+
+/// Position of the cursor in words: "update 120", "1.2 M samples", "12.5 s".
+QString positionText(Clock clock, double x);
+
+}  // namespace accrue::ui

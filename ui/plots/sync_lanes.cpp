@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/sync_lanes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace accrue::ui {
+
+namespace {
+
+/// A micro-step narrower than this is no block any more.
+constexpr double smallestBlock = 4.0;
+constexpr double boundarySpacing = 6.0;
+constexpr double laneGap = 4.0;
+constexpr double tallestLane = 30.0;
+/// The smallest collective still has this part of the lane's height.
+constexpr double shortestBar = 0.35;
+
+}  // namespace
+
+SyncLanes::SyncLanes(QCPAxis* key, QCPAxis* value, const QString& layer)
+    : QCPLayerable(key->parentPlot(), layer), key_(key), value_(value) {}
+
+void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& colors) {
+  run_ = run;
+  clock_ = clock;
+  colors_ = colors;
+}
+
+int SyncLanes::laneCount() const {
+  return run_ ? static_cast<int>(run_->timeline().lanes().size()) : 0;
+}
+
+QRectF SyncLanes::laneRect(int lane) const {
+  const QRect area = clipRect();
+  const double top = value_->coordToPixel(lane);
+  const double bottom = value_->coordToPixel(lane + 1);
+  const double height = std::max(std::min(bottom - top - laneGap, tallestLane), 2.0);
+  const double middle = (top + bottom) / 2.0;
+  return {static_cast<double>(area.left()), std::round(middle - height / 2.0), static_cast<double>(area.width()),
+          std::round(height)};
+}
+
+void SyncLanes::draw(QCPPainter* painter) {
+  if (!run_) return;
+  shares_ = false;
+  int index = 0;
+  for (const auto& [rank, lane] : run_->timeline().lanes()) {
+    const QRectF rect = laneRect(index++);
+    const LaneClock clock(lane, run_->series(Metric::microLoss).clocks(), clock_);
+    // The hatch beneath is what remains: time in which the rank neither computed nor reduced.
+    const double left = std::max(key_->coordToPixel(clock.toX(lane.begin())), rect.left());
+    const double right = std::min(key_->coordToPixel(clock.toX(lane.end())), rect.right() + 1.0);
+    if (right > left)
+      painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()),
+                        QBrush(colors_.waiting, Qt::BDiagPattern));
+    const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
+    if (static_cast<double>(last - first) * smallestBlock > rect.width()) {
+      shares_ = true;
+      drawShares(painter, lane, clock, rect);
+    } else {
+      drawBlocks(painter, lane, clock, rect);
+      drawCollectives(painter, lane, clock, rect);
+    }
+  }
+  drawBoundaries(painter);
+}
+
+void SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
+                     const QRectF& rect) {
+  const double left = std::max(std::round(key_->coordToPixel(clock.toX(fromTime))), rect.left());
+  const double right =
+      std::min(std::max(std::round(key_->coordToPixel(clock.toX(toTime))), left + 1.0), rect.right() + 1.0);
+  if (right > left) painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), color);
+}
+
+void SyncLanes::drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+  const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
+  for (std::size_t i = first; i < last; ++i) {
+    const MicroSpan& span = lane.micro[i];
+    fill(painter, colors_.forward, span.begin, span.forwardEnd(), clock, rect);
+    fill(painter, colors_.backward, span.forwardEnd(), span.end(), clock, rect);
+    // Blocks that touch are told apart by a gap, where there is room for one.
+    const double left = std::round(key_->coordToPixel(clock.toX(span.begin)));
+    const double width = key_->coordToPixel(clock.toX(span.end())) - left;
+    if (width >= 12.0) painter->fillRect(QRectF(left, rect.top(), 1.0, rect.height()), colors_.surface);
+  }
+  if (first >= last) return;
+  const double from = clock.period(first).first;
+  const double to = clock.period(last - 1).second;
+  auto step = std::lower_bound(lane.step.begin(), lane.step.end(), from,
+                               [](const StepSpan& span, double t) { return span.end < t; });
+  for (; step != lane.step.end() && step->begin <= to; ++step)
+    fill(painter, colors_.optimizerStep, step->begin, step->end, clock, rect);
+}
+
+void SyncLanes::drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+  const double from = clock.toTime(key_->range().lower);
+  const double to = clock.toTime(key_->range().upper);
+  const double largest = static_cast<double>(std::max<std::int64_t>(run_->timeline().largestBytes(), 1));
+  auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), from,
+                               [](const SyncSpan& span, double t) { return span.end < t; });
+  for (; sync != lane.sync.end() && sync->begin <= to; ++sync) {
+    const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
+    const double height = std::round(rect.height() * part);
+    fill(painter, colors_.collective, sync->begin, sync->end, clock,
+         QRectF(rect.left(), rect.bottom() - height, rect.width(), height));
+  }
+}
+
+void SyncLanes::drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+  double time = clock.toTime(key_->pixelToCoord(rect.left()));
+  LaneShare before = lane.spent(time);
+  const double end = key_->coordToPixel(clock.toX(lane.end()));
+  for (double pixel = rect.left(); pixel < std::min(rect.right(), end); pixel += 1.0) {
+    const double next = clock.toTime(key_->pixelToCoord(pixel + 1.0));
+    const LaneShare after = lane.spent(next);
+    const double length = next - time;
+    if (length > 0.0) {
+      double bottom = rect.bottom();
+      const auto stack = [&](const QColor& color, double seconds) {
+        const double height = rect.height() * std::clamp(seconds / length, 0.0, 1.0);
+        const double top = std::max(bottom - height, rect.top());
+        if (bottom - top > 0.05) painter->fillRect(QRectF(pixel, top, 1.0, bottom - top), color);
+        bottom = top;
+      };
+      stack(colors_.forward, after.forward - before.forward);
+      stack(colors_.backward, after.backward - before.backward);
+      stack(colors_.optimizerStep, after.step - before.step);
+      stack(colors_.collective, after.collective - before.collective);
+    }
+    before = after;
+    time = next;
+  }
+}
+
+void SyncLanes::drawBoundaries(QCPPainter* painter) {
+  const ClockColumn& updates = run_->series(Metric::updateLoss).clock(clock_);
+  const std::size_t first = updates.lowerBound(key_->range().lower);
+  const std::size_t last = updates.upperBound(key_->range().upper);
+  const QRect area = clipRect();
+  if (last <= first || static_cast<double>(last - first) * boundarySpacing > area.width()) return;
+  painter->setPen(QPen(colors_.text, 1.0));
+  for (std::size_t i = first; i < last; ++i) {
+    const double x = std::round(key_->coordToPixel(updates[i])) + 0.5;
+    painter->drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+  }
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// SyncLanes: all spans of all ranks as one QCPLayerable. Where blocks have width they are painted as blocks; where many
+// fall on one pixel, each pixel column shows the shares of its time, so that the cost follows the pixels.
+#pragma once
+
+#include <qcustomplot.h>
+#include <QPointer>
+
+#include "models/run_series.h"
+#include "plots/lane_clock.h"
+#include "style/theme_colors.h"
+
+namespace accrue::ui {
+
+class SyncLanes final : public QCPLayerable {
+  Q_OBJECT
+
+ public:
+  SyncLanes(QCPAxis* key, QCPAxis* value, const QString& layer);
+
+  void show(const RunSeries* run, Clock clock, const ThemeColors& colors);
+  /// Y range [0, lanes]; lane i lies between i and i + 1, the first on top.
+  int laneCount() const;
+  /// True where the last draw showed shares instead of blocks.
+  bool showsShares() const { return shares_; }
+
+ protected:
+  QRect clipRect() const override { return key_->axisRect()->rect(); }
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(false); }
+  void draw(QCPPainter* painter) override;
+
+ private:
+  QRectF laneRect(int lane) const;
+  void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
+  void drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
+  void drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
+  void drawBoundaries(QCPPainter* painter);
+  void fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
+            const QRectF& rect);
+
+  QCPAxis* key_;
+  QCPAxis* value_;
+  QPointer<const RunSeries> run_;
+  Clock clock_ = Clock::update;
+  ThemeColors colors_;
+  bool shares_ = false;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/sync_strip.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+#include "plots/lane_clock.h"
+#include "plots/sync_lanes.h"
+
+namespace accrue::ui {
+
+SyncStrip::SyncStrip(PlotHub& hub, QWidget* parent)
+    : PlotView(hub, 2, QStringLiteral("syncStrip"), parent),
+      lanes_(new SyncLanes(canvas().x(), canvas().y(), QStringLiteral("curves"))),
+      ticker_(new QCPAxisTickerText) {
+  canvas().setAccessibleName(tr("Sync strip"));
+  canvas().setZoomsY(false);
+  canvas().y()->setTicker(ticker_);
+  canvas().y()->setRangeReversed(true);
+  canvas().y()->grid()->setVisible(false);
+  header().setTitle(tr("Sync"), {});
+  connect(&canvas(), &PlotCanvas::hovered, this, [this](double, double y) { hoveredLane_ = y; });
+}
+
+const RunSeries* SyncStrip::shown() const {
+  if (hub().focused() != nullptr) return hub().focused();
+  const QList<RunSeries*> runs = hub().runs();
+  return runs.isEmpty() ? nullptr : runs.last();
+}
+
+void SyncStrip::updateLabels(const RunSeries* run) {
+  ticker_->clear();
+  if (run == nullptr) return;
+  double lane = 0.5;
+  const auto& lanes = run->timeline().lanes();
+  const std::size_t stride =
+      std::max<std::size_t>(lanes.size() * 16 / static_cast<std::size_t>(std::max(canvas().height(), 1)), 1);
+  std::size_t index = 0;
+  for (const auto& [rank, spans] : lanes) {
+    if (index++ % stride == 0) ticker_->addTick(lane, tr("rank %1").arg(rank));
+    lane += 1.0;
+  }
+}
+
+void SyncStrip::rebuild(double) {
+  const RunSeries* run = shown();
+  lanes_->show(run, hub().clock(), canvas().colors());
+  updateLabels(run);
+  const int count = std::max(lanes_->laneCount(), 1);
+  setYRange({0.0, static_cast<double>(count)});
+  if (run == nullptr || run->timeline().empty()) {
+    header().setTitle(tr("Sync"), tr("ranks and their collectives appear here while a run goes on"));
+    header().setBadge({});
+    return;
+  }
+  const SyncTimeline& timeline = run->timeline();
+  header().setTitle(tr("Sync"), hub().runs().size() > 1 ? run->name() : QString());
+  QString badge = timeline.collectives() == 0
+                      ? tr("no collectives")
+                      : tr("%1 collectives, %2")
+                            .arg(countText(static_cast<double>(timeline.collectives())), bytesText(timeline.bytes()));
+  if (lanes_->showsShares()) badge += tr(" · columns show shares of time");
+  header().setBadge(badge);
+}
+
+std::vector<HeaderItem> SyncStrip::legend() const {
+  const RunSeries* run = shown();
+  if (run == nullptr || run->timeline().empty()) return {};
+  const ThemeColors& colors = canvas().colors();
+  using Swatch = HeaderItem::Swatch;
+  return {{Swatch::block, 0, colors.forward, tr("forward")},
+          {Swatch::block, 0, colors.backward, tr("backward")},
+          {Swatch::block, 0, colors.optimizerStep, tr("step")},
+          {Swatch::bar, 0, colors.collective, tr("collective, height by bytes")},
+          {Swatch::hatch, 0, colors.waiting, tr("waiting")}};
+}
+
+QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane& lane, double x) const {
+  if (lane.micro.empty()) return {};
+  const LaneClock clock(lane, run.series(Metric::microLoss).clocks(), hub().clock());
+  const double time = clock.toTime(x);
+  const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), time,
+                                      [](double t, const MicroSpan& span) { return t < span.begin; });
+  const MicroSpan& span = after == lane.micro.begin() ? *after : *(after - 1);
+  QString text = tr("rank %1, micro-step %2: forward %3, backward %4")
+                     .arg(rank)
+                     .arg(groupedNumber(span.microStep), spanText(static_cast<double>(span.forward)),
+                          spanText(static_cast<double>(span.backward)));
+  double seconds = 0.0;
+  std::int64_t bytes = 0;
+  int count = 0;
+  auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), span.begin,
+                               [](const SyncSpan& item, double t) { return item.begin < t; });
+  for (; sync != lane.sync.end() && sync->microStep == span.microStep; ++sync, ++count) {
+    seconds += sync->end - sync->begin;
+    bytes += sync->bytes;
+  }
+  if (count > 0) text += tr(", %n collective(s) %1 in %2", nullptr, count).arg(bytesText(bytes), spanText(seconds));
+  return text;
+}
+
+PlotView::Readout SyncStrip::readout(double x) const {
+  Readout result;
+  const RunSeries* run = shown();
+  if (run == nullptr || run->timeline().empty()) return result;
+  const auto& lanes = run->timeline().lanes();
+  const auto index =
+      static_cast<std::size_t>(std::clamp(hoveredLane_, 0.0, static_cast<double>(lanes.size() - 1) + 0.5));
+  const auto lane = std::next(lanes.begin(), static_cast<std::ptrdiff_t>(std::min(index, lanes.size() - 1)));
+  if (const QString text = laneText(*run, lane->first, lane->second, x); !text.isEmpty())
+    result.items.push_back({HeaderItem::Swatch::none, 0, {}, text});
+  return result;
+}
+
+QString SyncStrip::valueAt(const RunSeries& run, double x) const {
+  if (&run != shown() || run.timeline().empty()) return {};
+  const auto& [rank, lane] = *run.timeline().lanes().begin();
+  return laneText(run, rank, lane, x);
+}
+
+QString SyncStrip::summary() const {
+  const RunSeries* run = shown();
+  if (run == nullptr || run->timeline().empty()) return tr("sync strip: nothing measured yet");
+  const SyncTimeline& timeline = run->timeline();
+  return tr("sync strip: %n rank(s), %1 collectives, %2", nullptr, static_cast<int>(timeline.lanes().size()))
+      .arg(groupedNumber(timeline.collectives()), bytesText(timeline.bytes()));
+}
+
+}  // namespace accrue::ui

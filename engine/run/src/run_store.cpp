@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -170,8 +171,14 @@ Result<void> RunWriter::take_lock() {
   const fs::path file = dir_ / "run.lock";
   lock_fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_fd_ < 0) return disk_error(file, "cannot be opened", errno);
-  if (::flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno != EWOULDBLOCK) return disk_error(file, "cannot be locked", errno);
+  // A reader that looks whether the run is live holds the lock for an instant.
+  constexpr int tries = 20;
+  constexpr int pause_ms = 5;
+  for (int i = 0; i < tries; ++i) {
+    if (::flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno != EWOULDBLOCK) return disk_error(file, "cannot be locked", errno);
+    ::poll(nullptr, 0, pause_ms);
+  }
   return fail(ErrorCode::config, "another process holds this run", dir_.string(),
               "Attach to it, or wait until it has ended");
 }

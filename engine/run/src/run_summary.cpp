@@ -18,6 +18,7 @@
 #include "accrue/run/spec_io.h"
 #include "json_limits.h"
 #include "posix_file.h"
+#include "run_folder.h"
 
 namespace accrue {
 namespace {
@@ -134,6 +135,14 @@ void take_ends(const fs::path& file, RunSummary& summary) {
     for (const auto& event : history->events) take_event(event, summary, saw_update);
 }
 
+std::string default_name(const RunSpec& spec) {
+  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
+  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), spec.accumulation.steps, ranks,
+                     ranks == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string newest_checkpoint(const fs::path& dir) {
   std::int64_t newest = -1;
   std::error_code error;
@@ -147,14 +156,6 @@ std::string newest_checkpoint(const fs::path& dir) {
   }
   return newest < 0 ? std::string() : fmt::format("step-{}", newest);
 }
-
-std::string default_name(const RunSpec& spec) {
-  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), spec.accumulation.steps, ranks,
-                     ranks == 1 ? "" : "s");
-}
-
-}  // namespace
 
 Result<RunSummary> read_run(const fs::path& folder) {
   const fs::path dir = fs::absolute(folder).lexically_normal();

@@ -20,11 +20,14 @@
 namespace accrue {
 
 struct EngineHostOptions {
-  std::string rank_program;  ///< path of accrue-rank; empty: beside this program
+  std::string rank_program;  ///< path of accrue-rank; empty: default_rank_program()
   std::size_t queue_capacity = 65536;
   bool interactive = false;                    ///< somebody can answer a pause on non-finite values
   std::chrono::milliseconds stop_grace{5000};  ///< between the rungs of stop -> terminate -> kill
 };
+
+/// $ACCRUE_RANK_PROGRAM if it is set, else accrue-rank beside this program.
+std::string default_rank_program();
 
 struct RunRequest {
   RunPlan plan;
@@ -45,7 +48,8 @@ class EngineHost {
   /// Starts a run. Errors: the folder cannot be made, a run is already live here.
   Result<std::filesystem::path> start(RunRequest request);
   /// Continues an interrupted, stopped or failed run from its newest checkpoint that verifies (from the start if there
-  /// is none).
+  /// is none), or from the one whose folder is given (<run>/checkpoints/step-<n>). Orphans that still save are waited
+  /// for. Errors: not a run folder, complete already, of a newer version, trained by another process.
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
   /// Follows a run that another process hosts: history from events.jsonl, commands through its control socket.
   Result<void> attach(const std::filesystem::path& run_dir);

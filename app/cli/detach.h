@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that outlives its terminal: this program starts itself once more in a session of its own, and the two speak
+// over a pipe until training has begun.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace accrue::cli {
+
+/// Starts this program with the arguments and the hidden option --supervise-fd; waits until the ranks have joined or
+/// the run has ended. Prints the run folder on standard output. Answers the exit status.
+int start_detached(std::vector<std::string> arguments);
+
+/// The detached side of the pipe.
+class DetachedReport {
+ public:
+  explicit DetachedReport(int fd) : fd_(fd) {}
+  ~DetachedReport();
+  DetachedReport(const DetachedReport&) = delete;
+  DetachedReport& operator=(const DetachedReport&) = delete;
+  bool active() const { return fd_ >= 0; }
+  void folder(const std::string& dir);
+  /// Training has begun: the starter may go, and the terminal with it.
+  void training();
+
+ private:
+  void write_line(const std::string& line);
+  int fd_;
+};
+
+}  // namespace accrue::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor_checks.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "accrue/run/engine_host.h"
+#include "accrue/run/host_facts.h"
+#include "accrue/run/run_store.h"
+#include "accrue/run/version.h"
+
+namespace accrue::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string mebibytes(double bytes) {
+  return fmt::format("{:.0f} MiB", bytes / (1 << 20));
+}
+
+double free_on(const fs::path& path) {
+  struct statvfs facts {};
+  if (::statvfs(path.c_str(), &facts) != 0) return -1.0;
+  return static_cast<double>(facts.f_bavail) * static_cast<double>(facts.f_frsize);
+}
+
+void check_ranks(std::vector<DoctorCheck>& checks) {
+  const std::string program = default_rank_program();
+  const bool present = ::access(program.c_str(), X_OK) == 0;
+  checks.push_back({"rank program", present, present ? program : program + ": " + std::strerror(errno),
+                    "Build the target accrue-rank, or install it beside accrue-run"});
+  if (!present) return;
+  const auto facts = probe_host(program);
+  checks.push_back({"rank program answers", facts.has_value(), facts ? "yes" : facts.error().text(),
+                    "Run it with --probe and read what it says; a missing library is named there"});
+  if (!facts) return;
+  checks.push_back({"LibTorch", !facts->torch_version.empty(),
+                    facts->torch_version.empty() ? "not found" : facts->torch_version,
+                    "Run packaging/demo, which installs it"});
+  const bool same = facts->accrue_version.empty() || facts->accrue_version == version();
+  checks.push_back({"versions agree", same, same ? version() : facts->accrue_version + " and " + version(),
+                    "Install accrue-rank and accrue-run from the same build"});
+  std::string devices;
+  for (const auto& device : facts->cuda_devices) devices += (devices.empty() ? "" : ", ") + device.name;
+  checks.push_back({"CUDA devices", true, !devices.empty() ? devices : "none: " + facts->cuda_error, {}});
+}
+
+void check_host(std::vector<DoctorCheck>& checks) {
+  const HostFacts facts = local_facts();
+  checks.push_back({"processor", true, fmt::format("{} ({} cores)", facts.cpu_name, facts.cores), {}});
+  checks.push_back({"memory", facts.memory_bytes >= (1LL << 30), mebibytes(static_cast<double>(facts.memory_bytes)),
+                    "A rank needs about 150 MiB before it holds a model"});
+}
+
+void check_shared_memory(std::vector<DoctorCheck>& checks) {
+  constexpr double wanted = 64.0 * (1 << 20);
+  const double free = free_on("/dev/shm");
+  checks.push_back({"shared memory", free >= wanted, free < 0 ? "/dev/shm is not there" : mebibytes(free) + " free",
+                    "Mount a larger tmpfs on /dev/shm, or set parallel.backend = \"gloo\""});
+}
+
+void check_runtime_folder(std::vector<DoctorCheck>& checks) {
+  const char* folder = std::getenv("XDG_RUNTIME_DIR");
+  if (folder == nullptr || folder[0] != '/') {
+    checks.push_back(
+        {"control sockets", true, fmt::format("/tmp/accrue-{} (XDG_RUNTIME_DIR is not set)", ::getuid()), {}});
+    return;
+  }
+  struct stat facts {};
+  const bool fit = ::stat(folder, &facts) == 0 && facts.st_uid == ::getuid() && ::access(folder, W_OK) == 0;
+  checks.push_back({"control sockets", fit, folder, "XDG_RUNTIME_DIR must name a folder of this user's"});
+}
+
+void check_runs_folder(std::vector<DoctorCheck>& checks) {
+  constexpr double wanted = 256.0 * (1 << 20);
+  const fs::path runs = default_runs_dir();
+  fs::path there = runs;
+  std::error_code error;
+  while (!fs::exists(there, error) && there != there.parent_path()) there = there.parent_path();
+  const bool writable = ::access(there.c_str(), W_OK) == 0;
+  const double free = free_on(there);
+  checks.push_back(
+      {"run folder", writable && free >= wanted,
+       writable ? fmt::format("{} ({} free)", runs.string(), mebibytes(free)) : there.string() + " is not writable",
+       "Free some space, or give runs another folder with --out"});
+}
+
+void check_open_files(std::vector<DoctorCheck>& checks) {
+  constexpr rlim_t wanted = 256;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  checks.push_back({"open files", limit.rlim_cur >= wanted, fmt::format("at most {}", limit.rlim_cur),
+                    fmt::format("ulimit -n {}", wanted)});
+}
+
+}  // namespace
+
+std::vector<DoctorCheck> run_doctor_checks() {
+  std::vector<DoctorCheck> checks;
+  check_host(checks);
+  check_ranks(checks);
+  check_shared_memory(checks);
+  check_runtime_folder(checks);
+  check_runs_folder(checks);
+  check_open_files(checks);
+  return checks;
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-run: plans, trains, follows, shows and compares runs without a window. What a program may read goes to
+// standard output, everything for people to standard error.
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "accrue/run/version.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+
+int report(const Error& error) {
+  std::fprintf(stderr, "accrue-run: %s\n", error.text().c_str());
+  return exit_status(error.code);
+}
+
+}  // namespace accrue::cli
+
+int main(int argc, char** argv) {
+  using namespace accrue::cli;
+  ::signal(SIGPIPE, SIG_IGN);
+  CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};
+  app.set_version_flag("--version", accrue::version());
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  app.footer(
+      "Exit status: 0 done, 2 refused before the start, 3 the training failed, 4 ranks were lost,\n"
+      "5 disk or store, 130 stopped by the user.");
+  int status = status_done;
+  add_spec(app, status);
+  add_plan(app, status);
+  add_trace(app, status);
+  add_run(app, status);
+  add_resume(app, status);
+  add_attach(app, status);
+  add_stop(app, status);
+  add_show(app, status);
+  add_compare(app, status);
+  add_doctor(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? status_done : status_refused;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "accrue-run: %s\n", error.what());
+    return accrue::exit_status(accrue::ErrorCode::internal);
+  }
+  return status;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "progress_view.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace accrue::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+ProgressView::Style ProgressView::style_for_stderr(bool quiet) {
+  if (quiet) return Style::quiet;
+  return ::isatty(STDERR_FILENO) != 0 ? Style::bar : Style::lines;
+}
+
+void ProgressView::end_bar() {
+  if (!bar_shown_) return;
+  std::fputc('\n', stderr);
+  bar_shown_ = false;
+}
+
+void ProgressView::print(const std::string& line) {
+  end_bar();
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void ProgressView::show(const RunEvent& event) {
+  if (const auto* warning = std::get_if<Warning>(&event.body)) {
+    print(fmt::format("warning ({}): {}{}{}", warning->class_name, warning->message,
+                      warning->what_to_do.empty() ? "" : ". ", warning->what_to_do));
+  } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
+    print(fmt::format("error ({}): {}{}{}", failed->class_name, failed->message, failed->what_to_do.empty() ? "" : ". ",
+                      failed->what_to_do));
+    if (!failed->log_tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", failed->log_tail.c_str());
+  }
+  if (style_ == Style::quiet) return;
+  if (const auto* update = std::get_if<Update>(&event.body)) {
+    if (event.rank <= 0) show_update(*update);
+  } else if (const auto* started = std::get_if<RunStarted>(&event.body)) {
+    first_.reset();
+    if (started->resumed) print(fmt::format("continuing from update {}", started->resumed_update));
+  } else if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
+    if (changed->state != "running" && changed->state != "starting" && !changed->detail.empty()) print(changed->detail);
+  } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
+    if (event.rank <= 0) print(fmt::format("update {}: evaluation loss {:.4f}", evaluation->update, evaluation->loss));
+  } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
+    print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
+  }
+}
+
+void ProgressView::show_update(const Update& update) {
+  if (!first_) first_ = update;
+  const auto now = Clock::now();
+  const bool is_last = planned_ > 0 && update.update >= planned_;
+  const auto interval = style_ == Style::bar ? Clock::duration(100ms) : Clock::duration(1s);
+  if (!is_last && now - last_shown_ < interval) return;
+  last_shown_ = now;
+  const double elapsed = update.seconds - first_->seconds;
+  const double rate = elapsed > 0 ? static_cast<double>(update.samples - first_->samples) / elapsed : 0.0;
+  const auto done = update.update - first_->update;
+  const double left =
+      done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(planned_ - update.update) : 0.0;
+  if (style_ == Style::bar) return draw_bar(update, rate, left);
+  std::string line =
+      planned_ > 0 ? fmt::format("update {}/{}", update.update, planned_) : fmt::format("update {}", update.update);
+  line += fmt::format("  loss {:.6g}  lr {:.3g}", update.loss, update.lr);
+  if (rate > 0) line += fmt::format("  {:.0f} samples/s", rate);
+  if (done > 0 && planned_ > 0) line += fmt::format("  {} left", clock_text(left));
+  print(line);
+}
+
+void ProgressView::draw_bar(const Update& update, double rate, double seconds_left) {
+  std::string tail = fmt::format(" {}/{}  loss {:.4f}  lr {:.2e}", update.update, planned_, update.loss, update.lr);
+  if (rate > 0) tail += fmt::format("  {:.0f} samples/s  {} left", rate, clock_text(seconds_left));
+  const auto width = terminal_width();
+  const auto cells = width > tail.size() + 12 ? std::min<std::size_t>(40, width - tail.size() - 4) : 0;
+  const double share =
+      planned_ > 0 ? std::min(1.0, static_cast<double>(update.update) / static_cast<double>(planned_)) : 0.0;
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(cells));
+  const std::string bar = cells == 0 ? "" : "[" + std::string(filled, '#') + std::string(cells - filled, '.') + "]";
+  std::fprintf(stderr, "\r\033[K%s%s", bar.c_str(), tail.c_str());
+  std::fflush(stderr);
+  bar_shown_ = true;
+}
+
+}  // namespace accrue::cli

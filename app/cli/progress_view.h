@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as text for people, on standard error: a bar that redraws itself on a terminal, else a line now and then.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue::cli {
+
+class ProgressView {
+ public:
+  enum class Style { bar, lines, quiet };
+  ProgressView(Style style, std::int64_t planned_updates) : style_(style), planned_(planned_updates) {}
+
+  void show(const RunEvent& event);
+  /// Leaves the bar's line; what is printed next starts on a fresh one.
+  void end_bar();
+  static Style style_for_stderr(bool quiet);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show_update(const Update& update);
+  void draw_bar(const Update& update, double rate, double seconds_left);
+  void print(const std::string& line);
+
+  Style style_;
+  std::int64_t planned_ = 0;
+  bool bar_shown_ = false;
+  Clock::time_point last_shown_{};
+  std::optional<Update> first_;  ///< since the last start: rates count from it
+};
+
+}  // namespace accrue::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_follower.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+
+#include "accrue/run/result.h"
+
+namespace accrue::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto logout_grace = std::chrono::seconds(30);
+
+sigset_t handled_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
+  return set;
+}
+
+class Follower {
+ public:
+  Follower(EngineHost& host, const FollowOptions& options)
+      : host_(host), options_(options), view_(options.style, options.planned_updates) {
+    const sigset_t set = handled_signals();
+    signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    host_.set_wakeup([fd = wake_] {
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
+    });
+  }
+  ~Follower() {
+    host_.set_wakeup({});
+    ::close(signals_);
+    ::close(wake_);
+  }
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  int run() {
+    for (;;) {
+      pollfd fds[2] = {{signals_, POLLIN, 0}, {wake_, POLLIN, 0}};
+      ::poll(fds, 2, 200);
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
+      take_signals();
+      if (left_) return 0;
+      const bool was_over = is_over(host_.state());
+      for (const auto& event : host_.events().drain()) take(event);
+      if (status_) break;
+      if (was_over && host_.events().size() == 0) break;  // ended without a word: the supervisor is gone
+      if (deadline_ && Clock::now() > *deadline_) {
+        host_.stop();
+        deadline_.reset();
+      }
+    }
+    view_.end_bar();
+    return status_.value_or(host_.attached()                    ? exit_status(ErrorCode::peer_lost)
+                            : host_.state() == RunState::failed ? exit_status(ErrorCode::disk)
+                                                                : exit_status(ErrorCode::cancelled));
+  }
+
+ private:
+  void take(const RunEvent& event) {
+    view_.show(event);
+    if (const auto* finished = std::get_if<RunFinished>(&event.body)) status_ = finished->exit_status;
+    if (const auto* changed = std::get_if<StateChanged>(&event.body); changed != nullptr && !is_over(host_.state()))
+      status_.reset();  // history of a run that ended once and was resumed
+    if (host_.state() == RunState::running && options_.on_training && !told_training_) {
+      told_training_ = true;
+      options_.on_training();
+    }
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info) {
+      view_.end_bar();
+      const bool interrupt = info.ssi_signo == SIGINT;
+      if (options_.on_interrupt == OnInterrupt::detach) {
+        std::fputs("left; the run goes on\n", stderr);
+        left_ = true;
+      } else if (std::exchange(asked_to_stop_, true)) {
+        std::fputs("killing the ranks\n", stderr);
+        host_.kill();
+      } else if (interrupt) {
+        std::fputs("stopping after this micro-step; once more kills the ranks\n", stderr);
+        host_.stop();
+      } else {  // logout or shutdown: save what there is, within reason
+        std::fputs("saving and stopping at the end of this update\n", stderr);
+        host_.checkpoint_and_stop();
+        deadline_ = Clock::now() + logout_grace;
+      }
+    }
+  }
+
+  EngineHost& host_;
+  const FollowOptions& options_;
+  ProgressView view_;
+  int signals_ = -1;
+  int wake_ = -1;
+  bool asked_to_stop_ = false;
+  bool left_ = false;
+  bool told_training_ = false;
+  std::optional<Clock::time_point> deadline_;
+  std::optional<int> status_;
+};
+
+}  // namespace
+
+void block_handled_signals() {
+  const sigset_t set = handled_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+int follow(EngineHost& host, const FollowOptions& options) {
+  return Follower(host, options).run();
+}
+
+}  // namespace accrue::cli

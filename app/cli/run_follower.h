@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for a run to end, shows it meanwhile, and turns signals into commands.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "accrue/run/engine_host.h"
+#include "progress_view.h"
+
+namespace accrue::cli {
+
+/// What an interrupt (Ctrl+C) means.
+enum class OnInterrupt {
+  stop,   ///< first: stop after the micro-step; second: kill
+  detach  ///< leave the run to its own process
+};
+
+struct FollowOptions {
+  ProgressView::Style style = ProgressView::Style::lines;
+  std::int64_t planned_updates = 0;
+  OnInterrupt on_interrupt = OnInterrupt::stop;
+  std::function<void()> on_training;  ///< called once, when all ranks have joined
+};
+
+/// Blocks the signals that follow() answers, for every thread that is started later; call it before a host exists.
+void block_handled_signals();
+
+/// Follows until the run ends (or is left); answers the exit status.
+int follow(EngineHost& host, const FollowOptions& options);
+
+}  // namespace accrue::cli

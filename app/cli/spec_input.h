@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A spec on the command line: a file and the keys that --set changes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/run_plan.h"
+
+namespace accrue::cli {
+
+struct SpecInput {
+  std::string file;
+  std::vector<std::string> sets;
+};
+
+void add_spec_options(CLI::App& verb, SpecInput& input);
+/// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
+std::optional<RunPlan> plan_from(const SpecInput& input);
+
+}  // namespace accrue::cli

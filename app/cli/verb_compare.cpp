@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare: what differs between runs, in their specs and in their losses at equal samples.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "accrue/run/compare.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+void print_point(const ComparedPoint& point) {
+  std::printf("%12lld", static_cast<long long>(point.samples));
+  for (const double loss : point.losses) std::printf(" %22s", fmt::format("{}", loss).c_str());
+  std::printf("\n");
+}
+
+void print_points(const RunComparison& comparison) {
+  constexpr std::size_t rows = 12;
+  const auto& points = comparison.points;
+  if (points.empty()) {
+    std::printf("\nThe runs never reported after the same number of samples.\n");
+    return;
+  }
+  std::printf("\n%12s", "samples");
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) std::printf(" %22s", fmt::format("loss {}", i + 1).c_str());
+  std::printf("\n");
+  const std::size_t shown = std::min(rows, points.size());
+  for (std::size_t row = 0; row < shown; ++row)
+    print_point(points[shown == 1 ? 0 : row * (points.size() - 1) / (shown - 1)]);
+}
+
+void print_text(const RunComparison& comparison) {
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i)
+    std::printf("%zu  %s  (%s, %s)\n", i + 1, comparison.runs[i].name.c_str(), comparison.runs[i].state.c_str(),
+                comparison.runs[i].dir.c_str());
+  for (std::size_t i = 1; i < comparison.runs.size(); ++i) {
+    std::printf("\n1 -> %zu%s\n", i + 1, comparison.differences[i].empty() ? ": the specs are equal" : "");
+    for (const auto& difference : comparison.differences[i])
+      std::printf("  %-32s %s -> %s\n", difference.key.c_str(),
+                  difference.left.empty() ? "(left out)" : difference.left.c_str(),
+                  difference.right.empty() ? "(left out)" : difference.right.c_str());
+  }
+  print_points(comparison);
+  if (comparison.first_divergence) {
+    std::printf("\nfirst divergence after %lld samples; largest relative difference %.3g\n",
+                static_cast<long long>(comparison.first_divergence->samples), comparison.largest_relative_difference);
+    print_point(*comparison.first_divergence);
+  } else if (!comparison.points.empty()) {
+    std::printf("\nthe losses are equal in every bit\n");
+  }
+}
+
+int compare(const std::vector<std::string>& dirs, bool json) {
+  const auto comparison = compare_runs({dirs.begin(), dirs.end()});
+  if (!comparison) return report(comparison.error());
+  if (json)
+    std::fputs(to_json(*comparison).c_str(), stdout);
+  else
+    print_text(*comparison);
+  return status_done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& status) {
+  struct Options {
+    std::vector<std::string> dirs;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("compare", "Compare runs: differing keys, losses at equal samples, first divergence");
+  verb->add_option("DIR", options->dirs, "Two or more run folders")->required()->expected(2, 64);
+  verb->add_flag("--json", options->json, "As JSON, with every common point");
+  verb->callback([options, &status] { status = compare(options->dirs, options->json); });
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "doctor_checks.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+void print_json(const std::vector<DoctorCheck>& checks, int problems) {
+  nlohmann::ordered_json json;
+  json["problems"] = problems;
+  json["checks"] = nlohmann::ordered_json::array();
+  for (const auto& check : checks) {
+    nlohmann::ordered_json entry{{"name", check.name}, {"ok", check.ok}, {"found", check.found}};
+    if (!check.ok) entry["fix"] = check.fix;
+    json["checks"].push_back(std::move(entry));
+  }
+  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+}
+
+void print_text(const std::vector<DoctorCheck>& checks, int problems) {
+  for (const auto& check : checks) {
+    std::printf("%-8s %-22s %s\n", check.ok ? "ok" : "PROBLEM", check.name.c_str(), check.found.c_str());
+    if (!check.ok) std::printf("%-8s %-22s %s\n", "", "", check.fix.c_str());
+  }
+  std::printf("%d problem%s\n", problems, problems == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& status) {
+  auto json = std::make_shared<bool>(false);
+  auto* verb = app.add_subcommand("doctor", "Check this installation; the exit status is the number of problems");
+  verb->add_flag("--json", *json, "As JSON");
+  verb->callback([json, &status] {
+    const auto checks = run_doctor_checks();
+    status = static_cast<int>(std::count_if(checks.begin(), checks.end(), [](const auto& check) { return !check.ok; }));
+    if (*json)
+      print_json(checks, status);
+    else
+      print_text(checks, status);
+  });
+}
+
+}  // namespace accrue::cli

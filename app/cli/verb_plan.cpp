@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan and trace: what a spec would do, without doing it.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "accrue/run/accumulation_window.h"
+#include "accrue/run/lr_curve.h"
+#include "spec_input.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+/// Keys, order and spelling are fixed: other tools read these lines.
+void append_line(std::string& out, const MicroPlan& plan, double lr) {
+  fmt::format_to(std::back_inserter(out),
+                 R"({{"micro_step": {}, "epoch": {}, "batch": {}, "window": {}, "position": {}, "window_size": {}, )"
+                 R"("divisor": {}, "sync": {}, "update": {}, "reason": "{}", "schedule_position": {}, "lr": {}}})"
+                 "\n",
+                 plan.micro_step, plan.epoch, plan.batch, plan.window, plan.position, plan.window_size,
+                 plan.divisor ? fmt::format("{}", *plan.divisor) : "null", plan.sync, plan.update,
+                 to_string(plan.reason), plan.schedule_position, lr);
+}
+
+void print_trace(const RunPlan& plan) {
+  constexpr std::size_t chunk_bytes = 1 << 16;
+  AccumulationWindow window(plan.window);
+  std::string out;
+  while (const auto step = window.next()) {
+    append_line(out, *step, lr_at(plan.curve, step->schedule_position));
+    if (out.size() < chunk_bytes) continue;
+    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) return;  // the reader has seen enough
+    out.clear();
+  }
+  std::fwrite(out.data(), 1, out.size(), stdout);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& status) {
+  struct Options {
+    SpecInput input;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("plan", "Validate a spec and print every number that follows from it");
+  add_spec_options(*verb, options->input);
+  verb->add_flag("--json", options->json, "As JSON");
+  verb->callback([options, &status] {
+    const auto plan = plan_from(options->input);
+    status = plan ? status_done : status_refused;
+    if (!plan) return;
+    std::string text = options->json ? plan_summary_json(*plan) : plan_report(*plan);
+    if (!text.ends_with('\n')) text += '\n';
+    std::fputs(text.c_str(), stdout);
+  });
+}
+
+void add_trace(CLI::App& app, int& status) {
+  auto input = std::make_shared<SpecInput>();
+  auto* verb = app.add_subcommand("trace", "Print the plan micro-step by micro-step, one JSON object a line");
+  add_spec_options(*verb, *input);
+  verb->callback([input, &status] {
+    const auto plan = plan_from(*input);
+    status = plan ? status_done : status_refused;
+    if (plan) print_trace(*plan);
+  });
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// run and resume: host a run until it ends, or leave it to a process of its own.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "accrue/run/engine_host.h"
+#include "accrue/run/run_store.h"
+#include "detach.h"
+#include "run_follower.h"
+#include "spec_input.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+struct RunOptions {
+  SpecInput input;
+  std::string dir;
+  bool detach = false;
+  bool quiet = false;
+  int supervise_fd = -1;
+};
+
+void add_run_options(CLI::App& verb, RunOptions& options) {
+  verb.add_flag("--detach", options.detach, "Train in a process of its own; return once the ranks have joined");
+  verb.add_flag("--quiet", options.quiet, "Print warnings and errors only");
+  verb.add_option("--supervise-fd", options.supervise_fd)->group("");
+}
+
+int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t planned_updates, DetachedReport& report) {
+  const std::string dir = host.run_dir().string();
+  report.folder(dir);
+  if (!report.active()) {
+    std::printf("%s\n", dir.c_str());
+    std::fflush(stdout);
+  }
+  FollowOptions follow_options;
+  follow_options.style = report.active() ? ProgressView::Style::quiet : ProgressView::style_for_stderr(options.quiet);
+  follow_options.planned_updates = planned_updates;
+  follow_options.on_training = [&report] { report.training(); };
+  return follow(host, follow_options);
+}
+
+int run_spec(const RunOptions& options) {
+  if (options.detach) {
+    std::vector<std::string> arguments = {"run", options.input.file};
+    for (const auto& set : options.input.sets) arguments.insert(arguments.end(), {"--set", set});
+    if (!options.dir.empty()) arguments.insert(arguments.end(), {"--out", options.dir});
+    return start_detached(std::move(arguments));
+  }
+  block_handled_signals();
+  DetachedReport detached(options.supervise_fd);
+  auto plan = plan_from(options.input);
+  if (!plan) return status_refused;
+  const auto planned_updates = plan->totals.updates;
+  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
+  EngineHost host({});
+  const auto started = host.start({std::move(*plan), options.dir});
+  if (!started) return report(started.error());
+  return follow_hosted(host, options, planned_updates, detached);
+}
+
+int resume_dir(const RunOptions& options) {
+  if (options.detach) return start_detached({"resume", options.dir});
+  block_handled_signals();
+  DetachedReport detached(options.supervise_fd);
+  EngineHost host({});
+  const auto resumed = host.resume(options.dir);
+  if (!resumed) return report(resumed.error());
+  const auto run = read_run(*resumed);
+  return follow_hosted(host, options, run ? run->planned_updates : 0, detached);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& status) {
+  auto options = std::make_shared<RunOptions>();
+  auto* verb = app.add_subcommand("run", "Train a spec; prints the run folder");
+  add_spec_options(*verb, options->input);
+  verb->add_option("--out", options->dir, "Run folder to make (default: a new one in the user's data folder)")
+      ->type_name("DIR");
+  add_run_options(*verb, *options);
+  verb->callback([options, &status] { status = run_spec(*options); });
+}
+
+void add_resume(CLI::App& app, int& status) {
+  auto options = std::make_shared<RunOptions>();
+  auto* verb = app.add_subcommand("resume", "Continue an interrupted, stopped or failed run from its last checkpoint");
+  verb->add_option("DIR", options->dir, "The run folder, or one checkpoint in it")->required();
+  add_run_options(*verb, *options);
+  verb->callback([options, &status] { status = resume_dir(*options); });
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// show: a run's summary and its losses.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/event_reader.h"
+#include "accrue/run/run_store.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct History {
+  std::map<std::int64_t, Update> updates;  ///< by number: a resumed run's later value counts
+  std::map<std::int64_t, double> evaluations;
+  ReadProblems problems;
+};
+
+Result<History> read_history(const std::filesystem::path& dir) {
+  auto file = EventFile::open(dir / "events.jsonl");
+  if (!file) return tl::unexpected(file.error());
+  History history;
+  do {
+    for (const auto& event : file->poll()) {
+      if (event.rank > 0) continue;
+      if (const auto* update = std::get_if<Update>(&event.body)) history.updates[update->update] = *update;
+      if (const auto* evaluation = std::get_if<Evaluation>(&event.body))
+        history.evaluations[evaluation->update] = evaluation->loss;
+    }
+  } while (!file->at_end());
+  file->finish();
+  history.problems = file->problems();
+  return history;
+}
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+void print_json(const RunSummary& run, const History& history) {
+  Json json = Json::parse(to_json(run));
+  json["dir"] = run.dir.string();
+  Json curve;
+  for (const char* key : {"update", "samples", "loss", "lr"}) curve[key] = Json::array();
+  for (const auto& [number_of_update, update] : history.updates) {
+    curve["update"].push_back(number_of_update);
+    curve["samples"].push_back(update.samples);
+    curve["loss"].push_back(number(update.loss));
+    curve["lr"].push_back(number(update.lr));
+  }
+  json["curve"] = std::move(curve);
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void print_table(const History& history) {
+  constexpr std::size_t rows = 12;
+  const std::size_t count = history.updates.size();
+  if (count == 0) return;
+  std::printf("\n%10s %12s %12s %12s %12s\n", "update", "samples", "loss", "rate", "evaluation");
+  std::size_t index = 0;
+  std::size_t next_row = 0;
+  for (const auto& [number_of_update, update] : history.updates) {
+    const bool is_row = index * (std::min(rows, count) - 1) >= next_row * (count - 1) || index + 1 == count;
+    const auto evaluation = history.evaluations.find(number_of_update);
+    if (is_row) {
+      ++next_row;
+      std::printf("%10lld %12lld %12.6g %12.4g %12s\n", static_cast<long long>(number_of_update),
+                  static_cast<long long>(update.samples), update.loss, update.lr,
+                  evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second).c_str());
+    }
+    ++index;
+  }
+}
+
+void print_text(const RunSummary& run, const History& history) {
+  const auto line = [](const char* name, const std::string& value) {
+    if (!value.empty()) std::printf("%-12s %s\n", name, value.c_str());
+  };
+  line("run", run.name);
+  line("folder", run.dir.string());
+  line("state", run.state);
+  line("started", run.started_at);
+  line("why", run.message);
+  line("updates", run.planned_updates > 0 ? fmt::format("{} of {}", run.updates, run.planned_updates)
+                                          : fmt::format("{}", run.updates));
+  line("samples", fmt::format("{}", run.samples));
+  line("tokens", fmt::format("{}", run.tokens));
+  line("loss", fmt::format("{:.6g}", run.loss));
+  line("seconds", fmt::format("{:.1f}", run.seconds));
+  line("checkpoint", run.last_checkpoint);
+  line("weights", run.weights_sha256);
+  print_table(history);
+}
+
+void warn_of(const ReadProblems& problems) {
+  if (problems.unreadable_lines > 0)
+    std::fprintf(stderr, "accrue-run: %lld lines of events.jsonl cannot be read (%s)\n",
+                 static_cast<long long>(problems.unreadable_lines), problems.first_message.c_str());
+  if (problems.missing_events > 0)
+    std::fprintf(stderr, "accrue-run: %lld events are missing\n", static_cast<long long>(problems.missing_events));
+}
+
+int show(const std::string& dir, bool json) {
+  const auto run = read_run(dir);
+  if (!run) return report(run.error());
+  const auto history = read_history(run->dir);
+  if (!history) return report(history.error());
+  warn_of(history->problems);
+  if (json)
+    print_json(*run, *history);
+  else
+    print_text(*run, *history);
+  return status_done;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& status) {
+  struct Options {
+    std::string dir;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("show", "Print a run's summary and its losses");
+  verb->add_option("DIR", options->dir, "The run folder")->required();
+  verb->add_flag("--json", options->json, "As JSON, with every update");
+  verb->callback([options, &status] { status = show(options->dir, options->json); });
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of accrue-run: each adds its subcommand, whose callback leaves the exit status in `status`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "accrue/run/result.h"
+
+namespace accrue::cli {
+
+inline constexpr int status_done = 0;
+inline constexpr int status_refused = 2;
+
+void add_spec(CLI::App& app, int& status);
+void add_plan(CLI::App& app, int& status);
+void add_trace(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
+void add_resume(CLI::App& app, int& status);
+void add_attach(CLI::App& app, int& status);
+void add_stop(CLI::App& app, int& status);
+void add_show(CLI::App& app, int& status);
+void add_compare(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
+
+/// Prints an error on standard error and answers its exit status.
+int report(const Error& error);
+
+}  // namespace accrue::cli

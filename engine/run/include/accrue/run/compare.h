@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two or more runs side by side: which keys differ, how far their losses are apart where they have seen the same
+// samples, and where they first part.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+#include "accrue/run/run_store.h"
+#include "accrue/run/spec_fields.h"
+
+namespace accrue {
+
+struct LossPoint {
+  std::int64_t update = 0;
+  std::int64_t samples = 0;
+  double loss = 0.0;
+  bool operator==(const LossPoint&) const = default;
+};
+
+/// The updates of a run, in order; where a resumed run trained an update again, its later value. Errors: as
+/// read_events.
+Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir);
+
+/// The losses of all runs after the same number of samples.
+struct ComparedPoint {
+  std::int64_t samples = 0;
+  std::vector<double> losses;  ///< in the order of the runs
+};
+
+struct RunComparison {
+  std::vector<RunSummary> runs;
+  std::vector<std::vector<SpecDifference>> differences;  ///< of each run to the first; the first's list is empty
+  std::vector<ComparedPoint> points;                     ///< at every sample count that all runs have reported
+  /// The first point at which two losses differ in any bit; empty where they never do.
+  std::optional<ComparedPoint> first_divergence;
+  double largest_relative_difference = 0.0;  ///< over all points, to the first run; non-finite losses left out
+};
+
+/// Errors: a folder is not a run, fewer than two folders.
+Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs);
+std::string to_json(const RunComparison& comparison);
+
+}  // namespace accrue

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs with different windows report at different updates; what they share is the number of samples they have seen.
+// Points are compared where that number is the same in all runs, so nothing is interpolated and a difference is real.
+#include "accrue/run/compare.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/event_reader.h"
+
+namespace accrue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+Json to_json(const ComparedPoint& point) {
+  Json json;
+  json["samples"] = point.samples;
+  json["losses"] = Json::array();
+  for (const double loss : point.losses) json["losses"].push_back(number(loss));
+  return json;
+}
+
+void add_run(std::map<std::int64_t, std::vector<double>>& by_samples, const std::vector<LossPoint>& curve) {
+  for (const auto& point : curve) by_samples[point.samples].push_back(point.loss);
+}
+
+void measure(RunComparison& comparison) {
+  for (const auto& point : comparison.points) {
+    const double reference = point.losses.front();
+    bool differs = false;
+    for (const double loss : point.losses) {
+      differs = differs || !same_bits(loss, reference);
+      if (!std::isfinite(loss) || !std::isfinite(reference)) continue;
+      const double scale = std::max(std::abs(reference), std::abs(loss));
+      if (scale > 0)
+        comparison.largest_relative_difference =
+            std::max(comparison.largest_relative_difference, std::abs(loss - reference) / scale);
+    }
+    if (differs && !comparison.first_divergence) comparison.first_divergence = point;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) {
+  auto file = EventFile::open(run_dir / "events.jsonl");
+  if (!file) return tl::unexpected(file.error());
+  std::map<std::int64_t, LossPoint> by_update;
+  do {
+    for (const auto& event : file->poll()) {
+      const auto* update = std::get_if<Update>(&event.body);
+      if (update == nullptr || event.rank > 0) continue;
+      by_update[update->update] = {update->update, update->samples, update->loss};
+    }
+  } while (!file->at_end());
+  std::vector<LossPoint> curve;
+  curve.reserve(by_update.size());
+  for (const auto& [update, point] : by_update) curve.push_back(point);
+  return curve;
+}
+
+Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs) {
+  if (dirs.size() < 2) return fail(ErrorCode::config, "two run folders at least are needed for a comparison");
+  RunComparison comparison;
+  std::map<std::int64_t, std::vector<double>> by_samples;
+  for (const auto& dir : dirs) {
+    auto run = read_run(dir);
+    if (!run) return tl::unexpected(run.error());
+    auto curve = loss_curve(run->dir);
+    if (!curve) return tl::unexpected(curve.error());
+    add_run(by_samples, *curve);
+    comparison.differences.push_back(comparison.runs.empty() ? std::vector<SpecDifference>{}
+                                                             : diff_specs(comparison.runs.front().spec, run->spec));
+    comparison.runs.push_back(std::move(*run));
+  }
+  for (auto& [samples, losses] : by_samples)
+    if (losses.size() == dirs.size()) comparison.points.push_back({samples, std::move(losses)});
+  measure(comparison);
+  return comparison;
+}
+
+std::string to_json(const RunComparison& comparison) {
+  Json json;
+  json["runs"] = Json::array();
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
+    Json run;
+    run["dir"] = comparison.runs[i].dir.string();
+    run["summary"] = Json::parse(to_json(comparison.runs[i]));
+    run["differences"] = Json::array();
+    for (const auto& difference : comparison.differences[i])
+      run["differences"].push_back({{"key", difference.key}, {"first", difference.left}, {"this", difference.right}});
+    json["runs"].push_back(std::move(run));
+  }
+  json["points"] = Json::array();
+  for (const auto& point : comparison.points) json["points"].push_back(to_json(point));
+  json["first_divergence"] = comparison.first_divergence ? to_json(*comparison.first_divergence) : Json(nullptr);
+  json["largest_relative_difference"] = number(comparison.largest_relative_difference);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace accrue

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: a run that outlives its window must still be paused, stopped and asked, by its owner and nobody else.
+// Choice: a Unix socket (mode 0600) in a folder of the user's own (0700), the peer's user id checked on every
+// connection. Events do not travel here: they are in the run folder.
+#include "control_channel.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "json_limits.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int control_version = 1;
+constexpr std::size_t max_line_bytes = 4096;
+constexpr std::size_t max_clients = 32;
+constexpr std::array<std::string_view, 9> command_names = {
+    "status", "pause", "continue", "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop", "kill"};
+
+fs::path socket_folder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && runtime[0] == '/') return fs::path(runtime) / "accrue";
+  return fmt::format("/tmp/accrue-{}", ::getuid());
+}
+
+/// Made by us, owned by us, closed to others: anything else could be another user's trap in /tmp.
+Result<void> ensure_private(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(ErrorCode::device, fmt::format("cannot be made: {}", std::strerror(errno)), folder.string());
+  struct stat facts {};
+  if (::lstat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != ::getuid())
+    return fail(ErrorCode::device, "is not a folder of this user", folder.string(), "Remove it or set XDG_RUNTIME_DIR");
+  if ((facts.st_mode & 0077) != 0 && ::chmod(folder.c_str(), 0700) != 0)
+    return fail(ErrorCode::device, "is open to other users", folder.string(), "chmod 700 it");
+  return {};
+}
+
+Result<sockaddr_un> socket_address(const fs::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof address.sun_path)
+    return fail(ErrorCode::device, "the path is too long for a socket", path.string(), "Set a shorter XDG_RUNTIME_DIR");
+  std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
+  return address;
+}
+
+bool is_same_user(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::getuid();
+}
+
+/// Reads what waits into partial; false at the end of the connection.
+bool read_available(int fd, std::string& partial) {
+  char bytes[4096];
+  for (;;) {
+    const auto count = ::recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    if (count == 0) return false;
+    partial.append(bytes, static_cast<std::size_t>(count));
+    if (partial.size() > 16 * max_line_bytes) return false;
+  }
+}
+
+bool send_line(int fd, std::string line) {
+  line += '\n';
+  return ::send(fd, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(line.size());
+}
+
+Result<nlohmann::json> parse_line(std::string_view line) {
+  if (line.size() > max_line_bytes || json_depth(line) > 4)
+    return fail(ErrorCode::protocol, "a control line is too long or too deep");
+  auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return fail(ErrorCode::protocol, "a control line is not a JSON object");
+  const auto version = json.find("v");
+  if (version == json.end() || *version != control_version)
+    return fail(ErrorCode::protocol, fmt::format("control protocol version {} where this program speaks {}",
+                                                 version == json.end() ? "none" : version->dump(), control_version));
+  return json;
+}
+
+std::string text_of(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string encode_control(ControlCommand command) {
+  return fmt::format(R"({{"v":{},"command":"{}"}})", control_version, command_names[static_cast<std::size_t>(command)]);
+}
+
+Result<ControlCommand> decode_control(std::string_view line) {
+  const auto json = parse_line(line);
+  if (!json) return tl::unexpected(json.error());
+  const auto name = text_of(*json, "command");
+  for (std::size_t i = 0; i < command_names.size(); ++i)
+    if (command_names[i] == name) return static_cast<ControlCommand>(i);
+  return fail(ErrorCode::protocol, fmt::format("unknown control command \"{}\"", name));
+}
+
+std::string encode_answer(const ControlAnswer& answer) {
+  nlohmann::ordered_json json;
+  json["v"] = control_version;
+  json["ok"] = answer.ok;
+  json["state"] = answer.state;
+  if (!answer.error.empty()) json["error"] = answer.error;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Result<ControlAnswer> decode_answer(std::string_view line) {
+  const auto json = parse_line(line);
+  if (!json) return tl::unexpected(json.error());
+  const auto ok = json->find("ok");
+  if (ok == json->end() || !ok->is_boolean()) return fail(ErrorCode::protocol, "a control answer lacks \"ok\"");
+  return ControlAnswer{ok->get<bool>(), text_of(*json, "state"), text_of(*json, "error")};
+}
+
+fs::path control_socket_path(const std::string& run_id) {
+  return socket_folder() / (run_id + ".sock");
+}
+
+Result<ControlServer> ControlServer::open(const std::string& run_id) {
+  ControlServer server;
+  const fs::path path = control_socket_path(run_id);
+  if (auto folder = ensure_private(path.parent_path()); !folder) return tl::unexpected(folder.error());
+  const auto address = socket_address(path);
+  if (!address) return tl::unexpected(address.error());
+  server.listener_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ::unlink(path.c_str());  // left by a supervisor that was killed: the run's lock is ours
+  const auto* generic = reinterpret_cast<const sockaddr*>(&*address);
+  if (!server.listener_ || ::bind(server.listener_.get(), generic, sizeof *address) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(server.listener_.get(), 16) != 0)
+    return fail(ErrorCode::device, fmt::format("the control socket cannot be opened: {}", std::strerror(errno)),
+                path.string());
+  server.path_ = path;
+  return server;
+}
+
+ControlServer::ControlServer(ControlServer&& other) noexcept {
+  *this = std::move(other);
+}
+
+ControlServer& ControlServer::operator=(ControlServer&& other) noexcept {
+  std::swap(listener_, other.listener_);
+  std::swap(path_, other.path_);
+  std::swap(clients_, other.clients_);
+  return *this;
+}
+
+ControlServer::~ControlServer() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+void ControlServer::add_poll(std::vector<pollfd>& fds) const {
+  fds.push_back({listener_.get(), POLLIN, 0});
+  for (const auto& client : clients_) fds.push_back({client.fd.get(), POLLIN, 0});
+}
+
+void ControlServer::serve(const Handler& handler) {
+  accept_clients();
+  std::erase_if(clients_, [&](Client& client) { return !serve_client(client, handler); });
+}
+
+void ControlServer::accept_clients() {
+  for (;;) {
+    OwnedFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    if (is_same_user(fd.get()) && clients_.size() < max_clients) clients_.push_back({std::move(fd), {}});
+  }
+}
+
+bool ControlServer::serve_client(Client& client, const Handler& handler) {
+  const bool open = read_available(client.fd.get(), client.partial);
+  for (auto end = client.partial.find('\n'); end != std::string::npos; end = client.partial.find('\n')) {
+    const auto command = decode_control(std::string_view(client.partial).substr(0, end));
+    client.partial.erase(0, end + 1);
+    const auto answer = command ? handler(*command) : ControlAnswer{false, {}, command.error().message};
+    if (!send_line(client.fd.get(), encode_answer(answer))) return false;
+  }
+  return open && client.partial.size() <= max_line_bytes;
+}
+
+Result<ControlClient> ControlClient::connect(const std::string& run_id) {
+  const fs::path path = control_socket_path(run_id);
+  const auto address = socket_address(path);
+  if (!address) return tl::unexpected(address.error());
+  OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
+    return fail(ErrorCode::peer_lost, fmt::format("no supervisor answers: {}", std::strerror(errno)), path.string());
+  if (!is_same_user(fd.get())) return fail(ErrorCode::peer_lost, "another user listens there", path.string());
+  return ControlClient(std::move(fd));
+}
+
+Result<void> ControlClient::send(ControlCommand command) {
+  if (send_line(fd_.get(), encode_control(command))) return {};
+  return fail(ErrorCode::peer_lost, "the supervisor of this run cannot be reached");
+}
+
+std::vector<ControlAnswer> ControlClient::take_answers(bool& open) {
+  open = read_available(fd_.get(), partial_);
+  std::vector<ControlAnswer> answers;
+  for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
+    if (auto answer = decode_answer(std::string_view(partial_).substr(0, end))) answers.push_back(std::move(*answer));
+    partial_.erase(0, end + 1);
+  }
+  return answers;
+}
+
+}  // namespace accrue

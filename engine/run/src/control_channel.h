@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control socket of a live run: one JSON line a command, one JSON line an answer. The protocol is described in
+// EVENTS.md. Thread: engine.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/result.h"
+#include "process_launcher.h"
+
+namespace accrue {
+
+enum class ControlCommand {
+  status,
+  pause,
+  proceed,
+  step_micro_step,
+  step_update,
+  stop,
+  checkpoint,
+  checkpoint_and_stop,
+  kill
+};
+
+std::string encode_control(ControlCommand command);
+Result<ControlCommand> decode_control(std::string_view line);
+
+/// What the supervisor answers: the state it is in, or why it refused.
+struct ControlAnswer {
+  bool ok = false;
+  std::string state;
+  std::string error;
+};
+std::string encode_answer(const ControlAnswer& answer);
+Result<ControlAnswer> decode_answer(std::string_view line);
+
+/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable is not set.
+std::filesystem::path control_socket_path(const std::string& run_id);
+
+/// The listening side. Answers at once; a client that does not read its answers is dropped.
+class ControlServer {
+ public:
+  /// Errors (device): the folder is not ours alone, or the socket cannot be bound.
+  static Result<ControlServer> open(const std::string& run_id);
+  ControlServer(ControlServer&&) noexcept;
+  ControlServer& operator=(ControlServer&&) noexcept;
+  /// Removes the socket file.
+  ~ControlServer();
+
+  void add_poll(std::vector<pollfd>& fds) const;
+  using Handler = std::function<ControlAnswer(ControlCommand)>;
+  /// Accepts, reads and answers whatever waits; never blocks.
+  void serve(const Handler& handler);
+
+ private:
+  struct Client {
+    OwnedFd fd;
+    std::string partial;
+  };
+  ControlServer() = default;
+  void accept_clients();
+  bool serve_client(Client& client, const Handler& handler);
+
+  OwnedFd listener_;
+  std::filesystem::path path_;
+  std::vector<Client> clients_;
+};
+
+/// The asking side. Answers come later, by take_answers.
+class ControlClient {
+ public:
+  /// Errors (peer_lost): nobody listens there.
+  static Result<ControlClient> connect(const std::string& run_id);
+  int fd() const { return fd_.get(); }
+  Result<void> send(ControlCommand command);
+  /// Answers that have arrived; false in `open` once the supervisor has closed the connection.
+  std::vector<ControlAnswer> take_answers(bool& open);
+
+ private:
+  explicit ControlClient(OwnedFd fd) : fd_(std::move(fd)) {}
+  OwnedFd fd_;
+  std::string partial_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: a window and a command line need the same supervisor, without blocking and without sharing its state.
+// Choice: one engine thread per run that owns everything; commands go in through a mailbox, events come out through the
+// queue, and the state is an atomic copy. Every descriptor and process lives on the engine thread, so nothing needs a
+// lock but the mailbox.
+#include "accrue/run/engine_host.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/sha256.h"
+#include "accrue/run/spec_io.h"
+#include "engine_host_impl.h"
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+void block_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) ::sigdelset(&all, synchronous);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+/// The spec as run: it finds its data from wherever it is opened.
+std::string spec_as_run(const RunPlan& plan) {
+  RunSpec spec = plan.spec;
+  if (!spec.data.path.empty()) spec.data.path = fs::absolute(data_path(spec.data, plan.base_dir)).string();
+  return write_spec(spec);
+}
+
+Result<ResumeRequest> read_resumable(fs::path dir) {
+  ResumeRequest request;
+  std::string resume_from = "newest";
+  if (dir.parent_path().filename() == "checkpoints") {  // a certain checkpoint of a run
+    resume_from = dir.filename().string();
+    dir = dir.parent_path().parent_path();
+  }
+  request.dir = fs::absolute(dir).lexically_normal();
+  const auto plan = read_file(request.dir / "plan.json");
+  if (!plan)
+    return fail(ErrorCode::config, "is not a run that can be continued: " + plan.error().message,
+                (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");
+  auto order = run_order_from_json(*plan);
+  if (!order) return tl::unexpected(order.error());
+  request.order = std::move(*order);
+  request.order.run_dir = request.dir;
+  request.order.resume_from = resume_from;
+  if (const auto spec = read_file(request.dir / "spec.toml")) request.spec_sha256 = sha256_hex(*spec);
+  return request;
+}
+
+}  // namespace
+
+EngineHost::Impl::Impl(EngineHostOptions options_in, EventQueue& queue_in)
+    : options(std::move(options_in)), queue(queue_in), wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (options.rank_program.empty()) options.rank_program = default_rank_program();
+}
+
+EngineHost::Impl::~Impl() {
+  shutting_down = true;
+  post(HostCommand::shut_down);
+}
+
+Result<void> EngineHost::Impl::make_ready() {
+  if (is_live(state.load())) return fail(ErrorCode::config, "a run is live here", {}, "Stop it first");
+  if (thread.joinable()) {  // over, or a replay that nobody wants to see the end of
+    shutting_down = true;
+    post(HostCommand::shut_down);
+    thread.join();
+    shutting_down = false;
+  }
+  const std::lock_guard lock(mutex);
+  commands.clear();
+  return {};
+}
+
+void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex);
+    run_dir = std::move(dir);
+  }
+  state = first_state;
+  saw_end = false;
+  mirrored_update.reset();
+  thread = std::jthread([this, work = std::move(work)] {
+    block_signals();
+    engine_thread = std::this_thread::get_id();
+    try {
+      work();
+    } catch (const std::exception& error) {
+      // Whatever the session held is closed by now: its ranks are killed and reaped, its folder is unlocked.
+      publish_state(RunState::failed, fmt::format("The supervisor failed: {}", error.what()));
+    }
+  });
+}
+
+void EngineHost::Impl::post(HostCommand command) {
+  {
+    const std::lock_guard lock(mutex);
+    commands.push_back(command);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
+}
+
+void EngineHost::Impl::publish(RunEvent event) {
+  queue.push(std::move(event));
+  if (queue.size() != 1) return;  // the consumer has been woken and has not come yet
+  std::function<void()> call;
+  {
+    const std::lock_guard lock(mutex);
+    call = wakeup;
+  }
+  if (call) call();
+}
+
+void EngineHost::Impl::publish_state(RunState new_state, std::string detail) {
+  state = new_state;
+  publish({supervisor_rank, -1, 0, StateChanged{std::string(to_string(new_state)), std::move(detail), 0, 0}});
+}
+
+bool EngineHost::Impl::wait(std::vector<pollfd>& fds, int timeout_ms) {
+  fds.push_back({wake.get(), POLLIN, 0});
+  ::poll(fds.data(), fds.size(), timeout_ms);
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto taken = ::read(wake.get(), &count, sizeof count);
+  return !shutting_down;
+}
+
+std::vector<HostCommand> EngineHost::Impl::take_commands() {
+  const std::lock_guard lock(mutex);
+  std::vector<HostCommand> taken(commands.begin(), commands.end());
+  commands.clear();
+  return taken;
+}
+
+void EngineHost::Impl::supervise(SessionRequest request) {
+  constexpr int longest_sleep_ms = 100;
+  RunSession session(
+      std::move(request), {options.rank_program, options.stop_grace},
+      [this](RunEvent event) { publish(std::move(event)); }, [this](RunState new_state) { state = new_state; });
+  session.begin();
+  while (!session.over()) {
+    std::vector<pollfd> fds;
+    session.add_poll(fds);
+    wait(fds, longest_sleep_ms);
+    for (const auto command : take_commands()) {
+      // A refusal needs no answer here: the state that the owner sees says the same.
+      [[maybe_unused]] const auto done = session.command(command);
+    }
+    session.turn();
+  }
+}
+
+std::optional<RunWriter> EngineHost::Impl::wait_for_folder(const fs::path& dir) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto patience = std::chrono::seconds(60);
+  const auto deadline = Clock::now() + patience;
+  std::size_t shown = 0;
+  for (;;) {
+    const bool last_try = Clock::now() > deadline;
+    if (!is_locked(dir) || last_try) {
+      auto writer = RunWriter::reopen(dir);
+      if (writer) return std::move(*writer);
+      if (!is_locked(dir) || last_try) {
+        publish_state(RunState::failed, writer.error().text());
+        return std::nullopt;
+      }
+    }
+    const auto saving = ranks_of_run(dir);
+    if (saving.size() != shown || shown == 0)
+      publish_state(RunState::starting, fmt::format("{} rank{} {} saving", saving.size(), saving.size() == 1 ? "" : "s",
+                                                    saving.size() == 1 ? "is" : "are"));
+    shown = saving.size();
+    std::vector<pollfd> fds;
+    const bool go_on = wait(fds, 50);
+    for (const auto command : take_commands()) {
+      if (command == HostCommand::kill)
+        for (const auto pid : ranks_of_run(dir)) ::kill(pid, SIGKILL);
+      if (command != HostCommand::stop) continue;
+      publish_state(RunState::finished, "Stopped by you");
+      return std::nullopt;
+    }
+    if (!go_on) return std::nullopt;
+  }
+}
+
+void EngineHost::Impl::resume(ResumeRequest request) {
+  auto writer = request.writer ? std::move(request.writer) : wait_for_folder(request.dir);
+  if (!writer) return;
+  // The run's clock goes on where its last event stands; the time in between is not training time.
+  request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
+  request.order.interactive = options.interactive;
+  SessionRequest session{std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}};
+  if (const auto before = read_run(request.dir)) {
+    session.started_at = before->started_at;
+    Update last;
+    last.update = before->updates;
+    last.loss = before->loss;
+    last.samples = before->samples;
+    last.tokens = before->tokens;
+    last.seconds = before->seconds;
+    if (before->updates > 0) session.last_update = last;
+  }
+  supervise(std::move(session));
+}
+
+EngineHost::EngineHost(EngineHostOptions options)
+    : queue_(options.queue_capacity), impl_(std::make_unique<Impl>(std::move(options), queue_)) {}
+
+EngineHost::~EngineHost() = default;
+
+Result<fs::path> EngineHost::start(RunRequest request) {
+  if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
+  RunOrder order;
+  order.run_id = new_run_id();
+  const fs::path dir = request.run_dir.empty() ? default_runs_dir() / order.run_id : request.run_dir;
+  const std::string spec = spec_as_run(request.plan);
+  auto writer = RunWriter::create(dir, spec);
+  if (!writer) return tl::unexpected(writer.error());
+  order.plan = std::move(request.plan);
+  order.plan.base_dir = fs::absolute(order.plan.base_dir);
+  order.run_dir = writer->dir();
+  order.origin_ns = monotonic_ns();
+  order.interactive = impl_->options.interactive;
+  order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
+  if (auto written = writer->write_plan(to_json(order)); !written) return tl::unexpected(written.error());
+
+  impl_->attached = false;
+  const fs::path run_dir = writer->dir();
+  auto session = std::make_shared<SessionRequest>(
+      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), false, {}, {}});
+  impl_->launch(RunState::starting, run_dir, [impl = impl_.get(), session] { impl->supervise(std::move(*session)); });
+  return run_dir;
+}
+
+Result<fs::path> EngineHost::resume(const fs::path& folder) {
+  if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
+  auto request = read_resumable(folder);
+  if (!request) return tl::unexpected(request.error());
+  const fs::path dir = request->dir;
+  if (is_locked(dir)) {
+    if (ControlClient::connect(request->order.run_id))
+      return fail(ErrorCode::config, "another process trains this run", dir.string(), "Attach to it instead");
+  } else {
+    const auto run = read_run(dir);
+    if (run && run->state == "finished")
+      return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
+                  "Start a new run from its spec to train further");
+    auto writer = RunWriter::reopen(dir);
+    if (!writer) return tl::unexpected(writer.error());
+    request->writer = std::move(*writer);
+  }
+  impl_->attached = false;
+  auto shared = std::make_shared<ResumeRequest>(std::move(*request));
+  impl_->launch(RunState::starting, dir, [impl = impl_.get(), shared] { impl->resume(std::move(*shared)); });
+  return dir;
+}
+
+Result<void> EngineHost::attach(const fs::path& folder) {
+  if (auto ready = impl_->make_ready(); !ready) return ready;
+  const fs::path dir = fs::absolute(folder).lexically_normal();
+  const auto run = read_run(dir);
+  if (!run) return tl::unexpected(run.error());
+  if (run->state != "running")
+    return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string(),
+                "Open it to look at it, or resume it");
+  std::optional<ControlClient> control;
+  if (auto client = ControlClient::connect(run->run_id)) control = std::move(*client);
+  impl_->attached = true;
+  auto shared = std::make_shared<std::optional<ControlClient>>(std::move(control));
+  impl_->launch(RunState::running, dir, [impl = impl_.get(), dir, shared] { impl->follow(dir, std::move(*shared)); });
+  return {};
+}
+
+Result<void> EngineHost::replay(const fs::path& folder) {
+  if (auto ready = impl_->make_ready(); !ready) return ready;
+  const fs::path dir = fs::absolute(folder).lexically_normal();
+  if (auto file = EventFile::open(dir / "events.jsonl"); !file) return tl::unexpected(file.error());
+  impl_->attached = false;
+  impl_->launch(RunState::idle, dir, [impl = impl_.get(), dir] { impl->replay(dir); });
+  return {};
+}
+
+void EngineHost::pause() {
+  impl_->post(HostCommand::pause);
+}
+void EngineHost::proceed() {
+  impl_->post(HostCommand::proceed);
+}
+void EngineHost::step(StepUnit unit) {
+  impl_->post(unit == StepUnit::micro_step ? HostCommand::step_micro_step : HostCommand::step_update);
+}
+void EngineHost::stop() {
+  impl_->post(HostCommand::stop);
+}
+void EngineHost::checkpoint() {
+  impl_->post(HostCommand::checkpoint);
+}
+void EngineHost::checkpoint_and_stop() {
+  impl_->post(HostCommand::checkpoint_and_stop);
+}
+void EngineHost::kill() {
+  impl_->post(HostCommand::kill);
+}
+
+RunState EngineHost::state() const {
+  return impl_->state.load();
+}
+
+fs::path EngineHost::run_dir() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->run_dir;
+}
+
+bool EngineHost::attached() const {
+  return impl_->attached.load();
+}
+
+bool EngineHost::on_engine_thread() const {
+  return impl_->engine_thread.load() == std::this_thread::get_id();
+}
+
+void EngineHost::set_wakeup(std::function<void()> wakeup) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->wakeup = std::move(wakeup);
+}
+
+}  // namespace accrue

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine_host_agreement.h"
+
+#include <algorithm>
+
+namespace accrue {
+
+HoldAgreement::Move HoldAgreement::begin(Goal goal) {
+  Move move;
+  if (goal == Goal::stop) goal_ = Goal::stop;
+  switch (stage_) {
+    case Stage::open:
+      stage_ = Stage::asking;
+      goal_ = goal;
+      std::fill(in_flight_.begin(), in_flight_.end(), std::nullopt);
+      std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
+      move.broadcast.push_back({RankCommandKind::hold, 0});
+      break;
+    case Stage::asking:
+      break;  // the answers that are on their way serve either goal
+    case Stage::settling:
+    case Stage::held:
+      if (goal == Goal::stop) move.broadcast.push_back({RankCommandKind::stop_after, target_});
+      break;
+  }
+  return move;
+}
+
+HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holding) {
+  Move move;
+  if (rank >= in_flight_.size()) return move;
+  if (holding.held) held_at_[rank] = holding.micro_step;
+  switch (stage_) {
+    case Stage::asking:
+      in_flight_[rank] = std::max(holding.micro_step, in_flight_[rank].value_or(0));
+      if (std::all_of(in_flight_.begin(), in_flight_.end(), [](const auto& m) { return m.has_value(); })) settle(move);
+      break;
+    case Stage::settling:
+      check_held(move);
+      break;
+    case Stage::open:
+      // Ranks that stand still of their own accord (non-finite values) do so together.
+      target_ = holding.micro_step;
+      if (holding.held) check_held(move);
+      move.unprompted = move.reached;
+      break;
+    case Stage::held:
+      break;
+  }
+  return move;
+}
+
+void HoldAgreement::settle(Move& move) {
+  target_ = 0;
+  for (const auto& micro_step : in_flight_) target_ = std::max(target_, *micro_step);
+  stage_ = Stage::settling;
+  const auto kind = goal_ == Goal::stop ? RankCommandKind::stop_after : RankCommandKind::hold_after;
+  move.broadcast.push_back({kind, target_});
+  if (goal_ == Goal::hold) check_held(move);
+}
+
+void HoldAgreement::check_held(Move& move) {
+  if (!std::all_of(held_at_.begin(), held_at_.end(), [this](const auto& m) { return m == target_; })) return;
+  stage_ = Stage::held;
+  move.reached = true;
+}
+
+HoldAgreement::Move HoldAgreement::release() {
+  Move move;
+  if (stage_ == Stage::open) return move;
+  stage_ = Stage::open;
+  goal_ = Goal::hold;
+  std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
+  move.broadcast.push_back({RankCommandKind::proceed, 0});
+  return move;
+}
+
+HoldAgreement::Move HoldAgreement::advance_to(std::int64_t micro_step) {
+  Move move;
+  if (stage_ != Stage::held) return move;
+  stage_ = Stage::settling;
+  target_ = micro_step;
+  std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
+  move.broadcast.push_back({RankCommandKind::hold_after, micro_step});
+  move.broadcast.push_back({RankCommandKind::proceed, 0});
+  return move;
+}
+
+}  // namespace accrue

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks come to stand still after the same micro-step. A rank inside a collective waits for its peers, so ranks
+// that stopped wherever they happen to be would wait for each other for ever; instead each says which micro-step it is
+// in, the latest of these is agreed, and all run on to exactly there. A value without a clock: the session carries its
+// commands to the ranks and the answers back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/rank_command.h"
+#include "accrue/run/run_event.h"
+
+namespace accrue {
+
+class HoldAgreement {
+ public:
+  enum class Stage { open, asking, settling, held };
+  enum class Goal { hold, stop };
+  /// What to send to every rank, in this order, and whether all of them stand still now.
+  struct Move {
+    std::vector<RankCommand> broadcast;
+    bool reached = false;
+    bool unprompted = false;  ///< they stood still of their own accord
+  };
+
+  explicit HoldAgreement(std::size_t ranks) : in_flight_(ranks), held_at_(ranks) {}
+
+  Move begin(Goal goal);
+  Move answer(std::size_t rank, const Holding& holding);
+  Move release();
+  /// From a standstill on to the end of micro_step, and stand still again.
+  Move advance_to(std::int64_t micro_step);
+
+  Stage stage() const { return stage_; }
+  /// The agreed micro-step; meaningful while settling and held.
+  std::int64_t micro_step() const { return target_; }
+
+ private:
+  void settle(Move& move);
+  void check_held(Move& move);
+
+  Stage stage_ = Stage::open;
+  Goal goal_ = Goal::hold;
+  std::int64_t target_ = 0;
+  std::vector<std::optional<std::int64_t>> in_flight_;
+  std::vector<std::optional<std::int64_t>> held_at_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pause, step, stop, checkpoint and kill. Everything that must not leave a collective half done goes through the hold
+// agreement; kill asks nobody.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "engine_host_session.h"
+
+namespace accrue {
+namespace {
+
+tl::unexpected<Error> refused(std::string why) {
+  return fail(ErrorCode::config, std::move(why));
+}
+
+bool is_training(RunState state) {
+  return state == RunState::running || state == RunState::degraded;
+}
+
+}  // namespace
+
+Result<void> RunSession::command(HostCommand command) {
+  if (over_) return refused("the run has ended");
+  switch (command) {
+    case HostCommand::pause:
+      return pause();
+    case HostCommand::proceed:
+      return proceed();
+    case HostCommand::step_micro_step:
+      return step(StepUnit::micro_step);
+    case HostCommand::step_update:
+      return step(StepUnit::update);
+    case HostCommand::stop:
+      return stop();
+    case HostCommand::checkpoint:
+      return checkpoint();
+    case HostCommand::checkpoint_and_stop:
+      return checkpoint_and_stop();
+    case HostCommand::kill:
+      kill_all();
+      return {};
+    case HostCommand::shut_down:
+      strict_ladder_ = true;
+      if (ending_ == Ending::none) return stop();
+      rung_ends_ = std::min(rung_ends_, Clock::now() + settings_.stop_grace);
+      return {};
+  }
+  return refused("unknown command");
+}
+
+Result<void> RunSession::pause() {
+  if (!is_training(state_)) return refused("only a running run can be paused");
+  set_state(state_, "Pausing after this micro-step");
+  apply(agreement_.begin(HoldAgreement::Goal::hold));
+  return {};
+}
+
+Result<void> RunSession::proceed() {
+  if (ending_ != Ending::none) return refused("the run is ending");
+  if (agreement_.stage() == HoldAgreement::Stage::open) return refused("the run is not paused");
+  apply(agreement_.release());
+  progress_.restart(Clock::now());
+  set_state(RunState::running, "Running");
+  return {};
+}
+
+Result<void> RunSession::step(StepUnit unit) {
+  if (state_ != RunState::paused) return refused("only a paused run can be stepped");
+  const auto at = agreement_.micro_step();
+  const auto target = unit == StepUnit::micro_step ? at + 1 : next_boundary(at);
+  set_state(RunState::running, fmt::format("Stepping to micro-step {}", target));
+  progress_.restart(Clock::now());
+  apply(agreement_.advance_to(target));
+  return {};
+}
+
+/// Before the ranks have met nothing is worth an agreement, and a rank that waits for its peers hears no command.
+Result<void> RunSession::stop() {
+  if (stop_sent_ || ending_ == Ending::killed_by_user) return refused("the run is stopping already");
+  if (ending_ == Ending::failure) {
+    restart_refused_ = true;  // its ranks are being ended anyway
+    set_state(RunState::stopping, "Stopping");
+    return {};
+  }
+  blamed_.clear();
+  ending_ = Ending::by_user;
+  stop_sent_ = true;
+  rung_ = Rung::asked;
+  rung_ends_ = Clock::now() + settings_.stop_grace;
+  const bool met = ready_count() == ranks_.size();
+  set_state(RunState::stopping, "Stopping after this micro-step");
+  if (met) {
+    apply(agreement_.begin(HoldAgreement::Goal::stop));
+  } else {
+    rung_ends_ = Clock::now();
+  }
+  return {};
+}
+
+Result<void> RunSession::checkpoint() {
+  if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
+  broadcast({RankCommandKind::checkpoint, 0});
+  return {};
+}
+
+Result<void> RunSession::checkpoint_and_stop() {
+  if (ending_ != Ending::none) return refused("the run is ending already");
+  if (ready_count() < ranks_.size()) return stop();  // nothing has been trained that could be saved
+  ending_ = Ending::by_user;
+  rung_ = Rung::asked;
+  rung_ends_ = Clock::time_point::max();  // a window may be long; progress is watched instead
+  set_state(RunState::stopping, "Stopping at the end of this update, with a checkpoint");
+  broadcast({RankCommandKind::checkpoint_and_stop, 0});
+  progress_.restart(Clock::now());
+  apply(agreement_.release());
+  return {};
+}
+
+void RunSession::kill_all() {
+  ending_ = Ending::killed_by_user;
+  rung_ = Rung::killed;
+  rung_ends_ = Clock::now() + settings_.stop_grace;
+  for (auto& slot : ranks_) {
+    slot.told_to_end = true;
+    slot.process.signal_group(SIGKILL);
+  }
+  set_state(RunState::stopping, "Killing the ranks");
+}
+
+void RunSession::apply(const HoldAgreement::Move& move) {
+  for (const auto& command : move.broadcast) broadcast(command);
+  if (!move.reached || ending_ != Ending::none) return;
+  std::string detail = place_text(agreement_.micro_step());
+  if (move.unprompted && !last_numerics_.empty()) detail += ": " + std::exchange(last_numerics_, {});
+  set_state(RunState::paused, std::move(detail));
+}
+
+void RunSession::broadcast(const RankCommand& command) {
+  for (auto& slot : ranks_)
+    if (!slot.gone()) slot.send(command);
+}
+
+std::string RunSession::place_text(std::int64_t micro_step) const {
+  if (micro_step <= 0) return "Paused before the first micro-step";
+  AccumulationWindow window(order_.plan.window);
+  window.seek(micro_step - 1);
+  const auto plan = window.next();
+  if (!plan) return fmt::format("Paused after micro-step {}", micro_step);
+  return fmt::format("Paused at micro {} of {}, update {}", plan->position + 1, plan->window_size, plan->window + 1);
+}
+
+std::int64_t RunSession::next_boundary(std::int64_t micro_step) const {
+  AccumulationWindow window(order_.plan.window);
+  window.seek(micro_step);
+  auto last = micro_step;
+  while (const auto plan = window.next()) {
+    last = plan->micro_step;
+    if (plan->update) break;
+  }
+  return std::max(last, micro_step + 1);
+}
+
+}  // namespace accrue

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Following what another process trains, and replaying what is over: events come from the run folder through the one
+// reader, commands go out through the control socket. Nothing is written.
+#include <fmt/format.h>
+
+#include "accrue/run/event_reader.h"
+#include "accrue/run/run_store.h"
+#include "engine_host_impl.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+ControlCommand control_command(HostCommand command) {
+  switch (command) {
+    case HostCommand::pause:
+      return ControlCommand::pause;
+    case HostCommand::proceed:
+      return ControlCommand::proceed;
+    case HostCommand::step_micro_step:
+      return ControlCommand::step_micro_step;
+    case HostCommand::step_update:
+      return ControlCommand::step_update;
+    case HostCommand::stop:
+      return ControlCommand::stop;
+    case HostCommand::checkpoint:
+      return ControlCommand::checkpoint;
+    case HostCommand::checkpoint_and_stop:
+      return ControlCommand::checkpoint_and_stop;
+    case HostCommand::kill:
+      return ControlCommand::kill;
+    case HostCommand::shut_down:
+      break;  // the run goes on without us
+  }
+  return ControlCommand::status;
+}
+
+RunEvent note(std::string class_name, std::string message, std::string what_to_do) {
+  return {supervisor_rank, -1, 0, Warning{std::move(class_name), std::move(message), std::move(what_to_do), 0}};
+}
+
+std::string problems_text(const ReadProblems& problems) {
+  std::string text;
+  if (problems.unreadable_lines > 0)
+    text += fmt::format("{} line{} of events.jsonl cannot be read ({})", problems.unreadable_lines,
+                        problems.unreadable_lines == 1 ? "" : "s", problems.first_message);
+  if (problems.missing_events > 0)
+    text += fmt::format("{}{} event{} missing", text.empty() ? "" : "; ", problems.missing_events,
+                        problems.missing_events == 1 ? " is" : "s are");
+  if (problems.torn_last_line) text += std::string(text.empty() ? "" : "; ") + "the last line is torn";
+  return text;
+}
+
+RunState state_of_outcome(const std::string& outcome) {
+  return outcome == "failed" ? RunState::failed : RunState::finished;
+}
+
+}  // namespace
+
+void EngineHost::Impl::mirror(RunEvent event) {
+  if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
+    const auto new_state = run_state_from(changed->state);
+    if (new_state && !is_over(*new_state)) saw_end = false;  // resumed after an end
+    if (new_state && attached && !is_over(*new_state)) state = *new_state;
+  } else if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
+    saw_end = true;
+    state = state_of_outcome(finished->outcome);
+  } else if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && event.rank <= 0) {
+    mirrored_update = *update;
+    mirrored_update->weights.clear();
+  }
+  publish(std::move(event));
+}
+
+bool EngineHost::Impl::wait_for_room() {
+  while (queue.size() > options.queue_capacity / 2) {
+    std::vector<pollfd> fds;
+    if (!wait(fds, 5)) return false;
+  }
+  return !shutting_down;
+}
+
+void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> control) {
+  constexpr int look_every_ms = 33;
+  constexpr std::size_t slice_bytes = 1 << 20;
+  auto file = EventFile::open(dir / "events.jsonl");
+  if (!file) return publish_state(RunState::failed, file.error().text());
+  if (!control)
+    publish(note("protocol", "The process that trains this run cannot be reached: it can be watched, not commanded",
+                 "Attach from the account and the session that started it"));
+  bool alive = true;
+  for (;;) {
+    // Liveness first: what is read after it was seen to be gone is all there will be.
+    if (control) {
+      bool open = true;
+      for (const auto& answer : control->take_answers(open))
+        if (!answer.ok) publish(note("protocol", "The run refused: " + answer.error, {}));
+      alive = open;
+    } else {
+      alive = is_locked(dir);
+    }
+    do {
+      for (auto& event : file->poll(slice_bytes)) mirror(std::move(event));
+      if (!wait_for_room()) return;
+    } while (!file->at_end());
+    if (saw_end && !is_locked(dir)) break;
+    if (!alive) break;
+    std::vector<pollfd> fds;
+    if (!wait(fds, look_every_ms)) return;
+    for (const auto command : take_commands()) {
+      if (!control || command == HostCommand::shut_down) continue;
+      if (const auto sent = control->send(control_command(command)); !sent)
+        publish(note("protocol", sent.error().text(), {}));
+    }
+  }
+  file->finish();
+  if (const auto text = problems_text(file->problems()); !text.empty()) publish(note("events", text, {}));
+  if (saw_end) return;
+  const auto saving = ranks_of_run(dir).size();
+  std::string detail = fmt::format("The process that supervised this run is gone; complete up to update {}",
+                                   mirrored_update ? mirrored_update->update : 0);
+  if (saving > 0) detail += fmt::format("; {} rank{} still saving", saving, saving == 1 ? " is" : "s are");
+  publish_state(RunState::failed, std::move(detail));
+}
+
+void EngineHost::Impl::replay(const fs::path& dir) {
+  constexpr std::size_t slice_bytes = 1 << 20;
+  auto file = EventFile::open(dir / "events.jsonl");
+  if (!file) return publish_state(RunState::failed, file.error().text());
+  do {
+    for (auto& event : file->poll(slice_bytes)) mirror(std::move(event));
+    if (!wait_for_room()) return;
+  } while (!file->at_end());
+  file->finish();
+  if (const auto text = problems_text(file->problems()); !text.empty())
+    publish(note("events", text, "The curves have gaps there"));
+  if (!saw_end)
+    publish_state(RunState::failed,
+                  fmt::format("Interrupted: complete up to update {}", mirrored_update ? mirrored_update->update : 0));
+}
+
+}  // namespace accrue

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What EngineHost shares between its owner thread and the engine thread: a mailbox of commands, the state, the queue.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "accrue/run/engine_host.h"
+#include "engine_host_session.h"
+#include "process_launcher.h"
+
+namespace accrue {
+
+/// A run folder that is about to be continued.
+struct ResumeRequest {
+  std::filesystem::path dir;
+  RunOrder order;
+  std::string spec_sha256;
+  std::optional<RunWriter> writer;  ///< empty while others hold the folder: the engine thread waits for it
+};
+
+struct EngineHost::Impl {
+  Impl(EngineHostOptions options_in, EventQueue& queue_in);
+  ~Impl();
+
+  // Owner thread.
+  /// Ends the previous engine thread; an error while a run is live.
+  Result<void> make_ready();
+  void launch(RunState first_state, std::filesystem::path dir, std::function<void()> work);
+  void post(HostCommand command);
+
+  // Engine thread.
+  void supervise(SessionRequest request);
+  void resume(ResumeRequest request);
+  std::optional<RunWriter> wait_for_folder(const std::filesystem::path& dir);
+  void follow(const std::filesystem::path& dir, std::optional<ControlClient> control);
+  void replay(const std::filesystem::path& dir);
+  void publish(RunEvent event);
+  void publish_state(RunState state, std::string detail);
+  /// Passes an event of somebody else's run on and follows its state.
+  void mirror(RunEvent event);
+  /// Waits until the consumer has taken something; false once the host is shutting down.
+  bool wait_for_room();
+  /// Waits for a command or for one of fds, at most timeout_ms; false once the host is shutting down.
+  bool wait(std::vector<pollfd>& fds, int timeout_ms);
+  std::vector<HostCommand> take_commands();
+
+  EngineHostOptions options;
+  EventQueue& queue;
+  OwnedFd wake;
+  std::atomic<RunState> state{RunState::idle};
+  std::atomic<bool> attached{false};
+  std::atomic<bool> shutting_down{false};
+  std::atomic<std::thread::id> engine_thread{};
+
+  mutable std::mutex mutex;  ///< guards what follows
+  std::deque<HostCommand> commands;
+  std::filesystem::path run_dir;
+  std::function<void()> wakeup;
+
+  // Of a mirrored run; engine thread only.
+  bool saw_end = false;
+  std::optional<Update> mirrored_update;
+
+  std::jthread thread;  ///< last: joined before the rest goes
+};
+
+}  // namespace accrue

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives from the ranks: always read, so that a full pipe never stops one, then sorted into control traffic
+// (heartbeats, holdings) and events that are stored.
+#include <fmt/format.h>
+
+#include "engine_host_session.h"
+
+namespace accrue {
+
+bool RunSession::read_rank(std::size_t rank) {
+  RankSlot& slot = ranks_[rank];
+  const std::string output = slot.read_output();
+  if (!output.empty() && writer_) writer_->append_log(static_cast<std::int64_t>(rank), output);
+  const std::string bytes = slot.read_events();
+  if (bytes.empty()) return !output.empty();
+  for (auto& event : slot.reader.feed(bytes)) take_event(rank, std::move(event));
+  check_readability(rank);
+  return true;
+}
+
+void RunSession::take_event(std::size_t rank, RunEvent event) {
+  const auto now = Clock::now();
+  event.rank = static_cast<std::int64_t>(rank);
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
+    progress_.heard(rank, *heartbeat, now);
+    publish_(std::move(event));
+    return;
+  }
+  if (const auto* holding = std::get_if<Holding>(&event.body)) {
+    progress_.worked(rank, now);
+    apply(agreement_.answer(rank, *holding));
+    return;
+  }
+  if (!std::holds_alternative<Gauge>(event.body)) progress_.worked(rank, now);
+  if (std::holds_alternative<RankFailed>(event.body)) return take_failure_report(rank, std::move(event));
+  if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
+    if (rank == 0) reported_end_ = *finished;  // told again as the supervisor judges it, under its own number
+    return;
+  }
+  check_numbering(rank, event);
+  const bool is_ready = std::holds_alternative<RankReady>(event.body);
+  const bool is_commit = std::holds_alternative<CheckpointDone>(event.body);
+  if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && rank == 0) {
+    last_update_ = *update;
+    last_update_->weights.clear();
+  }
+  if (const auto* warning = std::get_if<Warning>(&event.body); warning != nullptr && warning->class_name == "numerics")
+    last_numerics_ = warning->message;
+  store_and_publish(std::move(event));
+  if (is_ready) note_ready(rank);
+  if (is_commit) {
+    ++commits_;
+    if (writer_)
+      if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
+  }
+}
+
+/// Kept until the exit is known, so that one event tells both.
+void RunSession::take_failure_report(std::size_t rank, RunEvent event) {
+  RankSlot& slot = ranks_[rank];
+  if (slot.failure_report) {
+    check_numbering(rank, *slot.failure_report);
+    store_and_publish(std::move(*slot.failure_report));
+  }
+  slot.failure_report = std::move(event);
+}
+
+void RunSession::note_ready(std::size_t rank) {
+  ranks_[rank].ready = true;
+  const auto ready = ready_count();
+  if (state_ != RunState::starting && state_ != RunState::restarting) return;
+  if (ready < ranks_.size()) {
+    set_state(state_, fmt::format("{} of {} ranks joined", ready, ranks_.size()));
+    return;
+  }
+  progress_.restart(Clock::now());
+  set_state(RunState::running, "Running");
+}
+
+void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
+  if (!writer_ || event.seq < 0) return;
+  const auto entry = writer_->next_seq().find(event.rank);
+  const auto expected = entry == writer_->next_seq().end() ? 0 : entry->second;
+  if (event.seq > expected)
+    warn("events",
+         fmt::format("Rank {} skipped {} event{} (number {} to {})", rank, event.seq - expected,
+                     event.seq - expected == 1 ? "" : "s", expected, event.seq - 1),
+         "The curves have a gap there; please report it");
+}
+
+void RunSession::check_readability(std::size_t rank) {
+  RankSlot& slot = ranks_[rank];
+  const auto& problems = slot.reader.problems();
+  if (problems.unreadable_lines == slot.unreadable_lines) return;
+  const bool is_first = slot.unreadable_lines == 0;
+  slot.unreadable_lines = problems.unreadable_lines;
+  if (!is_first) return;
+  const std::string message = fmt::format("Rank {} sent a line that cannot be read: {}", rank, problems.first_message);
+  if (slot.ready)
+    warn("protocol", message, "Lines like this one are left out");
+  else
+    fail_run(ErrorCode::protocol, message, "Install accrue-rank and this program from the same build");
+}
+
+}  // namespace accrue

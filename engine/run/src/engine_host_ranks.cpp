@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine_host_ranks.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace accrue {
+namespace {
+
+// A slice is large enough for any rate a rank can reach and small enough that no rank starves another.
+constexpr std::size_t slice_bytes = 1 << 20;
+constexpr std::size_t log_tail_bytes = 4096;
+
+}  // namespace
+
+void RankSlot::send(const RankCommand& command) {
+  outbox += encode_command(command);
+  outbox += '\n';
+  flush();
+}
+
+void RankSlot::flush() {
+  while (!outbox.empty() && process.events_fd() >= 0) {
+    const auto count = ::send(process.events_fd(), outbox.data(), outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // nobody reads any more; its exit will tell
+      return;
+    }
+    outbox.erase(0, static_cast<std::size_t>(count));
+  }
+}
+
+std::string RankSlot::read_events() {
+  std::string bytes;
+  char chunk[65536];
+  while (process.events_fd() >= 0 && bytes.size() < slice_bytes) {
+    const auto count = ::recv(process.events_fd(), chunk, sizeof chunk, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (count <= 0)
+      process.close_events();
+    else
+      bytes.append(chunk, static_cast<std::size_t>(count));
+  }
+  return bytes;
+}
+
+std::string RankSlot::read_output() {
+  std::string bytes;
+  char chunk[65536];
+  while (process.output_fd() >= 0 && bytes.size() < slice_bytes) {
+    const auto count = ::read(process.output_fd(), chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (count <= 0)
+      process.close_output();
+    else
+      bytes.append(chunk, static_cast<std::size_t>(count));
+  }
+  if (bytes.size() >= log_tail_bytes) {
+    log_tail = bytes.substr(bytes.size() - log_tail_bytes);
+  } else if (!bytes.empty()) {
+    log_tail += bytes;
+    if (log_tail.size() > log_tail_bytes) log_tail.erase(0, log_tail.size() - log_tail_bytes);
+  }
+  return bytes;
+}
+
+std::string last_lines(const std::string& text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  const auto cut = text.find('\n', text.size() - max_bytes);
+  return cut == std::string::npos ? text.substr(text.size() - max_bytes) : text.substr(cut + 1);
+}
+
+}  // namespace accrue

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the supervisor keeps of one rank of one attempt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "accrue/run/event_reader.h"
+#include "accrue/run/rank_command.h"
+#include "process_launcher.h"
+
+namespace accrue {
+
+struct RankSlot {
+  RankProcess process;
+  EventReader reader;
+  std::string outbox;    ///< commands that the socket has not taken yet
+  std::string log_tail;  ///< last lines of its output
+  bool ready = false;
+  bool told_to_end = false;  ///< we signalled it: its end explains itself
+  std::optional<ExitReport> exit;
+  std::optional<RunEvent> failure_report;  ///< what it said of its own failure, kept until its exit is known
+  std::int64_t unreadable_lines = 0;       ///< already warned about
+
+  bool gone() const { return !process.running(); }
+  /// Queues a command and sends what the socket takes; the rest goes with the next turn.
+  void send(const RankCommand& command);
+  void flush();
+  /// Bytes that wait on the channel, at most a slice of them; closes it at its end.
+  std::string read_events();
+  /// Likewise its output.
+  std::string read_output();
+};
+
+/// The last whole lines of at most max_bytes.
+std::string last_lines(const std::string& text, std::size_t max_bytes);
+
+}  // namespace accrue

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session writes into the run folder and shows: the folder first, the queue second, so that nobody sees an event
+// that a crash could take back.
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "engine_host_session.h"
+
+namespace accrue {
+
+std::int64_t RunSession::now_ns() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec - order_.origin_ns;
+}
+
+void RunSession::emit(std::int64_t rank, EventBody body) {
+  RunEvent event{rank, -1, now_ns(), std::move(body)};
+  if (writer_) {
+    const auto next = writer_->next_seq().find(rank);
+    event.seq = next == writer_->next_seq().end() ? 0 : next->second;
+  }
+  store_and_publish(std::move(event));
+}
+
+void RunSession::store_and_publish(RunEvent event) {
+  if (writer_ && is_stored(event.body)) {
+    const bool had_reserve = !writer_->reserve_spent();
+    const auto stored = writer_->append(event);
+    if (!stored)
+      disk_trouble(stored.error());
+    else if (had_reserve && writer_->reserve_spent())
+      disk_trouble({ErrorCode::disk, "the disk is full; the reserve kept for the end of the run is in use",
+                    order_.run_dir.string(), "Free some space and resume the run"});
+  }
+  publish_(std::move(event));
+}
+
+void RunSession::set_state(RunState state, std::string detail) {
+  if (state == state_ && detail == detail_) return;
+  state_ = state;
+  detail_ = detail;
+  const auto update = last_update_ ? last_update_->update : 0;
+  const auto micro_step = agreement_.stage() == HoldAgreement::Stage::held ? agreement_.micro_step()
+                          : last_update_                                   ? last_update_->micro_step
+                                                                           : 0;
+  if (!is_over(state)) publish_state_(state);
+  emit(supervisor_rank, StateChanged{std::string(to_string(state)), std::move(detail), micro_step, update});
+  if (!writer_) return;
+  if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
+}
+
+void RunSession::warn(std::string class_name, std::string message, std::string what_to_do) {
+  emit(supervisor_rank, Warning{std::move(class_name), std::move(message), std::move(what_to_do),
+                                last_update_ ? last_update_->update : 0});
+}
+
+/// Once: the warning goes to the queue alone where the disk takes nothing more, and the run saves what it can and ends.
+void RunSession::disk_trouble(const Error& error) {
+  if (std::exchange(disk_warned_, true)) return;
+  warn("disk", error.text(), "The run is being saved and ended; free some space and resume it");
+  if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
+  if (ending_ != Ending::none) return;
+  ending_ = Ending::disk_full;
+  broadcast({RankCommandKind::checkpoint_and_stop, 0});
+  apply(agreement_.release());
+  rung_ = Rung::asked;
+  rung_ends_ = Clock::now() + std::chrono::seconds(30);
+  set_state(RunState::stopping, "The disk is full: saving and ending");
+}
+
+RunSummary RunSession::summary(const std::string& outcome, const std::string& reason) const {
+  RunSummary summary;
+  summary.dir = order_.run_dir;
+  summary.run_id = order_.run_id;
+  summary.name = order_.plan.spec.run.name;
+  summary.state = outcome;
+  summary.planned_updates = order_.plan.totals.updates;
+  if (last_update_) {
+    summary.updates = last_update_->update;
+    summary.loss = last_update_->loss;
+    summary.samples = last_update_->samples;
+    summary.tokens = last_update_->tokens;
+    summary.seconds = last_update_->seconds;
+  }
+  if (reported_end_) summary.weights_sha256 = reported_end_->weights_sha256;
+  summary.started_at = started_at_;
+  summary.message = reason;
+  return summary;
+}
+
+}  // namespace accrue

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: whatever dies or hangs, a run must end in one of the ways that can be told apart, within a bounded time, and
+// leave no process behind. Choice: one loop on one thread owns every descriptor and every process of the run; all that
+// happens is a readable descriptor or a clock. The ladder of an end is ask, terminate, kill, each rung with a deadline.
+// Cost: a poll every 100 ms while nothing happens.
+#include "engine_host_session.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "accrue/run/host_facts.h"
+#include "accrue/run/version.h"
+#include "run_folder.h"
+
+namespace accrue {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto machine_slept = 3s;  ///< a turn this late means that the whole process stood still
+
+std::chrono::steady_clock::duration seconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string finished_text(const RunFinished& end) {
+  if (end.outcome == "finished") return fmt::format("Finished {} updates, loss {:.4g}", end.updates, end.loss);
+  if (end.outcome == "stopped")
+    return fmt::format("{} after {} updates", end.reason.empty() ? "Stopped" : end.reason, end.updates);
+  return fmt::format("Failed: {}", end.reason);
+}
+
+}  // namespace
+
+RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish publish, SetState set_state)
+    : order_(std::move(request.order)),
+      writer_(std::move(request.writer)),
+      spec_sha256_(std::move(request.spec_sha256)),
+      resumed_(request.resumed),
+      settings_(std::move(settings)),
+      publish_(std::move(publish)),
+      publish_state_(std::move(set_state)),
+      last_update_(std::move(request.last_update)),
+      started_at_(std::move(request.started_at)) {}
+
+RunSession::~RunSession() = default;
+
+void RunSession::begin() {
+  if (auto control = ControlServer::open(order_.run_id))
+    control_ = std::move(*control);
+  else
+    warn("device", control.error().text(), "The run cannot be attached to; it trains all the same");
+  start_attempt();
+}
+
+void RunSession::start_attempt() {
+  const auto now = Clock::now();
+  const auto world = static_cast<std::size_t>(order_.plan.grid.world());
+  ranks_.clear();
+  ranks_.resize(world);
+  agreement_ = HoldAgreement(world);
+  progress_ = ProgressWatch(world, now);
+  ending_ = Ending::none;
+  rung_ = Rung::none;
+  stop_sent_ = false;
+  failure_.reset();
+  reported_end_.reset();
+  consequences_.clear();
+  failures_settle_ = {};
+  blamed_.clear();
+  commits_ = 0;
+  last_turn_ = now;
+  join_ends_ = now + seconds_of(order_.plan.spec.launch.join_timeout_s);
+  order_.first_seq.assign(world, 0);
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    const auto next = writer_->next_seq().find(static_cast<std::int64_t>(rank));
+    if (next != writer_->next_seq().end()) order_.first_seq[rank] = next->second;
+    ranks_[rank].reader.expect(static_cast<std::int64_t>(rank), order_.first_seq[rank]);
+  }
+  if (state_ != RunState::restarting)
+    set_state(RunState::starting, fmt::format("Starting {} rank{}", world, world == 1 ? "" : "s"));
+  announce_start(resumed_);
+  auto started = check_data();
+  if (started) started = writer_->write_plan(to_json(order_));
+  if (started) started = spawn_all();
+  if (!started) fail_run(started.error().code, started.error().text(), started.error().hint);
+}
+
+/// A resumed run must see the data that its first part saw.
+Result<void> RunSession::check_data() const {
+  if (!resumed_ || order_.plan.data.fingerprint.empty()) return {};
+  const auto facts = scan_data(order_.plan.spec, order_.plan.base_dir);
+  if (!facts) return tl::unexpected(facts.error());
+  if (facts->fingerprint == order_.plan.data.fingerprint) return {};
+  return fail(ErrorCode::data, "the training data changed since the run began",
+              data_path(order_.plan.spec.data, order_.plan.base_dir).string(),
+              "Put the file back as it was, or start a new run");
+}
+
+void RunSession::announce_start(bool resumed) {
+  RunStarted started;
+  started.run = order_.run_id;
+  started.spec_sha256 = spec_sha256_;
+  started.plan_json = plan_summary_json(order_.plan);
+  const HostFacts host = local_facts();
+  started.versions_json = fmt::format(R"({{"accrue":"{}","events":{}}})", version(), event_format_version);
+  started.host_json = to_json(host);
+  started.started_at = utc_now();
+  if (started_at_.empty()) started_at_ = started.started_at;
+  started.resumed = resumed;
+  if (const auto checkpoint = newest_checkpoint(order_.run_dir); resumed && !checkpoint.empty())
+    started.resumed_update =
+        std::stoll(order_.resume_from.starts_with("step-") ? order_.resume_from.substr(5) : checkpoint.substr(5));
+  emit(supervisor_rank, std::move(started));
+}
+
+Result<void> RunSession::spawn_all() {
+  auto store = open_store_socket();
+  if (!store) return tl::unexpected(store.error());
+  RankLaunch launch;
+  launch.program = settings_.rank_program;
+  launch.plan_file = order_.run_dir / "plan.json";
+  launch.world = static_cast<std::int64_t>(ranks_.size());
+  launch.threads = order_.plan.threads_per_rank;
+  launch.lock_fd = writer_->lock_fd();
+  launch.store_port = store->port;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    launch.rank = static_cast<std::int64_t>(rank);
+    launch.store_fd = rank == 0 ? store->fd.get() : -1;
+    auto process = spawn_rank(launch);
+    if (!process) return tl::unexpected(process.error());
+    ranks_[rank].process = std::move(*process);
+  }
+  return {};
+}
+
+void RunSession::add_poll(std::vector<pollfd>& fds) const {
+  for (const auto& slot : ranks_) {
+    const short wanted = slot.outbox.empty() ? POLLIN : POLLIN | POLLOUT;
+    if (slot.process.events_fd() >= 0) fds.push_back({slot.process.events_fd(), wanted, 0});
+    if (slot.process.output_fd() >= 0) fds.push_back({slot.process.output_fd(), POLLIN, 0});
+    if (slot.process.pidfd() >= 0) fds.push_back({slot.process.pidfd(), POLLIN, 0});
+  }
+  if (control_) control_->add_poll(fds);
+}
+
+void RunSession::turn() {
+  if (over_) return;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].outbox.empty()) ranks_[rank].flush();
+    read_rank(rank);
+  }
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].gone()) continue;
+    if (const auto exit = ranks_[rank].process.reap()) note_exit(rank, *exit);
+  }
+  if (control_) control_->serve([this](ControlCommand asked) { return answer_control(asked); });
+  const auto now = Clock::now();
+  check_clocks(now);
+  if (all_gone()) finish_attempt();
+}
+
+void RunSession::check_clocks(Clock::time_point now) {
+  if (now - last_turn_ > machine_slept) {
+    progress_.restart(now);
+    if (state_ == RunState::starting) join_ends_ += now - last_turn_;
+  }
+  last_turn_ = now;
+  if (writer_)
+    if (const auto synced = writer_->sync_if_due(now); !synced) disk_trouble(synced.error());
+  if (failures_settle_ != Clock::time_point{} && now >= failures_settle_) settle_failures();
+  check_join(now);
+  check_progress(now);
+  check_ladder(now);
+}
+
+void RunSession::check_join(Clock::time_point now) {
+  if (ending_ != Ending::none || ready_count() == ranks_.size() || now < join_ends_) return;
+  std::vector<std::size_t> missing;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (!ranks_[rank].ready) missing.push_back(rank);
+  fail_run(ErrorCode::rendezvous,
+           fmt::format("{} of {} ranks joined within {} s; {} did not", ready_count(), ranks_.size(),
+                       order_.plan.spec.launch.join_timeout_s, list_ranks(missing)),
+           "See the end of its log, or raise launch.join_timeout_s");
+}
+
+void RunSession::check_progress(Clock::time_point now) {
+  // A stop drops the open window anyway, so it need not wait long for a micro-step that does not move.
+  const auto limit =
+      stop_sent_ ? Clock::duration(settings_.stop_grace) : seconds_of(order_.plan.spec.launch.stall_timeout_s);
+  const bool watched = state_ == RunState::running || state_ == RunState::degraded || state_ == RunState::stopping;
+  if (!watched) return;
+  const auto blamed = progress_.stalled(now, limit);
+  if (blamed.empty()) {
+    if (!blamed_.empty() && state_ == RunState::degraded) set_state(RunState::running, "Running again");
+    blamed_.clear();
+    return;
+  }
+  if (!blamed_.empty()) return;
+  blamed_ = blamed;
+  if (stop_sent_) return;
+  const auto& last = progress_.last(blamed.front());
+  const auto silent = std::chrono::duration<double>(now - progress_.last_progress(blamed.front())).count();
+  const std::string message =
+      fmt::format("{} made no progress for {:.0f} s{}{}, update {}, micro-step {}", list_ranks(blamed), silent,
+                  last.phase.empty() ? "" : " in ", last.phase, last.update, last.micro_step);
+  warn("hang", message, "Wait, look at its log, or stop the run and resume it from the last checkpoint");
+  if (state_ == RunState::stopping)
+    rung_ends_ = std::min(rung_ends_, now + settings_.stop_grace);
+  else
+    set_state(RunState::degraded, message);
+}
+
+/// ask -> terminate -> kill. A rank that answered the request and is still at work in a long micro-step is left to it,
+/// unless the host itself is going away; one that makes no progress is not.
+void RunSession::check_ladder(Clock::time_point now) {
+  if (rung_ == Rung::none || now < rung_ends_) return;
+  const bool answered =
+      agreement_.stage() == HoldAgreement::Stage::settling || agreement_.stage() == HoldAgreement::Stage::held;
+  if (rung_ == Rung::asked && answered && !strict_ladder_ && blamed_.empty()) return;
+  const bool terminate = rung_ == Rung::asked;
+  rung_ = terminate ? Rung::terminated : Rung::killed;
+  rung_ends_ = now + settings_.stop_grace;
+  for (auto& slot : ranks_) {
+    if (slot.gone()) continue;
+    slot.told_to_end = true;
+    slot.process.signal_group(terminate ? SIGTERM : SIGKILL);
+  }
+}
+
+void RunSession::finish_attempt() {
+  settle_failures();
+  if (may_restart()) return restart();
+  const bool completed = reported_end_ && reported_end_->outcome == "finished";
+  if (ending_ == Ending::killed_by_user) return finish_run("stopped", 130, "Killed by you");
+  if (restart_refused_) return finish_run("stopped", 130, "Stopped by you");
+  if (ending_ == Ending::failure && failure_)
+    return finish_run("failed", exit_status(failure_->code), failure_->message + no_restart_text());
+  if (completed) return finish_run("finished", 0, {});
+  if (failure_) return finish_run("failed", exit_status(failure_->code), failure_->message);
+  if (ending_ == Ending::by_user) return finish_run("stopped", 130, "Stopped by you");
+  if (reported_end_)
+    return finish_run(reported_end_->outcome, reported_end_->outcome == "stopped" ? 130 : 3, reported_end_->reason);
+  finish_run("failed", 3, "The ranks ended without saying how");
+}
+
+void RunSession::finish_run(const std::string& outcome, int status, const std::string& reason) {
+  RunFinished end;
+  if (reported_end_) end = *reported_end_;
+  if (!reported_end_ && last_update_) {
+    end.updates = last_update_->update;
+    end.loss = last_update_->loss;
+  }
+  end.outcome = outcome;
+  end.exit_status = status;
+  if (outcome != "finished") end.reason = reason;
+  end.seconds = static_cast<double>(now_ns()) / 1e9;
+
+  // What is shown waits until the folder is closed and unlocked: who sees the end may resume at once.
+  std::vector<RunEvent> shown;
+  const Publish publish = std::exchange(publish_, [&shown](RunEvent event) { shown.push_back(std::move(event)); });
+  const RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
+  set_state(final_state, finished_text(end));
+  emit(supervisor_rank, end);
+  auto saved = writer_->write_summary(to_json(summary(outcome, end.reason)));
+  if (saved) saved = writer_->sync();
+  if (!saved) disk_trouble(saved.error());
+  writer_.reset();
+  control_.reset();
+  ranks_.clear();
+  over_ = true;
+  publish_ = publish;
+  publish_state_(final_state);
+  for (auto& event : shown) publish_(std::move(event));
+}
+
+ControlAnswer RunSession::answer_control(ControlCommand asked) {
+  const auto run = [this](HostCommand wanted) { return command(wanted); };
+  Result<void> done;
+  switch (asked) {
+    case ControlCommand::status:
+      break;
+    case ControlCommand::pause:
+      done = run(HostCommand::pause);
+      break;
+    case ControlCommand::proceed:
+      done = run(HostCommand::proceed);
+      break;
+    case ControlCommand::step_micro_step:
+      done = run(HostCommand::step_micro_step);
+      break;
+    case ControlCommand::step_update:
+      done = run(HostCommand::step_update);
+      break;
+    case ControlCommand::stop:
+      done = run(HostCommand::stop);
+      break;
+    case ControlCommand::checkpoint:
+      done = run(HostCommand::checkpoint);
+      break;
+    case ControlCommand::checkpoint_and_stop:
+      done = run(HostCommand::checkpoint_and_stop);
+      break;
+    case ControlCommand::kill:
+      done = run(HostCommand::kill);
+      break;
+  }
+  return {done.has_value(), std::string(to_string(state_)), done ? std::string() : done.error().message};
+}
+
+bool RunSession::all_gone() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const RankSlot& slot) { return slot.gone(); });
+}
+
+std::size_t RunSession::ready_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const RankSlot& slot) { return slot.ready; }));
+}
+
+std::string RunSession::list_ranks(const std::vector<std::size_t>& ranks) const {
+  if (ranks.size() == 1) return fmt::format("Rank {}", ranks.front());
+  std::string text = "Ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+  return text;
+}
+
+}  // namespace accrue

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// One supervised run, from the first spawn to the last byte in its folder: the state machine behind EngineHost. Thread:
+// engine.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/engine_host.h"
+#include "accrue/run/run_store.h"
+#include "control_channel.h"
+#include "engine_host_agreement.h"
+#include "engine_host_liveness.h"
+#include "engine_host_ranks.h"
+#include "process_launcher.h"
+
+namespace accrue {
+
+/// What the owner thread asks of the engine thread.
+enum class HostCommand {
+  pause,
+  proceed,
+  step_micro_step,
+  step_update,
+  stop,
+  checkpoint,
+  checkpoint_and_stop,
+  kill,
+  shut_down  ///< the host is being destroyed: end it by the ladder
+};
+
+struct SessionRequest {
+  RunOrder order;
+  RunWriter writer;
+  std::string spec_sha256;
+  bool resumed = false;
+  std::string started_at;             ///< of a resumed run
+  std::optional<Update> last_update;  ///< likewise
+};
+
+struct SessionSettings {
+  std::string rank_program;
+  std::chrono::milliseconds stop_grace{5000};
+};
+
+class RunSession {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Hands an event to the queue.
+  using Publish = std::function<void(RunEvent)>;
+  using SetState = std::function<void(RunState)>;
+
+  RunSession(SessionRequest request, SessionSettings settings, Publish publish, SetState set_state);
+  ~RunSession();
+  RunSession(const RunSession&) = delete;
+  RunSession& operator=(const RunSession&) = delete;
+
+  void begin();
+  /// Descriptors that wake the loop.
+  void add_poll(std::vector<pollfd>& fds) const;
+  /// One turn of the loop: read, answer, look at the clocks.
+  void turn();
+  /// Refusals say why.
+  Result<void> command(HostCommand command);
+  bool over() const { return over_; }
+
+ private:
+  /// Why the ranks are being ended.
+  enum class Ending { none, by_user, killed_by_user, failure, disk_full };
+  enum class Rung { none, asked, terminated, killed };
+
+  // engine_host_session.cpp: life of an attempt
+  void start_attempt();
+  Result<void> spawn_all();
+  Result<void> check_data() const;
+  void announce_start(bool resumed);
+  void check_clocks(Clock::time_point now);
+  void check_join(Clock::time_point now);
+  void check_progress(Clock::time_point now);
+  void check_ladder(Clock::time_point now);
+  void finish_attempt();
+  void finish_run(const std::string& outcome, int status, const std::string& reason);
+  ControlAnswer answer_control(ControlCommand command);
+
+  // engine_host_commands.cpp: pause, step, stop, checkpoint, kill
+  Result<void> pause();
+  Result<void> proceed();
+  Result<void> step(StepUnit unit);
+  Result<void> stop();
+  Result<void> checkpoint();
+  Result<void> checkpoint_and_stop();
+  void kill_all();
+  void apply(const HoldAgreement::Move& move);
+  void broadcast(const RankCommand& command);
+  std::string place_text(std::int64_t micro_step) const;
+  std::int64_t next_boundary(std::int64_t micro_step) const;
+
+  // engine_host_intake.cpp: what arrives from the ranks
+  bool read_rank(std::size_t rank);  ///< false when nothing waited
+  void take_event(std::size_t rank, RunEvent event);
+  void take_failure_report(std::size_t rank, RunEvent event);
+  void note_ready(std::size_t rank);
+  void check_numbering(std::size_t rank, const RunEvent& event);
+  void check_readability(std::size_t rank);
+
+  // engine_host_failures.cpp: ends of ranks
+  void note_exit(std::size_t rank, ExitReport exit);
+  void fail_run(ErrorCode code, std::string message, std::string what_to_do);
+  RunEvent failure_event(std::size_t rank, ExitReport exit);
+  void settle_failures();
+  bool may_restart() const;
+  std::string no_restart_text() const;
+  void restart();
+
+  // engine_host_records.cpp: what is written and shown
+  void emit(std::int64_t rank, EventBody body);
+  void store_and_publish(RunEvent event);
+  void set_state(RunState state, std::string detail);
+  void warn(std::string class_name, std::string message, std::string what_to_do);
+  void disk_trouble(const Error& error);
+  std::int64_t now_ns() const;
+  RunSummary summary(const std::string& outcome, const std::string& reason) const;
+
+  bool all_gone() const;
+  std::size_t ready_count() const;
+  std::string list_ranks(const std::vector<std::size_t>& ranks) const;
+
+  RunOrder order_;
+  std::optional<RunWriter> writer_;
+  std::string spec_sha256_;
+  bool resumed_ = false;
+  SessionSettings settings_;
+  Publish publish_;
+  SetState publish_state_;
+
+  std::optional<ControlServer> control_;
+  std::vector<RankSlot> ranks_;
+  HoldAgreement agreement_{0};
+  ProgressWatch progress_{0, Clock::time_point{}};
+
+  RunState state_ = RunState::idle;
+  std::string detail_;
+  Ending ending_ = Ending::none;
+  Rung rung_ = Rung::none;
+  Clock::time_point rung_ends_{};
+  bool stop_sent_ = false;
+  bool restart_refused_ = false;  ///< stopped by the user while restarting
+  bool strict_ladder_ = false;    ///< the host is going away: no patience with a long micro-step
+  Clock::time_point join_ends_{};
+  Clock::time_point last_turn_{};
+  Clock::time_point failures_settle_{};
+  std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
+  bool over_ = false;
+  bool disk_warned_ = false;
+
+  // Failures of this attempt.
+  struct Failure {
+    ErrorCode code = ErrorCode::unset;
+    std::string message;
+  };
+  std::optional<Failure> failure_;
+  std::vector<std::pair<std::size_t, ExitReport>> consequences_;  ///< exits that a lost peer explains, held back
+
+  // The run so far.
+  std::optional<Update> last_update_;
+  std::optional<RunFinished> reported_end_;
+  std::string last_numerics_;
+  std::string started_at_;
+  std::int64_t restarts_ = 0;
+  std::int64_t fruitless_restarts_ = 0;
+  std::int64_t commits_ = 0;  ///< checkpoints committed in this attempt
+};
+
+}  // namespace accrue

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: start processes from a threaded program without fork's traps, lose none of them, hand them exactly the
+// descriptors they need. Choice: posix_spawn with every descriptor above our own closed, a pidfd each (so a process id
+// can never be confused with a reused one), a process group each. Parent-death signals are not used: they fire when the
+// spawning thread ends; a rank watches its channel for end-of-file instead. Cost: none that shows (spawning is a few
+// milliseconds a rank).
+#include "process_launcher.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "accrue/run/engine_host.h"
+
+extern char** environ;
+
+namespace accrue {
+namespace {
+
+// Where a rank finds what it inherits. The sources lie above all of these, so that no move overwrites another's source.
+constexpr int child_events_fd = 3;
+constexpr int child_lock_fd = 4;
+constexpr int child_store_fd = 5;
+constexpr int first_free_fd = 6;
+constexpr int lowest_source_fd = 16;
+
+constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
+                                                            "HOME",
+                                                            "USER",
+                                                            "LOGNAME",
+                                                            "LANG",
+                                                            "LANGUAGE",
+                                                            "TZ",
+                                                            "TMPDIR",
+                                                            "XDG_RUNTIME_DIR",
+                                                            "XDG_CACHE_HOME",
+                                                            "XDG_DATA_HOME",
+                                                            "LD_LIBRARY_PATH",
+                                                            "CUDA_VISIBLE_DEVICES",
+                                                            "CUDA_DEVICE_ORDER",
+                                                            "CUDA_HOME",
+                                                            "CUBLAS_WORKSPACE_CONFIG"};
+constexpr std::array<std::string_view, 10> allowed_prefixes = {"LC_",   "ACCRUE_", "NCCL_", "TORCH_", "MKL_",
+                                                               "ASAN_", "UBSAN_",  "TSAN_", "LSAN_",  "NVIDIA_"};
+
+bool is_allowed(std::string_view entry) {
+  const auto name = entry.substr(0, entry.find('='));
+  for (const auto allowed : allowed_names)
+    if (name == allowed) return true;
+  for (const auto prefix : allowed_prefixes)
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+tl::unexpected<Error> system_error(std::string_view what, int error) {
+  return fail(error == EMFILE || error == ENFILE ? ErrorCode::device : ErrorCode::internal,
+              fmt::format("{}: {}", what, std::strerror(error)), {},
+              error == EMFILE || error == ENFILE ? "Too many files are open: raise the limit (ulimit -n)" : "");
+}
+
+/// The same description on a number that no child number collides with.
+OwnedFd lifted(int fd) {
+  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, lowest_source_fd));
+}
+
+struct Pair {
+  OwnedFd ours;
+  OwnedFd theirs;
+};
+
+Result<Pair> channel_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return system_error("no channel to a rank can be made", errno);
+  OwnedFd first(ends[0]);
+  OwnedFd second(ends[1]);
+  Pair pair{lifted(first.get()), lifted(second.get())};
+  if (!pair.ours || !pair.theirs) return system_error("no channel to a rank can be made", errno);
+  ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
+  return pair;
+}
+
+Result<Pair> output_pair() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("no pipe for a rank's output can be made", errno);
+  OwnedFd first(ends[0]);
+  OwnedFd second(ends[1]);
+  Pair pair{lifted(first.get()), lifted(second.get())};
+  if (!pair.ours || !pair.theirs) return system_error("no pipe for a rank's output can be made", errno);
+  ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
+  return pair;
+}
+
+struct SpawnSettings {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnSettings() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t all;
+    sigset_t none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  void give(int source, int target) { ::posix_spawn_file_actions_adddup2(&actions, source, target); }
+};
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (auto& text : strings) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> rank_arguments(const RankLaunch& launch) {
+  std::vector<std::string> arguments = {launch.program,
+                                        "--plan",
+                                        launch.plan_file.string(),
+                                        "--rank",
+                                        std::to_string(launch.rank),
+                                        "--events-fd",
+                                        std::to_string(child_events_fd)};
+  if (launch.store_fd >= 0) {
+    arguments.push_back("--store-fd");
+    arguments.push_back(std::to_string(child_store_fd));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int OwnedFd::release() {
+  return std::exchange(fd_, -1);
+}
+
+void OwnedFd::reset() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+RankProcess::RankProcess(pid_t pid, OwnedFd pidfd, OwnedFd events, OwnedFd output)
+    : pid_(pid), pidfd_(std::move(pidfd)), events_(std::move(events)), output_(std::move(output)) {}
+
+RankProcess::RankProcess(RankProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      events_(std::move(other.events_)),
+      output_(std::move(other.output_)) {}
+
+RankProcess& RankProcess::operator=(RankProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(pidfd_, other.pidfd_);
+  std::swap(events_, other.events_);
+  std::swap(output_, other.output_);
+  return *this;
+}
+
+RankProcess::~RankProcess() {
+  if (!running()) return;
+  signal_group(SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void RankProcess::signal_group(int signal) const {
+  // The process is not reaped yet, so its number and its group's cannot have been given to another.
+  if (running()) ::kill(-pid_, signal);
+}
+
+std::optional<ExitReport> RankProcess::reap() {
+  if (!running()) return std::nullopt;
+  siginfo_t info{};
+  const int flags = WEXITED | WNOHANG | WNOWAIT;
+  const auto kind = pidfd_ ? static_cast<idtype_t>(P_PIDFD) : P_PID;
+  const auto id = static_cast<id_t>(pidfd_ ? pidfd_.get() : pid_);
+  if (::waitid(kind, id, &info, flags) == 0) {
+    if (info.si_pid == 0) return std::nullopt;
+    signal_group(SIGKILL);  // whatever the rank started and left behind
+    ::waitid(kind, id, &info, WEXITED | WNOHANG);
+  } else if (errno != ECHILD) {
+    return std::nullopt;
+  }
+  pid_ = -1;
+  pidfd_.reset();
+  if (info.si_code == CLD_EXITED) return ExitReport{0, info.si_status};
+  return ExitReport{info.si_status, 0};
+}
+
+Result<StoreSocket> open_store_socket() {
+  OwnedFd low(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!low) return system_error("no socket for the ranks' store can be made", errno);
+  StoreSocket store{lifted(low.get()), 0};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!store.fd || ::bind(store.fd.get(), generic, size) != 0 || ::listen(store.fd.get(), 128) != 0 ||
+      ::getsockname(store.fd.get(), generic, &size) != 0)
+    return system_error("no port of 127.0.0.1 can be taken for the ranks' store", errno);
+  store.port = ntohs(address.sin_port);
+  return store;
+}
+
+std::vector<std::string> rank_environment(const RankLaunch& launch) {
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (is_allowed(*entry)) result.emplace_back(*entry);
+  const auto set = [&result](std::string_view name, const auto& value) {
+    std::erase_if(result, [name](const std::string& entry) {
+      return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+    });
+    result.push_back(fmt::format("{}={}", name, value));
+  };
+  set("RANK", launch.rank);
+  set("WORLD_SIZE", launch.world);
+  set("LOCAL_RANK", launch.rank);
+  set("LOCAL_WORLD_SIZE", launch.world);
+  set("MASTER_ADDR", "127.0.0.1");
+  set("MASTER_PORT", launch.store_port);
+  set("OMP_NUM_THREADS", launch.threads);
+  set("OMP_WAIT_POLICY", "passive");
+  set("GLOO_SOCKET_IFNAME", "lo");
+  set("ACCRUE_RUN_LOCK_FD", child_lock_fd);
+  // Activations of a micro-batch stay with the process instead of being mapped and faulted in again at every one
+  // (glibc takes no mmap threshold above 32 MiB).
+  set("MALLOC_ARENA_MAX", 2);
+  set("MALLOC_MMAP_THRESHOLD_", 32 << 20);
+  set("MALLOC_TRIM_THRESHOLD_", 1 << 30);
+  return result;
+}
+
+std::string default_rank_program() {
+  if (const char* program = std::getenv("ACCRUE_RANK_PROGRAM"); program != nullptr && *program != '\0') return program;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "accrue-rank").string();
+}
+
+Result<RankProcess> spawn_rank(const RankLaunch& launch) {
+  if (::access(launch.program.c_str(), X_OK) != 0)
+    return fail(ErrorCode::device, fmt::format("the rank program cannot be started: {}", std::strerror(errno)),
+                launch.program, "Build or install accrue-rank beside this program; \"accrue-run doctor\" checks it");
+  auto channel = channel_pair();
+  if (!channel) return tl::unexpected(channel.error());
+  auto output = output_pair();
+  if (!output) return tl::unexpected(output.error());
+
+  SpawnSettings settings;
+  ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
+  settings.give(output->theirs.get(), 1);
+  settings.give(output->theirs.get(), 2);
+  settings.give(channel->theirs.get(), child_events_fd);
+  const OwnedFd lock = launch.lock_fd >= 0 ? lifted(launch.lock_fd) : OwnedFd();
+  const OwnedFd store = launch.store_fd >= 0 ? lifted(launch.store_fd) : OwnedFd();
+  if (lock) settings.give(lock.get(), child_lock_fd);
+  if (store) settings.give(store.get(), child_store_fd);
+  if (!lock) ::posix_spawn_file_actions_addclose(&settings.actions, child_lock_fd);
+  if (!store) ::posix_spawn_file_actions_addclose(&settings.actions, child_store_fd);
+  ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, first_free_fd);
+
+  auto arguments = rank_arguments(launch);
+  auto environment = rank_environment(launch);
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, launch.program.c_str(), &settings.actions, &settings.attributes,
+                                  pointers(arguments).data(), pointers(environment).data());
+  if (error != 0)
+    return fail(ErrorCode::device, fmt::format("rank {} cannot be started: {}", launch.rank, std::strerror(error)),
+                launch.program);
+  OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return RankProcess(pid, std::move(pidfd), std::move(channel->ours), std::move(output->ours));
+}
+
+std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir) {
+  const std::string plan = (run_dir / "plan.json").string();
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+    const OwnedFd fd(::open((entry.path() / "cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+    char text[4096];
+    const auto count = fd ? ::read(fd.get(), text, sizeof text) : -1;
+    if (count <= 0) continue;
+    const std::string_view command(text, static_cast<std::size_t>(count));
+    if (command.find(plan + '\0') != std::string_view::npos && command.find("--events-fd") != std::string_view::npos)
+      found.push_back(pid);
+  }
+  return found;
+}
+
+}  // namespace accrue

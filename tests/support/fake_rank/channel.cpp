@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+
+#include "accrue/run/event_codec.h"
+
+namespace fake_rank {
+namespace {
+
+constexpr int heartbeat_ms = 100;
+
+}  // namespace
+
+Channel::Channel(Settings settings) : settings_(settings), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  seq_ = settings.first_seq;
+  heartbeat_.phase = "join";
+  thread_ = std::thread([this] { run(); });
+}
+
+Channel::~Channel() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  thread_.join();
+  ::close(wake_fd_);
+  ::close(settings_.fd);
+}
+
+std::int64_t Channel::now_ns() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec - settings_.origin_ns;
+}
+
+void Channel::queue_event(accrue::EventBody body) {
+  accrue::RunEvent event{settings_.rank, -1, now_ns(), std::move(body)};
+  if (accrue::is_stored(event.body)) event.seq = seq_++;
+  outbox_ += accrue::encode_event(event);
+  outbox_ += '\n';
+}
+
+void Channel::emit(accrue::EventBody body) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_event(std::move(body));
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+}
+
+void Channel::send_raw(std::string line) {
+  const std::lock_guard lock(mutex_);
+  outbox_ += line + "\n";
+}
+
+void Channel::skip_numbers(std::int64_t count) {
+  const std::lock_guard lock(mutex_);
+  seq_ += count;
+}
+
+void Channel::set_phase(std::string phase, std::int64_t update, std::int64_t micro_step, std::int64_t collective) {
+  const std::lock_guard lock(mutex_);
+  heartbeat_ = {std::move(phase), update, micro_step, collective};
+  in_flight_ = micro_step;
+}
+
+bool Channel::after_micro_step(std::int64_t micro_step) {
+  std::unique_lock lock(mutex_);
+  // A bare hold stops here; an agreement lets the rank run on to the agreed micro-step.
+  const auto must_hold = [&] {
+    if (stop_after_ && micro_step >= *stop_after_) return false;
+    if (hold_after_) return micro_step >= *hold_after_;
+    return asked_to_hold_;
+  };
+  bool told = false;
+  while (must_hold()) {
+    if (!told || heartbeat_.phase != "paused") {
+      told = true;
+      heartbeat_.phase = "paused";
+      queue_event(accrue::Holding{micro_step, true});
+      lock.unlock();
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+      lock.lock();
+    }
+    changed_.wait(lock);
+  }
+  return !(stop_after_ && micro_step >= *stop_after_);
+}
+
+bool Channel::stand_still(std::int64_t micro_step) {
+  {
+    const std::lock_guard lock(mutex_);
+    hold_after_ = micro_step;
+  }
+  return after_micro_step(micro_step);
+}
+
+bool Channel::wants_checkpoint() const {
+  const std::lock_guard lock(mutex_);
+  return checkpoint_ || supervisor_gone_;
+}
+
+bool Channel::wants_stop() const {
+  const std::lock_guard lock(mutex_);
+  return stop_at_boundary_ || supervisor_gone_;
+}
+
+void Channel::checkpoint_done() {
+  const std::lock_guard lock(mutex_);
+  checkpoint_ = false;
+}
+
+void Channel::work(double seconds) {
+  std::unique_lock lock(mutex_);
+  std::condition_variable never;
+  never.wait_for(lock, std::chrono::duration<double>(seconds), [] { return false; });
+}
+
+void Channel::wait_for_ever() {
+  std::unique_lock lock(mutex_);
+  std::condition_variable never;
+  never.wait(lock, [] { return false; });
+}
+
+void Channel::run() {
+  auto next_heartbeat = std::chrono::steady_clock::now();
+  for (;;) {
+    pollfd fds[2] = {{settings_.fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
+    {
+      const std::lock_guard lock(mutex_);
+      if (supervisor_gone_) fds[0].fd = -1;
+      if (!outbox_.empty()) fds[0].events |= POLLOUT;
+    }
+    ::poll(fds, 2, heartbeat_ms);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto taken = ::read(wake_fd_, &count, sizeof count);
+    take_commands();
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    if (now >= next_heartbeat) {
+      queue_event(heartbeat_);
+      next_heartbeat = now + std::chrono::milliseconds(heartbeat_ms);
+    }
+    const bool sent = flush();
+    if (closing_ && (sent || supervisor_gone_)) return;
+  }
+}
+
+bool Channel::flush() {
+  while (!outbox_.empty() && !supervisor_gone_) {
+    const auto count = ::send(settings_.fd, outbox_.data(), outbox_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (count < 0) {
+      supervisor_gone_ = true;
+      changed_.notify_all();
+      break;
+    }
+    outbox_.erase(0, static_cast<std::size_t>(count));
+  }
+  if (supervisor_gone_) outbox_.clear();
+  return true;
+}
+
+void Channel::take_commands() {
+  char bytes[4096];
+  const auto count = ::recv(settings_.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  const std::lock_guard lock(mutex_);
+  if (count == 0) {
+    supervisor_gone_ = true;
+    hold_after_.reset();
+    asked_to_hold_ = false;
+    changed_.notify_all();
+  }
+  if (count <= 0 || settings_.deaf) return;
+  inbox_.append(bytes, static_cast<std::size_t>(count));
+  for (auto end = inbox_.find('\n'); end != std::string::npos; end = inbox_.find('\n')) {
+    if (const auto command = accrue::decode_command(inbox_.substr(0, end))) obey(*command);
+    inbox_.erase(0, end + 1);
+  }
+}
+
+void Channel::obey(const accrue::RankCommand& command) {
+  switch (command.kind) {
+    case accrue::RankCommandKind::hold:
+      asked_to_hold_ = true;
+      queue_event(accrue::Holding{in_flight_, false});
+      break;
+    case accrue::RankCommandKind::hold_after:
+      hold_after_ = command.micro_step;
+      asked_to_hold_ = false;
+      break;
+    case accrue::RankCommandKind::proceed:
+      asked_to_hold_ = false;
+      // A step is hold_after (the next standstill) and proceed: only a standstill that was reached is left.
+      if (hold_after_ && in_flight_ >= *hold_after_) hold_after_.reset();
+      break;
+    case accrue::RankCommandKind::stop_after:
+      stop_after_ = command.micro_step;
+      asked_to_hold_ = false;
+      hold_after_.reset();
+      break;
+    case accrue::RankCommandKind::checkpoint:
+      checkpoint_ = true;
+      break;
+    case accrue::RankCommandKind::checkpoint_and_stop:
+      checkpoint_ = true;
+      stop_at_boundary_ = true;
+      break;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace fake_rank

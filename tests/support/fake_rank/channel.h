@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rank's side of the channel: a thread that sends events and heartbeats and obeys commands while the training
+// thread works or waits.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "accrue/run/rank_command.h"
+#include "accrue/run/run_event.h"
+
+namespace fake_rank {
+
+class Channel {
+ public:
+  struct Settings {
+    int fd = -1;
+    std::int64_t rank = 0;
+    std::int64_t first_seq = 0;
+    std::int64_t origin_ns = 0;
+    bool deaf = false;
+  };
+  explicit Channel(Settings settings);
+  /// Sends what waits, then closes.
+  ~Channel();
+
+  void emit(accrue::EventBody body);
+  void send_raw(std::string line);
+  void skip_numbers(std::int64_t count);
+  void set_phase(std::string phase, std::int64_t update, std::int64_t micro_step, std::int64_t collective);
+  std::int64_t now_ns() const;
+
+  /// Holds the training thread if that was agreed; false when the run is to end after this micro-step.
+  bool after_micro_step(std::int64_t micro_step);
+  /// Stands still of its own accord until told to proceed; false when told to stop.
+  bool stand_still(std::int64_t micro_step);
+  /// What this rank has been told for the next boundary.
+  bool wants_checkpoint() const;
+  bool wants_stop() const;
+  void checkpoint_done();
+  /// Works for a time (or sleeps, as far as anyone can tell).
+  void work(double seconds);
+  void wait_for_ever();
+
+ private:
+  void run();
+  void take_commands();
+  void obey(const accrue::RankCommand& command);
+  void queue_event(accrue::EventBody body);
+  bool flush();
+
+  Settings settings_;
+  int wake_fd_ = -1;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string outbox_;
+  std::string inbox_;
+  std::int64_t seq_ = 0;
+  accrue::Heartbeat heartbeat_;
+  std::int64_t in_flight_ = 1;  ///< micro-step that the training thread is in
+  std::optional<std::int64_t> hold_after_;
+  std::optional<std::int64_t> stop_after_;
+  bool asked_to_hold_ = false;
+  bool checkpoint_ = false;
+  bool stop_at_boundary_ = false;
+  bool supervisor_gone_ = false;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace fake_rank

@@ -21,12 +21,13 @@ struct RankIdentity {
   std::int64_t rank = 0;
   std::int64_t world = 1;
   std::int64_t local_rank = 0;
-  std::int64_t local_world = 1;
+  std::int64_t local_world = 1;  ///< 0: the launcher does not say
   std::string master_addr = "127.0.0.1";
   int master_port = 0;
   bool agent_store = false;  ///< torchrun's agent hosts the store: every rank is a client
   int store_fd = -1;         ///< rank 0 under the supervisor: a bound, listening socket
   std::string source;        ///< "accrue", "torchrun", "slurm", "open-mpi", "mpich", "single"
+  std::string attempt;       ///< torchrun's restart count: one agent store serves all attempts
 };
 
 /// Reads the environment through `get` (std::getenv in programs, a table in tests).

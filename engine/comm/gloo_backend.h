@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <memory>
+
+#include "accrue/comm/communicator.h"
+#include "accrue/run/result.h"
+#include "group.h"
+
+namespace c10d {
+class Store;
+}
+
+namespace accrue {
+
+/// The group over LibTorch's Gloo. store: the group's own prefix. Collective: the group. Errors: rendezvous.
+Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
+                                                             const c10::intrusive_ptr<c10d::Store>& store);
+
+}  // namespace accrue

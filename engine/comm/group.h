@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend is told about the ranks it joins: facts that the rendezvous gathered once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accrue/run/rank_grid.h"
+
+namespace accrue {
+
+struct GroupMember {
+  std::int64_t world_rank = 0;
+  pid_t pid = 0;  ///< 0 where the rank lives on another host
+};
+
+struct CommGroup {
+  Axis axis = Axis::data;
+  std::int64_t rank = 0;  ///< this rank's place in members
+  std::vector<GroupMember> members;
+  std::chrono::milliseconds timeout{60000};       ///< of one collective
+  std::chrono::milliseconds join_timeout{60000};  ///< of building the group
+  bool one_host = true;                           ///< all members run here
+
+  std::int64_t size() const { return static_cast<std::int64_t>(members.size()); }
+  /// "rank 3 (pid 4711)", in ranks of the world.
+  std::string name_of(std::size_t member) const;
+};
+
+}  // namespace accrue

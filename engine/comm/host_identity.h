@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+namespace accrue {
+
+/// What a rank says about where it runs. Two ranks can share memory where `place` is equal: same boot of the same
+/// kernel, same host name, same pid namespace (containers of one host differ in the last two).
+struct HostIdentity {
+  std::string host;
+  std::string place;
+  pid_t pid = 0;
+
+  std::string encode() const;
+  static std::optional<HostIdentity> decode(const std::string& text);
+};
+
+HostIdentity this_host();
+
+}  // namespace accrue

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_watch.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace accrue {
+
+std::string CommGroup::name_of(std::size_t member) const {
+  const GroupMember& who = members.at(member);
+  std::string name = "rank " + std::to_string(who.world_rank);
+  if (who.pid != 0) name += " (pid " + std::to_string(who.pid) + ")";
+  return name;
+}
+
+PeerWatch::PeerWatch(const CommGroup& group) : pidfds_(group.members.size(), -1) {
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    const pid_t pid = group.members[i].pid;
+    if (pid == 0 || pid == ::getpid()) continue;
+    // A peer that is gone already has no pidfd; what it left undone shows as a time-out that names it.
+    pidfds_[i] = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  }
+}
+
+PeerWatch::~PeerWatch() {
+  for (const int fd : pidfds_) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+bool PeerWatch::ended(std::size_t member) const {
+  pollfd watched{pidfds_[member], POLLIN, 0};
+  return watched.fd >= 0 && ::poll(&watched, 1, 0) > 0;
+}
+
+std::optional<std::size_t> PeerWatch::first_ended(std::chrono::milliseconds wait) const {
+  std::vector<pollfd> watched;
+  for (const int fd : pidfds_) watched.push_back({fd, POLLIN, 0});  // poll skips negative descriptors
+  if (::poll(watched.data(), watched.size(), static_cast<int>(wait.count())) <= 0) return std::nullopt;
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (watched[i].revents != 0) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace accrue

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of ranks on one host through memory they all map. Loopback sockets move every byte twice through the
+// kernel; here each rank sums its 1/N of the elements over all ranks' data, in rank order, and writes the result to
+// all, so an all-reduce of gradients in a shared_buffer() costs one pass over memory and no copy. The sums depend on
+// neither timing nor the number of threads, so two runs are bit-identical.
+//
+// Ordinary tensors pass through a staging area of two halves per rank. Half h of chunk c is written again in chunk
+// c + 2 at the earliest, and a rank gets there only through the barrier of chunk c + 1, at which every reader of chunk
+// c has arrived: therefore one barrier per chunk suffices where ranks only read each other's staging.
+#include "shm_backend.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "shared_segment.h"
+#include "shm_control.h"
+#include "shm_sum.h"
+
+namespace accrue {
+namespace {
+
+constexpr std::size_t kHalfBytes = std::size_t{1} << 20;
+constexpr std::size_t kPage = 4096;
+constexpr std::int64_t kLineElements = 64;     // slices begin at cache lines whatever the dtype
+constexpr std::int64_t kSmallBytes = 1 << 15;  // below this every rank adds for itself: one barrier instead of two
+
+enum Op : std::uint32_t { op_all_reduce = 1, op_broadcast, op_all_gather, op_barrier, op_shared_buffer };
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+/// One shared_buffer(): a row of `stride` bytes per rank.
+struct SharedRows {
+  std::weak_ptr<SharedSegment> segment;  // the tensors own it
+  std::size_t stride = 0;
+};
+
+struct Residence {
+  std::shared_ptr<SharedSegment> segment;
+  std::size_t stride = 0;
+  std::size_t offset = 0;   ///< in a row
+  std::int64_t place = -1;  ///< the same number on all ranks
+};
+
+class ShmCommunicator final : public Communicator {
+ public:
+  ShmCommunicator(const CommGroup& group, std::shared_ptr<SharedSegment> segment)
+      : group_(group),
+        segment_(std::move(segment)),
+        control_(group, segment_->data()),
+        staging_(segment_->data() + round_up(ShmControl::bytes_for(group.size()), kPage)) {}
+
+  static std::size_t bytes_for(std::int64_t ranks) {
+    return round_up(ShmControl::bytes_for(ranks), kPage) + static_cast<std::size_t>(ranks) * 2 * kHalfBytes;
+  }
+
+  std::int64_t rank() const override { return group_.rank; }
+  std::int64_t size() const override { return group_.size(); }
+  Axis axis() const override { return group_.axis; }
+  std::string backend() const override { return "shm"; }
+
+  at::Tensor shared_buffer(std::int64_t numel, at::ScalarType dtype) override;
+
+ protected:
+  void do_all_reduce(at::Tensor& tensor, Reduce op) override;
+  void do_broadcast(at::Tensor& tensor, std::int64_t root) override;
+  void do_all_gather(at::Tensor& out, const at::Tensor& in) override;
+  void do_barrier() override { control_.begin({.op = op_barrier}); }
+
+ private:
+  std::size_t ranks() const { return group_.members.size(); }
+  std::size_t mine() const { return static_cast<std::size_t>(group_.rank); }
+  std::byte* half(std::size_t member) const {
+    return staging_ + member * 2 * kHalfBytes + static_cast<std::size_t>(chunks_ % 2) * kHalfBytes;
+  }
+  Residence residence_of(const at::Tensor& tensor) const;
+  Result<std::shared_ptr<SharedSegment>> agree_on_segment(std::size_t bytes);
+  void reduce_small(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op);
+  void reduce_rows(const std::vector<std::byte*>& rows, std::int64_t numel, at::ScalarType dtype, Reduce op);
+  void reduce_staged(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op);
+
+  CommGroup group_;
+  std::shared_ptr<SharedSegment> segment_;
+  ShmControl control_;
+  std::byte* staging_;
+  std::uint64_t chunks_ = 0;  ///< of staging used so far, the same on all ranks
+  std::vector<SharedRows> shared_;
+};
+
+void require_cpu(const at::Tensor& tensor) {
+  if (!tensor.is_cpu()) throw std::invalid_argument("backend shm moves CPU tensors only; use backend nccl on a GPU");
+}
+
+Residence ShmCommunicator::residence_of(const at::Tensor& tensor) const {
+  const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
+  std::int64_t base = 0;
+  for (const SharedRows& rows : shared_) {
+    if (auto segment = rows.segment.lock()) {
+      const std::byte* row = segment->data() + mine() * rows.stride;
+      if (data >= row && data + tensor.nbytes() <= row + rows.stride) {
+        const auto offset = static_cast<std::size_t>(data - row);
+        return {std::move(segment), rows.stride, offset, base + static_cast<std::int64_t>(offset)};
+      }
+    }
+    base += static_cast<std::int64_t>(rows.stride);
+  }
+  return {};
+}
+
+void ShmCommunicator::do_all_reduce(at::Tensor& tensor, Reduce op) {
+  require_cpu(tensor);
+  const at::ScalarType dtype = tensor.scalar_type();
+  if (!can_reduce(dtype))
+    throw std::invalid_argument("all_reduce: backend shm has no sum for " + std::string(c10::toString(dtype)));
+  const std::int64_t numel = tensor.numel();
+  auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
+  const bool small = static_cast<std::int64_t>(tensor.nbytes()) <= kSmallBytes;
+  const Residence home = small ? Residence{} : residence_of(tensor);
+  if (small) std::memcpy(half(mine()), data, tensor.nbytes());
+  control_.begin({.op = op_all_reduce,
+                  .dtype = static_cast<std::int32_t>(dtype),
+                  .numel = numel,
+                  .detail = static_cast<std::int64_t>(op),
+                  .place = home.place});
+  if (small) {
+    reduce_small(data, numel, dtype, op);
+  } else if (home.segment) {
+    std::vector<std::byte*> rows;
+    for (std::size_t r = 0; r < ranks(); ++r) rows.push_back(home.segment->data() + r * home.stride + home.offset);
+    reduce_rows(rows, numel, dtype, op);
+    control_.barrier();
+  } else {
+    reduce_staged(data, numel, dtype, op);
+  }
+}
+
+/// After the barrier of begin(): all operands lie in the staging halves.
+void ShmCommunicator::reduce_small(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op) {
+  std::vector<const std::byte*> sources;
+  for (std::size_t r = 0; r < ranks(); ++r) sources.push_back(half(r));
+  std::byte* const destination[] = {data};
+  reduce_elements(dtype, op, sources, destination, 0, numel);
+  ++chunks_;
+}
+
+/// This rank's slice of the rows; the caller's barriers enclose it.
+void ShmCommunicator::reduce_rows(const std::vector<std::byte*>& rows, std::int64_t numel, at::ScalarType dtype,
+                                  Reduce op) {
+  const std::int64_t lines = (numel + kLineElements - 1) / kLineElements;
+  const auto boundary = [&](std::int64_t r) { return std::min(numel, lines * r / group_.size() * kLineElements); };
+  const std::int64_t begin = boundary(group_.rank);
+  const std::int64_t end = boundary(group_.rank + 1);
+  const std::vector<const std::byte*> sources(rows.begin(), rows.end());
+  reduce_elements(dtype, op, sources, rows, begin, end - begin);
+}
+
+void ShmCommunicator::reduce_staged(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op) {
+  const auto element = static_cast<std::int64_t>(c10::elementSize(dtype));
+  const std::int64_t per_chunk = static_cast<std::int64_t>(kHalfBytes) / element;
+  for (std::int64_t at = 0; at < numel; at += per_chunk, ++chunks_) {
+    const std::int64_t n = std::min(per_chunk, numel - at);
+    const auto bytes = static_cast<std::size_t>(n * element);
+    std::memcpy(half(mine()), data + at * element, bytes);
+    control_.barrier();
+    std::vector<std::byte*> rows;
+    for (std::size_t r = 0; r < ranks(); ++r) rows.push_back(half(r));
+    reduce_rows(rows, n, dtype, op);
+    control_.barrier();
+    std::memcpy(data + at * element, half(mine()), bytes);
+  }
+}
+
+void ShmCommunicator::do_broadcast(at::Tensor& tensor, std::int64_t root) {
+  require_cpu(tensor);
+  control_.begin({.op = op_broadcast,
+                  .dtype = static_cast<std::int32_t>(tensor.scalar_type()),
+                  .numel = tensor.numel(),
+                  .detail = root});
+  auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
+  for (std::size_t at = 0; at < tensor.nbytes(); at += kHalfBytes, ++chunks_) {
+    const std::size_t n = std::min(kHalfBytes, tensor.nbytes() - at);
+    std::byte* staged = half(static_cast<std::size_t>(root));
+    if (group_.rank == root) std::memcpy(staged, data + at, n);
+    control_.barrier();
+    if (group_.rank != root) std::memcpy(data + at, staged, n);
+  }
+}
+
+void ShmCommunicator::do_all_gather(at::Tensor& out, const at::Tensor& in) {
+  require_cpu(in);
+  require_cpu(out);
+  control_.begin({.op = op_all_gather, .dtype = static_cast<std::int32_t>(in.scalar_type()), .numel = in.numel()});
+  const auto* data = static_cast<const std::byte*>(in.const_data_ptr());
+  auto* gathered = static_cast<std::byte*>(out.mutable_data_ptr());
+  for (std::size_t at = 0; at < in.nbytes(); at += kHalfBytes, ++chunks_) {
+    const std::size_t n = std::min(kHalfBytes, in.nbytes() - at);
+    std::memcpy(half(mine()), data + at, n);
+    control_.barrier();
+    for (std::size_t r = 0; r < ranks(); ++r) std::memcpy(gathered + r * in.nbytes() + at, half(r), n);
+  }
+}
+
+/// The first member makes a segment, the others map it; all succeed or all report the first failure.
+Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::size_t bytes) {
+  Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
+  if (group_.rank == 0) {
+    segment = SharedSegment::create(bytes);
+    control_.offer(segment ? (*segment)->path() : "!" + segment.error().text());
+  }
+  control_.barrier();
+  const std::string path = control_.offered(0);
+  if (path.starts_with('!')) return fail(ErrorCode::out_of_memory, path.substr(1));
+  if (group_.rank != 0) segment = SharedSegment::open(path, bytes);
+  control_.barrier();  // the first member's offer has been read by all
+  control_.offer(segment ? "" : "!" + segment.error().text());
+  control_.barrier();
+  for (std::size_t member = 0; member < ranks(); ++member) {
+    const std::string said = control_.offered(member);
+    if (said.starts_with('!')) segment = fail(ErrorCode::device, group_.name_of(member) + ": " + said.substr(1));
+  }
+  control_.barrier();  // and so have the answers, before anyone offers again
+  if (segment) (*segment)->close_descriptor();
+  return segment;
+}
+
+at::Tensor ShmCommunicator::shared_buffer(std::int64_t numel, at::ScalarType dtype) {
+  control_.begin({.op = op_shared_buffer, .dtype = static_cast<std::int32_t>(dtype), .numel = numel});
+  const std::size_t stride =
+      round_up(std::max<std::size_t>(static_cast<std::size_t>(numel) * c10::elementSize(dtype), 1), kPage);
+  auto segment = agree_on_segment(stride * ranks());
+  if (!segment) throw CommError(segment.error().text());
+  shared_.push_back({*segment, stride});
+  std::byte* row = (*segment)->data() + mine() * stride;
+  auto keep = [held = *segment](void*) mutable { held.reset(); };
+  return at::from_blob(row, {numel}, std::move(keep), at::TensorOptions(dtype));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& group, Exchange& exchange) {
+  const std::size_t bytes = ShmCommunicator::bytes_for(group.size());
+  const auto missing = [&](std::size_t member) {
+    return fail(ErrorCode::rendezvous,
+                group.name_of(member) + " did not come to build the " + std::string(to_string(group.axis)) +
+                    " axis within " + std::to_string(group.join_timeout.count()) + " ms",
+                "backend shm", "See the log of that rank");
+  };
+  Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
+  if (group.rank == 0) {
+    segment = SharedSegment::create(bytes);
+    exchange.publish("segment", segment ? (*segment)->path() : "!" + segment.error().text());
+  } else {
+    const auto path = exchange.fetch("segment", group.join_timeout);
+    if (!path) return missing(0);
+    if (path->starts_with('!')) return fail(ErrorCode::out_of_memory, path->substr(1));
+    segment = SharedSegment::open(*path, bytes);
+  }
+  exchange.publish("mapped/" + std::to_string(group.rank), segment ? "ok" : "!" + segment.error().text());
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    const auto said = exchange.fetch("mapped/" + std::to_string(member), group.join_timeout);
+    if (!said) return missing(member);
+    if (said->starts_with('!') && segment)
+      segment = fail(ErrorCode::device, group.name_of(member) + ": " + said->substr(1));
+  }
+  if (!segment) return tl::unexpected(segment.error());
+  (*segment)->close_descriptor();
+  return std::make_unique<ShmCommunicator>(group, std::move(*segment));
+}
+
+}  // namespace accrue

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm_control.h"
+
+#include <c10/core/ScalarType.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <new>
+
+#include "accrue/comm/communicator.h"
+
+namespace accrue {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSpins = 2000;  // some tens of microseconds; longer only takes the core from the rank waited for
+constexpr std::chrono::milliseconds kSlice{50};
+constexpr std::size_t kOfferBytes = 256;
+
+void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::milliseconds limit) {
+  const timespec time{limit.count() / 1000, (limit.count() % 1000) * 1000000};
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, &time, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+const char* op_name(std::uint32_t op) {
+  static const char* const names[] = {"nothing", "all_reduce", "broadcast", "all_gather", "barrier", "shared_buffer"};
+  return op < std::size(names) ? names[op] : "an unknown collective";
+}
+
+std::string text_of(const ShmCall& call) {
+  std::string text = op_name(call.op);
+  if (call.numel == 0) return text;
+  text += " of " + std::to_string(call.numel) + " " + c10::toString(static_cast<c10::ScalarType>(call.dtype));
+  if (call.place >= 0) text += " in the shared buffer at " + std::to_string(call.place);
+  return text + (call.op == 2 ? " from member " : " with detail ") + std::to_string(call.detail);
+}
+
+}  // namespace
+
+struct alignas(64) ShmControl::Header {
+  std::atomic<std::uint32_t> arrived;
+  alignas(64) std::atomic<std::uint32_t> generation;
+  alignas(64) std::atomic<std::uint32_t> sleepers;
+  std::atomic<std::uint64_t> culprit;  ///< 0, or (member + 1) << 32 | Cause; written once
+};
+
+struct alignas(64) ShmControl::Slot {
+  std::atomic<std::uint64_t> reached;  ///< barriers this rank has arrived at
+  std::atomic<std::uint32_t> left;
+  // Two, by the parity of the call: a rank may state its next call while a slower one still compares this one.
+  ShmCall calls[2];
+  char offer[kOfferBytes];
+};
+
+std::size_t ShmControl::bytes_for(std::int64_t ranks) {
+  return sizeof(Header) + sizeof(Slot) * static_cast<std::size_t>(ranks);
+}
+
+ShmControl::ShmControl(const CommGroup& group, std::byte* memory) : group_(group), watch_(group), memory_(memory) {
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
+}
+
+ShmControl::~ShmControl() {
+  slot(static_cast<std::size_t>(group_.rank)).left.store(1, std::memory_order_release);
+}
+
+// Zeroed memory is a valid state of every member, so the ranks need not agree on who constructs it.
+ShmControl::Header& ShmControl::header() const {
+  return *reinterpret_cast<Header*>(memory_);
+}
+
+ShmControl::Slot& ShmControl::slot(std::size_t member) const {
+  return reinterpret_cast<Slot*>(memory_ + sizeof(Header))[member];
+}
+
+std::string ShmControl::doing() const {
+  return text_of(current_) + " (call " + std::to_string(calls_) + " on the " + std::string(to_string(group_.axis)) +
+         " axis)";
+}
+
+void ShmControl::begin(const ShmCall& call) {
+  current_ = call;
+  const std::size_t parity = ++calls_ % 2;
+  slot(static_cast<std::size_t>(group_.rank)).calls[parity] = call;
+  barrier();
+  for (std::size_t member = 0; member < group_.members.size(); ++member) {
+    const ShmCall& other = slot(member).calls[parity];
+    if (other == call) continue;
+    throw CommError("the ranks call different collectives: this rank " + doing() + ", " + group_.name_of(member) + " " +
+                    text_of(other) + "; all ranks of an axis must call the same ones in the same order");
+  }
+}
+
+void ShmControl::barrier() {
+  Header& shared = header();
+  if (shared.culprit.load(std::memory_order_acquire) != 0) report_culprit();
+  const std::uint32_t generation = shared.generation.load(std::memory_order_acquire);
+  slot(static_cast<std::size_t>(group_.rank)).reached.store(++arrivals_, std::memory_order_release);
+  if (shared.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == group_.members.size()) {
+    shared.arrived.store(0, std::memory_order_relaxed);
+    // Both orders seq_cst: either this load sees the sleeper, or the sleeper's futex call sees the new generation.
+    shared.generation.store(generation + 1);
+    if (shared.sleepers.load() != 0) futex_wake_all(shared.generation);
+    return;
+  }
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (shared.generation.load(std::memory_order_acquire) != generation) return;
+    pause_core();
+  }
+  shared.sleepers.fetch_add(1);
+  try {
+    sleep_until_turned(generation);
+  } catch (...) {
+    shared.sleepers.fetch_sub(1);
+    throw;
+  }
+  shared.sleepers.fetch_sub(1);
+}
+
+void ShmControl::sleep_until_turned(std::uint32_t generation) {
+  Header& shared = header();
+  const auto turned = [&] { return shared.generation.load(std::memory_order_acquire) != generation; };
+  const auto deadline = Clock::now() + group_.timeout;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    futex_wait(shared.generation, generation, std::clamp(left, std::chrono::milliseconds(1), kSlice));
+    if (turned()) return;
+    if (shared.culprit.load(std::memory_order_acquire) != 0) report_culprit();
+    for (std::size_t member = 0; member < group_.members.size(); ++member) {
+      // The order matters: a rank that ended after it arrived is no failure, and only the last look can say so.
+      const bool gone = watch_.ended(member);
+      const bool parted = slot(member).left.load(std::memory_order_acquire) != 0;
+      if (!gone && !parted) continue;
+      if (slot(member).reached.load(std::memory_order_acquire) >= arrivals_) continue;
+      give_up(member, gone ? Cause::ended : Cause::left);
+    }
+    if (turned()) return;
+    if (Clock::now() >= deadline) time_out();
+  }
+}
+
+void ShmControl::give_up(std::size_t culprit, Cause cause) {
+  std::uint64_t none = 0;
+  header().culprit.compare_exchange_strong(
+      none, (static_cast<std::uint64_t>(culprit) + 1) << 32 | static_cast<std::uint64_t>(cause));
+  futex_wake_all(header().generation);
+  report_culprit();
+}
+
+void ShmControl::report_culprit() const {
+  const std::uint64_t word = header().culprit.load();
+  const std::string who = group_.name_of((word >> 32) - 1);
+  switch (static_cast<Cause>(word & 0xffffffffU)) {
+    case Cause::ended:
+      throw CommError(who + " ended while the others waited for it in " + doing());
+    case Cause::left:
+      throw CommError(who + " left the group while the others waited for it in " + doing());
+    default:
+      throw CommError(who + " did not come within " + std::to_string(group_.timeout.count()) + " ms to " + doing());
+  }
+}
+
+void ShmControl::time_out() {
+  for (std::size_t member = 0; member < group_.members.size(); ++member) {
+    if (slot(member).reached.load(std::memory_order_acquire) < arrivals_) give_up(member, Cause::late);
+  }
+  // Everyone had arrived after all; only the wake-up was lost to a stopped clock.
+  throw CommError("no progress within " + std::to_string(group_.timeout.count()) + " ms in " + doing());
+}
+
+void ShmControl::offer(const std::string& text) {
+  char* mine = slot(static_cast<std::size_t>(group_.rank)).offer;
+  const std::size_t length = std::min(text.size(), kOfferBytes - 1);
+  std::memcpy(mine, text.data(), length);
+  mine[length] = '\0';
+}
+
+std::string ShmControl::offered(std::size_t member) const {
+  return slot(member).offer;
+}
+
+}  // namespace accrue

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// A listening TCP socket for the ranks' store, bound to `host` alone: c10d by itself would listen on every interface,
+/// without authentication. -1 where host is no address of this machine (a service name, a forwarded port): the caller
+/// must then let c10d listen its own way. Errors: rendezvous (the port is taken, the name does not resolve).
+Result<int> listen_for_store(const std::string& host, int port);
+
+}  // namespace accrue

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bucket is reduced when. A bucket is complete once every parameter that reaches into it has its gradient;
+// complete buckets are launched in the layout's order, whatever the order in which backward delivers, because all ranks
+// must issue the same collectives in the same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "accrue/run/shard_layout.h"
+
+namespace accrue {
+
+class BucketReducer {
+ public:
+  BucketReducer(const FlatLayout& layout, std::function<void(std::size_t bucket)> launch);
+
+  /// Parameter i's gradient of this window is complete. Launches what can go. Throws std::logic_error where the
+  /// parameter's bucket has gone already.
+  void arrived(std::size_t parameter);
+  /// Launches what is left, in order, and begins the next window.
+  void finish();
+
+ private:
+  void launch_next();
+  void begin_window();
+
+  std::function<void(std::size_t)> launch_;
+  std::vector<std::vector<std::size_t>> buckets_of_;  ///< by parameter: the buckets it reaches into
+  std::vector<std::int64_t> members_;                 ///< by bucket: how many parameters reach into it
+  std::vector<std::int64_t> pending_;
+  std::vector<bool> seen_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace accrue

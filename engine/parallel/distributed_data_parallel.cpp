@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/parallel/distributed_data_parallel.h"
+
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+#include "bucket_reducer.h"
+#include "grad_arena.h"
+#include "replica_check.h"
+
+namespace accrue {
+namespace {
+
+struct Replica {
+  std::vector<at::Tensor> trainable;  ///< each tensor once: a tied weight has one gradient
+  NamedTensors parameters;            ///< trainable, with their names
+  NamedTensors everything;            ///< all parameters and buffers, each once
+};
+
+Replica replica_of(torch::nn::Module& module) {
+  Replica replica;
+  std::unordered_set<const void*> known;
+  for (const auto& entry : module.named_parameters()) {
+    const at::Tensor& tensor = entry.value();
+    if (!tensor.defined() || !known.insert(tensor.unsafeGetTensorImpl()).second) continue;
+    replica.everything.emplace_back(entry.key(), tensor);
+    if (!tensor.requires_grad()) continue;
+    replica.trainable.push_back(tensor);
+    replica.parameters.emplace_back(entry.key(), tensor);
+  }
+  for (const auto& entry : module.named_buffers()) {
+    const at::Tensor& tensor = entry.value();
+    if (tensor.defined() && known.insert(tensor.unsafeGetTensorImpl()).second) {
+      replica.everything.emplace_back(entry.key(), tensor);
+    }
+  }
+  return replica;
+}
+
+void check_options(const Replica& replica, const DataParallelOptions& options) {
+  if (options.bucket_bytes <= 0) throw std::invalid_argument("DistributedDataParallel: bucket_bytes must be positive");
+  if (replica.trainable.empty()) {
+    throw std::invalid_argument("DistributedDataParallel: the module has no parameter that requires a gradient");
+  }
+  const auto& [first_name, first] = replica.parameters.front();
+  if (!at::isFloatingType(first.scalar_type())) {
+    throw std::invalid_argument("DistributedDataParallel: parameter " + first_name +
+                                " is no real floating-point tensor");
+  }
+  for (const auto& [name, tensor] : replica.parameters) {
+    if (tensor.scalar_type() == first.scalar_type() && tensor.device() == first.device()) continue;
+    throw std::invalid_argument("DistributedDataParallel: all parameters must share one dtype and device, but " +
+                                first_name + " is " + c10::toString(first.scalar_type()) + " on " +
+                                first.device().str() + " and " + name + " is " + c10::toString(tensor.scalar_type()) +
+                                " on " + tensor.device().str() + "; convert the module with module.to(...) first");
+  }
+}
+
+FlatLayout layout_of(const std::vector<at::Tensor>& parameters, std::int64_t bucket_bytes) {
+  std::vector<std::int64_t> numels;
+  for (const auto& each : parameters) numels.push_back(each.numel());
+  return flat_layout(numels, static_cast<std::int64_t>(parameters.front().element_size()), bucket_bytes);
+}
+
+at::Tensor flat_memory(const at::Tensor& like, std::int64_t numel, Communicator& axis) {
+  if (like.is_cpu()) return axis.shared_buffer(numel, like.scalar_type());
+  return at::zeros({numel}, like.options().requires_grad(false));
+}
+
+/// Tells the reducer that a parameter's gradient has been accumulated.
+class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}
+  void operator()(const at::Tensor&) override { arrived_(); }
+
+ private:
+  std::function<void()> arrived_;
+};
+
+}  // namespace
+
+struct DistributedDataParallel::State {
+  State(const Replica& replica, Communicator& communicator, const DataParallelOptions& asked)
+      : axis(communicator),
+        options(asked),
+        arena(replica.trainable, layout_of(replica.trainable, asked.bucket_bytes),
+              flat_memory(replica.trainable.front(), layout_of(replica.trainable, asked.bucket_bytes).numel,
+                          communicator)),
+        reducer(arena.layout(), [this](std::size_t bucket) { reduce(bucket); }) {}
+
+  void hang_hooks();
+  void take_down_hooks();
+  void arrived(std::size_t parameter);
+  void reduce(std::size_t bucket);
+  void mend(std::size_t parameter);
+
+  Communicator& axis;
+  DataParallelOptions options;
+  GradArena arena;
+  BucketReducer reducer;
+  bool sync = true;
+  bool said = false;
+  std::int64_t reductions = 0;
+};
+
+void DistributedDataParallel::State::hang_hooks() {
+  const auto& parameters = arena.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (torch::autograd::impl::post_acc_grad_hooks(parameters[i]) != nullptr) {
+      throw std::invalid_argument(
+          "DistributedDataParallel: a parameter already has a post-accumulate hook, perhaps from another "
+          "DistributedDataParallel of the same module");
+    }
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
+                                                   std::make_unique<ArrivalHook>([this, i] { arrived(i); }));
+  }
+}
+
+void DistributedDataParallel::State::take_down_hooks() {
+  for (const auto& parameter : arena.parameters()) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+}
+
+void DistributedDataParallel::State::arrived(std::size_t parameter) {
+  if (!sync) return;
+  mend(parameter);
+  reducer.arrived(parameter);
+}
+
+void DistributedDataParallel::State::mend(std::size_t parameter) {
+  if (!arena.mend(parameter) || said) return;
+  said = true;
+  std::fputs(
+      "accrue: gradients were dropped or replaced, as zero_grad() does by default; they were copied back into the flat "
+      "gradients.\n"
+      "        Call DistributedDataParallel::zero_grad(), or zero_grad(/*set_to_none=*/false), to save that copy.\n",
+      stderr);
+}
+
+void DistributedDataParallel::State::reduce(std::size_t index) {
+  if (axis.size() == 1) return;
+  at::Tensor bucket = arena.bucket(index);
+  axis.all_reduce_gradients(bucket);
+  ++reductions;
+}
+
+DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Communicator& axis,
+                                                 DataParallelOptions options) {
+  const Replica replica = replica_of(module);
+  check_options(replica, options);
+  verify_replicas(replica.everything, axis);
+  if (options.broadcast_parameters) broadcast_values(replica.everything, axis);
+  state_ = std::make_shared<State>(replica, axis, options);
+  state_->hang_hooks();
+}
+
+DistributedDataParallel::~DistributedDataParallel() {
+  state_->take_down_hooks();
+}
+
+bool DistributedDataParallel::sync_enabled() const {
+  return state_->sync;
+}
+
+void DistributedDataParallel::set_sync_enabled(bool enabled) {
+  state_->sync = enabled;
+}
+
+void DistributedDataParallel::finish() {
+  if (!state_->sync) return;
+  for (std::size_t i = 0; i < state_->arena.parameters().size(); ++i) state_->mend(i);
+  state_->reducer.finish();
+  const std::int64_t ranks = state_->axis.size();
+  if (state_->options.op == ReduceOp::mean && ranks > 1) {
+    at::Tensor flat = state_->arena.flat();
+    flat.div_(ranks);
+  }
+}
+
+void DistributedDataParallel::zero_grad() {
+  state_->arena.zero();
+}
+
+at::Tensor DistributedDataParallel::flat_gradients() const {
+  return state_->arena.flat();
+}
+
+const FlatLayout& DistributedDataParallel::layout() const {
+  return state_->arena.layout();
+}
+
+const std::vector<at::Tensor>& DistributedDataParallel::parameters() const {
+  return state_->arena.parameters();
+}
+
+std::int64_t DistributedDataParallel::reductions() const {
+  return state_->reductions;
+}
+
+}  // namespace accrue

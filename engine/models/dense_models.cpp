@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dense_models.h"
+
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros.h>
+
+#include <string>
+
+#include "models/losses.h"
+
+namespace accrue {
+
+namespace {
+
+LossSum loss_of(LossKind kind, const at::Tensor& outputs, const Batch& batch) {
+  if (kind == LossKind::cross_entropy) {
+    return {cross_entropy_sum(outputs, batch.targets), counted_labels(batch.targets)};
+  }
+  return {squared_error_sum(outputs, batch.targets), batch.targets.numel()};
+}
+
+at::Tensor activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::gelu:
+      return at::gelu(x);
+    case Activation::tanh:
+      return at::tanh(x);
+  }
+  return x;
+}
+
+}  // namespace
+
+LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(spec.loss.value_or(LossKind::mse)) {
+  weight_ = register_parameter("weight", at::zeros({spec.outputs, spec.inputs}));
+  if (spec.bias) bias_ = register_parameter("bias", at::zeros({spec.outputs}));
+  init_linear(source, spec.init, weight_, bias_);
+}
+
+LossSum LinearModel::loss(const Batch& batch) {
+  return loss_of(kind_, at::linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_), batch);
+}
+
+MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
+    : kind_(spec.loss.value_or(LossKind::mse)), activation_(spec.activation) {
+  std::vector<std::int64_t> widths{spec.inputs};
+  widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
+  widths.push_back(spec.outputs);
+  auto layers = register_module("layers", std::make_shared<torch::nn::Module>());
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+    auto layer = std::make_shared<Affine>(widths[i], widths[i + 1], spec.bias);
+    init_linear(source, spec.init, layer->weight, layer->bias);
+    layers_.push_back(layers->register_module(std::to_string(i), layer));
+  }
+}
+
+LossSum MlpModel::loss(const Batch& batch) {
+  at::Tensor x = batch.inputs.to(layers_.front()->weight.scalar_type());
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    x = at::linear(x, layers_[i]->weight, layers_[i]->bias);
+    if (i + 1 < layers_.size()) x = activate(activation_, x);
+  }
+  return loss_of(kind_, x, batch);
+}
+
+}  // namespace accrue

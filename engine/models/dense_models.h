@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// linear and mlp: the small models on which accumulation is shown and checked by hand.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accrue/models/language_model.h"
+#include "models/affine.h"
+#include "models/weight_init.h"
+
+namespace accrue {
+
+/// y = x weight^T + bias, over the last dimension. Parameters: weight [outputs, inputs], bias [outputs].
+class LinearModel final : public TrainableModel {
+ public:
+  LinearModel(const ModelSpec& spec, WeightSource& source);
+  LossSum loss(const Batch& batch) override;
+
+ private:
+  LossKind kind_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+/// Linear layers with an activation between them. Parameters: layers.i.weight, layers.i.bias.
+class MlpModel final : public TrainableModel {
+ public:
+  MlpModel(const ModelSpec& spec, WeightSource& source);
+  LossSum loss(const Batch& batch) override;
+
+ private:
+  LossKind kind_;
+  Activation activation_;
+  std::vector<std::shared_ptr<Affine>> layers_;
+};
+
+}  // namespace accrue

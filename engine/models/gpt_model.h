@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT-2 style decoder: pre-LN blocks, learned positions, GELU in its tanh form, the head tied to the token
+// embedding. Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], then per block i
+// blocks.i.norm_1, .attention.qkv, .attention.output, .norm_2, .mlp.up, .mlp.down (weight and bias each), final_norm.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accrue/models/language_model.h"
+#include "models/affine.h"
+#include "models/gpt_operators.h"
+#include "models/weight_init.h"
+
+namespace accrue {
+
+class GptModel final : public TrainableModel {
+ public:
+  GptModel(const ModelSpec& spec, WeightSource& source);
+  LossSum loss(const Batch& batch) override;
+  /// Shapes: tokens [B, T] int64 -> [B, T, V].
+  at::Tensor logits(const at::Tensor& tokens);
+
+ private:
+  at::Tensor embedded(const at::Tensor& tokens) const;
+  /// The last block's output, before the final norm.
+  at::Tensor hidden(const at::Tensor& tokens);
+  void add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width);
+  void init(WeightSource& source, WeightInit rule);
+
+  std::int64_t heads_;
+  std::int64_t context_;
+  double dropout_;
+  std::shared_ptr<Table> token_embedding_;
+  std::shared_ptr<Table> position_embedding_;
+  std::vector<GptBlockWeights> blocks_;
+  std::shared_ptr<Norm> final_norm_;
+};
+
+}  // namespace accrue

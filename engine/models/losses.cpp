@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain-operator losses for any dtype and device. The GPT on a CPU takes its own fused path (fused_head.h).
+#include "models/losses.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/sum.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace accrue {
+
+at::ScalarType accumulation_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& targets) {
+  if (predictions.numel() != targets.numel()) {
+    throw std::invalid_argument("the model gives " + std::to_string(predictions.numel()) + " outputs for " +
+                                std::to_string(targets.numel()) +
+                                " targets: model.outputs must equal the columns of y");
+  }
+  const auto type = accumulation_type(predictions.scalar_type());
+  return at::mse_loss(predictions.to(type), targets.to(type).view_as(predictions), at::Reduction::Sum);
+}
+
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
+  if (rows.size(0) != targets.numel()) {
+    throw std::invalid_argument("the model gives " + std::to_string(rows.size(0)) + " rows of logits for " +
+                                std::to_string(targets.numel()) + " labels: each position takes one label");
+  }
+  return at::cross_entropy_loss(rows.to(accumulation_type(logits.scalar_type())), targets.reshape({-1}).to(at::kLong),
+                                {}, at::Reduction::Sum, ignored_label);
+}
+
+std::int64_t counted_labels(const at::Tensor& targets) {
+  return at::ne(targets, ignored_label).sum().item().toLong();
+}
+
+}  // namespace accrue

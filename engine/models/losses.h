@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses as sums. A mean hides how many items it covers; a sum and its count can be added over micro-batches and ranks
+// and divided once, which is exact for ragged data too.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace accrue {
+
+/// Label that no loss counts.
+constexpr std::int64_t ignored_label = -100;
+
+/// Sum of squared differences. Shapes: predictions and targets of equally many elements -> []. The count is that
+/// number.
+at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& targets);
+
+/// Sum over rows of -log softmax(logits)[target], leaving out rows whose target is -100.
+/// Shapes: logits [..., classes], targets int64 with one element a row -> []. Half types are summed in float32.
+/// Errors: throws std::invalid_argument where the numbers of rows differ.
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets);
+
+/// How many targets are not -100.
+std::int64_t counted_labels(const at::Tensor& targets);
+
+/// The type in which sums are taken: float64 for float64, float32 otherwise.
+at::ScalarType accumulation_type(at::ScalarType type);
+
+}  // namespace accrue

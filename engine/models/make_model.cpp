@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+#include "accrue/models/language_model.h"
+#include "models/dense_models.h"
+#include "models/gpt_model.h"
+#include "models/weight_init.h"
+
+namespace accrue {
+
+namespace {
+
+std::shared_ptr<TrainableModel> build(const ModelSpec& spec, WeightSource& source) {
+  switch (spec.kind) {
+    case ModelKind::linear:
+      return std::make_shared<LinearModel>(spec, source);
+    case ModelKind::mlp:
+      return std::make_shared<MlpModel>(spec, source);
+    case ModelKind::gpt:
+      return std::make_shared<GptModel>(spec, source);
+  }
+  throw std::invalid_argument("model.kind is not a model this engine knows");
+}
+
+}  // namespace
+
+std::shared_ptr<TrainableModel> make_model(const ModelSpec& spec, std::uint64_t seed) {
+  WeightSource source(seed);
+  std::shared_ptr<TrainableModel> model = build(spec, source);
+  if (spec.dtype != Dtype::float32) model->to(scalar_type(spec.dtype));
+  // After the conversion: given values keep every digit of a float64 model.
+  if (spec.init == WeightInit::values) fill_with_values(spec.values, model->parameters());
+  return model;
+}
+
+}  // namespace accrue

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source of the linear rule: PyTorch's Kaiming-uniform default with a = sqrt(5), which comes to 1 / sqrt(inputs).
+#include "models/weight_init.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace accrue {
+
+namespace {
+
+constexpr double normal_std = 0.02;
+
+}  // namespace
+
+WeightSource::WeightSource(std::uint64_t seed) : generator_(at::detail::createCPUGenerator(seed)) {}
+
+void WeightSource::uniform(at::Tensor& weight, double bound) {
+  const at::NoGradGuard no_grad;
+  weight.uniform_(-bound, bound, generator_);
+}
+
+void WeightSource::normal(at::Tensor& weight, double std) {
+  const at::NoGradGuard no_grad;
+  weight.normal_(0.0, std, generator_);
+}
+
+void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias) {
+  if (rule == WeightInit::normal) {
+    source.normal(weight, normal_std);
+  } else if (rule == WeightInit::torch) {
+    const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
+    source.uniform(weight, bound);
+    if (bias.defined()) source.uniform(bias, bound);
+  }
+}
+
+void fill_with_values(std::span<const double> values, std::vector<at::Tensor> parameters) {
+  std::size_t wanted = 0;
+  for (const at::Tensor& parameter : parameters) wanted += static_cast<std::size_t>(parameter.numel());
+  if (wanted != values.size()) {
+    throw std::invalid_argument("model.values has " + std::to_string(values.size()) + " numbers, the model has " +
+                                std::to_string(wanted) + " parameters: give one for each, weight before bias");
+  }
+  const at::NoGradGuard no_grad;
+  for (at::Tensor& parameter : parameters) {
+    const auto count = static_cast<std::size_t>(parameter.numel());
+    const at::Tensor given = at::tensor(at::ArrayRef<double>(values.data(), count), at::kDouble);
+    parameter.copy_(given.view_as(parameter));
+    values = values.subspan(count);
+  }
+}
+
+at::ScalarType scalar_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return at::kFloat;
+    case Dtype::float64:
+      return at::kDouble;
+    case Dtype::bfloat16:
+      return at::kBFloat16;
+    case Dtype::float16:
+      return at::kHalf;
+  }
+  throw std::invalid_argument("model.dtype is not a number type this engine knows");
+}
+
+}  // namespace accrue

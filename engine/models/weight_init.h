@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initial weights: drawn in float32 from a generator of their own in module order, then converted, so that a model
+// starts equal on every rank and in every dtype, whatever else has drawn random numbers.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+class WeightSource {
+ public:
+  explicit WeightSource(std::uint64_t seed);
+  /// Fills with U(-bound, bound).
+  void uniform(at::Tensor& weight, double bound);
+  /// Fills with N(0, std^2).
+  void normal(at::Tensor& weight, double std);
+
+ private:
+  at::Generator generator_;
+};
+
+/// PyTorch's rule for a linear layer: weight and bias uniform within 1 / sqrt(inputs). Or zeros, or normal with
+/// standard deviation 0.02 and zero biases. `bias` may be undefined.
+void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias);
+
+/// Copies `values` over the parameters in their order, row-major.
+/// Errors: throws std::invalid_argument where the numbers do not fit exactly.
+void fill_with_values(std::span<const double> values, std::vector<at::Tensor> parameters);
+
+at::ScalarType scalar_type(Dtype dtype);
+
+}  // namespace accrue

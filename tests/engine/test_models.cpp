@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// linear, mlp and gpt: names and shapes, initial weights, losses as sums, and the two hand-computed training examples.
+#include <ATen/ATen.h>
+#include <torch/optim/sgd.h>
+
+#include <QTest>
+#include <cmath>
+
+#include "accrue/models/language_model.h"
+#include "accrue/run/shard_layout.h"
+
+using namespace accrue;
+
+namespace {
+
+ModelSpec tiny_gpt() {
+  return {.kind = ModelKind::gpt, .layers = 2, .width = 16, .heads = 2, .context = 12, .vocabulary = 29};
+}
+
+ModelSpec small_linear(std::int64_t outputs, Dtype dtype) {
+  return {.kind = ModelKind::linear, .dtype = dtype, .inputs = 1, .outputs = outputs, .bias = false};
+}
+
+at::Tensor column(double first, double step) {
+  return at::arange(8, at::kDouble).mul(step).add(first).view({8, 1});
+}
+
+/// Samples first..last of the causal toy: sample n (from 1) holds 1..n as inputs, label = value mod 2, padded to -100.
+Batch toy_batch(std::int64_t first, std::int64_t last) {
+  const std::int64_t rows = last - first + 1;
+  at::Tensor inputs = at::zeros({rows, last, 1}, at::kDouble);
+  at::Tensor targets = at::full({rows, last}, -100, at::kLong);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t value = 1; value <= first + row; ++value) {
+      inputs[row][value - 1][0] = static_cast<double>(value);
+      targets[row][value - 1] = value % 2;
+    }
+  }
+  return {inputs, targets, rows, 0};
+}
+
+Batch token_batch(std::int64_t rows, std::int64_t length, std::int64_t vocabulary) {
+  at::manual_seed(11);
+  const at::Tensor tokens = at::randint(vocabulary, {rows, length + 1}, at::kLong);
+  return {tokens.slice(1, 0, length), tokens.slice(1, 1).clone(), rows, rows * length};
+}
+
+}  // namespace
+
+class TestModels : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void parameters_are_those_of_the_plan_data() {
+    QTest::addColumn<int>("kind");
+    QTest::addColumn<bool>("bias");
+    QTest::newRow("linear") << static_cast<int>(ModelKind::linear) << true;
+    QTest::newRow("linear without bias") << static_cast<int>(ModelKind::linear) << false;
+    QTest::newRow("mlp") << static_cast<int>(ModelKind::mlp) << true;
+    QTest::newRow("mlp without bias") << static_cast<int>(ModelKind::mlp) << false;
+    QTest::newRow("gpt") << static_cast<int>(ModelKind::gpt) << true;
+  }
+  void parameters_are_those_of_the_plan() {
+    QFETCH(int, kind);
+    QFETCH(bool, bias);
+    ModelSpec spec = tiny_gpt();
+    spec.kind = static_cast<ModelKind>(kind);
+    spec.inputs = 3;
+    spec.outputs = 5;
+    spec.hidden = {7, 4};
+    spec.bias = bias;
+    const auto model = make_model(spec, 0);
+    const auto planned = parameter_shapes(spec);
+    const auto named = model->named_parameters();
+    QCOMPARE(named.size(), planned.size());
+    for (std::size_t i = 0; i < planned.size(); ++i) {
+      QCOMPARE(named[i].key(), planned[i].name);
+      QCOMPARE(named[i].value().sizes().vec(), planned[i].shape);
+      QVERIFY(named[i].value().requires_grad());
+    }
+  }
+
+  void linear_starts_as_pytorch_does_after_manual_seed_0() {
+    for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
+      const auto model = make_model(small_linear(2, dtype), 0);
+      const at::Tensor weight = model->parameters()[0].detach().to(at::kDouble);
+      QVERIFY(std::abs(weight[0][0].item<double>() + 0.0074868202) < 1e-10);
+      QVERIFY(std::abs(weight[1][0].item<double>() - 0.5364435911) < 1e-10);
+    }
+  }
+
+  void weights_depend_on_the_seed_alone() {
+    at::manual_seed(1);
+    const auto one = make_model(tiny_gpt(), 5);
+    at::manual_seed(2);
+    const auto two = make_model(tiny_gpt(), 5), other = make_model(tiny_gpt(), 6);
+    for (std::size_t i = 0; i < one->parameters().size(); ++i) {
+      QVERIFY(at::equal(one->parameters()[i], two->parameters()[i]));
+    }
+    QVERIFY(!at::equal(one->parameters()[0], other->parameters()[0]));
+  }
+
+  void gpt_starts_with_scaled_residual_projections() {
+    ModelSpec spec = tiny_gpt();
+    spec.width = 64;
+    spec.layers = 8;
+    const auto named = make_model(spec, 0)->named_parameters();
+    const auto deviation = [&](const char* name) { return named[name].std().item<double>(); };
+    QVERIFY(std::abs(deviation("blocks.0.attention.qkv.weight") - 0.02) < 0.001);
+    QVERIFY(std::abs(deviation("blocks.7.mlp.down.weight") - 0.02 / 4) < 0.0003);
+    QVERIFY(named["blocks.3.norm_1.weight"].eq(1).all().item<bool>());
+    QVERIFY(named["blocks.3.mlp.up.bias"].eq(0).all().item<bool>());
+  }
+
+  void given_values_are_taken_digit_for_digit() {
+    ModelSpec spec = small_linear(2, Dtype::float64);
+    spec.bias = true;
+    spec.init = WeightInit::values;
+    spec.values = {0.1, 0.2, 0.3, 0.4};
+    const auto model = make_model(spec, 0);
+    QCOMPARE(model->parameters()[0][1][0].item<double>(), 0.2);
+    QCOMPARE(model->parameters()[1][1].item<double>(), 0.4);
+    spec.values.pop_back();
+    QVERIFY_EXCEPTION_THROWN(make_model(spec, 0), std::invalid_argument);
+  }
+
+  // x = 1..8, y = 2x, weight 0, mean squared error, SGD 0.02: one update gives 2.04, however the eight are grouped.
+  void eight_points_give_two_point_zero_four() {
+    for (const std::int64_t micro_batch : {8, 2, 1}) {
+      ModelSpec spec = small_linear(1, Dtype::float64);
+      spec.init = WeightInit::zeros;
+      const auto model = make_model(spec, 0);
+      std::int64_t count = 0;
+      for (std::int64_t from = 0; from < 8; from += micro_batch) {
+        const auto part = model->loss({column(1, 1).slice(0, from, from + micro_batch),
+                                       column(2, 2).slice(0, from, from + micro_batch), micro_batch, micro_batch});
+        part.sum.backward();
+        count += part.count;
+      }
+      at::Tensor weight = model->parameters()[0];
+      QCOMPARE(count, std::int64_t{8});
+      QVERIFY(std::abs((weight.detach() - 0.02 * weight.grad() / count).item<double>() - 2.04) < 1e-12);
+    }
+  }
+
+  void causal_toy_counts_true_tokens() {
+    struct Case {
+      std::vector<std::pair<int, int>> micro_steps;
+      std::int64_t tokens;
+      double loss, first, second;
+    };
+    const std::vector<Case> cases{{{{1, 8}}, 36, 1.1212300119, 0.0952785681, 0.4336782027},
+                                  {{{1, 4}, {5, 8}}, 36, 1.1212300119, 0.0952785681, 0.4336782027},
+                                  {{{1, 4}, {5, 8}, {9, 12}, {13, 16}}, 136, 1.7583316437, 0.2117169063, 0.3172398646}};
+    for (const Case& expected : cases) {
+      ModelSpec spec = small_linear(2, Dtype::float64);
+      spec.loss = LossKind::cross_entropy;
+      const auto model = make_model(spec, 0);
+      std::int64_t count = 0;
+      double sum = 0.0;
+      for (const auto& [first, last] : expected.micro_steps) {
+        const auto part = model->loss(toy_batch(first, last));
+        part.sum.backward();
+        count += part.count;
+        sum += part.sum.item<double>();
+      }
+      at::Tensor weight = model->parameters()[0];
+      const at::Tensor updated = weight.detach() - 0.08 * weight.grad() / count;
+      QCOMPARE(count, expected.tokens);
+      QVERIFY(std::abs(sum / static_cast<double>(count) - expected.loss) < 1e-8);
+      QVERIFY(std::abs(updated[0][0].item<double>() - expected.first) < 1e-8);
+      QVERIFY(std::abs(updated[1][0].item<double>() - expected.second) < 1e-8);
+    }
+  }
+
+  void losses_are_sums_over_what_counts() {
+    const auto model = make_model(tiny_gpt(), 0);
+    Batch batch = token_batch(3, 12, 29);
+    const auto whole = model->loss(batch);
+    QCOMPARE(whole.count, std::int64_t{36});
+    QCOMPARE(whole.sum.dim(), std::int64_t{0});
+    // Nearly uniform predictions at the start: about log(vocabulary) a token.
+    QVERIFY(std::abs(whole.sum.item<double>() / 36 - std::log(29.0)) < 0.1);
+    batch.targets[0].fill_(-100);
+    QCOMPARE(model->loss(batch).count, std::int64_t{24});
+    batch.targets.fill_(-100);
+    const auto none = model->loss(batch);
+    QCOMPARE(none.count, std::int64_t{0});
+    QCOMPARE(none.sum.item<double>(), 0.0);
+    none.sum.backward();
+    for (const at::Tensor& parameter : model->parameters()) {
+      QVERIFY(!parameter.grad().defined() || parameter.grad().eq(0).all().item<bool>());
+    }
+  }
+
+  void every_dtype_trains_a_step_data() {
+    QTest::addColumn<int>("dtype");
+    QTest::newRow("float32") << static_cast<int>(Dtype::float32);
+    QTest::newRow("float64") << static_cast<int>(Dtype::float64);
+    QTest::newRow("bfloat16") << static_cast<int>(Dtype::bfloat16);
+    QTest::newRow("float16") << static_cast<int>(Dtype::float16);
+  }
+  void every_dtype_trains_a_step() {
+    QFETCH(int, dtype);
+    ModelSpec spec = tiny_gpt();
+    spec.dtype = static_cast<Dtype>(dtype);
+    const auto model = make_model(spec, 0);
+    const auto reference = make_model(tiny_gpt(), 0);
+    const Batch batch = token_batch(2, 12, 29);
+    const auto loss = model->loss(batch);
+    loss.sum.backward();
+    QCOMPARE(loss.sum.scalar_type(), spec.dtype == Dtype::float64 ? at::kDouble : at::kFloat);
+    const double expected = reference->loss(batch).sum.item<double>();
+    QVERIFY(std::abs(loss.sum.item<double>() / expected - 1.0) < (dtype < 2 ? 1e-6 : 1e-2));
+    for (const at::Tensor& parameter : model->parameters()) {
+      QVERIFY(parameter.grad().defined());
+      QVERIFY(at::isfinite(parameter.grad()).all().item<bool>());
+    }
+  }
+
+  void dropout_acts_in_training_only() {
+    ModelSpec spec = tiny_gpt();
+    spec.dropout = 0.5;
+    const auto model = make_model(spec, 0);
+    const Batch batch = token_batch(2, 12, 29);
+    const auto sum = [&] { return model->loss(batch).sum.item<double>(); };
+    QVERIFY(sum() != sum());
+    model->eval();
+    QCOMPARE(sum(), sum());
+    const auto plain = make_model(tiny_gpt(), 0);
+    QVERIFY(std::abs(sum() / plain->loss(batch).sum.item<double>() - 1.0) < 1e-5);
+  }
+
+  void a_later_token_changes_no_earlier_loss() {
+    const auto model = make_model(tiny_gpt(), 0);
+    model->eval();
+    const at::NoGradGuard no_grad;
+    Batch batch = token_batch(1, 12, 29);
+    batch.targets.slice(1, 6).fill_(-100);
+    const double before = model->loss(batch).sum.item<double>();
+    batch.inputs = batch.inputs.clone();
+    batch.inputs.slice(1, 6).fill_(3);
+    QCOMPARE(model->loss(batch).sum.item<double>(), before);
+    batch.inputs.slice(1, 5, 6).fill_(3);
+    QVERIFY(model->loss(batch).sum.item<double>() != before);
+  }
+
+  void mlp_learns_a_line() {
+    ModelSpec spec{.kind = ModelKind::mlp, .inputs = 1, .outputs = 1, .hidden = {16}};
+    const auto model = make_model(spec, 0);
+    torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.05));
+    const Batch batch{column(-1, 0.25), column(-2, 0.5), 8, 8};
+    const double start = model->loss(batch).sum.item<double>();
+    for (int step = 0; step < 200; ++step) {
+      optimizer.zero_grad();
+      const auto loss = model->loss(batch);
+      (loss.sum / loss.count).backward();
+      optimizer.step();
+    }
+    QVERIFY(model->loss(batch).sum.item<double>() < 0.02 * start);
+  }
+
+  void what_does_not_fit_is_refused_in_words() {
+    const auto model = make_model(tiny_gpt(), 0);
+    QVERIFY_EXCEPTION_THROWN(model->loss(token_batch(1, 13, 29)), std::invalid_argument);
+    ModelSpec odd = tiny_gpt();
+    odd.heads = 3;
+    QVERIFY_EXCEPTION_THROWN(make_model(odd, 0), std::invalid_argument);
+    const auto linear = make_model(small_linear(2, Dtype::float32), 0);
+    QVERIFY_EXCEPTION_THROWN(linear->loss({column(1, 1), column(1, 1), 8, 8}), std::invalid_argument);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestModels)
+#include "test_models.moc"

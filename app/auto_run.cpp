@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "auto_run.h"
+
+#include <QCoreApplication>
+#include <QImage>
+#include <QTimer>
+#include <chrono>
+#include <cstdio>
+
+#include "bridge/event_pump.h"
+#include "models/run_control.h"
+#include "pages/main_window.h"
+#include "pages/window_files.h"
+
+namespace accrue::ui {
+
+AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, QObject* parent)
+    : QObject(parent), line_(line), window_(window), control_(control) {
+  connect(control_, &RunControl::ended, this, [this](RunSeries*, int exit_status) { finish(exit_status); });
+  connect(control_, &RunControl::refused, this, [this](const std::vector<Finding>& findings) {
+    if (line_.exit_when_finished)
+      for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+    finish(accrue::exit_status(ErrorCode::config));
+  });
+  connect(control_, &RunControl::commandFailed, this, [this](const Error& error) {
+    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", error.text().c_str());
+    finish(accrue::exit_status(error.code));
+  });
+  connect(window_->files(), &WindowFiles::failed, this, [this](const QString& text) {
+    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", qPrintable(text));
+    finish(accrue::exit_status(ErrorCode::config));
+  });
+}
+
+void AutoRun::start() {
+  for (const QString& file : line_.files) window_->openPath(file);
+  if (line_.demo)
+    window_->runDemo();
+  else if (line_.run)
+    control_->start();
+  else if (!line_.screenshot.isEmpty() || line_.exit_when_finished)
+    finish(0);  // no run to wait for: the window as it opens
+}
+
+void AutoRun::finish(int exit_status) {
+  if (finished_ || (line_.screenshot.isEmpty() && !line_.exit_when_finished)) return;
+  finished_ = true;
+  // The last batch is in the models now; a few frames later it is on the screen.
+  QTimer::singleShot(8 * EventPump::frame, this, [this, exit_status] { leave(exit_status); });
+}
+
+void AutoRun::leave(int exit_status) {
+  if (!line_.screenshot.isEmpty() && !window_->picture().save(line_.screenshot)) {
+    std::fprintf(stderr, "accrue: %s could not be written. Give a folder that exists and can be written to\n",
+                 qPrintable(line_.screenshot));
+    exit_status = exit_status == 0 ? accrue::exit_status(ErrorCode::disk) : exit_status;
+  }
+  if (!line_.exit_when_finished) return;
+  window_->close();
+  QCoreApplication::exit(exit_status);
+}
+
+}  // namespace accrue::ui

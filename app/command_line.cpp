@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "command_line.h"
+
+#include <QCommandLineParser>
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <cstdio>
+#include <cstdlib>
+
+namespace accrue::ui {
+
+namespace {
+
+[[noreturn]] void refuse(const QString& message) {
+  std::fprintf(stderr, "accrue: %s. See accrue --help\n", qPrintable(message));
+  std::exit(2);
+}
+
+}  // namespace
+
+CommandLine parseCommandLine(const QStringList& arguments) {
+  const auto tr = [](const char* text) { return QCoreApplication::translate("CommandLine", text); };
+  QCommandLineParser parser;
+  parser.setApplicationDescription(tr("Gradient-accumulated, distributed training in a window."));
+  const QCommandLineOption help = parser.addHelpOption();
+  const QCommandLineOption version = parser.addVersionOption();
+  const QCommandLineOption demo(QStringLiteral("demo"), tr("Open the built-in demo and run it."));
+  const QCommandLineOption run(QStringLiteral("run"), tr("Run the opened spec."));
+  const QCommandLineOption screenshot(QStringLiteral("screenshot"),
+                                      tr("Write the window as it stands when the run ends."), tr("FILE.png"));
+  const QCommandLineOption exits(QStringLiteral("exit-when-finished"),
+                                 tr("Close when the run ends, with its exit status."));
+  const QCommandLineOption self_test(QStringLiteral("selftest"), tr("Run a short built-in run and print one line."));
+  const QCommandLineOption paths(QStringLiteral("paths"), tr("Print where settings, runs and cache lie."));
+  const QCommandLineOption instance(QStringLiteral("new-instance"),
+                                    tr("Do not hand the files to a window that is open."));
+  parser.addOptions({demo, run, screenshot, exits, self_test, paths, instance});
+  parser.addPositionalArgument(QStringLiteral("FILE"), tr("Run specs (*.accrue) or run folders."),
+                               QStringLiteral("[FILE\u2026]"));
+  if (!parser.parse(arguments)) refuse(parser.errorText());
+  if (parser.isSet(version)) parser.showVersion();
+  if (parser.isSet(help)) parser.showHelp();
+
+  CommandLine line;
+  for (const QString& file : parser.positionalArguments()) {
+    if (!QFileInfo::exists(file)) refuse(tr("%1 does not exist").arg(file));
+    line.files.append(QFileInfo(file).absoluteFilePath());
+  }
+  line.demo = parser.isSet(demo);
+  line.run = parser.isSet(run);
+  line.screenshot = parser.value(screenshot);
+  line.exit_when_finished = parser.isSet(exits);
+  line.self_test = parser.isSet(self_test);
+  line.paths = parser.isSet(paths);
+  line.new_instance = parser.isSet(instance);
+  if (line.run && line.files.isEmpty() && !line.demo) refuse(tr("--run needs a spec"));
+  if (line.demo && !line.files.isEmpty()) refuse(tr("--demo opens its own spec; leave the files out"));
+  return line;
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QIcon>
+#include <cstdio>
+#include <memory>
+
+#include "accrue/run/version.h"
+#include "command_line.h"
+#include "models/app_paths.h"
+#include "self_test.h"
+#include "single_instance.h"
+#include "wiring.h"
+
+namespace {
+
+void setIdentity() {
+  QCoreApplication::setOrganizationName(QStringLiteral("Accrue"));
+  QCoreApplication::setOrganizationDomain(QStringLiteral("accrue.org"));
+  QCoreApplication::setApplicationName(QStringLiteral("accrue"));
+  QCoreApplication::setApplicationVersion(QString::fromLatin1(accrue::version()));
+  QGuiApplication::setApplicationDisplayName(QStringLiteral("Accrue"));
+  QGuiApplication::setDesktopFileName(QStringLiteral("org.accrue.Accrue"));
+}
+
+/// The options that print and end work where no display is.
+bool needsNoWindow(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const QByteArray argument(argv[i]);
+    for (const char* option : {"--version", "-v", "--help", "-h", "--paths", "--selftest"})
+      if (argument == option) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace accrue::ui;
+  setIdentity();
+  if (needsNoWindow(argc, argv)) {
+    const QCoreApplication application(argc, argv);
+    const CommandLine line = parseCommandLine(QCoreApplication::arguments());
+    if (line.self_test) return runSelfTest(bridgeOptions());
+    for (const auto& [name, path] : describePaths(appPaths()))
+      std::printf("%s: %s\n", qPrintable(name), qPrintable(path));
+    return 0;
+  }
+  QApplication application(argc, argv);
+  Q_INIT_RESOURCE(accrue);
+  QApplication::setWindowIcon(QIcon(QStringLiteral(":/org.accrue.Accrue.svg")));
+  const CommandLine line = parseCommandLine(QCoreApplication::arguments());
+  const AppPaths paths = appPaths();
+  if (!line.wantsInstanceOfItsOwn() && SingleInstance(paths.socket_dir).handOver(line.files)) return 0;
+  Studio studio(application, line, paths);
+  studio.start();
+  return QApplication::exec();
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "bridge/engine_bridge.h"
+
+namespace accrue::ui {
+
+/// Trains a tiny model on two ranks for a few updates in a temporary folder, prints one line and answers the exit
+/// status: 0 if it finished. Needs a QCoreApplication.
+int runSelfTest(const BridgeOptions& options);
+
+}  // namespace accrue::ui

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLocalServer>
+#include <QObject>
+#include <QStringList>
+
+namespace accrue::ui {
+
+/// One window per user and display: a second start hands its files to the first and ends.
+class SingleInstance : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit SingleInstance(const QString& socket_dir, QObject* parent = nullptr);
+
+  /// True if another instance took the files.
+  bool handOver(const QStringList& files) const;
+  /// Becomes the instance that others hand over to.
+  bool listen();
+
+ Q_SIGNALS:
+  /// Another start's files; empty = show the window.
+  void filesReceived(const QStringList& files);
+
+ private:
+  void receive();
+
+  QString dir_;
+  QString name_;
+  QLocalServer server_;
+};
+
+}  // namespace accrue::ui

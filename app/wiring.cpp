@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "wiring.h"
+
+#include <QApplication>
+#include <QSettings>
+#include <QTimer>
+#include <chrono>
+#include <string>
+
+#include "auto_run.h"
+#include "bridge/job_runner.h"
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/run_library.h"
+#include "models/spec_document.h"
+#include "pages/dialogs.h"
+#include "pages/main_window.h"
+#include "single_instance.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+BridgeOptions bridgeOptions() {
+  return {.rank_program = qEnvironmentVariable("ACCRUE_RANK_PROGRAM").toStdString()};
+}
+
+/// In order of construction: what comes later uses what comes before, and is destroyed first.
+struct Studio::Parts {
+  Parts(QApplication& application, const CommandLine& line, const AppPaths& paths)
+      : settings(paths.state_file, QSettings::IniFormat),
+        theme(application),
+        preflight(&document),
+        library(paths.runs_dir),
+        control(bridgeOptions(), &document, &preflight, &library),
+        window({.document = &document,
+                .preflight = &preflight,
+                .library = &library,
+                .control = &control,
+                .dialogs = &dialogs,
+                .settings = &settings,
+                .theme = &theme}),
+        auto_run(line, &window, &control),
+        instance(paths.socket_dir) {}
+
+  QSettings settings;
+  Theme theme;
+  WidgetDialogs dialogs;
+  SpecDocument document;
+  PreflightRunner preflight;
+  RunLibrary library;
+  RunControl control;
+  MainWindow window;
+  AutoRun auto_run;
+  SingleInstance instance;
+  JobRunner jobs;
+};
+
+Studio::Studio(QApplication& application, const CommandLine& line, const AppPaths& paths)
+    : parts_(std::make_unique<Parts>(application, line, paths)) {
+  Parts* parts = parts_.get();
+  if (!line.wantsInstanceOfItsOwn()) parts->instance.listen();
+  QObject::connect(&parts->instance, &SingleInstance::filesReceived, &parts->window, [parts](const QStringList& files) {
+    for (const QString& file : files) parts->window.openPath(file);
+    parts->window.setWindowState(parts->window.windowState() & ~Qt::WindowMinimized);
+    parts->window.raise();
+    parts->window.activateWindow();
+  });
+}
+
+Studio::~Studio() = default;
+
+void Studio::start() {
+  Parts* parts = parts_.get();
+  parts->window.show();
+  QTimer::singleShot(0, &parts->window, [parts] { parts->auto_run.start(); });
+  // What the devices offer takes a process and a third of a second: asked once the window stands.
+  QTimer::singleShot(std::chrono::milliseconds(500), &parts->window, [parts] {
+    parts->jobs.run([program = bridgeOptions().rank_program] { return probe_host(program); },
+                    [parts](const Result<HostFacts>& facts) {
+                      if (facts) parts->preflight.setHostFacts(*facts);
+                    });
+  });
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Wiring: creates what the studio is made of and connects it; the only place that knows all of it.
+#pragma once
+
+#include <memory>
+
+#include "bridge/engine_bridge.h"
+#include "command_line.h"
+#include "models/app_paths.h"
+
+class QApplication;
+
+namespace accrue::ui {
+
+/// Options of the engine from the environment: ACCRUE_RANK_PROGRAM names another rank program.
+BridgeOptions bridgeOptions();
+
+class Studio {
+ public:
+  Studio(QApplication& application, const CommandLine& line, const AppPaths& paths);
+  ~Studio();
+  /// Shows the window and does what the command line asks.
+  void start();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace accrue::ui

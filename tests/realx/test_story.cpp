@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A user's hour in a minute, on a real X server with a window manager: demo by Enter, pause and step by key, an edit,
+// a second run, the clock switched, the window closed. What happened is read from the run folders and the window's
+// title.
+#include <QDir>
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QtTest>
+
+#include "x_session.h"
+
+class TestStory : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase();
+  void the_window_manager_gives_focus_and_shortcuts();
+  void pauses_steps_and_goes_on();
+  void stops_and_keeps_the_run();
+  void edits_n_and_runs_again();
+  void closing_leaves_nobody_behind();
+  void cleanupTestCase();
+
+ private:
+  QStringList runs() const;
+  /// Values of a key in a run's events of a kind, oldest first.
+  QList<QJsonObject> events(const QString& run, const QString& kind) const;
+  QString state(const QString& run) const;
+
+  XSession x_;
+  QTemporaryDir home_;
+  QProcess studio_;
+  QString window_;
+};
+
+QStringList TestStory::runs() const {
+  const QDir dir(home_.filePath(QStringLiteral(".local/share/accrue/runs")));
+  QStringList paths;
+  for (const QString& name : dir.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name))
+    paths.append(dir.filePath(name));
+  return paths;
+}
+
+QList<QJsonObject> TestStory::events(const QString& run, const QString& kind) const {
+  QFile file(QDir(run).filePath(QStringLiteral("events.jsonl")));
+  QList<QJsonObject> found;
+  if (!file.open(QIODevice::ReadOnly)) return found;
+  for (const QByteArray& line : file.readAll().split('\n')) {
+    const QJsonObject event = QJsonDocument::fromJson(line).object();
+    if (event.value(QStringLiteral("kind")).toString() == kind) found.append(event);
+  }
+  return found;
+}
+
+QString TestStory::state(const QString& run) const {
+  const QList<QJsonObject> changes = events(run, QStringLiteral("state_changed"));
+  return changes.isEmpty() ? QString() : changes.last().value(QStringLiteral("state")).toString();
+}
+
+void TestStory::initTestCase() {
+  QCOMPARE(x_.start(), QString());
+  QProcessEnvironment environment = x_.environment();
+  environment.insert(QStringLiteral("HOME"), home_.path());
+  environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
+  for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
+    environment.remove(QLatin1String(name));
+  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), QStringLiteral(ACCRUE_BIN_DIR "/accrue-fake-rank"));
+  environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
+  studio_.setProcessEnvironment(environment);
+  studio_.setProcessChannelMode(QProcess::ForwardedChannels);
+  studio_.start(QStringLiteral(ACCRUE_BIN_DIR "/accrue"), {QStringLiteral("--new-instance")});
+  QVERIFY(studio_.waitForStarted());
+  window_ = x_.window(QStringLiteral(" - Accrue$"));
+  QVERIFY(!window_.isEmpty());
+}
+
+void TestStory::the_window_manager_gives_focus_and_shortcuts() {
+  QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
+  // Enter on the start page's default card; pressed again until the page has it, as a person would.
+  QVERIFY(waitUntil([this] {
+    if (runs().isEmpty()) x_.key(QStringLiteral("Return"));
+    return !runs().isEmpty() && state(runs().first()) == QStringLiteral("running");
+  }));
+  QVERIFY(waitUntil([this] { return x_.title(window_).startsWith(QStringLiteral("Demo")); }));
+  QVERIFY(waitUntil([this] { return events(runs().first(), QStringLiteral("update")).size() >= 2; }));
+}
+
+void TestStory::pauses_steps_and_goes_on() {
+  const QString run = runs().first();
+  x_.key(QStringLiteral("F8"));
+  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused"); }));
+  const auto micro = [&] {
+    return events(run, QStringLiteral("state_changed")).last().value(QStringLiteral("micro_step")).toInteger();
+  };
+  const qint64 before = micro();
+  x_.key(QStringLiteral("F11"));
+  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && micro() == before + 1; }));
+  x_.key(QStringLiteral("F8"));
+  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("running"); }));
+}
+
+void TestStory::stops_and_keeps_the_run() {
+  const QString run = runs().first();
+  x_.key(QStringLiteral("shift+F5"));
+  QVERIFY(waitUntil([&] { return !events(run, QStringLiteral("run_finished")).isEmpty(); }));
+  QCOMPARE(events(run, QStringLiteral("run_finished")).last().value(QStringLiteral("outcome")).toString(),
+           QStringLiteral("stopped"));
+}
+
+void TestStory::edits_n_and_runs_again() {
+  const QString first = runs().first();
+  x_.key(QStringLiteral("ctrl+f"));
+  x_.type(QStringLiteral("gradient_accumulation_steps"));
+  // Past the search's clear button to the one field that is left.
+  x_.key(QStringLiteral("Tab"));
+  x_.key(QStringLiteral("ctrl+a"));
+  x_.type(QStringLiteral("16"));
+  QVERIFY(waitUntil([this] { return x_.title(window_).contains(QLatin1Char('*')); }));
+  x_.key(QStringLiteral("F5"));
+  QVERIFY(waitUntil([this] { return runs().size() == 2; }));
+  const QString second = runs().first() == first ? runs().last() : runs().first();
+  QVERIFY(waitUntil([&] { return events(second, QStringLiteral("update")).size() >= 1; }));
+  // One update of the second run takes four times the micro-steps.
+  const qint64 boundary =
+      events(second, QStringLiteral("update")).first().value(QStringLiteral("micro_step")).toInteger();
+  QCOMPARE(boundary, 16);
+}
+
+void TestStory::closing_leaves_nobody_behind() {
+  x_.key(QStringLiteral("ctrl+q"));
+  const QString question = x_.window(QStringLiteral("A run is in progress"));
+  QVERIFY(!question.isEmpty());
+  QVERIFY(waitUntil([&] { return x_.tool({QStringLiteral("getactivewindow")}) == question; }));
+  x_.key(QStringLiteral("Return"));  // checkpoint and stop
+  QVERIFY(studio_.waitForFinished(60000));
+  QCOMPARE(studio_.exitCode(), 0);
+  for (const QString& run : runs()) {
+    const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
+    QVERIFY(!ready.isEmpty());
+    for (const QJsonObject& rank : ready)
+      QVERIFY(!QFile::exists(QStringLiteral("/proc/%1").arg(rank.value(QStringLiteral("pid")).toInteger())));
+  }
+}
+
+void TestStory::cleanupTestCase() {
+  if (studio_.state() == QProcess::NotRunning) return;
+  studio_.kill();
+  studio_.waitForFinished();
+}
+
+QTEST_GUILESS_MAIN(TestStory)
+#include "test_story.moc"

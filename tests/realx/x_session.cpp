@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "x_session.h"
+
+#include <QElapsedTimer>
+#include <QtTest>
+
+bool waitUntil(const std::function<bool()>& condition, int timeout_ms) {
+  return QTest::qWaitFor(condition, timeout_ms);
+}
+
+XSession::~XSession() {
+  for (QProcess* process : {&manager_, &server_}) {
+    if (process->state() == QProcess::NotRunning) continue;
+    process->terminate();
+    if (!process->waitForFinished(5000)) process->kill();
+    process->waitForFinished(5000);
+  }
+}
+
+QString XSession::start() {
+  // The server picks a free display and writes its number down when it is ready.
+  server_.setStandardErrorFile(QProcess::nullDevice());
+  server_.start(QStringLiteral("Xvfb"),
+                {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
+                 QStringLiteral("1366x768x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp")});
+  if (!server_.waitForReadyRead(20000)) return QStringLiteral("Xvfb did not start");
+  const QString display = QStringLiteral(":%1").arg(QString::fromLatin1(server_.readAllStandardOutput()).trimmed());
+  environment_.insert(QStringLiteral("DISPLAY"), display);
+  environment_.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("xcb"));
+  environment_.remove(QStringLiteral("WAYLAND_DISPLAY"));
+  manager_.setProcessEnvironment(environment_);
+  manager_.setStandardErrorFile(QProcess::nullDevice());
+  manager_.start(QStringLiteral("openbox"), QStringList());
+  if (!manager_.waitForStarted(10000)) return QStringLiteral("openbox did not start");
+  return {};
+}
+
+QString XSession::tool(const QStringList& arguments) const {
+  QProcess process;
+  process.setProcessEnvironment(environment_);
+  process.start(QStringLiteral("xdotool"), arguments);
+  if (!process.waitForFinished(20000) || process.exitCode() != 0) return {};
+  return QString::fromUtf8(process.readAllStandardOutput()).trimmed();
+}
+
+QString XSession::window(const QString& title) const {
+  QString id;
+  waitUntil([&] {
+    id = tool({QStringLiteral("search"), QStringLiteral("--onlyvisible"), QStringLiteral("--name"), title})
+             .section(QLatin1Char('\n'), 0, 0);
+    return !id.isEmpty();
+  });
+  return id;
+}
+
+QString XSession::title(const QString& window) const {
+  return tool({QStringLiteral("getwindowname"), window});
+}

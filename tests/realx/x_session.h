@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// An X server and a window manager of our own, and a hand that types and clicks.
+#pragma once
+
+#include <QProcess>
+#include <QProcessEnvironment>
+#include <QString>
+#include <functional>
+
+class XSession {
+ public:
+  ~XSession();
+  /// Starts server and window manager; an empty answer means success.
+  QString start();
+  QProcessEnvironment environment() const { return environment_; }
+
+  /// xdotool with these arguments; what it printed. Empty where it failed.
+  QString tool(const QStringList& arguments) const;
+  /// The id of a visible window whose title matches, waited for; empty when it did not come.
+  QString window(const QString& title) const;
+  void key(const QString& keys) const { tool({QStringLiteral("key"), QStringLiteral("--clearmodifiers"), keys}); }
+  void type(const QString& text) const {
+    tool({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), text});
+  }
+  QString title(const QString& window) const;
+
+ private:
+  QProcess server_;
+  QProcess manager_;
+  QProcessEnvironment environment_ = QProcessEnvironment::systemEnvironment();
+};
+
+/// Polls until the condition holds or the time is over.
+bool waitUntil(const std::function<bool()>& condition, int timeout_ms = 30000);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A whole window over fake ranks, in a home of its own, with questions answered by the test.
+#pragma once
+
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <memory>
+
+#include "bridge/engine_bridge.h"
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/run_library.h"
+#include "models/spec_document.h"
+#include "pages/dialogs.h"
+#include "pages/main_window.h"
+#include "style/theme.h"
+
+inline void initAccrueResources() {
+  Q_INIT_RESOURCE(accrue);
+}
+
+namespace accrue::ui {
+
+/// Long enough for two processes on a loaded machine; waits end as soon as their condition holds.
+inline constexpr int patience_ms = 30000;
+
+class ScriptedDialogs final : public Dialogs {
+ public:
+  QString openSpec(QWidget*, const QString&) override { return open_answer; }
+  QString openRunFolder(QWidget*, const QString&) override { return open_answer; }
+  QString saveSpec(QWidget*, const QString&) override { return save_answer; }
+  QString exportFile(QWidget*, const QString&, const QString&) override { return save_answer; }
+  UnsavedAnswer askUnsaved(QWidget*, const QString&) override { return unsaved_answer; }
+  CloseChoice askClose(QWidget*, const QString&) override {
+    ++close_questions;
+    return close_answer;
+  }
+
+  QString open_answer;
+  QString save_answer;
+  UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
+  CloseChoice close_answer;
+  int close_questions = 0;
+};
+
+/// Two fake ranks, N = 4, as many updates as asked.
+inline RunSpec smallSpec(std::int64_t updates = 1000, std::int64_t ranks = 2) {
+  RunSpec spec;
+  spec.model.kind = ModelKind::gpt;
+  spec.model.layers = 1;
+  spec.model.width = 16;
+  spec.model.heads = 2;
+  spec.model.context = 16;
+  spec.data.kind = DataKind::synthetic;
+  spec.data.samples = 4096;
+  spec.accumulation.steps = 4;
+  spec.accumulation.micro_batch = 2;
+  spec.parallel.data = ranks;
+  spec.run.updates = updates;
+  return spec;
+}
+
+class StudioFixture {
+ public:
+  /// script: what the fake ranks do, see tests/support/fake_rank/script.h.
+  explicit StudioFixture(const char* script = "micro_ms=2")
+      : StudioFixture(std::make_shared<QTemporaryDir>(), script) {}
+  /// A second window over the home of a first.
+  StudioFixture(std::shared_ptr<QTemporaryDir> home_dir, const char* script) : home(std::move(home_dir)) {
+    initAccrueResources();
+    qputenv("ACCRUE_FAKE_RANK", script);
+    qputenv("XDG_RUNTIME_DIR", home->path().toUtf8());
+    qputenv("XDG_DATA_HOME", home->filePath(QStringLiteral("data")).toUtf8());
+    settings = std::make_unique<QSettings>(home->filePath(QStringLiteral("studio.conf")), QSettings::IniFormat);
+    theme = std::make_unique<Theme>(*qApp);
+    preflight = std::make_unique<PreflightRunner>(&document);
+    library = std::make_unique<RunLibrary>(home->filePath(QStringLiteral("data/accrue/runs")));
+    BridgeOptions options{.rank_program = ACCRUE_BIN_DIR "/accrue-fake-rank"};
+    options.stop_grace = std::chrono::milliseconds(2000);
+    control = std::make_unique<RunControl>(options, &document, preflight.get(), library.get());
+    window = std::make_unique<MainWindow>(StudioParts{.document = &document,
+                                                      .preflight = preflight.get(),
+                                                      .library = library.get(),
+                                                      .control = control.get(),
+                                                      .dialogs = &dialogs,
+                                                      .settings = settings.get(),
+                                                      .theme = theme.get()});
+  }
+
+  void show() {
+    window->show();
+    QVERIFY(QTest::qWaitForWindowActive(window.get()));
+  }
+  void openSpec(const RunSpec& spec) {
+    document.reset(spec, QStringLiteral("test"));
+    QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
+  }
+  void press(int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QTest::keyClick(window.get(), key, modifiers);
+  }
+  template <typename Widget = QWidget>
+  Widget* find(const QString& name) const {
+    return window->findChild<Widget*>(name);
+  }
+  QAction* action(const char* name) const { return window->findChild<QAction*>(QLatin1String(name)); }
+
+  std::shared_ptr<QTemporaryDir> home;
+  ScriptedDialogs dialogs;
+  SpecDocument document;
+  std::unique_ptr<QSettings> settings;
+  std::unique_ptr<Theme> theme;
+  std::unique_ptr<PreflightRunner> preflight;
+  std::unique_ptr<RunLibrary> library;
+  std::unique_ptr<RunControl> control;
+  std::unique_ptr<MainWindow> window;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The set-up form over the real field table and the real preflight.
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QWheelEvent>
+
+#include "studio_fixture.h"
+#include "widgets/arithmetic_panel.h"
+#include "widgets/field_form.h"
+#include "widgets/field_row.h"
+#include "widgets/finding_note.h"
+#include "widgets/number_edit.h"
+#include "widgets/window_preview.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+class TestForm : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void every_field_has_a_row_with_label_and_name();
+  void typing_edits_the_spec_and_the_arithmetic();
+  void a_bad_number_is_said_under_its_field_and_changes_nothing();
+  void garbage_is_never_taken_data();
+  void garbage_is_never_taken();
+  void a_finding_offers_its_fix();
+  void the_wheel_edits_nothing_without_focus();
+  void fields_without_meaning_are_hidden();
+  void other_tools_names_find_fields();
+  void the_preview_shows_the_windows_and_the_tail();
+  void a_missing_data_file_is_a_finding_on_its_field();
+};
+
+namespace {
+
+FieldForm* formOf(const StudioFixture& studio) {
+  return studio.find<FieldForm>(QStringLiteral("fieldForm"));
+}
+
+void typeInto(QWidget* field, const QString& text) {
+  field->setFocus();
+  QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClicks(field, text);
+}
+
+}  // namespace
+
+void TestForm::every_field_has_a_row_with_label_and_name() {
+  StudioFixture studio;
+  for (const SpecField& field : spec_fields()) {
+    if (field.key.find('.') == std::string_view::npos) continue;
+    const QString key = QString::fromStdString(std::string(field.key));
+    FieldRow* row = formOf(studio)->row(key);
+    QVERIFY2(row, qPrintable(key));
+    QCOMPARE(row->label()->buddy(), row->editorWidget());
+    QCOMPARE(row->editorWidget()->objectName(), QStringLiteral("field.%1").arg(key));
+    QVERIFY2(!row->editorWidget()->accessibleName().isEmpty(), qPrintable(key));
+    QVERIFY2(!row->editorWidget()->toolTip().isEmpty(), qPrintable(key));
+  }
+}
+
+void TestForm::typing_edits_the_spec_and_the_arithmetic() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* line = studio.find<QLabel>(QStringLiteral("arithmeticLine"));
+  const QString before = line->text();
+  QVERIFY(before.contains(QStringLiteral("16 samples per update")));
+  typeInto(studio.find(QStringLiteral("field.accumulation.steps")), QStringLiteral("16"));
+  QCOMPARE(studio.document.spec().accumulation.steps, 16);
+  QTRY_VERIFY_WITH_TIMEOUT(line->text().contains(QStringLiteral("64 samples per update")), patience_ms);
+  studio.press(Qt::Key_Z, Qt::ControlModifier);
+  QTRY_COMPARE_WITH_TIMEOUT(line->text(), before, patience_ms);
+}
+
+void TestForm::a_bad_number_is_said_under_its_field_and_changes_nothing() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* note = studio.find<FindingNote>(QStringLiteral("finding.accumulation.steps"));
+  QVERIFY(note->isHidden());
+  typeInto(studio.find(QStringLiteral("field.accumulation.steps")), QStringLiteral("0"));
+  QVERIFY(!note->isHidden());
+  QVERIFY(note->text().contains(QStringLiteral("at least 1")));
+  QCOMPARE(studio.document.spec().accumulation.steps, 4);
+}
+
+void TestForm::garbage_is_never_taken_data() {
+  QTest::addColumn<QString>("key");
+  QTest::addColumn<QString>("text");
+  QTest::newRow("letters") << QStringLiteral("accumulation.steps") << QStringLiteral("four");
+  QTest::newRow("fraction of a count") << QStringLiteral("accumulation.steps") << QStringLiteral("2.5");
+  QTest::newRow("locale comma") << QStringLiteral("optimizer.lr") << QStringLiteral("0,001");
+  QTest::newRow("empty") << QStringLiteral("optimizer.lr") << QStringLiteral(" ");
+  QTest::newRow("nan") << QStringLiteral("optimizer.lr") << QStringLiteral("nan");
+  QTest::newRow("too long") << QStringLiteral("accumulation.steps") << QStringLiteral("99999999999999999999");
+}
+
+void TestForm::garbage_is_never_taken() {
+  QFETCH(QString, key);
+  QFETCH(QString, text);
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  const RunSpec before = studio.document.spec();
+  typeInto(studio.find(QStringLiteral("field.%1").arg(key)), text);
+  QVERIFY(studio.document.spec() == before);
+  QVERIFY(!studio.find(QStringLiteral("finding.%1").arg(key))->isHidden());
+}
+
+void TestForm::a_finding_offers_its_fix() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  Finding finding;
+  finding.key = "accumulation.steps";
+  finding.message = "Too many for this test";
+  finding.fix_value = "2";
+  formOf(studio)->setFindings({finding});
+  auto* note = studio.find<FindingNote>(QStringLiteral("finding.accumulation.steps"));
+  QVERIFY(note->text().contains(QStringLiteral("Too many")));
+  auto* fix = note->findChild<QPushButton*>();
+  QVERIFY(!fix->isHidden());
+  fix->click();
+  QCOMPARE(studio.document.spec().accumulation.steps, 2);
+}
+
+void TestForm::the_wheel_edits_nothing_without_focus() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  const RunSpec before = studio.document.spec();
+  studio.find(QStringLiteral("fieldSearch"))->setFocus();
+  for (const char* name : {"field.accumulation.steps", "field.model.kind", "field.optimizer.lr"}) {
+    QWidget* widget = studio.find(QLatin1String(name));
+    QWheelEvent wheel(QPointF(5, 5), widget->mapToGlobal(QPointF(5, 5)), QPoint(0, 0), QPoint(0, 120), Qt::NoButton,
+                      Qt::NoModifier, Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(widget, &wheel);
+  }
+  QVERIFY(studio.document.spec() == before);
+}
+
+void TestForm::fields_without_meaning_are_hidden() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  QVERIFY(studio.find(QStringLiteral("field.model.layers"))->isVisibleTo(studio.window.get()));
+  RunSpec linear = smallSpec();
+  linear.model.kind = ModelKind::linear;
+  studio.openSpec(linear);
+  QVERIFY(!studio.find(QStringLiteral("field.model.layers"))->isVisibleTo(studio.window.get()));
+}
+
+void TestForm::other_tools_names_find_fields() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  studio.press(Qt::Key_F, Qt::ControlModifier);
+  auto* search = studio.find<QLineEdit>(QStringLiteral("fieldSearch"));
+  QVERIFY(search->hasFocus());
+  QTest::keyClicks(search, QStringLiteral("gradient_accumulation_steps"));
+  QVERIFY(studio.find(QStringLiteral("field.accumulation.steps"))->isVisibleTo(studio.window.get()));
+  QVERIFY(!studio.find(QStringLiteral("field.optimizer.lr"))->isVisibleTo(studio.window.get()));
+  search->clear();
+  QVERIFY(studio.find(QStringLiteral("field.optimizer.lr"))->isVisibleTo(studio.window.get()));
+}
+
+void TestForm::the_preview_shows_the_windows_and_the_tail() {
+  StudioFixture studio;
+  studio.show();
+  RunSpec spec = smallSpec();
+  spec.data.samples = 40;  // 10 batches an epoch on two ranks: 4 + 4 + 2
+  studio.openSpec(spec);
+  auto* preview = studio.find<WindowPreview>(QStringLiteral("windowPreview"));
+  QVERIFY2(preview->text().contains(QStringLiteral("micro-steps 1 to 4 make update 1")), qPrintable(preview->text()));
+  QVERIFY2(preview->text().contains(QStringLiteral("2 of 4")), qPrintable(preview->text()));
+}
+
+void TestForm::a_missing_data_file_is_a_finding_on_its_field() {
+  StudioFixture studio;
+  studio.show();
+  RunSpec spec = smallSpec();
+  spec.data.kind = DataKind::text;
+  spec.data.path = "nowhere.txt";
+  studio.openSpec(spec);
+  QVERIFY(!studio.preflight->result().plan);
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.find(QStringLiteral("finding.data.path"))->isHidden(), patience_ms);
+  QVERIFY(studio.find(QStringLiteral("showFieldButton"))->isVisibleTo(studio.window.get()));
+}
+
+QTEST_MAIN(TestForm)
+#include "test_form.moc"

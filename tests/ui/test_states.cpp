@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What may be done in each state: the table, and a real run through its states.
+#include <QAction>
+#include <QPushButton>
+
+#include "models/run_actions.h"
+#include "pages/status_row.h"
+#include "studio_fixture.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+class TestStates : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void table_of_enabled_actions_data();
+  void table_of_enabled_actions();
+  void a_run_goes_through_its_states();
+  void steps_one_micro_step_at_a_time();
+  void a_second_stop_kills();
+  void a_spec_with_errors_does_not_start();
+  void a_lost_rank_fails_the_run_and_offers_resume();
+};
+
+namespace {
+
+/// Object names of the enabled run commands.
+QSet<QString> enabled(const StudioFixture& studio) {
+  QSet<QString> names;
+  for (const char* name : {"runAction", "pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction",
+                           "killAction", "checkpointAction", "checkpointAndStopAction", "resumeAction"})
+    if (studio.action(name)->isEnabled()) names.insert(QLatin1String(name));
+  return names;
+}
+
+QSet<QString> names(std::initializer_list<const char*> list) {
+  QSet<QString> set;
+  for (const char* name : list) set.insert(QLatin1String(name));
+  return set;
+}
+
+const QSet<QString> liveSet = names({"pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction", "killAction",
+                                     "checkpointAction", "checkpointAndStopAction"});
+
+}  // namespace
+
+void TestStates::table_of_enabled_actions_data() {
+  using enum RunAction;
+  QTest::addColumn<RunState>("state");
+  QTest::addColumn<RunActions>("actions");
+  QTest::newRow("idle") << RunState::idle << RunActions{edit, run, resume};
+  QTest::newRow("preflight") << RunState::preflight << RunActions{stop};
+  QTest::newRow("starting") << RunState::starting << RunActions{stop, kill};
+  const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop};
+  QTest::newRow("running") << RunState::running << live;
+  QTest::newRow("degraded") << RunState::degraded << live;
+  QTest::newRow("paused") << RunState::paused
+                          << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop};
+  QTest::newRow("restarting") << RunState::restarting << RunActions{stop, kill};
+  QTest::newRow("stopping") << RunState::stopping << RunActions{kill};
+  QTest::newRow("failed") << RunState::failed << RunActions{edit, run, resume};
+  QTest::newRow("finished") << RunState::finished << RunActions{edit, run, resume};
+}
+
+void TestStates::table_of_enabled_actions() {
+  QFETCH(RunState, state);
+  QFETCH(RunActions, actions);
+  QVERIFY(enabledActions(state) == actions);
+}
+
+void TestStates::a_run_goes_through_its_states() {
+  StudioFixture studio("micro_ms=20");
+  studio.show();
+  studio.openSpec(smallSpec(10'000));
+  QCOMPARE(studio.control->state(), RunState::idle);
+  QCOMPARE(enabled(studio), names({"runAction"}));
+
+  QList<RunState> seen;
+  connect(studio.control.get(), &RunControl::stateChanged, this, [&seen](RunState state) {
+    if (seen.isEmpty() || seen.last() != state) seen.append(state);
+  });
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  QCOMPARE(seen.first(), RunState::preflight);
+  QVERIFY(seen.contains(RunState::starting));
+  QCOMPARE(enabled(studio), liveSet);
+
+  studio.press(Qt::Key_F8);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  QCOMPARE(enabled(studio), liveSet);
+  QCOMPARE(studio.action("pauseAction")->iconText(), QStringLiteral("Continue"));
+  auto* status = studio.find<StatusRow>(QStringLiteral("statusRow"));
+  QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Paused"), patience_ms);
+
+  studio.press(Qt::Key_F8);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  studio.press(Qt::Key_F5, Qt::ShiftModifier);
+  QCOMPARE(studio.control->state(), RunState::stopping);
+  QCOMPARE(enabled(studio), names({"stopAction", "killAction"}));
+  QCOMPARE(studio.action("stopAction")->iconText(), QStringLiteral("Kill"));
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
+  QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
+  QCOMPARE(studio.control->exitStatus(), 130);
+  QVERIFY(studio.action("runAction")->isEnabled());
+}
+
+void TestStates::steps_one_micro_step_at_a_time() {
+  StudioFixture studio("micro_ms=20");
+  studio.show();
+  studio.openSpec(smallSpec(10'000));
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  studio.press(Qt::Key_F11);  // running: pauses first
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  const auto done = [&studio] { return studio.control->ranks().ranks().at(0).micro_step; };
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).micro_step, done(), patience_ms);
+  const std::int64_t before = done();
+  studio.press(Qt::Key_F11);
+  QTRY_COMPARE_WITH_TIMEOUT(done(), before + 1, patience_ms);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  studio.press(Qt::Key_F11, Qt::ShiftModifier);
+  QTRY_VERIFY_WITH_TIMEOUT(done() > before + 1 && done() % 4 == 0, patience_ms);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  QCOMPARE(studio.control->ranks().ranks().at(0).filled, 4);
+  studio.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+}
+
+void TestStates::a_second_stop_kills() {
+  // Rank 1 makes no progress after micro-step 5, so that a stop is never carried out.
+  StudioFixture studio("micro_ms=5,stall=1@5");
+  studio.show();
+  studio.openSpec(smallSpec(10'000));
+  studio.press(Qt::Key_F5);
+  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().microStep >= 4, patience_ms);
+  studio.press(Qt::Key_F5, Qt::ShiftModifier);
+  QCOMPARE(studio.control->state(), RunState::stopping);
+  studio.press(Qt::Key_F5, Qt::ShiftModifier);
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+}
+
+void TestStates::a_spec_with_errors_does_not_start() {
+  StudioFixture studio;
+  studio.show();
+  RunSpec spec = smallSpec();
+  spec.data.samples = 1;
+  spec.accumulation.micro_batch = 64;
+  studio.openSpec(spec);
+  QSignalSpy refused(studio.control.get(), &RunControl::refused);
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
+  QCOMPARE(studio.control->state(), RunState::idle);
+  QVERIFY(studio.find(QStringLiteral("messageBar"))->isVisible());
+  // The field that must be mended has the focus.
+  QVERIFY(QApplication::focusWidget());
+  QVERIFY2(QApplication::focusWidget()->objectName().startsWith(QStringLiteral("field.")),
+           qPrintable(QApplication::focusWidget()->objectName()));
+}
+
+void TestStates::a_lost_rank_fails_the_run_and_offers_resume() {
+  StudioFixture studio("micro_ms=5,die=1@9:9");
+  studio.show();
+  RunSpec spec = smallSpec(50);
+  spec.checkpoint.every_updates = 1;
+  studio.openSpec(spec);
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::failed, patience_ms);
+  QVERIFY(studio.action("resumeAction")->isEnabled());
+  QWidget* bar = studio.find(QStringLiteral("messageBar"));
+  QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
+  auto* action = studio.find<QPushButton>(QStringLiteral("messageAction"));
+  QTRY_VERIFY_WITH_TIMEOUT(action->text().startsWith(QStringLiteral("Resume from update")), patience_ms);
+  QTest::mouseClick(action, Qt::LeftButton);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("finished"));
+  QCOMPARE(studio.control->run()->last().update, 50);
+  QCOMPARE(studio.library->table()->rowCount(), 1);
+}
+
+QTEST_MAIN(TestStates)
+#include "test_states.moc"

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window as a whole: closing during a run, layout, messages, drafts, runs from disk.
+#include <QDir>
+#include <QDockWidget>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QPushButton>
+#include <QTreeView>
+#include <algorithm>
+
+#include "pages/close_guard.h"
+#include "pages/window_files.h"
+#include "plots/plot_area.h"
+#include "studio_fixture.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+class TestWindow : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void opens_quickly();
+  void closing_an_idle_window_asks_nothing();
+  void closing_can_be_cancelled();
+  void closing_can_checkpoint_and_stop();
+  void closing_can_stop_now();
+  void a_remembered_answer_is_not_asked_again();
+  void closing_twice_kills();
+  void layout_comes_back_and_resets();
+  void unsaved_edits_survive_closing();
+  void a_run_folder_is_listed_selected_and_replayed();
+  void an_interrupted_run_is_offered_for_resume();
+  void changes_theme_live();
+  void fits_a_small_screen();
+  void the_loop_stays_lively_under_a_burst();
+
+ private:
+  static void runUntilRunning(StudioFixture& studio, const RunSpec& spec);
+};
+
+void TestWindow::runUntilRunning(StudioFixture& studio, const RunSpec& spec) {
+  studio.show();
+  studio.openSpec(spec);
+  studio.press(Qt::Key_F5);
+  QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::running && studio.control->run()->last().update >= 1,
+                           patience_ms);
+}
+
+void TestWindow::opens_quickly() {
+  QElapsedTimer clock;
+  clock.start();
+  StudioFixture studio;
+  studio.window->show();
+  QVERIFY(QTest::qWaitForWindowExposed(studio.window.get()));
+  qInfo("window exposed after %lld ms", static_cast<long long>(clock.elapsed()));
+  // The goal is 0.6 s on an idle machine; this catches a disk scan or a probe before the window.
+  QVERIFY(clock.elapsed() < 5000);
+}
+
+void TestWindow::closing_an_idle_window_asks_nothing() {
+  StudioFixture studio;
+  studio.show();
+  QVERIFY(studio.window->close());
+  QCOMPARE(studio.dialogs.close_questions, 0);
+}
+
+void TestWindow::closing_can_be_cancelled() {
+  StudioFixture studio("micro_ms=5");
+  runUntilRunning(studio, smallSpec(100'000));
+  studio.dialogs.close_answer = {CloseAnswer::cancel, false};
+  QVERIFY(!studio.window->close());
+  QCOMPARE(studio.dialogs.close_questions, 1);
+  QVERIFY(studio.window->isVisible());
+  QCOMPARE(studio.control->state(), RunState::running);
+  studio.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+}
+
+void TestWindow::closing_can_checkpoint_and_stop() {
+  StudioFixture studio("micro_ms=5");
+  runUntilRunning(studio, smallSpec(100'000));
+  studio.dialogs.close_answer = {CloseAnswer::checkpointAndStop, false};
+  QVERIFY(!studio.window->close());
+  QVERIFY(studio.window->isVisible());
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+  QVERIFY(!studio.control->isLive());
+  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
+  QSignalSpy refreshed(studio.library.get(), &RunLibrary::refreshed);
+  studio.library->refresh();
+  QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
+  QVERIFY(studio.library->resumeUpdate(studio.control->run()->folder()) >= 1);
+}
+
+void TestWindow::closing_can_stop_now() {
+  StudioFixture studio("micro_ms=5");
+  runUntilRunning(studio, smallSpec(100'000));
+  studio.dialogs.close_answer = {CloseAnswer::stopNow, false};
+  QVERIFY(!studio.window->close());
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+  QVERIFY(!studio.control->isLive());
+}
+
+void TestWindow::a_remembered_answer_is_not_asked_again() {
+  StudioFixture studio("micro_ms=5");
+  studio.settings->setValue(QStringLiteral("closing/answer"), QStringLiteral("stop"));
+  runUntilRunning(studio, smallSpec(100'000));
+  QVERIFY(!studio.window->close());
+  QCOMPARE(studio.dialogs.close_questions, 0);
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+}
+
+void TestWindow::closing_twice_kills() {
+  StudioFixture studio("micro_ms=5,stall=1@9");
+  runUntilRunning(studio, smallSpec(100'000));
+  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->last().microStep >= 8, patience_ms);
+  studio.dialogs.close_answer = {CloseAnswer::checkpointAndStop, false};
+  QVERIFY(!studio.window->close());
+  QVERIFY(!studio.window->close());
+  QCOMPARE(studio.dialogs.close_questions, 1);
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+}
+
+void TestWindow::layout_comes_back_and_resets() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    studio.find<QDockWidget>(QStringLiteral("windowDock"))->hide();
+    QVERIFY(studio.window->close());
+  }
+  StudioFixture studio(home, "");
+  studio.show();
+  auto* dock = studio.find<QDockWidget>(QStringLiteral("windowDock"));
+  QVERIFY(!dock->isVisible());
+  studio.action("resetLayoutAction")->trigger();
+  QVERIFY(dock->isVisible());
+}
+
+void TestWindow::unsaved_edits_survive_closing() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    studio.openSpec(smallSpec());
+    studio.document.setField(*find_field("accumulation.steps"), std::int64_t{11});
+    QVERIFY(studio.window->close());
+  }
+  StudioFixture studio(home, "");
+  studio.show();
+  auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+  QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text() == QStringLiteral("Restore"), patience_ms);
+  QTest::mouseClick(button, Qt::LeftButton);
+  QCOMPARE(studio.document.spec().accumulation.steps, 11);
+}
+
+void TestWindow::a_run_folder_is_listed_selected_and_replayed() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  std::size_t points = 0;
+  QString folder;
+  {
+    StudioFixture studio(home, "micro_ms=1");
+    studio.show();
+    studio.openSpec(smallSpec(20));
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    points = studio.control->run()->series(Metric::updateLoss).size();
+    folder = studio.control->run()->folder();
+    QCOMPARE(points, std::size_t{20});
+  }
+  StudioFixture studio(home, "");
+  studio.show();
+  auto* table = studio.find<QTreeView>(QStringLiteral("runsTable"));
+  QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
+  RunSeries* run = studio.library->table()->run(0);
+  QCOMPARE(run->state(), RunState::finished);
+  QVERIFY(!run->hasEvents());
+  QSignalSpy loaded(studio.library.get(), &RunLibrary::loaded);
+  table->setCurrentIndex(table->model()->index(0, 0));
+  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+  QCOMPARE(run->series(Metric::updateLoss).size(), points);
+  QVERIFY(run->plan().has_value());
+  QCOMPARE(studio.window->plots()->focusedRun(), run);
+  QVERIFY(studio.action("copyCommandAction")->isEnabled());
+}
+
+void TestWindow::an_interrupted_run_is_offered_for_resume() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  QString folder;
+  {
+    StudioFixture studio(home, "micro_ms=5");
+    RunSpec spec = smallSpec(60);
+    spec.checkpoint.every_updates = 1;
+    runUntilRunning(studio, spec);
+    folder = studio.control->run()->folder();
+    studio.control->kill();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+  }
+  // As a supervisor that died would leave it: no end recorded.
+  QFile events(QDir(folder).filePath(QStringLiteral("events.jsonl")));
+  QVERIFY(events.open(QIODevice::ReadOnly));
+  QByteArray kept;
+  for (const QByteArray& line : events.readAll().split('\n'))
+    if (!line.isEmpty() && !line.contains("\"run_finished\"") && !line.contains("\"failed\"") &&
+        !line.contains("\"rank_failed\""))
+      kept += line + '\n';
+  events.close();
+  QVERIFY(events.open(QIODevice::WriteOnly | QIODevice::Truncate));
+  events.write(kept);
+  events.close();
+  QFile::remove(QDir(folder).filePath(QStringLiteral("summary.json")));
+
+  StudioFixture studio(home, "micro_ms=1");
+  studio.show();
+  auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+  QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text().startsWith(QStringLiteral("Resume from update")),
+                           patience_ms);
+  QTest::mouseClick(button, Qt::LeftButton);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  QCOMPARE(studio.control->run()->last().update, 60);
+  QCOMPARE(studio.control->run()->series(Metric::updateLoss).size(), std::size_t{60});
+}
+
+void TestWindow::changes_theme_live() {
+  StudioFixture studio;
+  studio.show();
+  studio.action("themeAction.dark")->trigger();
+  QVERIFY(studio.theme->dark());
+  const QColor dark = studio.window->grab().toImage().pixelColor(4, 60);
+  studio.action("themeAction.light")->trigger();
+  QVERIFY(!studio.theme->dark());
+  const QColor light = studio.window->grab().toImage().pixelColor(4, 60);
+  QVERIFY(light.lightness() > dark.lightness() + 100);
+  studio.action("themeAction.system")->trigger();
+}
+
+void TestWindow::fits_a_small_screen() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  QVERIFY2(studio.window->minimumSizeHint().width() <= 1366,
+           qPrintable(QString::number(studio.window->minimumSizeHint().width())));
+  QVERIFY2(studio.window->minimumSizeHint().height() <= 768,
+           qPrintable(QString::number(studio.window->minimumSizeHint().height())));
+}
+
+void TestWindow::the_loop_stays_lively_under_a_burst() {
+  StudioFixture studio("rate=10000");
+  studio.show();
+  studio.openSpec(smallSpec(1'000'000));
+  studio.press(Qt::Key_F5);
+  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().microStep > 1000, patience_ms);
+  QList<qint64> delays;
+  QElapsedTimer clock;
+  QTimer beat;
+  beat.setTimerType(Qt::PreciseTimer);
+  beat.setInterval(5);
+  clock.start();
+  connect(&beat, &QTimer::timeout, this, [&] { delays.append(clock.restart() - 5); });
+  beat.start();
+  QTRY_VERIFY_WITH_TIMEOUT(delays.size() >= 400, patience_ms);
+  beat.stop();
+  const std::int64_t steps = studio.control->run()->last().microStep;
+  studio.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+  std::sort(delays.begin(), delays.end());
+  const qint64 p99 = delays[delays.size() * 99 / 100];
+  qInfo("event loop delay p99 %lld ms, max %lld ms, %lld micro-steps", static_cast<long long>(p99),
+        static_cast<long long>(delays.last()), static_cast<long long>(steps));
+  // The goal is 30 ms on an idle machine; shared machines get room, a frozen window does not.
+  QVERIFY(p99 < 250);
+}
+
+QTEST_MAIN(TestWindow)
+#include "test_window.moc"

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine_bridge.h"
+
+#include <utility>
+#include <variant>
+
+#include "accrue/run/engine_host.h"
+
+namespace accrue::ui {
+
+namespace {
+
+std::unique_ptr<EngineHost> makeHost(const BridgeOptions& options) {
+  EngineHostOptions host;
+  host.rank_program = options.rank_program;
+  host.interactive = true;
+  host.stop_grace = options.stop_grace;
+  return std::make_unique<EngineHost>(std::move(host));
+}
+
+}  // namespace
+
+EngineBridge::EngineBridge(BridgeOptions options, QObject* parent)
+    : QObject(parent),
+      options_(std::move(options)),
+      pump_([this] { return host_ ? host_->events().drain() : EventBatch{}; }, this) {
+  connect(&pump_, &EventPump::batch, this, &EngineBridge::takeBatch);
+}
+
+EngineBridge::~EngineBridge() {
+  pump_.stop();
+}
+
+Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem::path run_dir) {
+  // A host of its own for every run: what the former one still had queued cannot be taken for the new run's.
+  auto host = makeHost(options_);
+  auto started = host->start(RunRequest{std::move(plan), std::move(run_dir)});
+  if (!started) return started;
+  host_ = std::move(host);
+  beginFollowing(*started);
+  return started;
+}
+
+Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& run_dir) {
+  auto host = makeHost(options_);
+  auto started = host->resume(run_dir);
+  if (!started) return started;
+  host_ = std::move(host);
+  beginFollowing(*started);
+  return started;
+}
+
+Result<void> EngineBridge::attach(const std::filesystem::path& run_dir) {
+  auto host = makeHost(options_);
+  auto attached = host->attach(run_dir);
+  if (!attached) return attached;
+  host_ = std::move(host);
+  beginFollowing(run_dir);
+  return attached;
+}
+
+Result<void> EngineBridge::replay(const std::filesystem::path& run_dir) {
+  auto host = makeHost(options_);
+  auto replayed = host->replay(run_dir);
+  if (!replayed) return replayed;
+  host_ = std::move(host);
+  beginFollowing(run_dir);
+  return replayed;
+}
+
+void EngineBridge::pause() {
+  if (host_) host_->pause();
+}
+void EngineBridge::proceed() {
+  if (host_) host_->proceed();
+}
+void EngineBridge::stepMicro() {
+  if (host_) host_->step(StepUnit::micro_step);
+}
+void EngineBridge::stepUpdate() {
+  if (host_) host_->step(StepUnit::update);
+}
+void EngineBridge::stop() {
+  if (host_) host_->stop();
+}
+void EngineBridge::kill() {
+  if (host_) host_->kill();
+}
+void EngineBridge::checkpoint() {
+  if (host_) host_->checkpoint();
+}
+void EngineBridge::checkpointAndStop() {
+  if (host_) host_->checkpoint_and_stop();
+}
+
+bool EngineBridge::attached() const {
+  return host_ && host_->attached();
+}
+
+void EngineBridge::beginFollowing(const std::filesystem::path& run_dir) {
+  run_dir_ = run_dir;
+  state_ = RunState::starting;
+  detail_.clear();
+  pump_.start();
+  Q_EMIT stateChanged(state_, detail_);
+}
+
+void EngineBridge::takeBatch(const EventBatch& events) {
+  Q_EMIT batch(events);
+  const RunState before = state_;
+  const QString detail_before = detail_;
+  for (const RunEvent& event : events) {
+    const auto* changed = std::get_if<StateChanged>(&event.body);
+    if (!changed) continue;
+    if (const auto state = run_state_from(changed->state)) state_ = *state;
+    detail_ = QString::fromStdString(changed->detail);
+  }
+  if (state_ != before || detail_ != detail_before) Q_EMIT stateChanged(state_, detail_);
+}
+
+}  // namespace accrue::ui

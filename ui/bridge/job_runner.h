@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Work that may take longer than a frame (scanning data, listing runs, reading histories) runs here; its result comes
+// back to the owner's thread, and is dropped if the owner is gone by then.
+#pragma once
+
+#include <QMetaObject>
+#include <QObject>
+#include <QThreadPool>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace accrue::ui {
+
+/// Thread: the owner's; work runs on one background thread, in order. The destructor waits for the job in hand.
+class JobRunner : public QObject {
+ public:
+  explicit JobRunner(QObject* parent = nullptr) : QObject(parent) { pool_.setMaxThreadCount(1); }
+  ~JobRunner() override {
+    pool_.clear();
+    pool_.waitForDone();
+  }
+
+  /// work() runs in the background and must own all it touches; done(result) is called on the owner's thread.
+  template <typename Work, typename Done>
+  void run(Work work, Done done) {
+    pool_.start([this, work = std::move(work), done = std::move(done)]() mutable {
+      auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
+      QMetaObject::invokeMethod(
+          this, [done = std::move(done), result]() mutable { done(std::move(*result)); }, Qt::QueuedConnection);
+    });
+  }
+
+ private:
+  QThreadPool pool_;
+};
+
+}  // namespace accrue::ui

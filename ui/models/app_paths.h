@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the studio keeps what: preferences, state, runs, cache and its socket, by the XDG base directories (relative
+// values are ignored, as the specification asks).
+#pragma once
+
+#include <QList>
+#include <QString>
+#include <utility>
+
+namespace accrue::ui {
+
+struct AppPaths {
+  QString config_file;  ///< preferences only
+  QString state_file;   ///< layout, recent files, remembered choices
+  QString runs_dir;
+  QString cache_dir;   ///< safe to delete
+  QString socket_dir;  ///< private to the user
+};
+
+AppPaths appPaths();
+/// What --paths prints: a name and a path each.
+QList<std::pair<QString, QString>> describePaths(const AppPaths& paths);
+
+}  // namespace accrue::ui

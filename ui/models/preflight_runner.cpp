@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "preflight_runner.h"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "accrue/run/data_facts.h"
+#include "spec_document.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// Everything a data scan depends on.
+struct ScanKey {
+  DataSpec data;
+  ModelKind model = ModelKind::gpt;
+  std::int64_t context = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  std::int64_t seed = 0;
+  std::filesystem::path base_dir;
+  std::filesystem::file_time_type modified;
+  std::uintmax_t size = 0;
+  bool operator==(const ScanKey&) const = default;
+};
+
+ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
+  ScanKey key{.data = spec.data,
+              .model = spec.model.kind,
+              .context = spec.model.context,
+              .vocabulary = spec.model.vocabulary,
+              .inputs = spec.model.inputs,
+              .outputs = spec.model.outputs,
+              .seed = spec.run.seed,
+              .base_dir = base_dir,
+              .modified = {},
+              .size = 0};
+  if (!spec.data.path.empty()) {
+    const auto file = data_path(spec.data, base_dir);
+    std::error_code ignored;
+    key.modified = std::filesystem::last_write_time(file, ignored);
+    key.size = std::filesystem::file_size(file, ignored);
+  }
+  return key;
+}
+
+/// Stands in for data that cannot be read, so that everything else about the spec is still checked.
+DataFacts standInFacts(const RunSpec& spec) {
+  DataFacts facts;
+  facts.samples = 1'000'000;
+  facts.tokens_per_sample = spec.model.kind == ModelKind::gpt ? spec.model.context : 1;
+  facts.inputs = spec.model.inputs;
+  facts.outputs = spec.model.outputs;
+  return facts;
+}
+
+Finding dataFinding(const Error& error) {
+  Finding finding;
+  finding.severity = Severity::error;
+  finding.key = "data.path";
+  finding.message = error.message;
+  finding.expected = error.hint;
+  return finding;
+}
+
+}  // namespace
+
+/// Touched by the background thread alone, one job at a time.
+struct PreflightRunner::ScanCache {
+  std::optional<ScanKey> key;
+  Result<DataFacts> facts;
+
+  const Result<DataFacts>& scan(const RunSpec& spec, const std::filesystem::path& base_dir) {
+    ScanKey wanted = makeKey(spec, base_dir);
+    if (!key || *key != wanted) {
+      facts = scan_data(spec, base_dir);
+      key = std::move(wanted);
+    }
+    return facts;
+  }
+};
+
+PreflightRunner::PreflightRunner(SpecDocument* document, QObject* parent)
+    : QObject(parent), document_(document), host_(local_facts()), cache_(std::make_shared<ScanCache>()) {
+  delay_.setSingleShot(true);
+  delay_.setInterval(debounce);
+  connect(&delay_, &QTimer::timeout, this, &PreflightRunner::start);
+  connect(document_, &SpecDocument::changed, &delay_, qOverload<>(&QTimer::start));
+}
+
+bool PreflightRunner::isCurrent() const {
+  return result_revision_ == document_->revision() && !delay_.isActive();
+}
+
+void PreflightRunner::refresh() {
+  delay_.stop();
+  start();
+}
+
+void PreflightRunner::setHostFacts(const HostFacts& facts) {
+  host_ = facts;
+  refresh();
+}
+
+void PreflightRunner::start() {
+  const quint64 request = ++request_;
+  const quint64 revision = document_->revision();
+  auto work = [cache = cache_, host = host_, spec = document_->spec(), base_dir = document_->baseDir(), request,
+               revision] {
+    Answer answer{request, revision, {}};
+    const Result<DataFacts>& facts = cache->scan(spec, base_dir);
+    answer.result = preflight(spec, host, facts ? *facts : standInFacts(spec), base_dir);
+    if (!facts) {
+      answer.result.plan.reset();
+      std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
+      answer.result.findings.insert(answer.result.findings.begin(), dataFinding(facts.error()));
+    }
+    return answer;
+  };
+  jobs_.run(std::move(work), [this](Answer answer) { take(std::move(answer)); });
+}
+
+void PreflightRunner::take(Answer answer) {
+  if (answer.request != request_) return;
+  result_ = std::move(answer.result);
+  result_revision_ = answer.revision;
+  Q_EMIT finished();
+}
+
+}  // namespace accrue::ui

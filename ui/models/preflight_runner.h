@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PreflightRunner: after every edit, works out the plan or the findings in the background. Data is scanned only when
+// what the scan depends on has changed, and its file's time and size tell when that is.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "../bridge/job_runner.h"
+#include "accrue/run/host_facts.h"
+#include "accrue/run/preflight.h"
+
+namespace accrue::ui {
+
+class SpecDocument;
+
+/// Thread: GUI; the work is done on a JobRunner.
+class PreflightRunner : public QObject {
+  Q_OBJECT
+
+ public:
+  static constexpr std::chrono::milliseconds debounce{50};
+
+  explicit PreflightRunner(SpecDocument* document, QObject* parent = nullptr);
+
+  /// The newest answer; isCurrent() says whether it belongs to the document as it stands.
+  const Preflight& result() const { return result_; }
+  bool isCurrent() const;
+  /// Asks again at once (before a run, or after the host's facts changed).
+  void refresh();
+  /// What the device probe said; asks again.
+  void setHostFacts(const HostFacts& facts);
+  const HostFacts& hostFacts() const { return host_; }
+
+ Q_SIGNALS:
+  void finished();
+
+ private:
+  struct ScanCache;
+  struct Answer {
+    quint64 request = 0;
+    quint64 revision = 0;
+    Preflight result;
+  };
+  void start();
+  void take(Answer answer);
+
+  SpecDocument* document_;
+  QTimer delay_;
+  HostFacts host_;
+  std::shared_ptr<ScanCache> cache_;
+  Preflight result_;
+  quint64 request_ = 0;
+  quint64 result_revision_ = ~quint64{0};
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

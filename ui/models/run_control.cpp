@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_control.h"
+
+#include <variant>
+
+#include "accrue/run/spec_fields.h"
+#include "preflight_runner.h"
+#include "spec_document.h"
+
+namespace accrue::ui {
+
+RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, PreflightRunner* preflight,
+                       RunLibrary* library, QObject* parent)
+    : QObject(parent), document_(document), preflight_(preflight), library_(library), bridge_(options) {
+  connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
+  connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
+  connect(preflight_, &PreflightRunner::finished, this, [this] {
+    if (checking_ && preflight_->isCurrent()) startChecked();
+  });
+  connect(document_, &SpecDocument::changed, this, &RunControl::changed);
+  connect(library_, &RunLibrary::loaded, this, [this](RunSeries* run) {
+    if (library_->find(resume_pending_) == run && !isLive()) resumeLoaded(run->folder());
+  });
+}
+
+RunControl::~RunControl() = default;
+
+RunState RunControl::state() const {
+  if (checking_) return RunState::preflight;
+  if (!run_) return RunState::idle;
+  const RunState state = bridge_.state();
+  return stop_asked_ && is_live(state) && state != RunState::stopping ? RunState::stopping : state;
+}
+
+RunActions RunControl::actions() const {
+  RunActions actions = enabledActions(state());
+  const bool resumable = run_ && (state() == RunState::failed || run_->outcome().outcome == QLatin1String("stopped"));
+  if (!resumable) actions.erase(RunAction::resume);
+  return actions;
+}
+
+std::optional<int> RunControl::editsNotRun() const {
+  if (!last_spec_) return std::nullopt;
+  return static_cast<int>(diff_specs(*last_spec_, document_->spec()).size());
+}
+
+void RunControl::start() {
+  if (checking_ || isLive()) return;
+  checking_ = true;
+  Q_EMIT stateChanged(state());
+  Q_EMIT changed();
+  preflight_->refresh();
+}
+
+void RunControl::startChecked() {
+  checking_ = false;
+  const Preflight& checked = preflight_->result();
+  if (!checked.plan) {
+    Q_EMIT stateChanged(state());
+    Q_EMIT changed();
+    Q_EMIT refused(checked.findings);
+    return;
+  }
+  const RunPlan plan = *checked.plan;
+  const auto started = bridge_.start(plan);
+  if (!started) {
+    Q_EMIT stateChanged(state());
+    Q_EMIT changed();
+    Q_EMIT commandFailed(started.error());
+    return;
+  }
+  last_spec_ = plan.spec;
+  begin(*started, plan, RunLibrary::Past::forget);
+}
+
+void RunControl::resume(const QString& folder) {
+  if (isLive()) return;
+  RunSeries* known = library_->find(folder);
+  if (known && library_->isLoaded(known)) {
+    resumeLoaded(folder);
+    return;
+  }
+  // What was measured before comes first, then what the resumed ranks add.
+  resume_pending_ = folder;
+  library_->open(folder);
+}
+
+void RunControl::resumeLoaded(const QString& folder) {
+  resume_pending_.clear();
+  const auto resumed = bridge_.resume(folder.toStdString());
+  if (!resumed) {
+    Q_EMIT commandFailed(resumed.error());
+    return;
+  }
+  begin(*resumed, library_->find(folder)->plan(), RunLibrary::Past::keep);
+}
+
+void RunControl::attach(const QString& folder) {
+  if (isLive()) return;
+  const std::filesystem::path dir = folder.toStdString();
+  const auto attached = bridge_.attach(dir);
+  if (!attached) {
+    Q_EMIT commandFailed(attached.error());
+    return;
+  }
+  RunSeries* known = library_->find(folder);
+  begin(dir, known ? known->plan() : std::nullopt, RunLibrary::Past::forget);
+}
+
+void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
+  run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
+  ranks_ = run_->plan() ? RankTracker(*run_->plan()) : RankTracker();
+  stop_asked_ = false;
+  over_told_ = false;
+  exit_status_ = 0;
+  Q_EMIT runBegun(run_);
+  Q_EMIT stateChanged(state());
+  Q_EMIT changed();
+}
+
+void RunControl::togglePause() {
+  const RunActions possible = actions();
+  if (possible.contains(RunAction::proceed))
+    bridge_.proceed();
+  else if (possible.contains(RunAction::pause))
+    bridge_.pause();
+}
+
+void RunControl::stepMicro() {
+  if (state() == RunState::paused)
+    bridge_.stepMicro();
+  else if (actions().contains(RunAction::pause))
+    bridge_.pause();
+}
+
+void RunControl::stepUpdate() {
+  if (state() == RunState::paused)
+    bridge_.stepUpdate();
+  else if (actions().contains(RunAction::pause))
+    bridge_.pause();
+}
+
+void RunControl::stop() {
+  if (checking_) {
+    checking_ = false;
+    Q_EMIT stateChanged(state());
+    Q_EMIT changed();
+    return;
+  }
+  if (!isLive()) return;
+  if (state() == RunState::stopping) {
+    kill();
+    return;
+  }
+  bridge_.stop();
+  // Shown at once: the next press means kill, whether or not the engine's answer has been drawn.
+  stop_asked_ = true;
+  Q_EMIT stateChanged(state());
+  Q_EMIT changed();
+}
+
+void RunControl::kill() {
+  if (isLive()) bridge_.kill();
+}
+
+void RunControl::checkpoint() {
+  if (actions().contains(RunAction::checkpoint)) bridge_.checkpoint();
+}
+
+void RunControl::checkpointAndStop() {
+  if (actions().contains(RunAction::checkpointAndStop)) bridge_.checkpointAndStop();
+}
+
+void RunControl::takeBatch(const EventBatch& events) {
+  if (!run_) return;
+  library_->append(run_, events);
+  ranks_.take(events);
+  for (const RunEvent& event : events)
+    if (const auto* finished = std::get_if<RunFinished>(&event.body)) exit_status_ = finished->exit_status;
+  Q_EMIT changed();
+}
+
+void RunControl::takeState() {
+  if (!run_) return;
+  Q_EMIT stateChanged(state());
+  Q_EMIT changed();
+  if (!is_over(bridge_.state()) || over_told_) return;
+  over_told_ = true;
+  stop_asked_ = false;
+  if (bridge_.state() == RunState::failed && exit_status_ == 0) exit_status_ = exit_status(ErrorCode::peer_lost);
+  Q_EMIT ended(run_, exit_status_);
+}
+
+}  // namespace accrue::ui

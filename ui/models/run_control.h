@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunControl: what the Run menu does. It brings document, preflight, engine and library together and holds the state
+// that the window shows; it knows no widget.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/result.h"
+#include "bridge/engine_bridge.h"
+#include "rank_status.h"
+#include "run_actions.h"
+#include "run_library.h"
+#include "run_series.h"
+
+namespace accrue::ui {
+
+class PreflightRunner;
+class SpecDocument;
+
+/// Thread: GUI. One run at a time.
+class RunControl : public QObject {
+  Q_OBJECT
+
+ public:
+  RunControl(const BridgeOptions& options, SpecDocument* document, PreflightRunner* preflight, RunLibrary* library,
+             QObject* parent = nullptr);
+  ~RunControl() override;
+
+  RunState state() const;
+  /// The run that is hosted or attached now or was last; nullptr before the first.
+  RunSeries* run() const { return run_; }
+  const RankTracker& ranks() const { return ranks_; }
+  bool isLive() const { return is_live(state()); }
+  bool attached() const { return bridge_.attached(); }
+  /// The state's table, and what this run allows of it.
+  RunActions actions() const;
+  /// Fields that differ from the spec of the last run; nothing before the first.
+  std::optional<int> editsNotRun() const;
+  /// Of the run that ended last; 0 before.
+  int exitStatus() const { return exit_status_; }
+
+  /// Checks the document and runs it if there is no error.
+  void start();
+  void togglePause();
+  /// One micro-step, or up to the next boundary. A running run is paused first.
+  void stepMicro();
+  void stepUpdate();
+  /// Preflight: gives up. Then: ends after the micro-step; asked again while stopping, it kills.
+  void stop();
+  void kill();
+  void checkpoint();
+  void checkpointAndStop();
+  /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
+  void resume(const QString& folder);
+  /// Follows a run that another process hosts.
+  void attach(const QString& folder);
+
+ Q_SIGNALS:
+  /// Numbers or state moved; once a frame at most.
+  void changed();
+  void stateChanged(accrue::RunState state);
+  /// A run begins here, before its first event.
+  void runBegun(accrue::ui::RunSeries* run);
+  /// Run was pressed and the spec has errors.
+  void refused(const std::vector<accrue::Finding>& findings);
+  /// A command could not be carried out.
+  void commandFailed(const accrue::Error& error);
+  /// The run is over and all its events have been taken.
+  void ended(accrue::ui::RunSeries* run, int exit_status);
+
+ private:
+  void startChecked();
+  void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
+  void resumeLoaded(const QString& folder);
+  void takeBatch(const EventBatch& events);
+  void takeState();
+
+  SpecDocument* document_;
+  PreflightRunner* preflight_;
+  RunLibrary* library_;
+  EngineBridge bridge_;
+  RunSeries* run_ = nullptr;
+  RankTracker ranks_;
+  std::optional<RunSpec> last_spec_;
+  QString resume_pending_;  ///< waits for its history
+  bool checking_ = false;
+  bool stop_asked_ = false;
+  bool over_told_ = true;
+  int exit_status_ = 0;
+};
+
+}  // namespace accrue::ui

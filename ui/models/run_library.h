@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunLibrary: every run the studio knows, live and from disk, with its table and its log. Folders are listed and read
+// in the background; their events come in a slice a frame.
+#pragma once
+
+#include <QHash>
+#include <QObject>
+#include <QSet>
+#include <QString>
+#include <QStringList>
+#include <QTimer>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bridge/job_runner.h"
+#include "event_log_model.h"
+#include "run_series.h"
+#include "run_table_model.h"
+
+class QFileSystemWatcher;
+
+namespace accrue::ui {
+
+/// Thread: GUI. Owns the runs.
+class RunLibrary : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Events handed to a run per frame while its history is read.
+  static constexpr std::size_t slice = 4000;
+  /// The newest runs of the folder that are listed.
+  static constexpr std::size_t listed_runs = 500;
+
+  enum class Past { keep, forget };
+
+  explicit RunLibrary(QString runs_dir, QObject* parent = nullptr);
+  ~RunLibrary() override;
+
+  RunTableModel* table() { return &table_; }
+  EventLogModel* log() { return &log_; }
+  QString runsDir() const { return runs_dir_; }
+
+  /// Lists the runs folder in the background, and again whenever it changes.
+  void refresh();
+  /// A run that is hosted or attached here from now on. What it has measured is kept (a resume continues it) or
+  /// forgotten (an attach brings the whole history again).
+  RunSeries* addLive(const QString& folder, const std::optional<RunPlan>& plan, Past past);
+  /// Adds the run of a folder, from anywhere on disk, and reads it. The answer comes with opened() or openFailed().
+  void open(const QString& folder);
+  /// Reads a listed run's events unless that was done.
+  void load(RunSeries* run);
+  /// True once a run's events are all there, or come from its host.
+  bool isLoaded(const RunSeries* run) const;
+  RunSeries* find(const QString& folder) const;
+
+  /// Gives shown runs colours that differ; a run keeps its colour unless another shown one has it.
+  void assignColors(const QList<RunSeries*>& shown);
+  /// Hands a live batch to the run and the log.
+  void append(RunSeries* run, const std::vector<RunEvent>& events);
+  /// Folders whose runs ended without saying so, newest first; and those that another process hosts.
+  QStringList interrupted() const { return interrupted_; }
+  QStringList liveElsewhere() const { return live_elsewhere_; }
+  /// The update a listed run could go on from; 0 = from its start.
+  std::int64_t resumeUpdate(const QString& folder) const;
+
+ Q_SIGNALS:
+  void refreshed();
+  void opened(accrue::ui::RunSeries* run);
+  void openFailed(const QString& folder, const QString& message);
+  void loaded(accrue::ui::RunSeries* run);
+
+ private:
+  struct Listing;
+  struct History;
+  void takeListing(const Listing& listing);
+  void takeHistory(History history);
+  void feedSlice();
+  RunSeries* addRun(const QString& id, const QString& folder);
+
+  QString runs_dir_;
+  RunTableModel table_;
+  EventLogModel log_;
+  QHash<QString, RunSeries*> by_folder_;
+  QSet<const RunSeries*> hosted_;   ///< their events come from a bridge
+  QSet<const RunSeries*> loading_;  ///< their events are being read, or have been
+  QSet<const RunSeries*> loaded_;   ///< their events have been read
+  QHash<QString, QString> checkpoints_;
+  QStringList interrupted_;
+  QStringList live_elsewhere_;
+  std::deque<std::unique_ptr<History>> histories_;
+  QTimer feed_timer_;
+  QTimer refresh_delay_;
+  QFileSystemWatcher* watcher_;
+  bool listing_ = false;
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_text.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "run_series.h"
+#include "run_table_model.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("RunText", text);
+}
+
+QString runningSentence(const RunSeries& run) {
+  if (run.last().update == 0) return tr("waiting for the first update");
+  if (const auto left = secondsLeft(run)) return tr("%1 left").arg(durationText(*left));
+  return tr("update %1").arg(groupedNumber(run.last().update));
+}
+
+QString pausedSentence(const RunSeries& run) {
+  const LastValues& last = run.last();
+  if (last.windowPosition == 0 || last.windowPosition >= last.windowSize)
+    return tr("between updates, after update %1").arg(groupedNumber(last.update));
+  return tr("at micro %1 of %2, in update %3")
+      .arg(groupedNumber(last.windowPosition), groupedNumber(last.windowSize), groupedNumber(last.update + 1));
+}
+
+QString finishedSentence(const RunSeries& run) {
+  const RunOutcome& outcome = run.outcome();
+  if (outcome.outcome == QLatin1String("stopped"))
+    return tr("by you after update %1").arg(groupedNumber(outcome.updates));
+  if (std::isfinite(outcome.loss))
+    return tr("%1 updates, loss %2").arg(groupedNumber(outcome.updates), QLocale::c().toString(outcome.loss, 'g', 4));
+  return tr("%1 updates").arg(groupedNumber(outcome.updates));
+}
+
+QString failedSentence(const RunSeries& run) {
+  for (auto problem = run.problems().rbegin(); problem != run.problems().rend(); ++problem)
+    if (problem->fatal) return problem->message;
+  return run.outcome().reason.isEmpty() ? run.stateDetail() : run.outcome().reason;
+}
+
+}  // namespace
+
+QString stateSentence(const RunSeries& run, RunState state) {
+  switch (state) {
+    case RunState::idle:
+      return tr("press F5 to run");
+    case RunState::preflight:
+      return tr("spec, data, memory and devices");
+    case RunState::starting:
+      return tr("waiting for the ranks to meet");
+    case RunState::running:
+      return runningSentence(run);
+    case RunState::paused:
+      return pausedSentence(run);
+    case RunState::degraded:
+      return run.problems().empty() ? run.stateDetail() : run.problems().back().message;
+    case RunState::restarting:
+      return run.stateDetail();
+    case RunState::stopping:
+      return tr("after this micro-step; press Stop again to kill");
+    case RunState::failed:
+      return failedSentence(run);
+    case RunState::finished:
+      return finishedSentence(run);
+  }
+  return {};
+}
+
+QString stateWord(const RunSeries* run, RunState state) {
+  if (run && state == RunState::finished && run->outcome().outcome == QLatin1String("stopped")) return tr("Stopped");
+  return stateName(state);
+}
+
+std::optional<double> secondsLeft(const RunSeries& run) {
+  const LastValues& last = run.last();
+  if (last.update < 2 || last.plannedUpdates <= 0 || last.seconds <= 0.0) return std::nullopt;
+  const auto left = static_cast<double>(std::max<std::int64_t>(0, last.plannedUpdates - last.update));
+  return last.seconds / static_cast<double>(last.update) * left;
+}
+
+QString groupedNumber(std::int64_t value) {
+  QString digits = QString::number(value);
+  const qsizetype first = value < 0 ? 1 : 0;
+  if (digits.size() - first <= 4) return digits;
+  for (qsizetype at = digits.size() - 3; at > first; at -= 3) digits.insert(at, QChar(0x2009));
+  return digits;
+}
+
+QString bytesText(std::int64_t bytes) {
+  static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < units.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  const int decimals = unit > 0 && value < 99.95 ? 1 : 0;
+  //: A number of bytes and its unit
+  return tr("%1 %2").arg(QString::number(value, 'f', decimals), QLatin1String(units[unit]));
+}
+
+QString durationText(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 60) return tr("%1 s").arg(whole);
+  if (whole < 3600) return tr("%1 min %2 s").arg(whole / 60).arg(whole % 60);
+  return tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
+}
+
+QString fromView(std::string_view text) {
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sentences and numbers about a run, as the window says them.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <optional>
+
+#include "accrue/run/run_state.h"
+
+namespace accrue::ui {
+
+class RunSeries;
+
+/// Continues the state's word to a sentence: "Paused" + "at micro 2 of 4, in update 18".
+QString stateSentence(const RunSeries& run, RunState state);
+/// "Stopped" where the user ended the run, else the state's name.
+QString stateWord(const RunSeries* run, RunState state);
+/// Seconds to the planned end at the mean speed so far; nothing before two updates.
+std::optional<double> secondsLeft(const RunSeries& run);
+
+/// 1 234 567 with thin spaces (four digits stay together).
+QString groupedNumber(std::int64_t value);
+/// "3.2 MiB"
+QString bytesText(std::int64_t bytes);
+/// "1 min 20 s"
+QString durationText(double seconds);
+QString fromView(std::string_view text);
+
+}  // namespace accrue::ui

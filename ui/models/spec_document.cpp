@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "spec_document.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QSaveFile>
+#include <QUndoCommand>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "accrue/run/spec_io.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> length_keys = {"run.updates", "run.epochs", "run.samples", "run.tokens"};
+
+/// A relative data path as seen from another folder, so that it goes on naming the same file.
+std::string rebased(const std::string& path, const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (path.empty() || std::filesystem::path(path).is_absolute()) return path;
+  const std::filesystem::path relative = (from / path).lexically_normal().lexically_relative(to);
+  return relative.empty() ? (from / path).lexically_normal().string() : relative.string();
+}
+
+}  // namespace
+
+bool isLengthKey(std::string_view key) {
+  return std::find(length_keys.begin(), length_keys.end(), key) != length_keys.end();
+}
+
+/// One edit of one field: the whole spec before and after (a spec is a small value).
+class EditCommand : public QUndoCommand {
+ public:
+  EditCommand(SpecDocument* document, const SpecField& field, RunSpec before, RunSpec after)
+      : document_(document),
+        key_(QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()))),
+        before_(std::move(before)),
+        after_(std::move(after)) {
+    //: Undo step; %1 is a field of the set-up form
+    setText(QCoreApplication::translate("SpecDocument", "Change %1")
+                .arg(QString::fromUtf8(field.label.data(), static_cast<qsizetype>(field.label.size()))));
+    age_.start();
+  }
+
+  int id() const override { return 1; }
+  void undo() override { document_->applySpec(before_, key_); }
+  void redo() override { document_->applySpec(after_, key_); }
+
+  bool mergeWith(const QUndoCommand* other) override {
+    const auto* edit = static_cast<const EditCommand*>(other);
+    if (edit->key_ != key_ || age_.elapsed() > SpecDocument::merge_ms) return false;
+    after_ = edit->after_;
+    age_.restart();
+    setObsolete(before_ == after_);
+    return true;
+  }
+
+ private:
+  SpecDocument* document_;
+  QString key_;
+  RunSpec before_;
+  RunSpec after_;
+  QElapsedTimer age_;
+};
+
+SpecDocument::SpecDocument(QObject* parent) : QObject(parent), name_(tr("Untitled")) {
+  connect(&undo_, &QUndoStack::cleanChanged, this, [this](bool clean) { Q_EMIT modifiedChanged(!clean); });
+}
+
+std::filesystem::path SpecDocument::baseDir() const {
+  if (!file_path_.isEmpty()) return QFileInfo(file_path_).absolutePath().toStdString();
+  return base_dir_.empty() ? std::filesystem::path(QDir::currentPath().toStdString()) : base_dir_;
+}
+
+QString SpecDocument::displayName() const {
+  return file_path_.isEmpty() ? name_ : QFileInfo(file_path_).fileName();
+}
+
+void SpecDocument::setField(const SpecField& field, const SpecValue& value) {
+  RunSpec after = spec_;
+  field.set(after, value);
+  if (isLengthKey(field.key) && !std::holds_alternative<std::monostate>(value)) {
+    for (const std::string_view key : length_keys) {
+      const SpecField* other = find_field(key);
+      if (other && key != field.key) other->set(after, std::monostate{});
+    }
+  }
+  if (after == spec_) return;
+  undo_.push(new EditCommand(this, field, spec_, std::move(after)));
+}
+
+bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QString* problem) {
+  RunSpec probe = spec_;
+  std::vector<Finding> findings;
+  set_field(probe, std::string(field.key) + "=" + text.toStdString(), findings);
+  const auto error = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; });
+  if (error != findings.end()) {
+    if (problem) *problem = QString::fromStdString(error->message);
+    return false;
+  }
+  setField(field, field.get(probe));
+  return true;
+}
+
+void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir) {
+  undo_.clear();
+  file_path_.clear();
+  name_ = name;
+  base_dir_ = base_dir;
+  applySpec(std::move(spec), QString());
+  Q_EMIT fileChanged();
+}
+
+std::vector<Finding> SpecDocument::open(const QString& path) {
+  SpecReading reading = read_spec(path.toStdString());
+  if (!reading.ok()) return std::move(reading.findings);
+  undo_.clear();
+  file_path_ = QFileInfo(path).absoluteFilePath();
+  applySpec(reading.spec, QString());
+  Q_EMIT fileChanged();
+  return std::move(reading.findings);
+}
+
+Result<void> SpecDocument::save() {
+  return saveAs(file_path_);
+}
+
+Result<void> SpecDocument::saveAs(const QString& path) {
+  const std::filesystem::path new_base = QFileInfo(path).absolutePath().toStdString();
+  RunSpec moved = spec_;
+  if (new_base != baseDir()) moved.data.path = rebased(spec_.data.path, baseDir(), new_base);
+  QSaveFile file(path);
+  const QByteArray text = QByteArray::fromStdString(write_spec(moved));
+  const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();
+  if (!written) {
+    return fail(ErrorCode::disk, tr("The spec could not be saved: %1").arg(file.errorString()).toStdString(),
+                path.toStdString(), tr("Choose another folder with Save as").toStdString());
+  }
+  file_path_ = QFileInfo(path).absoluteFilePath();
+  undo_.setClean();
+  if (moved != spec_) applySpec(moved, QStringLiteral("data.path"));
+  Q_EMIT fileChanged();
+  return {};
+}
+
+void SpecDocument::applySpec(const RunSpec& spec, const QString& key) {
+  spec_ = spec;
+  ++revision_;
+  Q_EMIT changed(isLengthKey(key.toStdString()) ? QString() : key);
+}
+
+}  // namespace accrue::ui

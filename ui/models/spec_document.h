@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// SpecDocument: the one RunSpec that is being edited, with its file and its history of edits.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QString>
+#include <QUndoStack>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_spec.h"
+#include "accrue/run/spec_fields.h"
+
+namespace accrue::ui {
+
+/// Thread: GUI.
+class SpecDocument : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Edits of one field that follow each other within this time become one step of undo.
+  static constexpr qint64 merge_ms = 300;
+
+  explicit SpecDocument(QObject* parent = nullptr);
+
+  const RunSpec& spec() const { return spec_; }
+  /// Counts every change of the spec; what was computed for an older revision is out of date.
+  quint64 revision() const { return revision_; }
+  /// Where relative paths of the spec start: the file's folder, the current folder before the first save.
+  std::filesystem::path baseDir() const;
+  QString filePath() const { return file_path_; }
+  /// File name, or what an unsaved spec is called.
+  QString displayName() const;
+  bool isModified() const { return !undo_.isClean(); }
+  QUndoStack* undoStack() { return &undo_; }
+
+  /// One undoable edit. Values of the length group (updates, epochs, samples, tokens) clear each other, so that exactly
+  /// one of them is set.
+  void setField(const SpecField& field, const SpecValue& value);
+  /// The same from a value as --set takes it; false and nothing changed if it does not fit.
+  bool setFieldText(const SpecField& field, const QString& text, QString* problem = nullptr);
+
+  /// A new, unsaved document. Clears the history.
+  void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
+  /// Replaces the document by a file's. On error the document stays as it was, and the findings say why.
+  std::vector<Finding> open(const QString& path);
+  Result<void> save();
+  Result<void> saveAs(const QString& path);
+
+ Q_SIGNALS:
+  /// key is empty where more than one field may have changed.
+  void changed(const QString& key);
+  void fileChanged();
+  void modifiedChanged(bool modified);
+
+ private:
+  friend class EditCommand;
+  void applySpec(const RunSpec& spec, const QString& key);
+
+  RunSpec spec_;
+  QUndoStack undo_;
+  QString file_path_;
+  QString name_;
+  std::filesystem::path base_dir_;
+  quint64 revision_ = 0;
+};
+
+/// The keys of which a spec has exactly one: how long the run is.
+bool isLengthKey(std::string_view key);
+
+}  // namespace accrue::ui

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QLabel;
+class QStackedWidget;
+
+namespace accrue::ui {
+
+class ElidedLabel;
+class MessageBar;
+class PlotArea;
+class StartPage;
+
+/// The centre of the window: messages on top, then the start page or the plots with the read-out beneath them.
+class CentrePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit CentrePage(QWidget* parent = nullptr);
+
+  MessageBar* messages() const { return messages_; }
+  StartPage* start() const { return start_; }
+  PlotArea* plots() const { return plots_; }
+  void showStart();
+  void showPlots();
+  bool isStartShown() const;
+
+ private:
+  void showReadOut(const QString& position, const QStringList& lines);
+
+  MessageBar* messages_;
+  QStackedWidget* stack_;
+  StartPage* start_;
+  QWidget* studio_;
+  PlotArea* plots_;
+  ElidedLabel* read_out_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dialogs.h"
+
+#include <QCheckBox>
+#include <QCoreApplication>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
+
+namespace accrue::ui {
+
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("Dialogs", text);
+}
+
+/// Adds the suffix of the chosen filter ("PNG image (*.png)") where the name has none.
+QString withSuffix(const QString& file, const QString& filter) {
+  if (file.isEmpty() || !QFileInfo(file).suffix().isEmpty()) return file;
+  const qsizetype at = filter.indexOf(QLatin1String("*."));
+  const QString suffix =
+      at < 0 ? QString() : filter.mid(at + 1).section(QLatin1Char(')'), 0, 0).section(QLatin1Char(' '), 0, 0);
+  return QStringLiteral("%1%2").arg(file, suffix);
+}
+
+}  // namespace
+
+QString WidgetDialogs::openSpec(QWidget* parent, const QString& folder) {
+  return QFileDialog::getOpenFileName(parent, tr("Open a run spec"), folder,
+                                      tr("Run specs (*.accrue *.toml);;All files (*)"));
+}
+
+QString WidgetDialogs::openRunFolder(QWidget* parent, const QString& folder) {
+  return QFileDialog::getExistingDirectory(parent, tr("Open a run folder"), folder);
+}
+
+QString WidgetDialogs::saveSpec(QWidget* parent, const QString& suggested) {
+  QString filter = tr("Run specs (*.accrue)");
+  return withSuffix(QFileDialog::getSaveFileName(parent, tr("Save the run spec"), suggested, filter, &filter), filter);
+}
+
+QString WidgetDialogs::exportFile(QWidget* parent, const QString& suggested, const QString& filter) {
+  QString chosen = filter.section(QLatin1String(";;"), 0, 0);
+  return withSuffix(QFileDialog::getSaveFileName(parent, tr("Export"), suggested, filter, &chosen), chosen);
+}
+
+UnsavedAnswer WidgetDialogs::askUnsaved(QWidget* parent, const QString& name) {
+  QMessageBox box(QMessageBox::Question, tr("Unsaved edits"), tr("Save the edits of %1 first?").arg(name),
+                  QMessageBox::NoButton, parent);
+  QPushButton* save = box.addButton(tr("Save"), QMessageBox::AcceptRole);
+  QPushButton* discard = box.addButton(tr("Discard"), QMessageBox::DestructiveRole);
+  box.addButton(QMessageBox::Cancel);
+  box.setDefaultButton(save);
+  box.exec();
+  if (box.clickedButton() == save) return UnsavedAnswer::save;
+  return box.clickedButton() == discard ? UnsavedAnswer::discard : UnsavedAnswer::cancel;
+}
+
+CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
+  QMessageBox box(QMessageBox::Question, tr("A run is in progress"), sentence, QMessageBox::NoButton, parent);
+  box.setObjectName(QStringLiteral("closeDialog"));
+  box.setInformativeText(
+      tr("Checkpoint and stop ends after the update in hand, and Resume goes on from there. Stop now drops what was "
+         "trained since the last checkpoint."));
+  QPushButton* checkpoint = box.addButton(tr("Checkpoint and stop"), QMessageBox::AcceptRole);
+  QPushButton* stop = box.addButton(tr("Stop now"), QMessageBox::DestructiveRole);
+  box.addButton(QMessageBox::Cancel);
+  box.setDefaultButton(checkpoint);
+  auto* remember = new QCheckBox(tr("Do the same next time"), &box);
+  box.setCheckBox(remember);
+  box.exec();
+  if (box.clickedButton() == checkpoint) return {CloseAnswer::checkpointAndStop, remember->isChecked()};
+  if (box.clickedButton() == stop) return {CloseAnswer::stopNow, remember->isChecked()};
+  return {};
+}
+
+}  // namespace accrue::ui

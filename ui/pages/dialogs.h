@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The questions the window asks. An interface, so that a test can answer them.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+
+class QWidget;
+
+namespace accrue::ui {
+
+enum class UnsavedAnswer { save, discard, cancel };
+enum class CloseAnswer { checkpointAndStop, stopNow, cancel };
+
+struct CloseChoice {
+  CloseAnswer answer = CloseAnswer::cancel;
+  bool remember = false;
+};
+
+class Dialogs {
+ public:
+  virtual ~Dialogs() = default;
+  /// Empty = cancelled, for all of these.
+  virtual QString openSpec(QWidget* parent, const QString& folder) = 0;
+  virtual QString openRunFolder(QWidget* parent, const QString& folder) = 0;
+  virtual QString saveSpec(QWidget* parent, const QString& suggested) = 0;
+  virtual QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) = 0;
+  virtual UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) = 0;
+  /// A run is hosted in the window that is about to close.
+  virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
+};
+
+/// The real ones.
+class WidgetDialogs final : public Dialogs {
+ public:
+  QString openSpec(QWidget* parent, const QString& folder) override;
+  QString openRunFolder(QWidget* parent, const QString& folder) override;
+  QString saveSpec(QWidget* parent, const QString& suggested) override;
+  QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
+  UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;
+  CloseChoice askClose(QWidget* parent, const QString& sentence) override;
+};
+
+}  // namespace accrue::ui

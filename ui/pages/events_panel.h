@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QLineEdit;
+class QTreeView;
+
+namespace accrue::ui {
+
+class EventLogFilter;
+class EventLogModel;
+class RunSeries;
+
+/// The events of the focused run as sentences, with a filter; follows the newest while it is scrolled to the end.
+class EventsPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit EventsPanel(EventLogModel* log, QWidget* parent = nullptr);
+  void setRun(const RunSeries* run);
+
+ Q_SIGNALS:
+  /// A row was opened: where the plots should go.
+  void updateRequested(qint64 update);
+
+ private:
+  void followEnd();
+  void noteScroll();
+  void copySelected();
+
+  EventLogFilter* filter_;
+  QLineEdit* search_;
+  QTreeView* view_;
+  bool at_end_ = true;
+};
+
+}  // namespace accrue::ui

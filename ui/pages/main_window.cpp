@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "main_window.h"
+
+#include <QActionGroup>
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMimeData>
+#include <QScreen>
+#include <QSettings>
+#include <QStatusBar>
+#include <QToolBar>
+#include <QUrl>
+
+#include "bridge/event_pump.h"
+#include "centre_page.h"
+#include "close_guard.h"
+#include "draft_keeper.h"
+#include "events_panel.h"
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/run_library.h"
+#include "models/spec_document.h"
+#include "plot_bar.h"
+#include "plots/plot_area.h"
+#include "run_messages.h"
+#include "runs_panel.h"
+#include "setup_panel.h"
+#include "start_page.h"
+#include "status_row.h"
+#include "style/theme.h"
+#include "widgets/field_form.h"
+#include "widgets/message_bar.h"
+#include "window_files.h"
+#include "window_menus.h"
+#include "window_panel.h"
+
+namespace accrue::ui {
+
+MainWindow::MainWindow(const StudioParts& parts)
+    : parts_(parts),
+      actions_(this),
+      centre_(new CentrePage(this)),
+      setup_(new SetupPanel(parts.document, parts.preflight, parts.control, this)),
+      window_panel_(new WindowPanel(parts.control, this)),
+      runs_(new RunsPanel(parts.library, this)),
+      events_(new EventsPanel(parts.library->log(), this)),
+      status_(new StatusRow(this)),
+      files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
+      messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
+      close_guard_(new CloseGuard(parts.control, parts.dialogs, parts.settings, this)),
+      drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)) {
+  setObjectName(QStringLiteral("mainWindow"));
+  setAcceptDrops(true);
+  setCentralWidget(centre_);
+  buildPanels();
+  buildBars();
+  connectDocument();
+  connectRuns();
+  connectRunActions();
+  connectViewActions();
+  connectFiles();
+  restoreLayout();
+  showTitle();
+  showState();
+  centre_->start()->setRecentFiles(files_->recentFiles());
+  centre_->showStart();
+  frame_timer_.setTimerType(Qt::PreciseTimer);
+  frame_timer_.setInterval(EventPump::frame);
+  connect(&frame_timer_, &QTimer::timeout, this, &MainWindow::tick);
+  frame_timer_.start();
+}
+
+MainWindow::~MainWindow() = default;
+
+QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(name);
+  dock->setWidget(panel);
+  addDockWidget(area, dock);
+  return dock;
+}
+
+void MainWindow::buildPanels() {
+  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setup_dock_ = addPanel(QStringLiteral("setupDock"), tr("Set-up"), setup_, Qt::LeftDockWidgetArea);
+  window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), window_panel_, Qt::RightDockWidgetArea);
+  runs_dock_ = addPanel(QStringLiteral("runsDock"), tr("Runs"), runs_, Qt::BottomDockWidgetArea);
+  events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
+  tabifyDockWidget(runs_dock_, events_dock_);
+  runs_dock_->raise();
+}
+
+void MainWindow::buildBars() {
+  run_bar_ = buildRunBar(this, actions_);
+  addToolBar(Qt::TopToolBarArea, run_bar_);
+  new PlotBar(actions_, centre_->plots(), run_bar_, this);
+  recent_menu_ = buildMenus(this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_}, {run_bar_});
+  statusBar()->setSizeGripEnabled(false);
+  statusBar()->setContentsMargins(0, 0, 0, 0);
+  statusBar()->addPermanentWidget(status_, 1);
+  statusBar()->setObjectName(QStringLiteral("statusBar"));
+}
+
+void MainWindow::connectDocument() {
+  QUndoStack* undo = parts_.document->undoStack();
+  connect(actions_.undo, &QAction::triggered, undo, &QUndoStack::undo);
+  connect(actions_.redo, &QAction::triggered, undo, &QUndoStack::redo);
+  connect(undo, &QUndoStack::canUndoChanged, actions_.undo, &QAction::setEnabled);
+  connect(undo, &QUndoStack::canRedoChanged, actions_.redo, &QAction::setEnabled);
+  actions_.undo->setEnabled(undo->canUndo());
+  actions_.redo->setEnabled(undo->canRedo());
+  connect(parts_.document, &SpecDocument::modifiedChanged, this, &MainWindow::showTitle);
+  connect(parts_.document, &SpecDocument::fileChanged, this, &MainWindow::showTitle);
+  connect(actions_.find, &QAction::triggered, this, [this] {
+    setup_dock_->show();
+    setup_dock_->raise();
+    setup_->focusSearch();
+  });
+}
+
+void MainWindow::connectRuns() {
+  connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
+  connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
+  connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
+    centre_->showPlots();
+    runs_->showAlso(run);
+  });
+  connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
+  connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
+  connect(runs_, &RunsPanel::resumeRequested, parts_.control,
+          [this](RunSeries* run) { parts_.control->resume(run->folder()); });
+  connect(runs_, &RunsPanel::attachRequested, parts_.control,
+          [this](RunSeries* run) { parts_.control->attach(run->folder()); });
+  connect(runs_, &RunsPanel::folderRequested, this, &MainWindow::openRunFolder);
+  connect(runs_, &RunsPanel::activated, this, [this] {
+    centre_->showPlots();
+    centre_->plots()->fit();
+    centre_->plots()->setFocus();
+  });
+  connect(parts_.library, &RunLibrary::opened, this, [this](RunSeries* run) {
+    centre_->showPlots();
+    runs_->showAlso(run);
+  });
+  connect(parts_.library, &RunLibrary::loaded, this, [this] {
+    numbers_moved_ = true;
+    if (!parts_.control->isLive()) centre_->plots()->fit();
+  });
+  connect(events_, &EventsPanel::updateRequested, this, [this](qint64 update) {
+    if (centre_->plots()->clock() == Clock::update) centre_->plots()->goTo(static_cast<double>(update));
+  });
+  connect(messages_, &RunMessages::errorFieldRequested, setup_, &SetupPanel::focusFirstError);
+  connect(messages_, &RunMessages::logRequested, this, [this] {
+    events_dock_->show();
+    events_dock_->raise();
+  });
+  connect(close_guard_, &CloseGuard::readyToClose, this, &MainWindow::close, Qt::QueuedConnection);
+  connect(close_guard_, &CloseGuard::waitingFor, this, [this](const QString& sentence) {
+    centre_->messages()->post({QStringLiteral("closing"), RunState::paused, sentence, {}, {}});
+  });
+}
+
+void MainWindow::connectRunActions() {
+  RunControl* control = parts_.control;
+  connect(actions_.run, &QAction::triggered, control, &RunControl::start);
+  connect(actions_.pause, &QAction::triggered, control, &RunControl::togglePause);
+  connect(actions_.stepMicro, &QAction::triggered, control, &RunControl::stepMicro);
+  connect(actions_.stepUpdate, &QAction::triggered, control, &RunControl::stepUpdate);
+  connect(actions_.stop, &QAction::triggered, control, &RunControl::stop);
+  connect(actions_.kill, &QAction::triggered, control, &RunControl::kill);
+  connect(actions_.checkpoint, &QAction::triggered, control, &RunControl::checkpoint);
+  connect(actions_.checkpointAndStop, &QAction::triggered, control, &RunControl::checkpointAndStop);
+  connect(actions_.resume, &QAction::triggered, control, [control] {
+    if (control->run()) control->resume(control->run()->folder());
+  });
+  connect(actions_.demo, &QAction::triggered, this, &MainWindow::runDemo);
+  connect(actions_.runFolder, &QAction::triggered, this, [this] { openRunFolder(focusedRun()); });
+  connect(actions_.copyCommand, &QAction::triggered, this, &MainWindow::copyCommand);
+  connect(actions_.exportPlot, &QAction::triggered, this, &MainWindow::exportPlots);
+  connect(actions_.exportData, &QAction::triggered, this, &MainWindow::exportData);
+}
+
+void MainWindow::connectViewActions() {
+  connect(actions_.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
+  connect(actions_.nextPane, &QAction::triggered, this, [this] { cyclePanes(1); });
+  connect(actions_.previousPane, &QAction::triggered, this, [this] { cyclePanes(-1); });
+  connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+  connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
+  connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);
+  connect(actions_.about, &QAction::triggered, this, &MainWindow::showAbout);
+  connect(actions_.themes, &QActionGroup::triggered, this, [this](QAction* action) {
+    parts_.theme->setMode(static_cast<ThemeMode>(action->data().toInt()));
+    parts_.settings->setValue(QStringLiteral("view/theme"), action->data());
+  });
+  const int mode = parts_.settings->value(QStringLiteral("view/theme"), 0).toInt();
+  for (QAction* action : actions_.themes->actions())
+    if (action->data().toInt() == mode) action->trigger();
+}
+
+void MainWindow::connectFiles() {
+  connect(actions_.newSpec, &QAction::triggered, files_, &WindowFiles::newSpec);
+  connect(actions_.open, &QAction::triggered, files_, &WindowFiles::askAndOpen);
+  connect(actions_.openRun, &QAction::triggered, files_, &WindowFiles::askAndOpenRun);
+  connect(actions_.save, &QAction::triggered, files_, &WindowFiles::save);
+  connect(actions_.saveAs, &QAction::triggered, files_, &WindowFiles::saveAs);
+  connect(actions_.quit, &QAction::triggered, this, &MainWindow::close);
+  connect(actions_.closeSpec, &QAction::triggered, this, [this] {
+    if (!files_->mayReplace()) return;
+    parts_.document->reset(RunSpec{}, tr("Untitled"));
+    centre_->showStart();
+  });
+  connect(recent_menu_, &QMenu::aboutToShow, this, [this] { files_->fillRecentMenu(recent_menu_); });
+  connect(files_, &WindowFiles::documentOpened, this, &MainWindow::showDocumentOpened);
+  connect(files_, &WindowFiles::recentChanged, this,
+          [this] { centre_->start()->setRecentFiles(files_->recentFiles()); });
+  connect(files_, &WindowFiles::failed, this, [this](const QString& text) {
+    centre_->messages()->post({QStringLiteral("file"), RunState::failed, text, {}, {}});
+  });
+  const StartPage* start = centre_->start();
+  connect(start, &StartPage::demoRequested, this, &MainWindow::runDemo);
+  connect(start, &StartPage::openRequested, files_, &WindowFiles::askAndOpen);
+  connect(start, &StartPage::newRequested, files_, &WindowFiles::newSpec);
+  connect(start, &StartPage::fileRequested, files_, &WindowFiles::openPath);
+  connect(start, &StartPage::runsRequested, this, [this] {
+    runs_dock_->show();
+    runs_dock_->raise();
+    runs_->focusTable();
+  });
+}
+
+void MainWindow::tick() {
+  if (numbers_moved_) {
+    numbers_moved_ = false;
+    const RunSeries* run = parts_.control->isLive() ? parts_.control->run() : focusedRun();
+    const bool followed = run && run == parts_.control->run();
+    const RunState state =
+        parts_.control->state() == RunState::preflight || followed || !run ? parts_.control->state() : run->state();
+    status_->refresh(run, state, followed && parts_.control->attached(),
+                     followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
+    window_panel_->refresh();
+  }
+  if (!isVisible() || isMinimized()) return;
+  centre_->plots()->tick();
+  status_->countFrame();
+}
+
+void MainWindow::showTitle() {
+  //: Window title; [*] stands for "has unsaved edits"
+  setWindowTitle(tr("%1[*] - Accrue").arg(parts_.document->displayName()));
+  setWindowModified(parts_.document->isModified());
+  setWindowFilePath(parts_.document->filePath());
+  // setWindowFilePath names the window after the file where no title is set; ours stays.
+  setWindowTitle(tr("%1[*] - Accrue").arg(parts_.document->displayName()));
+}
+
+void MainWindow::showState() {
+  const RunActions possible = parts_.control->actions();
+  const auto enable = [&possible](QAction* action, RunAction what) { action->setEnabled(possible.contains(what)); };
+  enable(actions_.run, RunAction::run);
+  enable(actions_.demo, RunAction::run);
+  enable(actions_.stepMicro, RunAction::step);
+  enable(actions_.stepUpdate, RunAction::step);
+  actions_.stop->setEnabled(possible.contains(RunAction::stop) || parts_.control->state() == RunState::stopping);
+  enable(actions_.kill, RunAction::kill);
+  enable(actions_.checkpoint, RunAction::checkpoint);
+  enable(actions_.checkpointAndStop, RunAction::checkpointAndStop);
+  enable(actions_.resume, RunAction::resume);
+  const bool paused = possible.contains(RunAction::proceed);
+  actions_.pause->setEnabled(paused || possible.contains(RunAction::pause));
+  actions_.pause->setIconText(paused ? tr("Continue") : tr("Pause"));
+  actions_.pause->setText(paused ? tr("&Continue") : tr("&Pause"));
+  actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));
+  const bool stopping = parts_.control->state() == RunState::stopping;
+  actions_.stop->setIconText(stopping ? tr("Kill") : tr("Stop"));
+  actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
+  setup_->form()->setEditable(possible.contains(RunAction::edit) || parts_.control->isLive());
+  numbers_moved_ = true;
+}
+
+void MainWindow::showRuns() {
+  const QList<RunSeries*> shown = runs_->shownRuns();
+  parts_.library->assignColors(shown);
+  for (RunSeries* run : shown) parts_.library->load(run);
+  RunSeries* focused = focusedRun();
+  centre_->plots()->setRuns(shown);
+  centre_->plots()->setFocusedRun(focused);
+  events_->setRun(focused);
+  const bool any = focused != nullptr;
+  actions_.runFolder->setEnabled(any);
+  actions_.copyCommand->setEnabled(any);
+  numbers_moved_ = true;
+}
+
+RunSeries* MainWindow::focusedRun() const {
+  return runs_->currentRun();
+}
+
+PlotArea* MainWindow::plots() const {
+  return centre_->plots();
+}
+
+void MainWindow::showDocumentOpened() {
+  centre_->showPlots();
+  setup_dock_->show();
+  if (run_after_open_) {
+    run_after_open_ = false;
+    parts_.control->start();
+  }
+}
+
+void MainWindow::openPath(const QString& path) {
+  files_->openPath(path);
+}
+
+void MainWindow::runDemo() {
+  if (parts_.control->isLive()) return;
+  run_after_open_ = true;
+  if (!files_->openDemo()) run_after_open_ = false;
+}
+
+QImage MainWindow::picture() {
+  tick();
+  return grab().toImage();
+}
+
+void MainWindow::offerDraft() {
+  const auto draft = drafts_->takeLeftOver();
+  if (!draft) return;
+  const QString when = QLocale().toString(draft->when, QLocale::ShortFormat);
+  centre_->messages()->post({QStringLiteral("draft"), RunState::paused,
+                             tr("Unsaved edits of %1 from %2 were kept").arg(draft->name, when), tr("Restore"),
+                             [this, draft] {
+                               if (!files_->mayReplace()) return;
+                               parts_.document->reset(draft->spec, draft->name, draft->base_dir.toStdString());
+                               showDocumentOpened();
+                             }});
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+  QMainWindow::showEvent(event);
+  if (shown_before_) return;
+  shown_before_ = true;
+  // Nothing that touches the disk comes before the window.
+  QTimer::singleShot(0, this, [this] {
+    parts_.preflight->refresh();
+    parts_.library->refresh();
+    offerDraft();
+  });
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!close_guard_->mayClose()) {
+    event->ignore();
+    return;
+  }
+  drafts_->keep();
+  saveLayout();
+  event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile()) openPath(url.toLocalFile());
+}
+
+}  // namespace accrue::ui

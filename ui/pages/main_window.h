@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// MainWindow: puts the panels together and connects them. It holds no run logic (RunControl) and no document logic
+// (SpecDocument, WindowFiles).
+#pragma once
+
+#include <QImage>
+#include <QMainWindow>
+#include <QTimer>
+
+#include "accrue/run/run_state.h"
+#include "window_actions.h"
+
+class QDockWidget;
+class QLocale;
+class QMenu;
+class QSettings;
+class QToolBar;
+
+namespace accrue::ui {
+
+class CentrePage;
+class CloseGuard;
+class Dialogs;
+class DraftKeeper;
+class EventsPanel;
+class PlotArea;
+class PreflightRunner;
+class RunControl;
+class RunLibrary;
+class RunMessages;
+class RunSeries;
+class RunsPanel;
+class SetupPanel;
+class ShortcutSheet;
+class SpecDocument;
+class StatusRow;
+class Theme;
+class WindowFiles;
+class WindowPanel;
+
+/// What the window is made of; all outlive it.
+struct StudioParts {
+  SpecDocument* document = nullptr;
+  PreflightRunner* preflight = nullptr;
+  RunLibrary* library = nullptr;
+  RunControl* control = nullptr;
+  Dialogs* dialogs = nullptr;
+  QSettings* settings = nullptr;  ///< layout, recent files, remembered answers
+  Theme* theme = nullptr;
+};
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  static constexpr int layout_version = 1;
+
+  explicit MainWindow(const StudioParts& parts);
+  ~MainWindow() override;
+
+  const WindowActions& actions() const { return actions_; }
+  PlotArea* plots() const;
+  WindowFiles* files() const { return files_; }
+  CloseGuard* closeGuard() const { return close_guard_; }
+  /// Opens a spec or a run folder.
+  void openPath(const QString& path);
+  /// The demo, trained at once.
+  void runDemo();
+  /// Draws what waits and answers the window as it stands.
+  QImage picture();
+  RunSeries* focusedRun() const;
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  QDockWidget* addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area);
+  void buildPanels();
+  void buildBars();
+  void connectDocument();
+  void connectRuns();
+  void connectRunActions();
+  void connectViewActions();
+  void connectFiles();
+  void restoreLayout();
+  void saveLayout();
+  void resetLayout();
+  void cyclePanes(int direction);
+  void focusPane(int pane);
+
+  void tick();
+  void showTitle();
+  void showState();
+  void showRuns();
+  void showDocumentOpened();
+  void offerDraft();
+  void exportPlots();
+  void exportData();
+  void openRunFolder(const RunSeries* run);
+  void copyCommand();
+  void copyReport();
+  void showAbout();
+  void showShortcuts();
+
+  StudioParts parts_;
+  WindowActions actions_;
+  CentrePage* centre_;
+  SetupPanel* setup_;
+  WindowPanel* window_panel_;
+  RunsPanel* runs_;
+  EventsPanel* events_;
+  StatusRow* status_;
+  WindowFiles* files_;
+  RunMessages* messages_;
+  CloseGuard* close_guard_;
+  DraftKeeper* drafts_;
+  QDockWidget* setup_dock_ = nullptr;
+  QDockWidget* window_dock_ = nullptr;
+  QDockWidget* runs_dock_ = nullptr;
+  QDockWidget* events_dock_ = nullptr;
+  QToolBar* run_bar_ = nullptr;
+  QMenu* recent_menu_ = nullptr;
+  ShortcutSheet* sheet_ = nullptr;
+  QTimer frame_timer_;
+  bool numbers_moved_ = true;
+  bool shown_before_ = false;
+  bool run_after_open_ = false;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plot_bar.h"
+
+#include <QActionGroup>
+#include <QComboBox>
+#include <QLabel>
+#include <QLocale>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QToolBar>
+#include <cmath>
+
+#include "models/clock.h"
+#include "plots/plot_area.h"
+#include "style/theme.h"
+#include "widgets/wheel_guard.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr int slider_steps = 60;
+
+/// Equal steps of the slider are equal factors of the memory 1 / (1 - weight): 1 to 1000 points.
+double weightAt(int position) {
+  return position == 0 ? 0.0 : 1.0 - std::pow(10.0, -3.0 * position / slider_steps);
+}
+
+int positionOf(double weight) {
+  return static_cast<int>(std::lround(-std::log10(1.0 - weight) * slider_steps / 3.0));
+}
+
+QLabel* caption(const QString& text, QWidget* buddy, QToolBar* bar) {
+  auto* label = new QLabel(text, bar);
+  label->setContentsMargins(space::inGroup, 0, space::base, 0);
+  label->setBuddy(buddy);
+  return label;
+}
+
+}  // namespace
+
+PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, QObject* parent)
+    : QObject(parent),
+      actions_(actions),
+      plots_(plots),
+      clock_(new QComboBox(bar)),
+      smoothing_(new QSlider(Qt::Horizontal, bar)) {
+  addControls(bar);
+  connectSignals();
+  showClock();
+  showSmoothing();
+  actions_.logY->setChecked(plots_->logY());
+  actions_.follow->setChecked(plots_->followLive());
+}
+
+void PlotBar::addControls(QToolBar* bar) {
+  clock_->setObjectName(QStringLiteral("clockCombo"));
+  clock_->setAccessibleName(tr("Clock of the X axis"));
+  for (const Clock clock : allClocks) {
+    clock_->addItem(clockName(clock), static_cast<int>(clock));
+    clock_->setItemData(clock_->count() - 1, clockHelp(clock), Qt::ToolTipRole);
+  }
+  clock_->setToolTip(tr("What the X axis counts; samples make runs with different accumulation comparable"));
+  smoothing_->setObjectName(QStringLiteral("smoothingSlider"));
+  smoothing_->setAccessibleName(tr("Smoothing of the loss"));
+  smoothing_->setRange(0, slider_steps);
+  smoothing_->setFixedWidth(112);
+  WheelGuard::protect(clock_);
+  WheelGuard::protect(smoothing_);
+  bar->addWidget(caption(tr("X"), clock_, bar));
+  bar->addWidget(clock_);
+  bar->addWidget(caption(tr("Smooth"), smoothing_, bar));
+  bar->addWidget(smoothing_);
+  bar->addSeparator();
+  bar->addAction(actions_.logY);
+  bar->addAction(actions_.fit);
+  bar->addAction(actions_.follow);
+}
+
+void PlotBar::connectSignals() {
+  connect(clock_, &QComboBox::activated, plots_, [this](int index) {
+    plots_->setClock(static_cast<Clock>(clock_->itemData(index).toInt()));
+    showClock();
+  });
+  connect(actions_.clocks, &QActionGroup::triggered, plots_, [this](QAction* action) {
+    plots_->setClock(static_cast<Clock>(action->data().toInt()));
+    showClock();
+  });
+  connect(plots_, &PlotArea::clockChanged, this, &PlotBar::showClock);
+  connect(smoothing_, &QSlider::valueChanged, plots_, [this](int position) {
+    plots_->setSmoothing(weightAt(position));
+    showSmoothing();
+  });
+  connect(actions_.lessSmoothing, &QAction::triggered, smoothing_,
+          [this] { smoothing_->setValue(smoothing_->value() - 4); });
+  connect(actions_.moreSmoothing, &QAction::triggered, smoothing_,
+          [this] { smoothing_->setValue(smoothing_->value() + 4); });
+  connect(plots_, &PlotArea::smoothingChanged, this, &PlotBar::showSmoothing);
+  connect(actions_.logY, &QAction::toggled, plots_, &PlotArea::setLogY);
+  connect(plots_, &PlotArea::logYChanged, actions_.logY, &QAction::setChecked);
+  connect(actions_.follow, &QAction::toggled, plots_, &PlotArea::setFollowLive);
+  connect(plots_, &PlotArea::followLiveChanged, actions_.follow, &QAction::setChecked);
+  connect(actions_.fit, &QAction::triggered, plots_, &PlotArea::fit);
+}
+
+void PlotBar::showClock() {
+  const int clock = static_cast<int>(plots_->clock());
+  clock_->setCurrentIndex(clock_->findData(clock));
+  for (QAction* action : actions_.clocks->actions())
+    if (action->data().toInt() == clock) action->setChecked(true);
+}
+
+void PlotBar::showSmoothing() {
+  const QSignalBlocker quiet(smoothing_);
+  const double weight = plots_->smoothing();
+  smoothing_->setValue(positionOf(weight));
+  const QString tip = weight <= 0.0
+                          ? tr("No smoothing")
+                          : tr("Exponential mean, weight of the past %1, corrected for its start; raw values stay "
+                               "visible beneath")
+                                .arg(QLocale::c().toString(weight, 'f', 3));
+  smoothing_->setToolTip(tip);
+  smoothing_->setAccessibleDescription(tip);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+class QComboBox;
+class QSlider;
+class QToolBar;
+
+namespace accrue::ui {
+
+struct WindowActions;
+class PlotArea;
+
+/// The plots' controls in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors what the plots
+/// change by their own keys.
+class PlotBar : public QObject {
+  Q_OBJECT
+
+ public:
+  PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, QObject* parent = nullptr);
+
+ private:
+  void addControls(QToolBar* bar);
+  void connectSignals();
+  void showClock();
+  void showSmoothing();
+
+  const WindowActions& actions_;
+  PlotArea* plots_;
+  QComboBox* clock_;
+  QSlider* smoothing_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_messages.h"
+
+#include <algorithm>
+
+#include "models/run_control.h"
+#include "models/run_library.h"
+#include "models/run_text.h"
+#include "widgets/message_bar.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString sentences(const QString& first, const QString& second) {
+  if (second.isEmpty()) return first;
+  const bool ends = first.endsWith(QLatin1Char('.')) || first.endsWith(QLatin1Char('?'));
+  return (ends ? QStringLiteral("%1 %2") : QStringLiteral("%1. %2")).arg(first, second);
+}
+
+const RunProblem* lastFatal(const RunSeries& run) {
+  const auto& problems = run.problems();
+  const auto fatal =
+      std::find_if(problems.rbegin(), problems.rend(), [](const RunProblem& problem) { return problem.fatal; });
+  return fatal == problems.rend() ? nullptr : &*fatal;
+}
+
+}  // namespace
+
+RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* bar, QObject* parent)
+    : QObject(parent), control_(control), library_(library), bar_(bar) {
+  connect(control_, &RunControl::refused, this, &RunMessages::showRefused);
+  connect(control_, &RunControl::commandFailed, this, &RunMessages::showFailed);
+  connect(control_, &RunControl::stateChanged, this, &RunMessages::showState);
+  connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
+  connect(control_, &RunControl::runBegun, this, [this] {
+    for (const char* id : {"refused", "command", "end", "degraded", "interrupted"}) bar_->withdraw(QLatin1String(id));
+  });
+  connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
+  connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
+    bar_->post(
+        {QStringLiteral("open"), RunState::failed, tr("%1 could not be opened: %2").arg(folder, message), {}, {}});
+  });
+}
+
+void RunMessages::showRefused(const std::vector<Finding>& findings) {
+  const auto errors = std::count_if(findings.begin(), findings.end(),
+                                    [](const Finding& finding) { return finding.severity == Severity::error; });
+  bar_->post({QStringLiteral("refused"), RunState::failed,
+              tr("%n thing(s) must be mended before this can run", nullptr, static_cast<int>(errors)),
+              tr("Show the first"), [this] { Q_EMIT errorFieldRequested(); }});
+  Q_EMIT errorFieldRequested();
+}
+
+void RunMessages::showFailed(const Error& error) {
+  bar_->post({QStringLiteral("command"), RunState::failed, QString::fromStdString(error.text()), {}, {}});
+}
+
+void RunMessages::showState(RunState state) {
+  const RunSeries* run = control_->run();
+  if (state == RunState::degraded && run && !run->problems().empty()) {
+    const RunProblem& problem = run->problems().back();
+    bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
+                tr("Show log"), [this] { Q_EMIT logRequested(); }});
+  } else if (state == RunState::paused && run && !run->problems().empty() &&
+             run->problems().back().className == QLatin1String("numerics")) {
+    const RunProblem& problem = run->problems().back();
+    bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
+                tr("Continue"), [this] { control_->togglePause(); }});
+  } else if (state == RunState::running) {
+    bar_->withdraw(QStringLiteral("degraded"));
+  }
+}
+
+void RunMessages::showEnd(RunSeries* run) {
+  bar_->withdraw(QStringLiteral("degraded"));
+  if (run->state() != RunState::failed) return;
+  const RunProblem* problem = lastFatal(*run);
+  const QString what = problem ? sentences(problem->message, problem->whatToDo) : stateSentence(*run, RunState::failed);
+  library_->refresh();
+  offerResume(QStringLiteral("end"), what, run->folder());
+}
+
+void RunMessages::offerResume(const QString& id, const QString& text, const QString& folder) {
+  const std::int64_t update = library_->resumeUpdate(folder);
+  const QString action =
+      update > 0 ? tr("Resume from update %1").arg(groupedNumber(update)) : tr("Run again from the start");
+  bar_->post({id, RunState::failed, text, action, [this, folder] { control_->resume(folder); }});
+}
+
+void RunMessages::offerInterrupted() {
+  if (bar_->currentId() == QLatin1String("end") && control_->run())
+    offerResume(QStringLiteral("end"), bar_->text(), control_->run()->folder());
+  if (offered_ || control_->isLive()) return;
+  offered_ = true;
+  if (!library_->liveElsewhere().isEmpty()) {
+    const QString folder = library_->liveElsewhere().first();
+    const RunSeries* run = library_->find(folder);
+    bar_->post({QStringLiteral("interrupted"), RunState::running,
+                tr("%1 is still training").arg(run ? run->name() : folder), tr("Attach"),
+                [this, folder] { control_->attach(folder); }});
+    return;
+  }
+  if (library_->interrupted().isEmpty()) return;
+  const QString folder = library_->interrupted().first();
+  const RunSeries* run = library_->find(folder);
+  const std::int64_t update = run ? run->last().update : 0;
+  const QString text = tr("%1 was interrupted after update %2").arg(run ? run->name() : folder, groupedNumber(update));
+  const std::int64_t checkpoint = library_->resumeUpdate(folder);
+  bar_->post(
+      {QStringLiteral("interrupted"), RunState::degraded, text,
+       checkpoint > 0 ? tr("Resume from update %1").arg(groupedNumber(checkpoint)) : tr("Run again from the start"),
+       [this, folder] { control_->resume(folder); }});
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_state.h"
+
+namespace accrue::ui {
+
+class MessageBar;
+class RunControl;
+class RunLibrary;
+class RunSeries;
+
+/// Turns what happens to runs into messages of the window, each with the one thing that helps.
+class RunMessages : public QObject {
+  Q_OBJECT
+
+ public:
+  RunMessages(RunControl* control, RunLibrary* library, MessageBar* bar, QObject* parent = nullptr);
+
+ Q_SIGNALS:
+  /// The user asks to see the first field with an error, or the rank's log.
+  void errorFieldRequested();
+  void logRequested();
+
+ private:
+  void showRefused(const std::vector<Finding>& findings);
+  void showFailed(const Error& error);
+  void showState(RunState state);
+  void showEnd(RunSeries* run);
+  void offerInterrupted();
+  void offerResume(const QString& id, const QString& text, const QString& folder);
+
+  RunControl* control_;
+  RunLibrary* library_;
+  MessageBar* bar_;
+  bool offered_ = false;
+};
+
+}  // namespace accrue::ui

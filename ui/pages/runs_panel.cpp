@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "runs_panel.h"
+
+#include <QCheckBox>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QSortFilterProxyModel>
+#include <QStackedLayout>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+#include "models/run_library.h"
+#include "run_swatch_delegate.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
+    : QWidget(parent),
+      library_(library),
+      sorted_(new QSortFilterProxyModel(this)),
+      view_(new QTreeView(this)),
+      differing_(new QCheckBox(tr("Only differing columns"), this)),
+      empty_(
+          new QLabel(tr("No runs yet. Press F5 to train what is set up; every run stays here for comparison."), this)) {
+  setObjectName(QStringLiteral("runsPanel"));
+  sorted_->setSourceModel(library_->table());
+  sorted_->setSortRole(RunTableModel::sortRole);
+  view_->setObjectName(QStringLiteral("runsTable"));
+  view_->setAccessibleName(tr("Runs"));
+  view_->setModel(sorted_);
+  view_->setRootIsDecorated(false);
+  view_->setUniformRowHeights(true);
+  view_->setAllColumnsShowFocus(true);
+  view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  view_->setSortingEnabled(true);
+  view_->sortByColumn(-1, Qt::AscendingOrder);
+  view_->setFrameShape(QFrame::NoFrame);
+  view_->setContextMenuPolicy(Qt::CustomContextMenu);
+  view_->setItemDelegateForColumn(RunTableModel::nameColumn, new RunSwatchDelegate(view_));
+  view_->header()->setStretchLastSection(true);
+  view_->header()->setDefaultSectionSize(96);
+  view_->setColumnWidth(RunTableModel::nameColumn, 260);
+  view_->setTabKeyNavigation(false);
+  differing_->setObjectName(QStringLiteral("onlyDifferingBox"));
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  auto* top = new QHBoxLayout;
+  top->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
+  top->addStretch(1);
+  top->addWidget(differing_);
+  auto* body = new QWidget(this);
+  stack_ = new QStackedLayout(body);
+  stack_->addWidget(empty_);
+  stack_->addWidget(view_);
+  layout->addWidget(body, 1);
+  layout->addLayout(top);
+  connectSignals();
+  showEmptyState();
+}
+
+void RunsPanel::connectSignals() {
+  connect(differing_, &QCheckBox::toggled, library_->table(), &RunTableModel::setOnlyDiffering);
+  connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &RunsPanel::shownRunsChanged);
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &RunsPanel::shownRunsChanged);
+  connect(view_, &QTreeView::activated, this, &RunsPanel::activate);
+  connect(view_, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
+  connect(sorted_, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showEmptyState);
+  connect(sorted_, &QAbstractItemModel::rowsRemoved, this, &RunsPanel::showEmptyState);
+  connect(sorted_, &QAbstractItemModel::modelReset, this, &RunsPanel::showEmptyState);
+}
+
+void RunsPanel::showEmptyState() {
+  stack_->setCurrentWidget(sorted_->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_);
+}
+
+RunSeries* RunsPanel::runAt(const QModelIndex& index) const {
+  return library_->table()->run(sorted_->mapToSource(index));
+}
+
+QList<RunSeries*> RunsPanel::shownRuns() const {
+  QList<RunSeries*> runs;
+  for (const QModelIndex& index : view_->selectionModel()->selectedRows())
+    if (RunSeries* run = runAt(index)) runs.append(run);
+  if (RunSeries* current = currentRun(); current && runs.removeOne(current)) runs.append(current);
+  return runs;
+}
+
+RunSeries* RunsPanel::currentRun() const {
+  const QModelIndex current = view_->selectionModel()->currentIndex();
+  if (!current.isValid() || !view_->selectionModel()->isRowSelected(current.row())) {
+    const QModelIndexList rows = view_->selectionModel()->selectedRows();
+    return rows.isEmpty() ? nullptr : runAt(rows.last());
+  }
+  return runAt(current);
+}
+
+void RunsPanel::showAlso(RunSeries* run) {
+  const int row = library_->table()->rowOf(run);
+  if (row < 0) return;
+  const QModelIndex index = sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
+  view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  view_->scrollTo(index);
+}
+
+void RunsPanel::focusTable() {
+  view_->setFocus(Qt::ShortcutFocusReason);
+}
+
+void RunsPanel::activate(const QModelIndex& index) {
+  RunSeries* run = runAt(index);
+  if (!run) return;
+  view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  Q_EMIT activated(run);
+}
+
+void RunsPanel::showMenu(const QPoint& at) {
+  RunSeries* run = runAt(view_->indexAt(at));
+  if (!run) return;
+  QMenu menu(this);
+  QAction* look = menu.addAction(tr("Show only this run"));
+  QAction* clone = menu.addAction(tr("Edit a copy of its spec"));
+  clone->setEnabled(run->spec().has_value());
+  menu.addSeparator();
+  const bool elsewhere = library_->liveElsewhere().contains(run->folder());
+  QAction* attach = elsewhere ? menu.addAction(tr("Attach")) : nullptr;
+  QAction* resume = menu.addAction(tr("Resume"));
+  resume->setEnabled(!run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
+  menu.addSeparator();
+  QAction* folder = menu.addAction(tr("Open its folder"));
+  const QAction* chosen = menu.exec(view_->viewport()->mapToGlobal(at));
+  if (!chosen) return;
+  if (chosen == look) activate(view_->indexAt(at));
+  if (chosen == clone) Q_EMIT cloneRequested(run);
+  if (chosen == attach) Q_EMIT attachRequested(run);
+  if (chosen == resume) Q_EMIT resumeRequested(run);
+  if (chosen == folder) Q_EMIT folderRequested(run);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "setup_panel.h"
+
+#include <QFrame>
+#include <QLineEdit>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/spec_document.h"
+#include "style/theme.h"
+#include "widgets/arithmetic_panel.h"
+#include "widgets/field_form.h"
+
+namespace accrue::ui {
+
+SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent)
+    : QWidget(parent),
+      preflight_(preflight),
+      control_(control),
+      search_(new QLineEdit(this)),
+      form_(new FieldForm(document, this)),
+      arithmetic_(new ArithmeticPanel(this)) {
+  setObjectName(QStringLiteral("setupPanel"));
+  search_->setObjectName(QStringLiteral("fieldSearch"));
+  search_->setPlaceholderText(tr("Find a field, by any tool's name"));
+  search_->setAccessibleName(tr("Find a field"));
+  search_->setClearButtonEnabled(true);
+  search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);
+  auto* line = new QFrame(this);
+  line->setFrameShape(QFrame::HLine);
+  line->setFrameShadow(QFrame::Plain);
+  line->setForegroundRole(QPalette::Mid);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  auto* top = new QVBoxLayout;
+  top->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  top->addWidget(search_);
+  layout->addLayout(top);
+  layout->addWidget(form_, 1);
+  layout->addWidget(line);
+  layout->addWidget(arithmetic_);
+  connectSignals();
+}
+
+void SetupPanel::connectSignals() {
+  connect(search_, &QLineEdit::textChanged, form_, &FieldForm::setFilter);
+  connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
+  connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
+  connect(control_, &RunControl::changed, this, [this] { arithmetic_->setEditsNotRun(control_->editsNotRun()); });
+}
+
+void SetupPanel::showPreflight() {
+  form_->setFindings(preflight_->result().findings);
+  arithmetic_->showResult(preflight_->result());
+}
+
+void SetupPanel::focusSearch() {
+  search_->setFocus(Qt::ShortcutFocusReason);
+  search_->selectAll();
+}
+
+void SetupPanel::focusFirstError() {
+  const auto& findings = preflight_->result().findings;
+  const auto error = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::error && !finding.key.empty();
+  });
+  if (error != findings.end()) form_->focusField(QString::fromStdString(error->key));
+}
+
+}  // namespace accrue::ui

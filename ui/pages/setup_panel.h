@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QLineEdit;
+
+namespace accrue::ui {
+
+class ArithmeticPanel;
+class FieldForm;
+class PreflightRunner;
+class RunControl;
+class SpecDocument;
+
+/// The set-up dock: search, form, and below them what the spec amounts to.
+class SetupPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+
+  FieldForm* form() const { return form_; }
+  ArithmeticPanel* arithmetic() const { return arithmetic_; }
+  void focusSearch();
+  void focusFirstError();
+
+ private:
+  void showPreflight();
+  void connectSignals();
+
+  PreflightRunner* preflight_;
+  RunControl* control_;
+  QLineEdit* search_;
+  FieldForm* form_;
+  ArithmeticPanel* arithmetic_;
+};
+
+}  // namespace accrue::ui

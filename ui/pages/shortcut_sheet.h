@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+
+namespace accrue::ui {
+
+struct WindowActions;
+
+/// Every command with its key, and the keys of a focused plot. Not modal.
+class ShortcutSheet : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit ShortcutSheet(const WindowActions& actions, QWidget* parent = nullptr);
+};
+
+}  // namespace accrue::ui

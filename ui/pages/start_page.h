@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPushButton>
+#include <QStringList>
+#include <QWidget>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace accrue::ui {
+
+/// A card of the start page: a picture, what it does and a sentence about it; a button in every other respect.
+class StartCard : public QPushButton {
+  Q_OBJECT
+
+ public:
+  StartCard(const QString& icon, const QString& title, const QString& sentence, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return sizeHint(); }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  QString icon_;
+  QString sentence_;
+};
+
+/// What fills the centre while nothing is open: four ways to begin, and the files used last.
+class StartPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit StartPage(QWidget* parent = nullptr);
+  /// Files that are gone are left out by the caller.
+  void setRecentFiles(const QStringList& files);
+  void focusDefault();
+
+ Q_SIGNALS:
+  void demoRequested();
+  void openRequested();
+  void runsRequested();
+  void newRequested();
+  void fileRequested(const QString& file);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  StartCard* demo_;
+  QList<StartCard*> cards_;
+  QLabel* recent_title_;
+  QVBoxLayout* recent_;
+};
+
+}  // namespace accrue::ui

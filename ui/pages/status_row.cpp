@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "status_row.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <cmath>
+
+#include "models/run_series.h"
+#include "models/run_text.h"
+#include "style/theme.h"
+#include "widgets/elided_label.h"
+#include "widgets/state_chip.h"
+
+namespace accrue::ui {
+
+StatusRow::StatusRow(QWidget* parent)
+    : QWidget(parent), chip_(new StateChip(this)), chain_(new QLabel(this)), sentence_(new ElidedLabel(this)) {
+  setObjectName(QStringLiteral("statusRow"));
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
+  layout->setSpacing(space::inGroup);
+  layout->addWidget(chip_);
+  layout->addWidget(chain_);
+  layout->addWidget(sentence_, 1);
+  sentence_->setObjectName(QStringLiteral("stateSentence"));
+  chain_->setObjectName(QStringLiteral("attachedLabel"));
+  chain_->setText(tr("Attached"));
+  chain_->setToolTip(tr("Another process hosts this run; it goes on when this window closes"));
+  chain_->hide();
+  progress_ = addNumber(
+      QStringLiteral("statusProgress"),
+      tr("micro %1, update %2 of %3, %4 samples")
+          .arg(QStringLiteral("00000"), QStringLiteral("00000"), QStringLiteral("00000"), QStringLiteral("000 000")),
+      tr("Where the run stands on three clocks"));
+  speed_ = addNumber(QStringLiteral("statusSpeed"), tr("%1 samples/s").arg(QStringLiteral("00000")),
+                     tr("Samples per second over all ranks"));
+  ranks_ = addNumber(QStringLiteral("statusRanks"), QString(), tr("Ranks and the way they talk to each other"));
+  memory_ = addNumber(QStringLiteral("statusMemory"), QString(), tr("Resident memory of all ranks"));
+  frames_ = addNumber(QStringLiteral("statusFrames"), tr("%1 fps").arg(QStringLiteral("00")),
+                      tr("Frames that this window drew in the last second"));
+  frame_clock_.start();
+}
+
+QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, const QString& help) {
+  auto* label = new QLabel(this);
+  label->setObjectName(object_name);
+  label->setFont(tabularFont(TextSize::small));
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setToolTip(help);
+  label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  // Room for the widest number, so that a live one never moves its neighbours.
+  if (!sample.isEmpty()) label->setMinimumWidth(label->fontMetrics().horizontalAdvance(sample));
+  layout()->addWidget(label);
+  static_cast<QHBoxLayout*>(layout())->addSpacing(space::inGroup);
+  return label;
+}
+
+void StatusRow::refresh(const RunSeries* run, RunState state, bool attached, const QString& backend) {
+  state_ = state;
+  chip_->setState(state, stateWord(run, state));
+  chain_->setVisible(attached);
+  const bool has_run = run != nullptr;
+  sentence_->setFullText(has_run                        ? stateSentence(*run, state)
+                         : state == RunState::preflight ? tr("spec, data, memory and devices")
+                                                        : tr("press F5 to run"));
+  for (QLabel* label : {progress_, speed_, ranks_, memory_}) label->setVisible(has_run);
+  done_ = -1.0;
+  if (has_run) showNumbers(*run, backend);
+  update();
+}
+
+void StatusRow::showNumbers(const RunSeries& run, const QString& backend) {
+  const LastValues& last = run.last();
+  progress_->setText(last.plannedUpdates > 0 ? tr("micro %1, update %2 of %3, %4 samples")
+                                                   .arg(groupedNumber(last.microStep), groupedNumber(last.update),
+                                                        groupedNumber(last.plannedUpdates), groupedNumber(last.samples))
+                                             : tr("micro %1, update %2, %3 samples")
+                                                   .arg(groupedNumber(last.microStep), groupedNumber(last.update),
+                                                        groupedNumber(last.samples)));
+  const bool live = is_live(run.state());
+  speed_->setText(std::isfinite(last.samplesPerSecond)
+                      ? tr("%1 samples/s").arg(groupedNumber(std::llround(last.samplesPerSecond)))
+                      : QString());
+  const auto count = static_cast<int>(run.ranks());
+  ranks_->setText(backend.isEmpty() ? tr("%n rank(s)", nullptr, count)
+                                    : tr("%n rank(s) %1", nullptr, count).arg(backend));
+  memory_->setText(last.memoryBytes > 0 ? bytesText(last.memoryBytes) : QString());
+  memory_->setVisible(last.memoryBytes > 0);
+  if (live && last.plannedUpdates > 0)
+    done_ = static_cast<double>(last.update) / static_cast<double>(last.plannedUpdates);
+}
+
+void StatusRow::countFrame() {
+  ++frame_count_;
+  if (frame_clock_.elapsed() < 1000) return;
+  const auto frames =
+      static_cast<int>(std::lround(1000.0 * frame_count_ / static_cast<double>(frame_clock_.restart())));
+  frame_count_ = 0;
+  frames_->setText(tr("%1 fps").arg(frames));
+}
+
+QString StatusRow::sentence() const {
+  return sentence_->fullText();
+}
+
+QString StatusRow::word() const {
+  return chip_->word();
+}
+
+void StatusRow::paintEvent(QPaintEvent*) {
+  const ThemeColors colors = themeColors(palette());
+  QPainter painter(this);
+  painter.fillRect(QRect(0, 0, width(), 1), colors.hairline);
+  if (done_ >= 0.0)
+    painter.fillRect(QRect(0, 0, static_cast<int>(std::lround(width() * done_)), 2), stateColor(colors, state_));
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QElapsedTimer>
+#include <QWidget>
+
+#include "accrue/run/run_state.h"
+
+class QLabel;
+
+namespace accrue::ui {
+
+class ElidedLabel;
+class RankTracker;
+class RunSeries;
+class StateChip;
+
+/// The bottom line: the state as a sentence, how far the run is, and what it costs.
+class StatusRow : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit StatusRow(QWidget* parent = nullptr);
+
+  /// run may be nullptr (nothing was ever run). attached: another process hosts it.
+  void refresh(const RunSeries* run, RunState state, bool attached, const QString& backend);
+  /// Counts a drawn frame.
+  void countFrame();
+  QString sentence() const;
+  QString word() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  QLabel* addNumber(const QString& object_name, const QString& sample, const QString& help);
+  void showNumbers(const RunSeries& run, const QString& backend);
+
+  StateChip* chip_;
+  QLabel* chain_;
+  ElidedLabel* sentence_;
+  QLabel* progress_;
+  QLabel* speed_;
+  QLabel* ranks_;
+  QLabel* memory_;
+  QLabel* frames_;
+  double done_ = -1.0;
+  RunState state_ = RunState::idle;
+  QElapsedTimer frame_clock_;
+  int frame_count_ = 0;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "window_actions.h"
+
+#include <QActionGroup>
+#include <QCoreApplication>
+#include <QKeySequence>
+
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("WindowActions", text);
+}
+
+QAction* add(QObject* owner, const char* name, const QString& text, const QList<QKeySequence>& keys = {},
+             const char* icon = nullptr, const QString& tip = {}) {
+  auto* action = new QAction(text, owner);
+  action->setObjectName(QLatin1String(name));
+  action->setShortcuts(keys);
+  if (icon) action->setIcon(themedIcon(QLatin1String(icon)));
+  QString plain = text.section(QLatin1Char('\t'), 0, 0);
+  plain.remove(QLatin1Char('&')).remove(QStringLiteral("\u2026"));
+  action->setIconText(plain);
+  const QString sentence = tip.isEmpty() ? plain : tip;
+  action->setStatusTip(sentence);
+  action->setToolTip(keys.isEmpty() ? sentence
+                                    //: Tooltip of a command: what it does (its key)
+                                    : tr("%1 (%2)").arg(sentence, keys.front().toString(QKeySequence::NativeText)));
+  return action;
+}
+
+QList<QKeySequence> keys(const char* first, const char* second = nullptr) {
+  QList<QKeySequence> list{QKeySequence(QLatin1String(first))};
+  if (second) list.append(QKeySequence(QLatin1String(second)));
+  return list;
+}
+
+}  // namespace
+
+// Keys are given outright instead of by QKeySequence::StandardKey, which is empty for Save as, Quit and others on some
+// platforms.
+WindowActions::WindowActions(QObject* owner) {
+  newSpec = add(owner, "newSpecAction", tr("&New spec"), keys("Ctrl+N"), "document-new");
+  open = add(owner, "openAction", tr("&Open\u2026"), keys("Ctrl+O"), "open", tr("Open a run spec"));
+  openRun = add(owner, "openRunAction", tr("Open &run folder\u2026"), {}, "folder");
+  save = add(owner, "saveAction", tr("&Save"), keys("Ctrl+S"), "save");
+  saveAs = add(owner, "saveAsAction", tr("Save &as\u2026"), keys("Ctrl+Shift+S"));
+  exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
+  exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
+                   tr("Every point of the shown runs on every clock, as CSV"));
+  closeSpec = add(owner, "closeSpecAction", tr("&Close spec"), keys("Ctrl+W"));
+  quit = add(owner, "quitAction", tr("&Quit"), keys("Ctrl+Q"));
+
+  undo = add(owner, "undoAction", tr("&Undo"), keys("Ctrl+Z"), "undo");
+  redo = add(owner, "redoAction", tr("&Redo"), keys("Ctrl+Shift+Z", "Ctrl+Y"), "redo");
+  find = add(owner, "findAction", tr("&Find a field"), keys("Ctrl+F"), "search",
+             tr("Find a field by its name, here or in another tool"));
+
+  run = add(owner, "runAction", tr("&Run"), keys("F5"), "run", tr("Check the spec and train"));
+  pause =
+      add(owner, "pauseAction", tr("&Pause"), keys("F8"), "pause", tr("Stand still after this micro-step, or go on"));
+  stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro");
+  stepUpdate = add(owner, "stepUpdateAction", tr("Next &update"), keys("Shift+F11"), "step-update");
+  stop = add(owner, "stopAction", tr("&Stop"), keys("Shift+F5"), "stop",
+             tr("End after this micro-step; while stopping, kill"));
+  kill = add(owner, "killAction", tr("&Kill"), keys("Ctrl+Shift+K"), "kill", tr("End all ranks at once"));
+  checkpoint = add(owner, "checkpointAction", tr("&Checkpoint now"), keys("Ctrl+K"), "checkpoint",
+                   tr("Save at the end of this update"));
+  checkpointAndStop = add(owner, "checkpointAndStopAction", tr("Checkpoint and s&top"));
+  resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
+               tr("Continue the ended run from its newest checkpoint"));
+  demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
+
+  // Single letters belong to a focused plot, which handles them itself; here they are shown only.
+  fit = add(owner, "fitAction", tr("&Fit\tA"), {}, "fit", tr("Show all data"));
+  follow = add(owner, "followAction", tr("Follow &live\tEnd"), {}, "follow", tr("Keep the newest point in view"));
+  logY = add(owner, "logYAction", tr("Log &y\tL"), {}, "log-y", tr("Logarithmic loss axis"));
+  lessSmoothing = add(owner, "lessSmoothingAction", tr("L&ess smoothing\tShift+S"));
+  moreSmoothing = add(owner, "moreSmoothingAction", tr("M&ore smoothing\tS"));
+  follow->setCheckable(true);
+  logY->setCheckable(true);
+  clocks = new QActionGroup(owner);
+  int number = 1;
+  for (const Clock clock : allClocks) {
+    auto* action = new QAction(tr("%1\t%2").arg(clockName(clock)).arg(number++), clocks);
+    action->setObjectName(QStringLiteral("clockAction.%1").arg(clockKey(clock)));
+    action->setCheckable(true);
+    action->setStatusTip(clockHelp(clock));
+    action->setData(static_cast<int>(clock));
+  }
+
+  resetLayout = add(owner, "resetLayoutAction", tr("&Reset layout"));
+  nextPane = add(owner, "nextPaneAction", tr("&Next pane"), keys("F6"));
+  previousPane = add(owner, "previousPaneAction", tr("&Previous pane"), keys("Shift+F6"));
+  fullScreen = add(owner, "fullScreenAction", tr("&Full screen"), keys("Ctrl+Shift+F11"));
+  fullScreen->setCheckable(true);
+  themes = new QActionGroup(owner);
+  const std::array<std::pair<const char*, QString>, 4> theme_rows = {{{"system", tr("&As the system")},
+                                                                      {"light", tr("&Light")},
+                                                                      {"dark", tr("&Dark")},
+                                                                      {"highContrast", tr("&High contrast")}}};
+  for (int mode = 0; mode < static_cast<int>(theme_rows.size()); ++mode) {
+    auto* action = new QAction(theme_rows[static_cast<std::size_t>(mode)].second, themes);
+    action->setObjectName(
+        QStringLiteral("themeAction.%1").arg(QLatin1String(theme_rows[static_cast<std::size_t>(mode)].first)));
+    action->setCheckable(true);
+    action->setData(mode);
+  }
+
+  runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
+  copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
+                    tr("The same run without a window, for a terminal"));
+  shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
+  report = add(owner, "copyReportAction", tr("&Copy diagnostic report"));
+  about = add(owner, "aboutAction", tr("&About Accrue"));
+}
+
+QList<QAction*> WindowActions::all() const {
+  QList<QAction*> list = {
+      newSpec, open, openRun, save,   saveAs,    exportPlot,    exportData,   closeSpec, quit,       undo,
+      redo,    find, run,     pause,  stepMicro, stepUpdate,    stop,         kill,      checkpoint, checkpointAndStop,
+      resume,  demo, fit,     follow, logY,      lessSmoothing, moreSmoothing};
+  list += clocks->actions();
+  list += {resetLayout, nextPane, previousPane, fullScreen};
+  list += themes->actions();
+  list += {runFolder, copyCommand, shortcuts, report, about};
+  return list;
+}
+
+}  // namespace accrue::ui

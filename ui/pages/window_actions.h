@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QAction>
+#include <QList>
+#include <array>
+
+#include "models/clock.h"
+
+class QActionGroup;
+
+namespace accrue::ui {
+
+/// Every command of the window: one QAction each, with an object name that tests and macros can rely on. Menus, tool
+/// bar and the shortcut sheet are made of these.
+struct WindowActions {
+  explicit WindowActions(QObject* owner);
+
+  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *closeSpec, *quit;
+  QAction *undo, *redo, *find;
+  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *checkpointAndStop, *resume, *demo;
+  QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
+  QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
+  QAction *runFolder, *copyCommand;
+  QAction *shortcuts, *about, *report;
+  QActionGroup* clocks;
+  QActionGroup* themes;
+
+  /// In menu order, for the shortcut sheet and for tests.
+  QList<QAction*> all() const;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The smaller commands of MainWindow: exports, clipboard, help.
+#include <QClipboard>
+#include <QDesktopServices>
+#include <QDir>
+#include <QFile>
+#include <QGuiApplication>
+#include <QMessageBox>
+#include <QSaveFile>
+#include <QSysInfo>
+#include <QUrl>
+
+#include "accrue/run/version.h"
+#include "centre_page.h"
+#include "dialogs.h"
+#include "main_window.h"
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "plots/plot_area.h"
+#include "shortcut_sheet.h"
+#include "widgets/message_bar.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString suggestedFile(const SpecDocument& document, const char* suffix) {
+  return QDir(QString::fromStdString(document.baseDir().string()))
+      .filePath(
+          QStringLiteral("%1.%2").arg(document.displayName().section(QLatin1Char('.'), 0, 0), QLatin1String(suffix)));
+}
+
+}  // namespace
+
+void MainWindow::exportPlots() {
+  const QString file = parts_.dialogs->exportFile(this, suggestedFile(*parts_.document, "png"),
+                                                  tr("PNG image (*.png);;SVG drawing (*.svg);;PDF document (*.pdf)"));
+  if (file.isEmpty()) return;
+  const QString problem = centre_->plots()->exportImage(file);
+  if (!problem.isEmpty()) centre_->messages()->post({QStringLiteral("export"), RunState::failed, problem, {}, {}});
+}
+
+void MainWindow::exportData() {
+  const QString name =
+      parts_.dialogs->exportFile(this, suggestedFile(*parts_.document, "csv"), tr("Comma separated values (*.csv)"));
+  if (name.isEmpty()) return;
+  QSaveFile file(name);
+  const QByteArray text = centre_->plots()->exportCsv();
+  if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
+  centre_->messages()->post({QStringLiteral("export"),
+                             RunState::failed,
+                             tr("%1 could not be written: %2").arg(name, file.errorString()),
+                             {},
+                             {}});
+}
+
+void MainWindow::openRunFolder(const RunSeries* run) {
+  if (run && !run->folder().isEmpty()) QDesktopServices::openUrl(QUrl::fromLocalFile(run->folder()));
+}
+
+void MainWindow::copyCommand() {
+  const RunSeries* run = focusedRun();
+  if (!run) return;
+  QString spec = QDir(run->folder()).filePath(QStringLiteral("spec.toml"));
+  spec.replace(QLatin1Char('\''), QLatin1String("'\\''"));
+  QGuiApplication::clipboard()->setText(QStringLiteral("accrue-run run '%1'").arg(spec));
+}
+
+void MainWindow::copyReport() {
+  const HostFacts& host = parts_.preflight->hostFacts();
+  QStringList lines = {
+      QStringLiteral("Accrue %1, Qt %2").arg(QLatin1String(version()), QLatin1String(qVersion())),
+      QStringLiteral("%1, %2, %3")
+          .arg(QSysInfo::prettyProductName(), QSysInfo::kernelVersion(), QGuiApplication::platformName()),
+      tr("%n core(s), %1 of memory, %2", nullptr, static_cast<int>(host.cores))
+          .arg(bytesText(host.memory_bytes), QString::fromStdString(host.cpu_name)),
+      host.torch_version.empty() ? tr("LibTorch: not found by accrue-rank")
+                                 : tr("LibTorch %1").arg(QString::fromStdString(host.torch_version))};
+  if (const RunSeries* run = parts_.control->run())
+    lines.append(tr("Last run %1: %2, %3").arg(run->folder(), stateWord(run, run->state()), run->progressText()));
+  const QString text = lines.join(QLatin1Char('\n'));
+  // Shown before it is copied: the user sees what they are about to paste somewhere.
+  centre_->messages()->post({QStringLiteral("report"), RunState::idle, text, tr("Copy"),
+                             [text] { QGuiApplication::clipboard()->setText(text); }});
+}
+
+void MainWindow::showAbout() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Accrue"),
+                              tr("<h3>Accrue %1</h3><p>Gradient-accumulated, distributed training in a window and "
+                                 "without one.</p><p>GPL-3.0-or-later; engine and command line Apache-2.0.</p>")
+                                  .arg(QLatin1String(version())),
+                              QMessageBox::Close, this);
+  box->setIconPixmap(windowIcon().pixmap(64, 64));
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->open();
+}
+
+void MainWindow::showShortcuts() {
+  if (!sheet_) sheet_ = new ShortcutSheet(actions_, this);
+  sheet_->show();
+  sheet_->raise();
+  sheet_->activateWindow();
+}
+
+}  // namespace accrue::ui

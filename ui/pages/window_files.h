@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <vector>
+
+#include "accrue/run/findings.h"
+
+class QMenu;
+class QSettings;
+class QWidget;
+
+namespace accrue::ui {
+
+class Dialogs;
+class RunLibrary;
+class RunSeries;
+class SpecDocument;
+
+/// What the File menu does: specs and run folders, opened and saved, and the list of those used last.
+class WindowFiles : public QObject {
+  Q_OBJECT
+
+ public:
+  static constexpr int recent_limit = 10;
+
+  WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* dialogs, QSettings* settings, QWidget* window);
+
+  void newSpec();
+  /// The built-in demo as a new document; false (and a message) if it cannot be read.
+  bool openDemo();
+  void askAndOpen();
+  void askAndOpenRun();
+  /// A spec file or a run folder.
+  void openPath(const QString& path);
+  /// A copy of a run's spec as a new document.
+  void clone(const RunSeries& run);
+  bool save();
+  bool saveAs();
+  /// False if the user wants to keep what would be lost.
+  bool mayReplace();
+
+  QStringList recentFiles() const;
+  void fillRecentMenu(QMenu* menu);
+
+ Q_SIGNALS:
+  void documentOpened();
+  void recentChanged();
+  void failed(const QString& text);
+
+ private:
+  void remember(const QString& path);
+  QString lastFolder() const;
+
+  SpecDocument* document_;
+  RunLibrary* library_;
+  Dialogs* dialogs_;
+  QSettings* settings_;
+  QWidget* window_;
+};
+
+}  // namespace accrue::ui

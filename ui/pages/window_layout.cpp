@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The layout of MainWindow: saved, restored, reset; panes by keyboard.
+#include <QAbstractScrollArea>
+#include <QApplication>
+#include <QDockWidget>
+#include <QKeyEvent>
+#include <QScreen>
+#include <QSettings>
+#include <QToolBar>
+
+#include "centre_page.h"
+#include "events_panel.h"
+#include "main_window.h"
+#include "models/clock.h"
+#include "models/run_control.h"
+#include "plots/plot_area.h"
+#include "runs_panel.h"
+#include "setup_panel.h"
+#include "start_page.h"
+#include "widgets/field_form.h"
+#include "window_panel.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto geometry_key = "layout/geometry";
+constexpr auto state_key = "layout/state";
+constexpr auto folds_key = "layout/folds";
+constexpr auto clock_key = "plots/clock";
+constexpr auto log_key = "plots/logY";
+constexpr auto smoothing_key = "plots/smoothing";
+
+}  // namespace
+
+void MainWindow::restoreLayout() {
+  const QSettings& settings = *parts_.settings;
+  if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
+    const QSize room = screen() ? screen()->availableGeometry().size() : QSize(1366, 768);
+    resize(QSize(1366, 768).boundedTo(room));
+  }
+  if (!restoreState(settings.value(QLatin1String(state_key)).toByteArray(), layout_version)) resetLayout();
+  setup_->form()->restoreFoldState(settings.value(QLatin1String(folds_key)).toStringList());
+  PlotArea* plots = centre_->plots();
+  plots->setClock(clockFromKey(settings.value(QLatin1String(clock_key), clockKey(Clock::update)).toString()));
+  plots->setLogY(settings.value(QLatin1String(log_key), false).toBool());
+  plots->setSmoothing(settings.value(QLatin1String(smoothing_key), plots->smoothing()).toDouble());
+  // A window that was left on a screen that is gone comes back into sight.
+  if (screen() && !screen()->availableGeometry().intersects(frameGeometry()))
+    move(screen()->availableGeometry().topLeft());
+}
+
+void MainWindow::saveLayout() {
+  QSettings& settings = *parts_.settings;
+  settings.setValue(QLatin1String(geometry_key), saveGeometry());
+  settings.setValue(QLatin1String(state_key), saveState(layout_version));
+  settings.setValue(QLatin1String(folds_key), setup_->form()->foldState());
+  const PlotArea* plots = centre_->plots();
+  settings.setValue(QLatin1String(clock_key), clockKey(plots->clock()));
+  settings.setValue(QLatin1String(log_key), plots->logY());
+  settings.setValue(QLatin1String(smoothing_key), plots->smoothing());
+  settings.sync();
+}
+
+void MainWindow::resetLayout() {
+  addToolBar(Qt::TopToolBarArea, run_bar_);
+  run_bar_->show();
+  const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {{setup_dock_, Qt::LeftDockWidgetArea},
+                                                                {window_dock_, Qt::RightDockWidgetArea},
+                                                                {runs_dock_, Qt::BottomDockWidgetArea},
+                                                                {events_dock_, Qt::BottomDockWidgetArea}};
+  for (const auto& [dock, area] : places) {
+    dock->setFloating(false);
+    addDockWidget(area, dock);
+    dock->show();
+  }
+  tabifyDockWidget(runs_dock_, events_dock_);
+  runs_dock_->raise();
+  resizeDocks({setup_dock_, window_dock_}, {368, 232}, Qt::Horizontal);
+  resizeDocks({runs_dock_}, {180}, Qt::Vertical);
+}
+
+void MainWindow::focusPane(int pane) {
+  const auto open = [](QDockWidget* dock) {
+    dock->show();
+    dock->raise();
+  };
+  switch (pane) {
+    case 0:
+      if (centre_->isStartShown())
+        centre_->start()->focusDefault();
+      else
+        centre_->plots()->setFocus(Qt::ShortcutFocusReason);
+      break;
+    case 1:
+      open(setup_dock_);
+      setup_->focusSearch();
+      break;
+    case 2:
+      open(runs_dock_);
+      runs_->focusTable();
+      break;
+    case 3:
+      open(events_dock_);
+      if (auto* view = events_->findChild<QAbstractScrollArea*>(QStringLiteral("eventsView")))
+        view->setFocus(Qt::ShortcutFocusReason);
+      break;
+    default:
+      break;
+  }
+}
+
+void MainWindow::cyclePanes(int direction) {
+  const QWidget* focus = QApplication::focusWidget();
+  int now = 0;
+  if (focus) {
+    if (setup_->isAncestorOf(focus)) now = 1;
+    if (runs_->isAncestorOf(focus)) now = 2;
+    if (events_->isAncestorOf(focus)) now = 3;
+  }
+  constexpr int panes = 4;
+  focusPane((now + direction + panes) % panes);
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  const QWidget* focus = QApplication::focusWidget();
+  const bool in_view = focus && (centre_->plots()->isAncestorOf(focus) || focus == centre_->plots() ||
+                                 window_panel_->isAncestorOf(focus));
+  if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier && in_view) {
+    parts_.control->togglePause();
+    return;
+  }
+  QMainWindow::keyPressEvent(event);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "window_menus.h"
+
+#include <QActionGroup>
+#include <QCoreApplication>
+#include <QDockWidget>
+#include <QMainWindow>
+#include <QMenu>
+#include <QMenuBar>
+#include <QToolBar>
+#include <QToolButton>
+
+#include "style/theme.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("WindowMenus", text);
+}
+
+QMenu* addMenu(QMainWindow* window, const char* object_name, const QString& title) {
+  QMenu* menu = window->menuBar()->addMenu(title);
+  menu->setObjectName(QLatin1String(object_name));
+  menu->setToolTipsVisible(true);
+  return menu;
+}
+
+void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget*>& docks,
+              const QList<QToolBar*>& bars) {
+  int number = 1;
+  for (QDockWidget* dock : docks) {
+    QAction* toggle = dock->toggleViewAction();
+    toggle->setObjectName(QStringLiteral("%1Action").arg(dock->objectName()));
+    toggle->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number++)));
+    view->addAction(toggle);
+  }
+  view->addSeparator();
+  for (QToolBar* bar : bars) {
+    bar->toggleViewAction()->setObjectName(QStringLiteral("%1Action").arg(bar->objectName()));
+    view->addAction(bar->toggleViewAction());
+  }
+  view->addSeparator();
+  view->addActions({actions.nextPane, actions.previousPane, actions.fullScreen});
+  QMenu* themes = view->addMenu(tr("&Theme"));
+  themes->setObjectName(QStringLiteral("themeMenu"));
+  themes->addActions(actions.themes->actions());
+  view->addSeparator();
+  view->addAction(actions.resetLayout);
+}
+
+}  // namespace
+
+QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList<QDockWidget*>& docks,
+                  const QList<QToolBar*>& bars) {
+  QMenu* file = addMenu(window, "fileMenu", tr("&File"));
+  file->addActions({actions.newSpec, actions.open});
+  QMenu* recent = file->addMenu(tr("Open re&cent"));
+  recent->setObjectName(QStringLiteral("recentMenu"));
+  recent->setToolTipsVisible(true);
+  file->addAction(actions.openRun);
+  file->addSeparator();
+  file->addActions({actions.save, actions.saveAs});
+  file->addSeparator();
+  file->addActions({actions.exportPlot, actions.exportData});
+  file->addSeparator();
+  file->addActions({actions.closeSpec, actions.quit});
+
+  QMenu* edit = addMenu(window, "editMenu", tr("&Edit"));
+  edit->addActions({actions.undo, actions.redo});
+  edit->addSeparator();
+  edit->addAction(actions.find);
+
+  QMenu* run = addMenu(window, "runMenu", tr("&Run"));
+  run->addActions({actions.run, actions.pause, actions.stepMicro, actions.stepUpdate});
+  run->addSeparator();
+  run->addActions({actions.stop, actions.kill});
+  run->addSeparator();
+  run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume});
+  run->addSeparator();
+  run->addAction(actions.demo);
+
+  fillView(addMenu(window, "viewMenu", tr("&View")), actions, docks, bars);
+
+  QMenu* plot = addMenu(window, "plotMenu", tr("&Plot"));
+  plot->addActions({actions.fit, actions.follow, actions.logY});
+  plot->addSeparator();
+  plot->addActions({actions.moreSmoothing, actions.lessSmoothing});
+  QMenu* clocks = plot->addMenu(tr("&X axis"));
+  clocks->setObjectName(QStringLiteral("clockMenu"));
+  clocks->addActions(actions.clocks->actions());
+
+  QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
+  tools->addActions({actions.runFolder, actions.copyCommand});
+
+  QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
+  help->addAction(actions.shortcuts);
+  help->addSeparator();
+  help->addActions({actions.report, actions.about});
+  return recent;
+}
+
+QToolBar* buildRunBar(QMainWindow* window, const WindowActions& actions) {
+  auto* bar = new QToolBar(tr("Run control"), window);
+  bar->setObjectName(QStringLiteral("runBar"));
+  bar->setMovable(false);
+  bar->setIconSize(QSize(20, 20));
+  bar->setToolButtonStyle(Qt::ToolButtonIconOnly);
+  bar->addActions({actions.run, actions.pause, actions.stepMicro, actions.stepUpdate, actions.stop});
+  for (QAction* action : {actions.run, actions.pause, actions.stop})
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action)))
+      button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  for (QAction* action : bar->actions()) {
+    QWidget* button = bar->widgetForAction(action);
+    button->setObjectName(QStringLiteral("%1.button").arg(action->objectName()));
+    button->setFocusPolicy(Qt::TabFocus);
+  }
+  bar->addSeparator();
+  return bar;
+}
+
+}  // namespace accrue::ui

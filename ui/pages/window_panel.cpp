@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "window_panel.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "models/run_control.h"
+#include "models/run_text.h"
+#include "style/theme.h"
+#include "widgets/rank_bars.h"
+
+namespace accrue::ui {
+
+WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
+    : QWidget(parent),
+      control_(control),
+      title_(new QLabel(this)),
+      bars_(new RankBars(this)),
+      facts_(new QWidget(this)),
+      empty_(new QLabel(tr("While a run trains, its open accumulation window fills here, rank by rank."), this)) {
+  setObjectName(QStringLiteral("windowPanel"));
+  title_->setObjectName(QStringLiteral("windowTitle"));
+  title_->setFont(tabularFont(TextSize::body));
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  auto* grid = new QGridLayout(facts_);
+  grid->setContentsMargins(0, space::base, 0, 0);
+  grid->setHorizontalSpacing(space::inGroup);
+  grid->setVerticalSpacing(space::base);
+  grid->setColumnStretch(1, 1);
+  tokens_ = addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
+                   tr("What the open window has counted so far, and each rank's share of it"));
+  sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
+                 tr("Bytes that each rank put into the last reduction of gradients"));
+  norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
+  next_ = addRow(grid, tr("Phase"), QStringLiteral("windowPhase"), tr("What rank 0 was doing a moment ago"));
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  layout->setSpacing(space::inGroup);
+  layout->addWidget(empty_);
+  layout->addWidget(title_);
+  layout->addWidget(bars_);
+  layout->addWidget(facts_);
+  layout->addStretch(1);
+  refresh();
+}
+
+QLabel* WindowPanel::addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help) {
+  const int row = grid->rowCount();
+  auto* label = new QLabel(name, facts_);
+  auto* value = new QLabel(facts_);
+  label->setFont(textFont(TextSize::small));
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setToolTip(help);
+  value->setFont(tabularFont(TextSize::small));
+  value->setObjectName(object_name);
+  value->setToolTip(help);
+  value->setMinimumWidth(1);
+  grid->addWidget(label, row, 0, Qt::AlignRight | Qt::AlignTop);
+  grid->addWidget(value, row, 1);
+  return value;
+}
+
+void WindowPanel::refresh() {
+  const RunSeries* run = control_->run();
+  const auto& ranks = control_->ranks().ranks();
+  const bool any = run && !ranks.empty();
+  empty_->setVisible(!any);
+  title_->setVisible(any);
+  bars_->setVisible(any);
+  facts_->setVisible(any);
+  if (!any) return;
+  title_->setText(tr("Update %1").arg(groupedNumber(control_->isLive() ? run->last().update + 1 : run->last().update)));
+  bars_->setRanks(ranks);
+  bars_->setAccessibleDescription(bars_->text());
+  tokens_->setText(tokensText());
+  const RankStatus& first = ranks.begin()->second;
+  sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
+  const double norm = run->last().gradNorm;
+  norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
+  next_->setText(control_->isLive() && !first.phase.empty() ? QString::fromStdString(first.phase) : tr("ended"));
+}
+
+QString WindowPanel::tokensText() const {
+  const auto& ranks = control_->ranks().ranks();
+  const std::int64_t total = control_->ranks().windowTokens();
+  if (total == 0 || ranks.size() > 4) return groupedNumber(total);
+  QStringList shares;
+  for (const auto& [rank, status] : ranks)
+    shares.append(
+        QString::number(std::lround(100.0 * static_cast<double>(status.window_tokens) / static_cast<double>(total))));
+  //: A count and each rank's share, e.g. "4 096 (50 + 50 %)"
+  return tr("%1 (%2 %)").arg(groupedNumber(total), shares.join(QStringLiteral(" + ")));
+}
+
+}  // namespace accrue::ui

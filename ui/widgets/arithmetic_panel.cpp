@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "arithmetic_panel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "models/findings_model.h"
+#include "models/run_text.h"
+#include "style/theme.h"
+#include "window_preview.h"
+
+namespace accrue::ui {
+
+ArithmeticPanel::ArithmeticPanel(QWidget* parent)
+    : QWidget(parent),
+      line_(new QLabel(this)),
+      details_(new QLabel(this)),
+      edits_(new QLabel(this)),
+      show_field_(new QPushButton(tr("Show the field"), this)),
+      preview_(new WindowPreview(this)) {
+  line_->setObjectName(QStringLiteral("arithmeticLine"));
+  details_->setObjectName(QStringLiteral("arithmeticDetails"));
+  edits_->setObjectName(QStringLiteral("editsNotRun"));
+  show_field_->setObjectName(QStringLiteral("showFieldButton"));
+  preview_->setObjectName(QStringLiteral("windowPreview"));
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  layout->setSpacing(space::base);
+  layout->addWidget(line_);
+  layout->addWidget(preview_);
+  layout->addWidget(details_);
+  layout->addWidget(show_field_, 0, Qt::AlignLeft);
+  layout->addWidget(edits_);
+  for (QLabel* label : {line_, details_, edits_}) {
+    label->setWordWrap(true);
+    label->setTextFormat(Qt::PlainText);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+  line_->setFont(textFont(TextSize::body, QFont::DemiBold));
+  details_->setFont(textFont(TextSize::small));
+  details_->setForegroundRole(QPalette::PlaceholderText);
+  edits_->setFont(textFont(TextSize::small));
+  show_field_->setFont(textFont(TextSize::small));
+  show_field_->setAutoDefault(false);
+  show_field_->hide();
+  edits_->hide();
+  connect(show_field_, &QPushButton::clicked, this, [this] { Q_EMIT fieldRequested(key_); });
+}
+
+void ArithmeticPanel::showResult(const Preflight& result) {
+  if (result.plan)
+    showPlan(*result.plan);
+  else
+    showError(result.findings);
+}
+
+void ArithmeticPanel::showPlan(const RunPlan& plan) {
+  // The first clause is the headline, the rest stands below the picture it explains.
+  const QString arithmetic = QString::fromStdString(plan.arithmetic());
+  const qsizetype clause = arithmetic.indexOf(QLatin1String("; "));
+  line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
+  const QString rest = clause < 0 ? QString() : arithmetic.mid(clause + 2);
+  const QString memory = tr("About %1 of memory per rank, %2 sent per update by each")
+                             .arg(bytesText(plan.memory.total()), bytesText(plan.wire_bytes_per_update));
+  details_->setText(rest.isEmpty() ? memory : tr("%1\n%2").arg(rest, memory));
+  details_->show();
+  preview_->setShape(plan.window);
+  preview_->show();
+  show_field_->hide();
+}
+
+void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
+  const auto error = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; });
+  if (error == findings.end()) return;
+  line_->setText(findingText(*error));
+  const auto more = std::count_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; }) -
+                    1;
+  details_->setText(tr("and %n more to mend", nullptr, static_cast<int>(more)));
+  details_->setVisible(more > 0);
+  preview_->hide();
+  key_ = QString::fromStdString(error->key);
+  show_field_->setVisible(!key_.isEmpty());
+}
+
+void ArithmeticPanel::setEditsNotRun(std::optional<int> edits) {
+  edits_->setVisible(edits.value_or(0) > 0);
+  edits_->setText(tr("%n edit(s) since the last run", nullptr, edits.value_or(0)));
+}
+
+QString ArithmeticPanel::text() const {
+  return details_->isHidden() ? line_->text() : tr("%1. %2").arg(line_->text(), details_->text());
+}
+
+}  // namespace accrue::ui

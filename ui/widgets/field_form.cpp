@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "field_form.h"
+
+#include <QLabel>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "field_row.h"
+#include "field_section.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString sectionTitle(std::string_view section) {
+  if (section == "model") return FieldForm::tr("Model");
+  if (section == "data") return FieldForm::tr("Data");
+  if (section == "optimizer") return FieldForm::tr("Optimizer");
+  if (section == "schedule") return FieldForm::tr("Learning-rate schedule");
+  if (section == "accumulation") return FieldForm::tr("Accumulation");
+  if (section == "parallel") return FieldForm::tr("Ranks");
+  if (section == "launch") return FieldForm::tr("Launch");
+  if (section == "run") return FieldForm::tr("Length and seed");
+  if (section == "evaluate") return FieldForm::tr("Evaluation");
+  if (section == "checkpoint") return FieldForm::tr("Checkpoints");
+  return fromView(section);
+}
+
+/// The order of work: what one changes between two runs stands first.
+int sectionOrder(std::string_view section) {
+  static constexpr std::string_view order[] = {"accumulation", "model",    "data",     "optimizer",  "schedule",
+                                               "run",          "parallel", "evaluate", "checkpoint", "launch"};
+  const auto* at = std::find(std::begin(order), std::end(order), section);
+  return static_cast<int>(at - std::begin(order));
+}
+
+}  // namespace
+
+FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
+    : QScrollArea(parent), document_(document), content_(new QWidget), nothing_found_(new QLabel) {
+  setObjectName(QStringLiteral("fieldForm"));
+  setAccessibleName(tr("Set-up form"));
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setFocusPolicy(Qt::NoFocus);
+  nothing_found_->setText(tr("No field has that name, here or in the other tools. Clear the search to see all."));
+  nothing_found_->setWordWrap(true);
+  nothing_found_->setForegroundRole(QPalette::PlaceholderText);
+  nothing_found_->hide();
+  build();
+  setWidget(content_);
+  connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
+  showDocument();
+}
+
+void FieldForm::build() {
+  auto* layout = new QVBoxLayout(content_);
+  layout->setContentsMargins(space::inGroup, space::base, space::inGroup, space::inGroup);
+  layout->setSpacing(0);
+  layout->addWidget(nothing_found_);
+  std::map<std::string_view, FieldSection*> by_name;
+  for (const bool advanced : {false, true}) {
+    for (const SpecField& field : spec_fields()) {
+      if (field.advanced != advanced || field.key.find('.') == std::string_view::npos) continue;
+      FieldSection*& section = by_name[field.section()];
+      if (!section) {
+        section = new FieldSection(fromView(field.section()), sectionTitle(field.section()), content_);
+        sections_.push_back(section);
+      }
+      FieldRow* row = section->addField(field);
+      rows_.emplace(std::string(field.key), row);
+      connectRow(row);
+    }
+  }
+  std::stable_sort(sections_.begin(), sections_.end(), [&by_name](FieldSection* left, FieldSection* right) {
+    const auto order = [&by_name](FieldSection* section) {
+      const auto at = std::find_if(by_name.begin(), by_name.end(),
+                                   [section](const auto& entry) { return entry.second == section; });
+      return sectionOrder(at->first);
+    };
+    return order(left) < order(right);
+  });
+  int label_width = 0;
+  for (const FieldSection* section : sections_) label_width = std::max(label_width, section->labelWidth());
+  label_width = std::min(label_width, fontMetrics().averageCharWidth() * 24);
+  for (FieldSection* section : sections_) {
+    section->finish(label_width);
+    layout->addWidget(section);
+    connect(section, &FieldSection::foldingChanged, this, &FieldForm::arrange);
+  }
+  layout->addStretch(1);
+  chainTabOrder();
+}
+
+void FieldForm::connectRow(FieldRow* row) {
+  connect(row, &FieldRow::edited, document_,
+          [this](const SpecField& field, const SpecValue& value) { document_->setField(field, value); });
+  connect(row, &FieldRow::fixRequested, document_,
+          [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
+}
+
+void FieldForm::chainTabOrder() {
+  QWidget* before = nullptr;
+  for (FieldSection* section : sections_) {
+    for (QWidget* widget : section->findChildren<QWidget*>()) {
+      if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().isEmpty()) continue;
+      if (widget->parentWidget() && qobject_cast<QAbstractScrollArea*>(widget->parentWidget())) continue;
+      if (before) QWidget::setTabOrder(before, widget);
+      before = widget;
+    }
+  }
+}
+
+void FieldForm::showDocument() {
+  for (const auto& [key, row] : rows_) row->showSpec(document_->spec());
+  arrange();
+}
+
+void FieldForm::setFindings(const std::vector<Finding>& findings) {
+  if (findings == findings_) return;
+  findings_ = findings;
+  for (const auto& [key, row] : rows_) {
+    std::vector<Finding> own;
+    std::copy_if(findings.begin(), findings.end(), std::back_inserter(own),
+                 [&row_key = key](const Finding& finding) { return finding.key == row_key; });
+    row->setFindings(std::move(own));
+  }
+  arrange();
+}
+
+void FieldForm::setFilter(const QString& text) {
+  filter_ = text.trimmed();
+  arrange();
+}
+
+void FieldForm::arrange() {
+  if (filter_.isEmpty()) {
+    for (const auto& [key, row] : rows_) row->setFoundAs(QString());
+    for (FieldSection* section : sections_) section->arrange(document_->spec(), nullptr);
+    nothing_found_->hide();
+    return;
+  }
+  const std::vector<const SpecField*> found = search_fields(filter_.toStdString());
+  for (FieldSection* section : sections_) section->arrange(document_->spec(), &found);
+  for (const auto& [key, row] : rows_) {
+    QString found_as;
+    for (const FieldAlias& alias : row->field().aliases)
+      if (found_as.isEmpty() && fromView(alias.name).contains(filter_, Qt::CaseInsensitive))
+        found_as = aliasText(alias);
+    row->setFoundAs(found_as);
+  }
+  nothing_found_->setVisible(found.empty());
+}
+
+FieldRow* FieldForm::row(const QString& key) const {
+  const auto at = rows_.find(key.toStdString());
+  return at == rows_.end() ? nullptr : at->second;
+}
+
+void FieldForm::focusField(const QString& key) {
+  FieldRow* wanted = row(key);
+  if (!wanted) return;
+  for (FieldSection* section : sections_) {
+    if (std::find(section->rows().begin(), section->rows().end(), wanted) == section->rows().end()) continue;
+    section->setExpanded(true);
+    if (wanted->field().advanced) section->setAdvancedShown(true);
+  }
+  arrange();
+  ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
+  wanted->editorWidget()->setFocus(Qt::OtherFocusReason);
+}
+
+void FieldForm::setEditable(bool editable) {
+  content_->setEnabled(editable);
+}
+
+QStringList FieldForm::foldState() const {
+  QStringList state;
+  for (const FieldSection* section : sections_) {
+    const QString name = section->rows().empty() ? QString() : fromView(section->rows().front()->field().section());
+    if (!section->isExpanded()) state.append(QStringLiteral("%1:folded").arg(name));
+    if (section->isAdvancedShown()) state.append(QStringLiteral("%1:advanced").arg(name));
+  }
+  return state;
+}
+
+void FieldForm::restoreFoldState(const QStringList& state) {
+  for (FieldSection* section : sections_) {
+    if (section->rows().empty()) continue;
+    const QString name = fromView(section->rows().front()->field().section());
+    section->setExpanded(!state.contains(QStringLiteral("%1:folded").arg(name)));
+    section->setAdvancedShown(state.contains(QStringLiteral("%1:advanced").arg(name)));
+  }
+}
+
+QSize FieldForm::sizeHint() const {
+  return {fontMetrics().averageCharWidth() * 52, fontMetrics().height() * 24};
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// FieldForm: the set-up form, made from the spec's field table: one section a table of the file, basic fields first,
+// findings under their fields. It edits a SpecDocument and knows no field by name.
+#pragma once
+
+#include <QScrollArea>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/spec_fields.h"
+
+class QLabel;
+
+namespace accrue::ui {
+
+class FieldRow;
+class FieldSection;
+class SpecDocument;
+
+class FieldForm : public QScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit FieldForm(SpecDocument* document, QWidget* parent = nullptr);
+
+  void setFindings(const std::vector<Finding>& findings);
+  /// Shows only fields that the text finds: by label, key, help or another tool's name. Empty shows all.
+  void setFilter(const QString& text);
+  /// Unfolds, scrolls to and focuses a field.
+  void focusField(const QString& key);
+  FieldRow* row(const QString& key) const;
+  void setEditable(bool editable);
+  /// Sections and their folds, for the window's state.
+  QStringList foldState() const;
+  void restoreFoldState(const QStringList& state);
+
+  QSize sizeHint() const override;
+
+ private:
+  void build();
+  void connectRow(FieldRow* row);
+  void showDocument();
+  void arrange();
+  void chainTabOrder();
+
+  SpecDocument* document_;
+  QWidget* content_;
+  QLabel* nothing_found_;
+  std::vector<FieldSection*> sections_;
+  std::map<std::string, FieldRow*, std::less<>> rows_;
+  std::vector<Finding> findings_;
+  QString filter_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "field_row.h"
+
+#include <QCoreApplication>
+#include <QGridLayout>
+#include <QLabel>
+#include <QWidget>
+
+#include "field_editor.h"
+#include "finding_note.h"
+#include "models/run_text.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString systemName(std::string_view system) {
+  if (system == "accelerate") return QStringLiteral("Accelerate");
+  if (system == "deepspeed") return QStringLiteral("DeepSpeed");
+  if (system == "colossalai") return QStringLiteral("Colossal-AI");
+  if (system == "mmengine") return QStringLiteral("MMEngine");
+  if (system == "megatron") return QStringLiteral("Megatron-LM");
+  if (system == "lightning") return QStringLiteral("Lightning");
+  if (system == "pytorch" || system == "torch") return QStringLiteral("PyTorch");
+  if (system == "transformers") return QStringLiteral("Transformers");
+  return fromView(system);
+}
+
+}  // namespace
+
+QString aliasText(const FieldAlias& alias) {
+  //: %1 is an option's name in the tool %2
+  return QCoreApplication::translate("FieldRow", "%1 in %2").arg(fromView(alias.name), systemName(alias.system));
+}
+
+FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
+    : QObject(parent),
+      field_(field),
+      label_(new QLabel(fromView(field.label), parent)),
+      editor_(FieldEditor::create(field, parent)),
+      unit_(new QLabel(fromView(field.unit), parent)),
+      note_(new FindingNote(parent)),
+      found_as_(new QLabel(parent)) {
+  const int row = grid->rowCount();
+  grid->addWidget(label_, row, 0, Qt::AlignRight | Qt::AlignVCenter);
+  grid->addWidget(editor_->widget(), row, 1);
+  grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
+  grid->addWidget(found_as_, row + 1, 1, 1, 2);
+  grid->addWidget(note_, row + 2, 0, 1, 3);
+  label_->setBuddy(editor_->widget());
+  label_->setObjectName(QStringLiteral("label.%1").arg(fromView(field.key)));
+  note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
+  unit_->setForegroundRole(QPalette::PlaceholderText);
+  unit_->setFont(textFont(TextSize::small));
+  found_as_->setForegroundRole(QPalette::PlaceholderText);
+  found_as_->setFont(textFont(TextSize::small));
+  found_as_->setWordWrap(true);
+  found_as_->hide();
+  const QString tip = toolTip();
+  label_->setToolTip(tip);
+  editor_->widget()->setToolTip(tip);
+  connect(editor_, &FieldEditor::edited, this, [this](const SpecValue& value) { Q_EMIT edited(field_, value); });
+  connect(editor_, &FieldEditor::problemChanged, this, [this](const QString& problem) {
+    problem_ = problem;
+    showNotes();
+  });
+  connect(note_, &FindingNote::fixRequested, this,
+          [this](const QString& value) { Q_EMIT fixRequested(field_, value); });
+}
+
+QWidget* FieldRow::editorWidget() const {
+  return editor_->widget();
+}
+
+void FieldRow::showSpec(const RunSpec& spec) {
+  editor_->show(spec);
+}
+
+void FieldRow::setFindings(std::vector<Finding> findings) {
+  findings_ = std::move(findings);
+  showNotes();
+}
+
+bool FieldRow::hasProblem() const {
+  return !problem_.isEmpty() || has_errors(findings_);
+}
+
+void FieldRow::showNotes() {
+  std::vector<Finding> notes = findings_;
+  if (!problem_.isEmpty()) {
+    Finding typed;
+    typed.message = problem_.toStdString();
+    notes = {typed};
+  }
+  note_->setFindings(visible_ ? notes : std::vector<Finding>{});
+  editor_->widget()->setAccessibleDescription(notes.empty() ? fromView(field_.help) : note_->text());
+}
+
+void FieldRow::setFoundAs(const QString& name) {
+  found_as_->setText(name);
+  found_as_->setVisible(visible_ && !name.isEmpty());
+}
+
+void FieldRow::setVisible(bool visible) {
+  visible_ = visible;
+  label_->setVisible(visible);
+  editor_->widget()->setVisible(visible);
+  unit_->setVisible(visible);
+  found_as_->setVisible(visible && !found_as_->text().isEmpty());
+  showNotes();
+}
+
+QString FieldRow::toolTip() const {
+  QString text = QStringLiteral("<p>%1</p>").arg(fromView(field_.help).toHtmlEscaped());
+  for (const FieldAlias& alias : field_.aliases) text += tr("<p>Called %1</p>").arg(aliasText(alias).toHtmlEscaped());
+  return text + QStringLiteral("<p><code>%1</code></p>").arg(fromView(field_.key).toHtmlEscaped());
+}
+
+}  // namespace accrue::ui

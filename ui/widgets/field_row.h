@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <vector>
+
+#include "accrue/run/findings.h"
+#include "accrue/run/spec_fields.h"
+
+class QGridLayout;
+class QLabel;
+class QWidget;
+
+namespace accrue::ui {
+
+class FieldEditor;
+class FindingNote;
+
+/// One field of the form: label, editor, unit in one row of a grid, its findings in the next.
+class FieldRow : public QObject {
+  Q_OBJECT
+
+ public:
+  FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent);
+
+  const SpecField& field() const { return field_; }
+  QWidget* editorWidget() const;
+  QLabel* label() const { return label_; }
+  void showSpec(const RunSpec& spec);
+  void setFindings(std::vector<Finding> findings);
+  bool hasProblem() const;
+  /// Shown beneath while a search found the field by another tool's name; empty hides it.
+  void setFoundAs(const QString& name);
+  void setVisible(bool visible);
+  bool isVisible() const { return visible_; }
+  FindingNote* note() const { return note_; }
+
+ Q_SIGNALS:
+  void edited(const accrue::SpecField& field, const accrue::SpecValue& value);
+  void fixRequested(const accrue::SpecField& field, const QString& value);
+
+ private:
+  void showNotes();
+  QString toolTip() const;
+
+  const SpecField& field_;
+  QLabel* label_;
+  FieldEditor* editor_;
+  QLabel* unit_;
+  FindingNote* note_;
+  QLabel* found_as_;
+  std::vector<Finding> findings_;
+  QString problem_;
+  bool visible_ = true;
+};
+
+/// "gradient_accumulation_steps in Accelerate"
+QString aliasText(const FieldAlias& alias);
+
+}  // namespace accrue::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "field_row.h"
+
+class QGridLayout;
+class QToolButton;
+
+namespace accrue::ui {
+
+/// A group of the form: a title that folds it, its basic fields, and the advanced ones behind a line of their own.
+class FieldSection : public QWidget {
+  Q_OBJECT
+
+ public:
+  FieldSection(const QString& name, const QString& title, QWidget* parent = nullptr);
+
+  FieldRow* addField(const SpecField& field);
+  /// After the last addField.
+  void finish(int label_width);
+  const std::vector<FieldRow*>& rows() const { return rows_; }
+  int labelWidth() const;
+
+  void setExpanded(bool expanded);
+  bool isExpanded() const;
+  void setAdvancedShown(bool shown);
+  bool isAdvancedShown() const;
+  /// Shows what the spec gives a meaning; with a filter, only those fields, whether advanced or folded.
+  void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter);
+
+ Q_SIGNALS:
+  void foldingChanged();
+
+ private:
+  void showFolding();
+
+  QToolButton* title_;
+  QWidget* body_;
+  QGridLayout* grid_;
+  QToolButton* more_ = nullptr;
+  std::vector<FieldRow*> rows_;
+  int more_row_ = -1;
+  bool searching_ = false;
+};
+
+}  // namespace accrue::ui

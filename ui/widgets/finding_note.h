@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "accrue/run/findings.h"
+
+class QLabel;
+class QPushButton;
+
+namespace accrue::ui {
+
+/// The findings of one field, under it: the gravest one's icon, their sentences, and one button that mends them.
+class FindingNote : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit FindingNote(QWidget* parent = nullptr);
+  /// Hidden where there are none.
+  void setFindings(const std::vector<Finding>& findings);
+  QString text() const;
+
+ Q_SIGNALS:
+  void fixRequested(const QString& value);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void updateIcon();
+
+  QLabel* icon_;
+  QLabel* text_;
+  QPushButton* fix_;
+  Severity severity_ = Severity::note;
+  QString fix_value_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "message_bar.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QToolButton>
+#include <algorithm>
+#include <utility>
+
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+int weight(RunState tone) {
+  if (tone == RunState::failed) return 2;
+  return tone == RunState::degraded || tone == RunState::paused ? 1 : 0;
+}
+
+}  // namespace
+
+MessageBar::MessageBar(QWidget* parent)
+    : QWidget(parent),
+      icon_(new QLabel(this)),
+      text_(new QLabel(this)),
+      action_(new QPushButton(this)),
+      close_(new QToolButton(this)) {
+  setObjectName(QStringLiteral("messageBar"));
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(space::betweenGroups, space::inGroup, space::inGroup, space::inGroup);
+  layout->setSpacing(space::inGroup);
+  layout->addWidget(icon_);
+  layout->addWidget(text_, 1);
+  layout->addWidget(action_);
+  layout->addWidget(close_);
+  text_->setObjectName(QStringLiteral("messageText"));
+  text_->setWordWrap(true);
+  text_->setTextFormat(Qt::PlainText);
+  text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  action_->setObjectName(QStringLiteral("messageAction"));
+  action_->setAutoDefault(false);
+  close_->setObjectName(QStringLiteral("messageClose"));
+  close_->setAutoRaise(true);
+  close_->setFocusPolicy(Qt::TabFocus);
+  close_->setIcon(themedIcon(QStringLiteral("clear")));
+  close_->setToolTip(tr("Dismiss (Esc)"));
+  close_->setAccessibleName(tr("Dismiss the message"));
+  connect(action_, &QPushButton::clicked, this, &MessageBar::act);
+  connect(close_, &QToolButton::clicked, this, [this] { withdraw(currentId()); });
+  hide();
+}
+
+void MessageBar::post(Message message) {
+  std::erase_if(messages_, [&message](const Message& other) { return other.id == message.id; });
+  messages_.push_back(std::move(message));
+  std::stable_sort(messages_.begin(), messages_.end(),
+                   [](const Message& left, const Message& right) { return weight(left.tone) < weight(right.tone); });
+  showTop();
+}
+
+void MessageBar::withdraw(const QString& id) {
+  std::erase_if(messages_, [&id](const Message& message) { return message.id == id; });
+  showTop();
+}
+
+QString MessageBar::currentId() const {
+  return messages_.empty() ? QString() : messages_.back().id;
+}
+
+QString MessageBar::text() const {
+  return messages_.empty() ? QString() : messages_.back().text;
+}
+
+void MessageBar::showTop() {
+  setVisible(!messages_.empty());
+  if (messages_.empty()) return;
+  const Message& message = messages_.back();
+  const int side = space::icon;
+  icon_->setPixmap(stateIcon(message.tone).pixmap(QSize(side, side), devicePixelRatioF()));
+  text_->setText(message.text);
+  text_->setAccessibleName(message.text);
+  action_->setVisible(!message.action.isEmpty());
+  action_->setText(message.action);
+  action_->setAccessibleName(message.action);
+  update();
+}
+
+void MessageBar::act() {
+  if (messages_.empty()) return;
+  const Message message = messages_.back();
+  withdraw(message.id);
+  if (message.act) message.act();
+}
+
+void MessageBar::paintEvent(QPaintEvent*) {
+  if (messages_.empty()) return;
+  const ThemeColors colors = themeColors(palette());
+  const QColor tone = stateColor(colors, messages_.back().tone);
+  QPainter painter(this);
+  painter.fillRect(rect(), mixed(tone, colors.surface, 0.12));
+  painter.fillRect(QRect(0, 0, 3, height()), tone);
+}
+
+void MessageBar::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) showTop();
+}
+
+void MessageBar::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Escape)
+    withdraw(currentId());
+  else
+    QWidget::keyPressEvent(event);
+}
+
+}  // namespace accrue::ui

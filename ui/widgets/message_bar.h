@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <functional>
+#include <vector>
+
+#include "accrue/run/run_state.h"
+
+class QLabel;
+class QPushButton;
+class QToolButton;
+
+namespace accrue::ui {
+
+struct Message {
+  QString id;                      ///< a later message with the same id takes the former's place
+  RunState tone = RunState::idle;  ///< whose icon and colour it wears
+  QString text;
+  QString action;  ///< of the button; empty = none
+  std::function<void()> act;
+};
+
+/// Messages of the window, one at a time, the gravest first, each with at most one button. Never in the way: the rest
+/// of the window stays usable.
+class MessageBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit MessageBar(QWidget* parent = nullptr);
+
+  void post(Message message);
+  void withdraw(const QString& id);
+  /// Of the message shown; empty where there is none.
+  QString currentId() const;
+  QString text() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void showTop();
+  void act();
+
+  std::vector<Message> messages_;
+  QLabel* icon_;
+  QLabel* text_;
+  QPushButton* action_;
+  QToolButton* close_;
+};
+
+}  // namespace accrue::ui

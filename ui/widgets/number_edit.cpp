@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "number_edit.h"
+
+#include <QLineEdit>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/run_text.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString cleaned(const QString& text) {
+  QString digits = text.trimmed();
+  for (const QChar separator : {QChar(u' '), QChar(0x2009), QChar(0x202f), QChar(0x00a0), QChar(u'_')})
+    digits.remove(separator);
+  return digits;
+}
+
+QString shown(double number) {
+  return QString::fromStdString(format_value(SpecValue(number)));
+}
+
+/// The next value of the series 1, 2, 5 per decade, for reals whose scale is open.
+double nextOnScale(double value, int direction) {
+  const double decade = std::pow(10.0, std::floor(std::log10(value) + 1e-9));
+  const double digit = value / decade;
+  constexpr double close = 1e-6;
+  if (direction > 0) return decade * (digit < 2.0 - close ? 2.0 : digit < 5.0 - close ? 5.0 : 10.0);
+  return decade * (digit > 5.0 + close ? 5.0 : digit > 2.0 + close ? 2.0 : digit > 1.0 + close ? 1.0 : 0.5);
+}
+
+}  // namespace
+
+NumberEdit::NumberEdit(const SpecField& field, QWidget* parent) : QAbstractSpinBox(parent), field_(field) {
+  setCorrectionMode(QAbstractSpinBox::CorrectToPreviousValue);
+  setAlignment(Qt::AlignRight);
+  setKeyboardTracking(true);
+  setAccelerated(true);
+  connect(lineEdit(), &QLineEdit::textEdited, this, &NumberEdit::textEdited);
+}
+
+void NumberEdit::setValue(const SpecValue& value) {
+  if (const auto now = this->value(); now && *now == value) return;
+  lineEdit()->setText(QString::fromStdString(format_value(value)));
+}
+
+std::optional<SpecValue> NumberEdit::value() const {
+  return parse(lineEdit()->text(), nullptr);
+}
+
+QString NumberEdit::problem() const {
+  QString problem;
+  parse(lineEdit()->text(), &problem);
+  return problem;
+}
+
+void NumberEdit::setPlaceholder(const QString& text) {
+  lineEdit()->setPlaceholderText(text);
+}
+
+std::optional<SpecValue> NumberEdit::parse(const QString& text, QString* problem) const {
+  const auto refuse = [problem](const QString& why) {
+    if (problem) *problem = why;
+    return std::nullopt;
+  };
+  const QString digits = cleaned(text);
+  if (digits.isEmpty()) {
+    if (field_.optional) return SpecValue(std::monostate{});
+    return refuse(tr("Enter a number"));
+  }
+  bool ok = false;
+  const double number = digits.toDouble(&ok);
+  if (!ok || !std::isfinite(number)) return refuse(tr("\"%1\" is not a number; write it like 0.5 or 3e-4").arg(text));
+  if (field_.type == FieldType::integer) {
+    bool whole = false;
+    std::int64_t count = digits.toLongLong(&whole);
+    if (!whole && number == std::floor(number) && std::abs(number) < 9e15) {
+      count = static_cast<std::int64_t>(number);
+      whole = true;
+    }
+    if (!whole) return refuse(tr("\"%1\" is not a whole number").arg(text));
+    if (!inRange(static_cast<double>(count))) return refuse(rangeText());
+    return SpecValue(count);
+  }
+  if (!inRange(number)) return refuse(rangeText());
+  return SpecValue(number);
+}
+
+bool NumberEdit::inRange(double value) const {
+  const bool above = field_.open_minimum ? value > field_.minimum : value >= field_.minimum;
+  return above && value <= field_.maximum;
+}
+
+QString NumberEdit::rangeText() const {
+  const bool has_minimum = std::isfinite(field_.minimum);
+  const bool has_maximum = std::isfinite(field_.maximum);
+  if (has_minimum && has_maximum) return tr("Must be from %1 to %2").arg(shown(field_.minimum), shown(field_.maximum));
+  if (has_maximum) return tr("Must be at most %1").arg(shown(field_.maximum));
+  if (field_.open_minimum) return tr("Must be above %1").arg(shown(field_.minimum));
+  return tr("Must be at least %1").arg(shown(field_.minimum));
+}
+
+QValidator::State NumberEdit::validate(QString&, int&) const {
+  return QValidator::Acceptable;  // what is wrong is said under the field
+}
+
+double NumberEdit::stepped(double value, int steps) const {
+  const int direction = steps > 0 ? 1 : -1;
+  double next = value;
+  for (int i = 0; i < std::abs(steps); ++i) {
+    if (field_.type == FieldType::integer) {
+      next += direction;
+    } else if (std::isfinite(field_.maximum) && field_.maximum <= 1.0) {
+      next = std::round((next + direction * 0.05) * 100.0) / 100.0;
+    } else if (next > 0.0) {
+      next = nextOnScale(next, direction);
+    } else {
+      next = direction > 0 ? 1.0 : next;
+    }
+  }
+  return next;
+}
+
+void NumberEdit::stepBy(int steps) {
+  const auto now = value();
+  double number = std::isfinite(field_.minimum) ? std::max(field_.minimum, 0.0) : 0.0;
+  if (now) {
+    if (const auto* count = std::get_if<std::int64_t>(&*now)) number = static_cast<double>(*count);
+    if (const auto* real = std::get_if<double>(&*now)) number = *real;
+  }
+  const double next = stepped(number, steps);
+  if (!inRange(next) || next == number) return;
+  const SpecValue value =
+      field_.type == FieldType::integer ? SpecValue(static_cast<std::int64_t>(next)) : SpecValue(next);
+  lineEdit()->setText(QString::fromStdString(format_value(value)));
+  lineEdit()->selectAll();
+  Q_EMIT textEdited();
+}
+
+QAbstractSpinBox::StepEnabled NumberEdit::stepEnabled() const {
+  return StepUpEnabled | StepDownEnabled;
+}
+
+}  // namespace accrue::ui

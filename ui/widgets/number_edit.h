@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NumberEdit: a spin box for what specs hold: 64-bit counts and reals over many decades ("3e-4"), in the C locale of
+// the spec file. It takes any text while one types and says what is wrong with it; it never silently rounds or clamps.
+#pragma once
+
+#include <QAbstractSpinBox>
+#include <QString>
+#include <optional>
+
+#include "accrue/run/spec_fields.h"
+
+namespace accrue::ui {
+
+class NumberEdit : public QAbstractSpinBox {
+  Q_OBJECT
+
+ public:
+  explicit NumberEdit(const SpecField& field, QWidget* parent = nullptr);
+
+  /// Shows a value without signals; monostate shows an empty field.
+  void setValue(const SpecValue& value);
+  /// What the text says now; nothing while it is no number in range.
+  std::optional<SpecValue> value() const;
+  /// Why value() is empty, as a sentence; empty where it is not.
+  QString problem() const;
+  void setPlaceholder(const QString& text);
+
+  QValidator::State validate(QString& text, int& pos) const override;
+  void stepBy(int steps) override;
+
+ Q_SIGNALS:
+  /// The user changed the text.
+  void textEdited();
+
+ protected:
+  StepEnabled stepEnabled() const override;
+
+ private:
+  std::optional<SpecValue> parse(const QString& text, QString* problem) const;
+  double stepped(double value, int steps) const;
+  bool inRange(double value) const;
+  QString rangeText() const;
+
+  const SpecField& field_;
+};
+
+}  // namespace accrue::ui

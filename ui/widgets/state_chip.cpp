@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "state_chip.h"
+
+#include <QAccessible>
+#include <QPainter>
+
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+StateChip::StateChip(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("stateChip"));
+  setFont(textFont(TextSize::body, QFont::DemiBold));
+  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+}
+
+void StateChip::setState(RunState state, const QString& word) {
+  if (state == state_ && word == word_) return;
+  state_ = state;
+  word_ = word;
+  setAccessibleName(word);
+  QAccessibleEvent event(this, QAccessible::NameChanged);
+  QAccessible::updateAccessibility(&event);
+  updateGeometry();
+  update();
+}
+
+QSize StateChip::sizeHint() const {
+  const int text = fontMetrics().horizontalAdvance(word_);
+  return {space::inGroup + space::icon + space::base + text + space::inGroup + space::base,
+          fontMetrics().height() + space::inGroup};
+}
+
+void StateChip::paintEvent(QPaintEvent*) {
+  const ThemeColors colors = themeColors(palette());
+  const QColor tone = stateColor(colors, state_);
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(mixed(tone, palette().window().color(), 0.16));
+  painter.drawRoundedRect(rect(), space::base, space::base);
+  const QRect icon(space::inGroup, (height() - space::icon) / 2, space::icon, space::icon);
+  stateIcon(state_).paint(&painter, icon);
+  painter.setPen(palette().windowText().color());
+  painter.drawText(rect().adjusted(icon.right() + 1 + space::base, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, word_);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "text_editor.h"
+
+#include <QAction>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLineEdit>
+
+#include "accrue/run/spec_io.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+TextEditor::TextEditor(const SpecField& field, QWidget* parent)
+    : FieldEditor(parent), field_(field), edit_(new QLineEdit(parent)) {
+  if (field.optional) edit_->setPlaceholderText(tr("derived"));
+  connect(edit_, &QLineEdit::textEdited, this, &TextEditor::takeText);
+  if (field.key == "data.path") {
+    edit_->setPlaceholderText(tr("choose a file"));
+    QAction* browse = edit_->addAction(themedIcon(QStringLiteral("folder")), QLineEdit::TrailingPosition);
+    browse->setObjectName(QStringLiteral("browseDataAction"));
+    browse->setText(tr("Browse for the data file"));
+    browse->setToolTip(browse->text());
+    connect(browse, &QAction::triggered, this, &TextEditor::browse);
+  }
+}
+
+QWidget* TextEditor::widget() const {
+  return edit_;
+}
+
+QString TextEditor::textOf(const SpecValue& value) const {
+  if (const auto* text = std::get_if<std::string>(&value)) return QString::fromStdString(*text);
+  return QString::fromStdString(format_value(value));
+}
+
+void TextEditor::show(const RunSpec& spec) {
+  shown_ = spec;
+  const QString text = textOf(field_.get(spec));
+  // While one types, "[1,2" and "[1,  2]" must not be rewritten under the cursor.
+  if (!edit_->hasFocus() || !edit_->isModified()) edit_->setText(text);
+  edit_->setModified(false);
+  Q_EMIT problemChanged(QString());
+}
+
+void TextEditor::takeText(const QString& text) {
+  if (field_.type == FieldType::text) {
+    Q_EMIT edited(SpecValue(text.toStdString()));
+    return;
+  }
+  if (text.trimmed().isEmpty() && field_.optional) {
+    Q_EMIT problemChanged(QString());
+    Q_EMIT edited(SpecValue(std::monostate{}));
+    return;
+  }
+  RunSpec probe = shown_;
+  std::vector<Finding> findings;
+  set_field(probe, std::string(field_.key) + "=" + text.toStdString(), findings);
+  if (has_errors(findings)) {
+    Q_EMIT problemChanged(QString::fromStdString(findings.front().message));
+    return;
+  }
+  Q_EMIT problemChanged(QString());
+  Q_EMIT edited(field_.get(probe));
+}
+
+void TextEditor::browse() {
+  const QString start = QFileInfo(edit_->text()).absolutePath();
+  const QString file = QFileDialog::getOpenFileName(edit_, tr("Training data"), start);
+  if (file.isEmpty()) return;
+  edit_->setText(file);
+  takeText(file);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "field_editor.h"
+
+class QLineEdit;
+
+namespace accrue::ui {
+
+/// Text, and lists and matrices as the spec file writes them. A path also has a button that browses for it.
+class TextEditor : public FieldEditor {
+  Q_OBJECT
+
+ public:
+  TextEditor(const SpecField& field, QWidget* parent);
+  QWidget* widget() const override;
+  void show(const RunSpec& spec) override;
+
+ private:
+  QString textOf(const SpecValue& value) const;
+  void takeText(const QString& text);
+  void browse();
+
+  const SpecField& field_;
+  QLineEdit* edit_;
+  RunSpec shown_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+class QWidget;
+
+namespace accrue::ui {
+
+/// Keeps the wheel from editing a field that merely lies under the pointer: without focus, the event goes to what is
+/// being scrolled.
+class WheelGuard : public QObject {
+  Q_OBJECT
+
+ public:
+  using QObject::QObject;
+  /// Guards a spin box, combo box or slider, and takes focus by click and Tab only.
+  static void protect(QWidget* widget);
+
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue::ui {
+
+/// The first windows of a plan as a strip: a block a micro-step (darker where it reduces), a bar where the optimizer
+/// steps, a tick where the schedule moves, a hairline where an epoch ends. Planned, hence drawn hollow. Everything
+/// comes from AccumulationWindow.
+class WindowPreview : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit WindowPreview(QWidget* parent = nullptr);
+
+  void setShape(const WindowShape& shape);
+  /// The strip in words: "Micro-steps 1 to 4: update (full) ...".
+  QString text() const { return text_; }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void describe();
+  void layOut();
+  QString tipAt(int x) const;
+
+  struct Block {
+    MicroPlan plan;
+    int x = 0;
+    int width = 0;
+  };
+
+  WindowShape shape_;
+  std::vector<MicroPlan> plans_;
+  std::vector<Block> blocks_;
+  /// Micro-steps at the end of an epoch that the strip jumps to, so that the tail is always seen.
+  std::vector<MicroPlan> tail_;
+  int gap_x_ = -1;
+  QString text_;
+};
+
+}  // namespace accrue::ui

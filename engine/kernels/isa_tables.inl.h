@@ -3,14 +3,28 @@
 // that is compiled here has internal linkage: code for a newer CPU must not be the copy that the linker keeps.
 #pragma once
 
+#include "kernels/attention.inl.h"
+#include "kernels/cross_entropy.inl.h"
 #include "kernels/flat_update.inl.h"
+#include "kernels/rows.inl.h"
 
 namespace accrue::ACCRUE_ISA {
 
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
+extern const BlockKernels<float> block_float;
+extern const BlockKernels<double> block_double;
 
 const FlatKernels<float> flat_float{adamw_update<float>, sgd_update<float>, square_sum<float>};
 const FlatKernels<double> flat_double{adamw_update<double>, sgd_update<double>, square_sum<double>};
+
+template <typename T>
+constexpr BlockKernels<T> block_table() {
+  return {layer_norm_forward<T>, layer_norm_apply<T>,   layer_norm_backward<T>, add_bias<T>,
+          column_sum<T>,         gelu_forward<T>,       gelu_backward<T>,       attention_scratch<T>,
+          attention_forward<T>,  attention_backward<T>, cross_entropy<T>};
+}
+const BlockKernels<float> block_float = block_table<float>();
+const BlockKernels<double> block_double = block_table<double>();
 
 }  // namespace accrue::ACCRUE_ISA

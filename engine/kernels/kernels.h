@@ -39,6 +39,56 @@ struct FlatKernels {
 template <typename T>
 const FlatKernels<T>& flat_kernels();
 
+/// One head of causal attention inside packed activations.
+struct HeadShape {
+  std::int64_t positions = 0;
+  std::int64_t size = 0;        ///< numbers of one head
+  std::int64_t qkv_stride = 0;  ///< from one position's queries (keys, values) to the next one's
+  std::int64_t out_stride = 0;
+};
+
+/// Pointers of one head; the biases have `size` numbers.
+template <typename T>
+struct HeadInputs {
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* q_bias;
+  const T* k_bias;
+  const T* v_bias;
+};
+
+/// Parts of a transformer block. Matrices are row-major [rows, width] without gaps; sums over rows are added to.
+template <typename T>
+struct BlockKernels {
+  /// mean and scale (1 / standard deviation) are kept for backward, one number a row.
+  void (*layer_norm_forward)(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width,
+                             double eps, T* out, T* mean, T* scale);
+  void (*layer_norm_apply)(const T* x, const T* weight, const T* bias, const T* mean, const T* scale, std::int64_t rows,
+                           std::int64_t width, T* out);
+  /// dx = dy + the norm's own gradient of dn; dweight, dbias and dy_sum [width] are added to.
+  void (*layer_norm_backward)(const T* dn, const T* x, const T* weight, const T* mean, const T* scale, const T* dy,
+                              std::int64_t rows, std::int64_t width, T* dx, T* dweight, T* dbias, T* dy_sum);
+  /// out = x + bias.
+  void (*add_bias)(const T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
+  void (*column_sum)(const T* x, std::int64_t rows, std::int64_t width, T* sum);
+  /// x += bias; out = gelu(x).
+  void (*gelu_forward)(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
+  /// grad becomes the gradient of x, out = gelu(x), grad_sum [width] is added to.
+  void (*gelu_backward)(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum);
+  /// Numbers of scratch that one call of the two below needs.
+  std::int64_t (*attention_scratch)(const HeadShape& shape);
+  void (*attention_forward)(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch);
+  void (*attention_backward)(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums,
+                             const T* dout, T* dq, T* dk, T* dv, T* scratch);
+  /// Sum of the rows' losses; logits become their gradient. Rows whose target is `ignored` count nothing.
+  double (*cross_entropy)(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
+                          std::int64_t ignored);
+};
+
+template <typename T>
+const BlockKernels<T>& block_kernels();
+
 /// "AVX512", "AVX2" or "generic": the set that was chosen.
 const char* kernel_isa();
 

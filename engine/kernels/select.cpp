@@ -6,14 +6,20 @@ namespace accrue {
 namespace generic {
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
+extern const BlockKernels<float> block_float;
+extern const BlockKernels<double> block_double;
 }  // namespace generic
 namespace avx2 {
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
+extern const BlockKernels<float> block_float;
+extern const BlockKernels<double> block_double;
 }  // namespace avx2
 namespace avx512 {
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
+extern const BlockKernels<float> block_float;
+extern const BlockKernels<double> block_double;
 }  // namespace avx512
 
 namespace {
@@ -58,6 +64,16 @@ const FlatKernels<float>& flat_kernels<float>() {
 template <>
 const FlatKernels<double>& flat_kernels<double>() {
   return pick(generic::flat_double, avx2::flat_double, avx512::flat_double);
+}
+
+template <>
+const BlockKernels<float>& block_kernels<float>() {
+  return pick(generic::block_float, avx2::block_float, avx512::block_float);
+}
+
+template <>
+const BlockKernels<double>& block_kernels<double>() {
+  return pick(generic::block_double, avx2::block_double, avx512::block_double);
 }
 
 const char* kernel_isa() {

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "models/fused_blocks.h"
 #include "models/losses.h"
 
 namespace accrue {
@@ -84,20 +85,34 @@ at::Tensor GptModel::hidden(const at::Tensor& tokens) {
   at::Tensor x = embedded(tokens);
   if (dropout > 0.0) x = at::dropout(x, dropout, /*train=*/true);
   for (const GptBlockWeights& block : blocks_) {
-    x = attention_half(x, block, heads_, dropout);
-    x = mlp_half(x, block, dropout);
+    if (fused(x)) {
+      x = fused_mlp_half(fused_attention_half(x, block, heads_), block);
+    } else {
+      x = mlp_half(attention_half(x, block, heads_, dropout), block, dropout);
+    }
   }
   return x;
 }
 
+bool GptModel::fused(const at::Tensor& x) const {
+  return !plain_ && can_fuse(x, is_training() ? dropout_ : 0.0);
+}
+
 at::Tensor GptModel::logits(const at::Tensor& tokens) {
-  const at::Tensor x = hidden(tokens);
+  return head(hidden(tokens));
+}
+
+at::Tensor GptModel::head(const at::Tensor& x) const {
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
   return at::linear(normed, token_embedding_->weight);
 }
 
 LossSum GptModel::loss(const Batch& batch) {
-  return {cross_entropy_sum(logits(batch.inputs), batch.targets), counted_labels(batch.targets)};
+  const std::int64_t count = counted_labels(batch.targets);
+  if (plain_ || batch.inputs.numel() == 0) return {cross_entropy_sum(logits(batch.inputs), batch.targets), count};
+  const at::Tensor x = hidden(batch.inputs);
+  if (!can_fuse(x, 0.0)) return {cross_entropy_sum(head(x), batch.targets), count};
+  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets), count};
 }
 
 }  // namespace accrue

@@ -20,17 +20,22 @@ class GptModel final : public TrainableModel {
   LossSum loss(const Batch& batch) override;
   /// Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits(const at::Tensor& tokens);
+  /// Takes plain operators even where the fused functions would do: for comparisons.
+  void use_plain_operators(bool plain) { plain_ = plain; }
 
  private:
   at::Tensor embedded(const at::Tensor& tokens) const;
   /// The last block's output, before the final norm.
   at::Tensor hidden(const at::Tensor& tokens);
+  at::Tensor head(const at::Tensor& x) const;
+  bool fused(const at::Tensor& x) const;
   void add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width);
   void init(WeightSource& source, WeightInit rule);
 
   std::int64_t heads_;
   std::int64_t context_;
   double dropout_;
+  bool plain_ = false;
   std::shared_ptr<Table> token_embedding_;
   std::shared_ptr<Table> position_embedding_;
   std::vector<GptBlockWeights> blocks_;

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal attention of one head, blocked so that a panel of scores stays in the cache and the upper triangle is never
+// computed. Work: 2 products forward, 5 backward, each T * T / 2 * head size multiply-adds.
+//
+// The scores' orientation is chosen so that every softmax runs down the lanes of a vector and no score is transposed:
+// forward makes panels [key][16 queries], backward panels [query][16 keys]. Saved between them is one number a query,
+// the logarithm of its softmax sum; backward makes the probabilities again.
+// Source: the tiling idea of FlashAttention (Dao et al., 2022); online rescaling is left out, because a whole panel of
+// scores fits the cache at training lengths.
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/tile.inl.h"
+
+namespace accrue {
+namespace {
+
+template <typename T>
+struct HeadSizes {
+  using Block = Tile<T>;
+  explicit HeadSizes(const HeadShape& shape)
+      : keys(round_up(shape.positions, Block::rows * Block::columns)), size(round_up(shape.size, Block::columns)) {}
+  std::int64_t rows_numbers() const { return keys * size + Block::rows; }  // a tile may read past the last row's end
+  std::int64_t keys;  // positions, padded to whole tiles and panels
+  std::int64_t size;  // numbers of one head, padded to whole panels
+};
+
+/// Rows of one head side by side, zero in the padding: (from + bias) * factor.
+template <typename T>
+void copy_head(const T* from, std::int64_t stride, const T* bias, T factor, const HeadShape& shape,
+               const HeadSizes<T>& padded, T* to) {
+  for (std::int64_t row = 0; row < shape.positions; ++row, from += stride, to += padded.size) {
+    along_row<T>(shape.size,
+                 [&](auto get, auto put) { put(to, (bias != nullptr ? get(from) + get(bias) : get(from)) * factor); });
+    for (std::int64_t i = shape.size; i < padded.size; ++i) to[i] = 0;
+  }
+  const std::int64_t rest = (padded.keys - shape.positions) * padded.size + Tile<T>::rows;
+  for (std::int64_t i = 0; i < rest; ++i) to[i] = 0;
+}
+
+/// panel[i][j] = rows[j][i]: Tile::columns rows of `size` numbers turned into columns.
+template <typename T>
+void transpose_panel(const T* rows, std::int64_t size, T* panel) {
+  constexpr std::int64_t columns = Tile<T>::columns, n = lanes<T>;
+  Vec<T> square[n];
+  for (std::int64_t i = 0; i < size; i += n) {
+    for (std::int64_t half = 0; half < columns; half += n) {
+#pragma GCC unroll 16
+      for (std::int64_t j = 0; j < n; ++j) square[j] = load(rows + (half + j) * size + i);
+      transpose<T>(square);
+#pragma GCC unroll 16
+      for (std::int64_t j = 0; j < n; ++j) store(panel + (i + j) * columns + half, square[j]);
+    }
+  }
+}
+
+/// rows[j][i] = panel[i][j] for the first `size` numbers of the first `count` columns of the panel.
+template <typename T>
+void untranspose_panel(const T* panel, std::int64_t size, std::int64_t count, T* rows, std::int64_t stride) {
+  constexpr std::int64_t columns = Tile<T>::columns, n = lanes<T>;
+  Vec<T> square[n];
+  for (std::int64_t half = 0; half < count; half += n) {
+    const std::int64_t wanted = count - half < n ? count - half : n;
+    for (std::int64_t i = 0; i < size; i += n) {
+#pragma GCC unroll 16
+      for (std::int64_t j = 0; j < n; ++j) square[j] = load(panel + (i + j) * columns + half);
+      transpose<T>(square);
+      if (wanted == n && i + n <= size) {
+#pragma GCC unroll 16
+        for (std::int64_t j = 0; j < n; ++j) store(rows + (half + j) * stride + i, square[j]);
+      } else {
+        const std::int64_t part = size - i < n ? size - i : n;
+        for (std::int64_t j = 0; j < wanted; ++j) store_part<T>(rows + (half + j) * stride + i, square[j], part);
+      }
+    }
+  }
+}
+
+template <typename T>
+std::int64_t attention_scratch(const HeadShape& shape) {
+  const HeadSizes<T> padded(shape);
+  constexpr std::int64_t columns = Tile<T>::columns;
+  const std::int64_t panels = 2 * padded.size * columns + (padded.size + Tile<T>::rows) * columns;
+  return 4 * padded.rows_numbers() + panels + padded.keys * columns + padded.keys * padded.keys + 2 * padded.keys;
+}
+
+/// Softmax down the keys of one panel of scores [keys][columns]; query j of the panel stands at first + j and sees keys
+/// up to itself. Gives log-sum-exp per query and leaves probabilities times their sum; `inverse` is 1 / that sum.
+template <typename T>
+ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t first, T* log_sum, Vec<T> (&inverse)[2]) {
+  constexpr std::int64_t columns = Tile<T>::columns;
+  const Vec<T> unseen = splat(T(-1e30));
+  for (std::int64_t key = first + 1; key < keys; ++key) {
+    for (int half = 0; half < 2; ++half) {
+      T* const at = scores + key * columns + half * lanes<T>;
+      const Lanes<T> queries = lane_numbers<T>() + static_cast<int>(first + half * lanes<T>);
+      store<T>(at, queries < static_cast<int>(key) ? unseen : load(at));
+    }
+  }
+  Vec<T> highest[2] = {load(scores), load(scores + lanes<T>)}, sum[2] = {};
+  for (std::int64_t key = 1; key < keys; ++key) {
+    for (int half = 0; half < 2; ++half) {
+      const Vec<T> s = load(scores + key * columns + half * lanes<T>);
+      highest[half] = highest[half] < s ? s : highest[half];
+    }
+  }
+  for (std::int64_t key = 0; key < keys; ++key) {
+    for (int half = 0; half < 2; ++half) {
+      T* const at = scores + key * columns + half * lanes<T>;
+      const Vec<T> e = exponential(load(at) - highest[half]);
+      store<T>(at, e);
+      sum[half] += e;
+    }
+  }
+  for (int half = 0; half < 2; ++half) {
+    inverse[half] = T(1) / sum[half];
+    for (std::int64_t i = 0; i < lanes<T>; ++i) {
+      log_sum[half * lanes<T> + i] = highest[half][i] + std::log(sum[half][i]);
+    }
+  }
+}
+
+template <typename T>
+void attention_forward(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch) {
+  using Block = Tile<T>;
+  constexpr std::int64_t columns = Block::columns;
+  const HeadSizes<T> padded(shape);
+  const T scale = T(1) / std::sqrt(static_cast<T>(shape.size));
+  T* const Q = scratch;
+  T* const K = Q + padded.rows_numbers();
+  T* const V = K + padded.rows_numbers();
+  T* const query_panel = V + padded.rows_numbers();
+  T* const out_panel = query_panel + padded.size * columns;
+  T* const scores = out_panel + (padded.size + Block::rows) * columns;
+  copy_head(in.q, shape.qkv_stride, in.q_bias, scale, shape, padded, Q);
+  copy_head(in.k, shape.qkv_stride, in.k_bias, T(1), shape, padded, K);
+  copy_head(in.v, shape.qkv_stride, in.v_bias, T(1), shape, padded, V);
+  Block tile;
+  for (std::int64_t first = 0; first < shape.positions; first += columns) {
+    const std::int64_t keys = round_up(first + columns, Block::rows);
+    transpose_panel(Q + first * padded.size, padded.size, query_panel);
+    for (std::int64_t key = 0; key < keys; key += Block::rows) {
+      tile.clear();
+      tile.multiply(shape.size, K + key * padded.size, padded.size, 1, query_panel, columns);
+      tile.store_to(scores + key * columns, columns);
+    }
+    T log_sum[columns];
+    Vec<T> inverse[2];
+    panel_softmax(scores, keys, first, log_sum, inverse);
+    for (std::int64_t d = 0; d < shape.size; d += Block::rows) {
+      tile.clear();
+      tile.multiply(keys, V + d, 1, padded.size, scores, columns);
+#pragma GCC unroll 12
+      for (std::int64_t i = 0; i < Block::rows; ++i) {
+        tile.sum[i][0] *= inverse[0];
+        tile.sum[i][1] *= inverse[1];
+      }
+      tile.store_to(out_panel + d * columns, columns);
+    }
+    const std::int64_t count = shape.positions - first < columns ? shape.positions - first : columns;
+    untranspose_panel(out_panel, shape.size, count, out + first * shape.out_stride, shape.out_stride);
+    for (std::int64_t j = 0; j < count; ++j) log_sums[first + j] = log_sum[j];
+  }
+}
+
+/// Probabilities and score gradients of Tile::rows queries against one panel of keys, from two tiles of products.
+template <typename T>
+ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int64_t query, std::int64_t first_key,
+                                   T* probabilities, Tile<T>& tile, T* gradients) {
+  constexpr std::int64_t columns = Tile<T>::columns;
+#pragma GCC unroll 12
+  for (std::int64_t i = 0; i < Tile<T>::rows; ++i) {
+    for (int half = 0; half < 2; ++half) {
+      T* const at = probabilities + i * columns + half * lanes<T>;
+      Vec<T> p = exponential(load(at) - log_sums[query + i]);
+      const Lanes<T> keys = lane_numbers<T>() + static_cast<int>(first_key + half * lanes<T>);
+      p = keys > static_cast<int>(query + i) ? Vec<T>{} : p;
+      store<T>(at, p);
+      store<T>(gradients + i * columns + half * lanes<T>, p * (tile.sum[i][half] - deltas[query + i]));
+    }
+  }
+}
+
+template <typename T>
+void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums, const T* dout,
+                        T* dq, T* dk, T* dv, T* scratch) {
+  using Block = Tile<T>;
+  constexpr std::int64_t columns = Block::columns;
+  const HeadSizes<T> padded(shape);
+  const T scale = T(1) / std::sqrt(static_cast<T>(shape.size));
+  T* const Q = scratch;
+  T* const K = Q + padded.rows_numbers();
+  T* const V = K + padded.rows_numbers();
+  T* const G = V + padded.rows_numbers();
+  T* const key_panel = G + padded.rows_numbers();
+  T* const value_panel = key_panel + padded.size * columns;
+  T* const out_panel = value_panel + padded.size * columns;
+  T* const probabilities = out_panel + (padded.size + Block::rows) * columns;  // [queries][columns]
+  T* const gradients = probabilities + padded.keys * columns;                  // a panel [queries][columns] per keys
+  T* const logs = gradients + padded.keys * padded.keys;
+  T* const deltas = logs + padded.keys;
+  copy_head(in.q, shape.qkv_stride, in.q_bias, scale, shape, padded, Q);
+  copy_head(in.k, shape.qkv_stride, in.k_bias, T(1), shape, padded, K);
+  copy_head(in.v, shape.qkv_stride, in.v_bias, T(1), shape, padded, V);
+  copy_head(dout, shape.out_stride, static_cast<const T*>(nullptr), T(1), shape, padded, G);
+  for (std::int64_t row = 0; row < padded.keys; ++row) {
+    Vec<T> sum{};
+    if (row < shape.positions) {
+      const T* const o = out + row * shape.out_stride;
+      const T* const g = G + row * padded.size;
+      along_row<T>(shape.size, [&](auto get, auto) { sum += get(o) * get(g); });
+    }
+    deltas[row] = lane_sum<T>(sum);
+    logs[row] = row < shape.positions ? log_sums[row] : T(0);
+  }
+  const std::int64_t queries = round_up(shape.positions, Block::rows);
+  Block tile;
+  for (std::int64_t first = 0; first < shape.positions; first += columns) {
+    const std::int64_t from = first / Block::rows * Block::rows, depth = queries - from;
+    T* const panel = gradients + first * padded.keys;
+    transpose_panel(K + first * padded.size, padded.size, key_panel);
+    transpose_panel(V + first * padded.size, padded.size, value_panel);
+    for (std::int64_t query = from; query < queries; query += Block::rows) {
+      tile.clear();
+      tile.multiply(shape.size, Q + query * padded.size, padded.size, 1, key_panel, columns);
+      tile.store_to(probabilities + query * columns, columns);
+      tile.clear();
+      tile.multiply(shape.size, G + query * padded.size, padded.size, 1, value_panel, columns);
+      score_gradients(logs, deltas, query, first, probabilities + query * columns, tile, panel + query * columns);
+    }
+    const std::int64_t count = shape.positions - first < columns ? shape.positions - first : columns;
+    const auto gather = [&](const T* a, const T* b, T* to) {
+      for (std::int64_t d = 0; d < shape.size; d += Block::rows) {
+        tile.clear();
+        tile.multiply(depth, a + from * padded.size + d, 1, padded.size, b + from * columns, columns);
+        tile.store_to(out_panel + d * columns, columns);
+      }
+      untranspose_panel(out_panel, shape.size, count, to + first * shape.qkv_stride, shape.qkv_stride);
+    };
+    gather(G, probabilities, dv);
+    gather(Q, panel, dk);  // Q carries the scale
+  }
+  for (std::int64_t query = 0; query < shape.positions; query += Block::rows) {
+    const std::int64_t count = shape.positions - query < Block::rows ? shape.positions - query : Block::rows;
+    for (std::int64_t d = 0; d < shape.size; d += columns) {
+      tile.clear();
+      for (std::int64_t first = 0; first < query + Block::rows && first < shape.positions; first += columns) {
+        tile.multiply(columns, gradients + first * padded.keys + query * columns, columns, 1,
+                      K + first * padded.size + d, padded.size);
+      }
+      tile.store_to(out_panel, columns);
+      const std::int64_t width = shape.size - d < columns ? shape.size - d : columns;
+      for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          dq[(query + i) * shape.qkv_stride + d + j] = out_panel[i * columns + j] * scale;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace accrue

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row-wise parts of a transformer block in as few passes over memory as they need: LayerNorm, GELU (tanh form) with the
+// bias before it, bias plus residual, sums over rows. A row of a few thousand numbers stays in the first-level cache,
+// so a second look at it is free; what costs is each pass over the whole matrix.
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/vec.inl.h"
+
+namespace accrue {
+namespace {
+
+template <typename T>
+void layer_norm_apply(const T* x, const T* weight, const T* bias, const T* mean, const T* scale, std::int64_t rows,
+                      std::int64_t width, T* out) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {
+    along_row<T>(width,
+                 [&](auto get, auto put) { put(out, (get(x) - mean[row]) * scale[row] * get(weight) + get(bias)); });
+  }
+}
+
+template <typename T>
+void layer_norm_forward(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width, double eps,
+                        T* out, T* mean, T* scale) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T* const from = x + row * width;
+    Vec<T> sum{};
+    along_row<T>(width, [&](auto get, auto) { sum += get(from); });
+    const T middle = lane_sum<T>(sum) / static_cast<T>(width);
+    Vec<T> squares{};
+    std::int64_t at = 0;
+    for (; at + lanes<T> <= width; at += lanes<T>) {
+      const Vec<T> d = load(from + at) - middle;
+      squares += d * d;
+    }
+    T variance = lane_sum<T>(squares);
+    for (; at < width; ++at) variance += (from[at] - middle) * (from[at] - middle);
+    mean[row] = middle;
+    scale[row] = T(1) / std::sqrt(variance / static_cast<T>(width) + static_cast<T>(eps));
+  }
+  layer_norm_apply(x, weight, bias, mean, scale, rows, width, out);
+}
+
+/// dx = dy + d norm(x) / dx * dn. With z = (x - mean) * scale and g = dn * weight:
+/// d norm / dx = scale * (g - mean(g) - z * mean(g z)).
+template <typename T>
+void layer_norm_backward(const T* dn, const T* x, const T* weight, const T* mean, const T* scale, const T* dy,
+                         std::int64_t rows, std::int64_t width, T* dx, T* dweight, T* dbias, T* dy_sum) {
+  for (std::int64_t row = 0; row < rows; ++row, dn += width, x += width, dy += width, dx += width) {
+    const T middle = mean[row], factor = scale[row];
+    Vec<T> sum_g{}, sum_gz{};
+    along_row<T>(width, [&](auto get, auto put) {
+      const Vec<T> grad = get(dn), g = grad * get(weight), z = (get(x) - middle) * factor;
+      sum_g += g;
+      sum_gz += g * z;
+      put(dweight, get(dweight) + grad * z);
+      put(dbias, get(dbias) + grad);
+      put(dy_sum, get(dy_sum) + get(dy));
+    });
+    const T mean_g = lane_sum<T>(sum_g) / static_cast<T>(width), mean_gz = lane_sum<T>(sum_gz) / static_cast<T>(width);
+    along_row<T>(width, [&](auto get, auto put) {
+      const Vec<T> z = (get(x) - middle) * factor;
+      put(dx, get(dy) + factor * (get(dn) * get(weight) - mean_g - z * mean_gz));
+    });
+  }
+}
+
+template <typename T>
+void add_bias(const T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {
+    along_row<T>(width, [&](auto get, auto put) { put(out, get(x) + get(bias)); });
+  }
+}
+
+template <typename T>
+void column_sum(const T* x, std::int64_t rows, std::int64_t width, T* sum) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width) {
+    along_row<T>(width, [&](auto get, auto put) { put(sum, get(sum) + get(x)); });
+  }
+}
+
+// GELU's tanh form is x * sigmoid(2 u) with u = c (x + 0.044715 x^3), which needs one exponential.
+constexpr double gelu_slope = 1.5957691216057308;  // 2 sqrt(2 / pi)
+constexpr double gelu_cubic = 0.044715;
+
+template <typename T>
+ACCRUE_INLINE Vec<T> gelu_gate(Vec<T> x) {
+  const Vec<T> twice_u = x * (static_cast<T>(gelu_slope) + x * x * static_cast<T>(gelu_slope * gelu_cubic));
+  return T(1) / (exponential(-twice_u) + T(1));
+}
+
+template <typename T>
+void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {
+    along_row<T>(width, [&](auto get, auto put) {
+      const Vec<T> value = get(x) + get(bias);
+      put(x, value);
+      put(out, value * gelu_gate<T>(value));
+    });
+  }
+}
+
+template <typename T>
+void gelu_backward(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width, grad += width, out += width) {
+    along_row<T>(width, [&](auto get, auto put) {
+      const Vec<T> value = get(x), gate = gelu_gate<T>(value), activated = value * gate;
+      const Vec<T> slope = static_cast<T>(gelu_slope) + value * value * static_cast<T>(3 * gelu_slope * gelu_cubic);
+      const Vec<T> passed = get(grad) * (gate + activated * (T(1) - gate) * slope);
+      put(out, activated);
+      put(grad, passed);
+      put(grad_sum, get(grad_sum) + passed);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace accrue

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kept for backward, per position and block: the two inputs (2 D), the packed projections (3 D), attention's result (D)
+// and the MLP's hidden row before GELU (4 D). Recomputing the rest costs three passes and one score product.
+//
+// Matrix products go to LibTorch. A projection that ends on the residual stream adds into x + bias, so neither bias nor
+// residual needs a pass of its own.
+#include "models/fused_blocks.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "kernels/kernels.h"
+#include "models/buffer_pool.h"
+#include "models/fused_attention.h"
+#include "models/fused_rows.h"
+#include "models/row_tasks.h"
+
+namespace accrue {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor matrix(const at::Tensor& x) {
+  return x.view({-1, x.size(-1)});
+}
+
+/// a b into pooled memory, [rows of a, columns of b].
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  at::Tensor result = activation_pool().take({a.size(0), b.size(1)}, a.scalar_type());
+  at::mm_out(result, a, b);
+  return result;
+}
+
+at::Tensor column_sum(const at::Tensor& x) {
+  const std::int64_t rows = x.size(0), width = x.size(1);
+  return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "column_sum", [&] {
+    const scalar_t* const from = x.const_data_ptr<scalar_t>();
+    return tensor_of(summed_over_rows<scalar_t>(rows, width,
+                                                [&](std::int64_t begin, std::int64_t end, scalar_t* sums) {
+                                                  block_kernels<scalar_t>().column_sum(from + begin * width,
+                                                                                       end - begin, width, sums);
+                                                }),
+                     0, width);
+  });
+}
+
+/// hidden += bias; returns gelu(hidden).
+at::Tensor activate(at::Tensor& hidden, const at::Tensor& bias) {
+  const std::int64_t rows = hidden.size(0), width = hidden.size(1);
+  at::Tensor active = activation_pool().take_like(hidden);
+  AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "gelu", [&] {
+    scalar_t *const x = hidden.mutable_data_ptr<scalar_t>(), *const out = active.mutable_data_ptr<scalar_t>();
+    const scalar_t* const b = bias.const_data_ptr<scalar_t>();
+    over_rows(rows, [&](std::int64_t begin, std::int64_t end) {
+      block_kernels<scalar_t>().gelu_forward(x + begin * width, b, end - begin, width, out + begin * width);
+    });
+  });
+  return active;
+}
+
+struct GeluGradient {
+  at::Tensor active;    // gelu(hidden), made again
+  at::Tensor bias_sum;  // [4D]
+};
+
+/// grad becomes the gradient of hidden.
+GeluGradient gelu_gradient(const at::Tensor& hidden, at::Tensor& grad) {
+  const std::int64_t rows = hidden.size(0), width = hidden.size(1);
+  GeluGradient result{.active = activation_pool().take_like(hidden)};
+  AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "gelu_gradient", [&] {
+    const scalar_t* const x = hidden.const_data_ptr<scalar_t>();
+    scalar_t *const g = grad.mutable_data_ptr<scalar_t>(), *const out = result.active.mutable_data_ptr<scalar_t>();
+    const auto sums =
+        summed_over_rows<scalar_t>(rows, width, [&](std::int64_t begin, std::int64_t end, scalar_t* part) {
+          const std::int64_t at = begin * width;
+          block_kernels<scalar_t>().gelu_backward(x + at, end - begin, width, g + at, out + at, part);
+        });
+    result.bias_sum = tensor_of(sums, 0, width);
+  });
+  return result;
+}
+
+struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
+                            const at::Tensor& output_weight, const at::Tensor& output_bias, std::int64_t heads) {
+    const Normed normed = norm_rows(x, norm_weight, norm_bias);
+    const at::Tensor qkv = product(matrix(normed.rows), qkv_weight.t()).view({x.size(0), x.size(1), -1});
+    const Attended attended = attend(qkv, qkv_bias, heads);
+    at::Tensor y = plus_bias(x, output_bias);
+    at::Tensor rows = matrix(y);
+    at::addmm_out(rows, rows, matrix(attended.out), output_weight.t());
+    ctx->saved_data["heads"] = heads;
+    ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, qkv_weight, qkv_bias, output_weight, qkv,
+                            attended.out, attended.log_sums});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto kept = ctx->get_saved_variables();
+    const at::Tensor &x = kept[0], &norm_weight = kept[1], &norm_bias = kept[2], &statistics = kept[3];
+    const at::Tensor &qkv_weight = kept[4], &qkv_bias = kept[5], &output_weight = kept[6], &qkv = kept[7];
+    const Attended attended{kept[8], kept[9]};
+    const at::Tensor dy = grads[0].contiguous(), dy_rows = matrix(dy);
+
+    const at::Tensor doutput_weight = at::mm(dy_rows.t(), matrix(attended.out));
+    at::Tensor dattended = product(dy_rows, output_weight).view_as(x);
+    const at::Tensor dqkv =
+        matrix(attend_backward(qkv, qkv_bias, ctx->saved_data["heads"].toInt(), attended, dattended));
+    dattended.reset();
+    const at::Tensor dqkv_bias = column_sum(dqkv);
+    const at::Tensor dqkv_weight = at::mm(dqkv.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
+    const at::Tensor dnormed = product(dqkv, qkv_weight).view_as(x);
+    const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
+    return {norm.x, norm.weight, norm.bias, dqkv_weight, dqkv_bias, doutput_weight, norm.dy_sum, {}};
+  }
+};
+
+struct MlpHalf : torch::autograd::Function<MlpHalf> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& up_weight, const at::Tensor& up_bias,
+                            const at::Tensor& down_weight, const at::Tensor& down_bias) {
+    const Normed normed = norm_rows(x, norm_weight, norm_bias);
+    at::Tensor hidden = product(matrix(normed.rows), up_weight.t());
+    const at::Tensor active = activate(hidden, up_bias);
+    at::Tensor y = plus_bias(x, down_bias);
+    at::Tensor rows = matrix(y);
+    at::addmm_out(rows, rows, active, down_weight.t());
+    ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, up_weight, down_weight, hidden});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto kept = ctx->get_saved_variables();
+    const at::Tensor &x = kept[0], &norm_weight = kept[1], &norm_bias = kept[2], &statistics = kept[3];
+    const at::Tensor &up_weight = kept[4], &down_weight = kept[5], &hidden = kept[6];
+    const at::Tensor dy = grads[0].contiguous(), dy_rows = matrix(dy);
+
+    at::Tensor dhidden = product(dy_rows, down_weight);
+    GeluGradient gelu = gelu_gradient(hidden, dhidden);
+    const at::Tensor ddown_weight = at::mm(dy_rows.t(), gelu.active);
+    gelu.active.reset();
+    const at::Tensor dup_weight = at::mm(dhidden.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
+    const at::Tensor dnormed = product(dhidden, up_weight).view_as(x);
+    const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
+    return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum};
+  }
+};
+
+}  // namespace
+
+bool can_fuse(const at::Tensor& x, double dropout) {
+  const auto type = x.scalar_type();
+  return dropout == 0.0 && x.is_cpu() && x.numel() > 0 && (type == at::kFloat || type == at::kDouble);
+}
+
+at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weights, std::int64_t heads) {
+  return AttentionHalf::apply(x.contiguous(), weights.norm_1_weight, weights.norm_1_bias, weights.qkv_weight,
+                              weights.qkv_bias, weights.output_weight, weights.output_bias, heads);
+}
+
+at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights) {
+  return MlpHalf::apply(x.contiguous(), weights.norm_2_weight, weights.norm_2_bias, weights.up_weight, weights.up_bias,
+                        weights.down_weight, weights.down_bias);
+}
+
+}  // namespace accrue

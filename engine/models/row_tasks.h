@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the fused blocks spread rows over threads. Sums over rows are taken in a fixed number of parts and the parts in
+// order, so a result does not depend on the number of threads.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace accrue {
+
+constexpr std::int64_t rows_per_task = 64;
+
+/// task(begin, end) over [0, rows).
+template <typename Task>
+void over_rows(std::int64_t rows, const Task& task) {
+  at::parallel_for(0, rows, rows_per_task, task);
+}
+
+/// task(begin, end, sums) over [0, rows), where sums [width] are private to a part; returns their total.
+template <typename T, typename Task>
+std::vector<T> summed_over_rows(std::int64_t rows, std::int64_t width, const Task& task) {
+  constexpr std::int64_t most_parts = 16;
+  const std::int64_t part_rows = std::max(rows_per_task, (rows + most_parts - 1) / most_parts);
+  const std::int64_t parts = (rows + part_rows - 1) / part_rows;
+  std::vector<T> sums(static_cast<std::size_t>(std::max<std::int64_t>(parts, 1) * width));
+  at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t part = first; part < last; ++part) {
+      task(part * part_rows, std::min(rows, (part + 1) * part_rows), sums.data() + part * width);
+    }
+  });
+  for (std::int64_t part = 1; part < parts; ++part) {
+    for (std::int64_t i = 0; i < width; ++i)
+      sums[static_cast<std::size_t>(i)] += sums[static_cast<std::size_t>(part * width + i)];
+  }
+  sums.resize(static_cast<std::size_t>(width));
+  return sums;
+}
+
+/// A copy of numbers [begin, begin + count) as a tensor.
+template <typename T>
+at::Tensor tensor_of(const std::vector<T>& numbers, std::int64_t begin, std::int64_t count) {
+  at::Tensor tensor = at::empty({count}, at::TensorOptions(c10::CppTypeToScalarType<T>::value));
+  std::copy_n(numbers.data() + begin, count, tensor.template mutable_data_ptr<T>());
+  return tensor;
+}
+
+}  // namespace accrue

@@ -44,7 +44,7 @@ struct CheckpointIdentity {
 struct CheckpointContent {
   TrainingCursor cursor;
   NamedTensors replicated;  ///< parameters and optimizer state per parameter, under module names; rank 0 writes them
-  NamedTensors local;       ///< this rank's own: RNG states
+  NamedTensors local;       ///< this rank's own, names beginning "local.": RNG states
 };
 
 struct CommittedCheckpoint {
@@ -65,7 +65,9 @@ struct LoadedCheckpoint {
   std::vector<std::string> refused;        ///< newer checkpoints that did not verify, each with the reason
   std::vector<std::string> not_bit_exact;  ///< what differs from this run (threads, world size, ...)
 };
-/// The newest checkpoint that verifies (name "newest"), or the named one. Empty name in the answer: there is none.
+/// The newest checkpoint that verifies: of all (name "newest"), or from the named one backwards ("step-100"). Every file
+/// of a checkpoint is verified on every rank, so ranks that see the same disk take the same one. Empty name in the
+/// answer: there is none. Errors: data (the fingerprint differs), config (no name of a checkpoint).
 Result<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
                                          std::int64_t rank, const CheckpointIdentity& identity);
 

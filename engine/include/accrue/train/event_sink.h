@@ -30,6 +30,8 @@ class RankChannel {
   virtual void send(EventBody body) = 0;
   /// Says where training is (heartbeat). Cheap: a few relaxed stores. Thread: training.
   virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;
+  /// Counts the collectives begun (heartbeat). As cheap. Thread: training.
+  virtual void collective_begun() {}
   /// Called before each micro-step; stands still here while paused. Thread: training.
   virtual Gate before_micro_step(std::int64_t micro_step) = 0;
   virtual BoundaryWishes boundary_wishes() = 0;

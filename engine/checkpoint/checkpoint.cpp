@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving is a conversation of three rounds: rank 0 names the folder, every rank writes its shard and says how that
+// went, rank 0 commits and says how that went. Each round is one small collective, so all ranks hold the same answer
+// and a disk that fails one of them fails none of the others' memory: training goes on from where it is.
+#include "accrue/checkpoint/checkpoint.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "checkpoint/checkpoint_folders.h"
+#include "checkpoint/manifest.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What one rank says in a round. Fixed size, plain bytes: it travels as a tensor.
+struct Statement {
+  std::int64_t ok = 0;
+  std::int64_t bytes = 0;
+  std::array<char, 33> hash{};
+  std::array<char, 600> message{};
+  std::array<char, 600> where{};
+  std::array<char, 300> hint{};
+
+  void set_error(const Error& error) {
+    put(message, error.message);
+    put(where, error.where);
+    put(hint, error.hint);
+  }
+  Error error() const { return {ErrorCode::disk, message.data(), where.data(), hint.data()}; }
+
+  template <std::size_t N>
+  static void put(std::array<char, N>& to, const std::string& text) {
+    to.fill('\0');
+    std::copy_n(text.begin(), std::min(text.size(), N - 1), to.begin());
+  }
+};
+
+constexpr auto statement_bytes = static_cast<std::int64_t>(sizeof(Statement));
+
+at::Tensor as_tensor(const Statement& statement) {
+  at::Tensor bytes = at::empty({statement_bytes}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), &statement, sizeof statement);
+  return bytes;
+}
+
+Statement from_rank_0(Communicator& axis, const Statement& mine) {
+  at::Tensor bytes = as_tensor(mine);
+  axis.broadcast(bytes, 0);
+  Statement statement;
+  std::memcpy(&statement, bytes.const_data_ptr(), sizeof statement);
+  return statement;
+}
+
+std::vector<Statement> from_all(Communicator& axis, const Statement& mine) {
+  at::Tensor all = at::empty({axis.size(), statement_bytes}, at::kByte);
+  axis.all_gather(all, as_tensor(mine));
+  std::vector<Statement> statements(static_cast<std::size_t>(axis.size()));
+  std::memcpy(statements.data(), all.const_data_ptr(), statements.size() * sizeof(Statement));
+  return statements;
+}
+
+/// Round 1: the folder, by name below checkpoints/.
+Statement propose_folder(const fs::path& run_dir, std::int64_t update, bool first) {
+  Statement statement;
+  if (!first) return statement;
+  const auto part = make_part_folder(run_dir, update);
+  statement.ok = part ? 1 : 0;
+  if (part)
+    Statement::put(statement.where, part->filename().string());
+  else
+    statement.set_error(part.error());
+  return statement;
+}
+
+/// Round 2: this rank's shard.
+Statement write_shard(const fs::path& part, const CheckpointContent& content, std::int64_t rank) {
+  NamedTensors tensors = content.local;
+  if (rank == 0) tensors.insert(tensors.begin(), content.replicated.begin(), content.replicated.end());
+  Statement statement;
+  const auto written = write_archive(part / shard_name(rank), tensors);
+  statement.ok = written ? 1 : 0;
+  if (!written) {
+    statement.set_error(written.error());
+    return statement;
+  }
+  statement.bytes = written->bytes;
+  Statement::put(statement.hash, written->xxh3);
+  return statement;
+}
+
+/// Round 3, rank 0 alone: the manifest and the commit.
+Result<void> commit(const fs::path& run_dir, const fs::path& part, const Manifest& manifest, std::int64_t keep) {
+  if (auto written = write_synced(part / "manifest.json", to_json(manifest)); !written) return written;
+  if (auto done = commit_folder(part, checkpoint_name(manifest.cursor.update)); !done) return done;
+  return retain_checkpoints(run_dir, keep);
+}
+
+/// The first error among the statements, with the rank it came from.
+std::optional<Error> first_error(const std::vector<Statement>& statements) {
+  for (std::size_t rank = 0; rank < statements.size(); ++rank) {
+    if (statements[rank].ok) continue;
+    Error error = statements[rank].error();
+    if (statements.size() > 1) error.message = "rank " + std::to_string(rank) + ": " + error.message;
+    return error;
+  }
+  return std::nullopt;
+}
+
+Manifest manifest_of(const CheckpointContent& content, const CheckpointIdentity& identity,
+                     const std::vector<Statement>& shards) {
+  Manifest manifest{.cursor = content.cursor, .identity = identity, .files = {}};
+  manifest.identity.world = static_cast<std::int64_t>(shards.size());
+  for (std::size_t rank = 0; rank < shards.size(); ++rank)
+    manifest.files.push_back(
+        {shard_name(static_cast<std::int64_t>(rank)), shards[rank].bytes, shards[rank].hash.data()});
+  return manifest;
+}
+
+// ---- loading
+
+/// Reads one candidate. Errors (protocol): why it is refused.
+Result<LoadedCheckpoint> read_candidate(const fs::path& folder, const std::string& name, std::int64_t rank) {
+  auto manifest = read_manifest(folder);
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (manifest->cursor.update != checkpoint_update(name))
+    return fail(ErrorCode::protocol, "it holds update " + std::to_string(manifest->cursor.update), "manifest.json");
+  if (auto verified = verify_files(folder, *manifest); !verified) return tl::unexpected(verified.error());
+  auto shared = read_archive(folder / shard_name(0));
+  if (!shared) return tl::unexpected(shared.error());
+
+  LoadedCheckpoint loaded{
+      .name = name, .content = {}, .identity = manifest->identity, .refused = {}, .not_bit_exact = {}};
+  loaded.content.cursor = manifest->cursor;
+  for (auto& [tensor_name, tensor] : shared->tensors) {
+    const bool local = tensor_name.starts_with("local.");
+    if (!local) loaded.content.replicated.emplace_back(tensor_name, tensor);
+    if (local && rank == 0) loaded.content.local.emplace_back(tensor_name, tensor);
+  }
+  if (rank == 0 || rank >= manifest->identity.world) return loaded;
+  auto own = read_archive(folder / shard_name(rank));
+  if (!own) return tl::unexpected(own.error());
+  loaded.content.local = std::move(own->tensors);
+  return loaded;
+}
+
+void compare(std::vector<std::string>& differences, const char* what, const std::string& saved,
+             const std::string& now) {
+  if (saved != now) differences.push_back(std::string(what) + " (saved with " + saved + ", now " + now + ")");
+}
+
+std::vector<std::string> differences(const CheckpointIdentity& saved, const CheckpointIdentity& now) {
+  std::vector<std::string> different;
+  compare(different, "number of ranks", std::to_string(saved.world), std::to_string(now.world));
+  compare(different, "threads per rank", std::to_string(saved.threads_per_rank), std::to_string(now.threads_per_rank));
+  compare(different, "LibTorch version", saved.torch_version, now.torch_version);
+  compare(different, "CPU capability", saved.cpu_capability, now.cpu_capability);
+  if (saved.spec_sha256 != now.spec_sha256) different.push_back("the spec");
+  return different;
+}
+
+}  // namespace
+
+Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const CheckpointContent& content,
+                                            const CheckpointIdentity& identity, std::int64_t keep,
+                                            Communicator& data_axis) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::int64_t rank = data_axis.rank();
+  const Statement folder = from_rank_0(data_axis, propose_folder(run_dir, content.cursor.update, rank == 0));
+  if (!folder.ok) return tl::unexpected(folder.error());
+  const fs::path part = checkpoints_dir(run_dir) / folder.where.data();
+
+  const std::vector<Statement> shards = from_all(data_axis, write_shard(part, content, rank));
+  Statement outcome{.ok = 1};
+  if (const auto failed = first_error(shards)) {
+    outcome.ok = 0;
+    outcome.set_error(*failed);
+  } else if (rank == 0) {
+    const auto committed = commit(run_dir, part, manifest_of(content, identity, shards), keep);
+    outcome.ok = committed ? 1 : 0;
+    if (!committed) outcome.set_error(committed.error());
+  }
+  outcome = from_rank_0(data_axis, outcome);
+  if (!outcome.ok) {
+    std::error_code ignored;
+    if (rank == 0) fs::remove_all(part, ignored);
+    return tl::unexpected(outcome.error());
+  }
+  CommittedCheckpoint committed{.name = checkpoint_name(content.cursor.update)};
+  for (const Statement& shard : shards) committed.bytes += shard.bytes;
+  committed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return committed;
+}
+
+Result<LoadedCheckpoint> load_checkpoint(const fs::path& run_dir, const std::string& name, std::int64_t rank,
+                                         const CheckpointIdentity& identity) {
+  const std::int64_t limit = name == "newest" ? INT64_MAX : checkpoint_update(name);
+  if (limit < 0)
+    return fail(ErrorCode::config, "\"" + name + "\" is not the name of a checkpoint", run_dir.string(),
+                "Say newest, or step-N.");
+  std::vector<std::string> refused;
+  for (const std::string& candidate : committed_checkpoints(run_dir)) {
+    if (checkpoint_update(candidate) > limit) continue;
+    auto loaded = read_candidate(checkpoints_dir(run_dir) / candidate, candidate, rank);
+    if (!loaded) {
+      refused.push_back(candidate + " was refused: " + loaded.error().where + ": " + loaded.error().message);
+      continue;
+    }
+    if (loaded->identity.data_fingerprint != identity.data_fingerprint)
+      return fail(ErrorCode::data,
+                  "the data changed since " + candidate + " was saved: its content hash is " +
+                      identity.data_fingerprint + ", the checkpoint says " + loaded->identity.data_fingerprint,
+                  candidate, "Restore the data, or start a new run.");
+    loaded->refused = std::move(refused);
+    loaded->not_bit_exact = differences(loaded->identity, identity);
+    return loaded;
+  }
+  LoadedCheckpoint none;
+  none.refused = std::move(refused);
+  return none;
+}
+
+}  // namespace accrue

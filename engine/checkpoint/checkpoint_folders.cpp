@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_folders.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <random>
+#include <set>
+#include <system_error>
+
+#include "checkpoint/manifest.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> disk_failure(const fs::path& path, const char* what, int error) {
+  return fail(ErrorCode::disk, std::string(what) + ": " + std::strerror(error), path.string());
+}
+
+Result<void> sync_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return disk_failure(folder, "the folder cannot be opened", errno);
+  const int failed = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failed) return disk_failure(folder, "the folder cannot be synced", failed);
+  return {};
+}
+
+std::string random_token() {
+  std::random_device random;
+  std::string token;
+  for (int i = 0; i < 12; ++i) token += "0123456789abcdefghijklmnopqrstuv"[random() & 31];
+  return token;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    names.push_back(at->path().filename().string());
+  return names;
+}
+
+bool is_leftover(const std::string& name) {
+  return name.starts_with(".trash-") || (name.starts_with(".step-") && name.ends_with(".part"));
+}
+
+std::set<std::string> kept(const fs::path& folder, const std::vector<std::string>& newest_first, std::int64_t keep) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(keep, 2));
+  std::set<std::string> names(newest_first.begin(),
+                              newest_first.begin() + static_cast<std::ptrdiff_t>(std::min(count, newest_first.size())));
+  for (const std::string& name : newest_first) {
+    const auto manifest = read_manifest(folder / name);
+    if (!manifest || !manifest->cursor.finite) continue;
+    names.insert(name);
+    break;
+  }
+  return names;
+}
+
+}  // namespace
+
+fs::path checkpoints_dir(const fs::path& run_dir) {
+  return run_dir / "checkpoints";
+}
+
+std::string checkpoint_name(std::int64_t update) {
+  return "step-" + std::to_string(update);
+}
+
+std::int64_t checkpoint_update(const std::string& name) {
+  std::int64_t update = -1;
+  if (!name.starts_with("step-")) return -1;
+  const char* end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data() + 5, end, update);
+  return error == std::errc{} && at == end && update >= 0 ? update : -1;
+}
+
+std::vector<std::string> committed_checkpoints(const fs::path& run_dir) {
+  std::vector<std::string> names = names_in(checkpoints_dir(run_dir));
+  std::erase_if(names, [](const std::string& name) { return checkpoint_update(name) < 0; });
+  std::sort(names.begin(), names.end(),
+            [](const std::string& a, const std::string& b) { return checkpoint_update(a) > checkpoint_update(b); });
+  return names;
+}
+
+Result<fs::path> make_part_folder(const fs::path& run_dir, std::int64_t update) {
+  const fs::path parent = checkpoints_dir(run_dir);
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) return disk_failure(parent, "the folder cannot be made", error.value());
+  const fs::path part = parent / ("." + checkpoint_name(update) + "." + random_token() + ".part");
+  if (!fs::create_directory(part, error)) return disk_failure(part, "the folder cannot be made", error.value());
+  return part;
+}
+
+Result<void> write_synced(const fs::path& file, const std::string& text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return disk_failure(file, "the file cannot be made", errno);
+  std::size_t done = 0;
+  int failed = 0;
+  while (done < text.size() && failed == 0) {
+    const auto count = ::write(fd, text.data() + done, text.size() - done);
+    if (count >= 0)
+      done += static_cast<std::size_t>(count);
+    else if (errno != EINTR)
+      failed = errno;
+  }
+  if (failed == 0 && ::fsync(fd) != 0) failed = errno;
+  if (::close(fd) != 0 && failed == 0) failed = errno;
+  if (failed) return disk_failure(file, "the file cannot be written", failed);
+  return {};
+}
+
+Result<void> commit_folder(const fs::path& part, const std::string& name) {
+  const fs::path parent = part.parent_path();
+  const fs::path target = parent / name;
+  if (auto synced = sync_folder(part); !synced) return synced;
+  std::error_code error;
+  if (fs::exists(target, error)) {
+    fs::rename(target, parent / (".trash-" + name + "." + random_token()), error);
+    if (error) return disk_failure(target, "the folder of an earlier continuation cannot be set aside", error.value());
+  }
+  fs::rename(part, target, error);
+  if (error) return disk_failure(target, "the checkpoint cannot be given its name", error.value());
+  return sync_folder(parent);
+}
+
+Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
+  const fs::path folder = checkpoints_dir(run_dir);
+  const std::vector<std::string> committed = committed_checkpoints(run_dir);
+  std::vector<std::string> leaving = names_in(folder);
+  std::erase_if(leaving, [](const std::string& name) { return !is_leftover(name); });
+  const std::set<std::string> stay = kept(folder, committed, keep);
+  if (committed.empty() || (leaving.empty() && stay.size() == committed.size())) return {};
+
+  const auto manifest = read_manifest(folder / committed.front());
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (auto verified = verify_files(folder / committed.front(), *manifest); !verified)
+    return fail(ErrorCode::disk, "the checkpoint does not read back as it was written: " + verified.error().message,
+                (folder / committed.front() / verified.error().where).string(), "Check the disk.");
+  std::error_code error;
+  for (const std::string& name : committed) {
+    if (stay.contains(name)) continue;
+    const std::string trash = ".trash-" + name + "." + random_token();
+    fs::rename(folder / name, folder / trash, error);
+    if (!error) leaving.push_back(trash);
+  }
+  for (const std::string& name : leaving) fs::remove_all(folder / name, error);
+  return {};
+}
+
+}  // namespace accrue

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bounded, strict reader: what a field says is used only after its type was checked, and file names are not taken
+// from the file but compared with the only ones there can be.
+#include "checkpoint/manifest.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+namespace accrue {
+namespace {
+
+constexpr const char* schema_name = "accrue-checkpoint";
+constexpr int schema_version = 1;
+constexpr const char* self_hash_key = "manifest_xxh3";
+constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
+constexpr const char* damaged_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
+
+using Json = nlohmann::ordered_json;
+
+tl::unexpected<Error> damaged(std::string what) {
+  return fail(ErrorCode::protocol, std::move(what), "manifest.json", damaged_hint);
+}
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+/// Reads typed members and remembers the first that is not there or is of another type.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {}
+
+  void read(const char* key, std::int64_t& to) {
+    const Json* value = find(key);
+    if (value && value->is_number_integer())
+      to = value->get<std::int64_t>();
+    else
+      note(key);
+  }
+  void read(const char* key, std::string& to) {
+    const Json* value = find(key);
+    if (value && value->is_string())
+      to = value->get<std::string>();
+    else
+      note(key);
+  }
+  void read(const char* key, bool& to) {
+    const Json* value = find(key);
+    if (value && value->is_boolean())
+      to = value->get<bool>();
+    else
+      note(key);
+  }
+  void read(const char* key, double& to) {
+    const Json* value = find(key);
+    if (value && value->is_number())
+      to = value->get<double>();
+    else if (value && *value == "nan")
+      to = std::nan("");
+    else if (value && (*value == "inf" || *value == "-inf"))
+      to = *value == "inf" ? HUGE_VAL : -HUGE_VAL;
+    else
+      note(key);
+  }
+  const std::string& missing() const { return missing_; }
+
+ private:
+  const Json* find(const char* key) const {
+    const auto found = object_.is_object() ? object_.find(key) : object_.end();
+    return object_.is_object() && found != object_.end() ? &*found : nullptr;
+  }
+  void note(const char* key) {
+    if (missing_.empty()) missing_ = key;
+  }
+
+  const Json& object_;
+  std::string missing_;
+};
+
+/// Every member of the two structs under its own name: the writer and the reader share the list.
+template <typename Visit>
+void visit_cursor(TrainingCursor& c, Visit&& visit) {
+  visit("micro_step", c.micro_step);
+  visit("update", c.update);
+  visit("schedule_position", c.schedule_position);
+  visit("optimizer_steps", c.optimizer_steps);
+  visit("samples", c.samples);
+  visit("tokens", c.tokens);
+  visit("seconds", c.seconds);
+  visit("loss", c.loss);
+  visit("finite", c.finite);
+}
+
+template <typename Visit>
+void visit_identity(CheckpointIdentity& i, Visit&& visit) {
+  visit("spec_sha256", i.spec_sha256);
+  visit("data_fingerprint", i.data_fingerprint);
+  visit("world", i.world);
+  visit("threads_per_rank", i.threads_per_rank);
+  visit("torch_version", i.torch_version);
+  visit("cpu_capability", i.cpu_capability);
+}
+
+struct Put {
+  Json& object;
+  void operator()(const char* key, double value) const { object[key] = number(value); }
+  template <typename T>
+  void operator()(const char* key, const T& value) const {
+    object[key] = value;
+  }
+};
+
+std::string hex_of(XXH128_hash_t hash) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, hash);
+  std::string text;
+  for (const unsigned char byte : bytes.digest) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+/// Of everything the manifest says but this hash itself: a flipped digit in the cursor must not pass.
+std::string self_hash(Json json) {
+  json.erase(self_hash_key);
+  const std::string text = json.dump();
+  return hex_of(XXH3_128bits(text.data(), text.size()));
+}
+
+std::optional<std::string> hash_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  std::vector<char> block(1 << 20);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
+    XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) return std::nullopt;
+  return hex_of(XXH3_128bits_digest(state.get()));
+}
+
+Result<std::vector<ManifestFile>> parse_files(const Json& list, std::int64_t world) {
+  if (!list.is_array() || static_cast<std::int64_t>(list.size()) != world)
+    return damaged("the file list does not name one shard for each of " + std::to_string(world) + " ranks");
+  std::vector<ManifestFile> files;
+  for (const Json& entry : list) {
+    ManifestFile file;
+    Fields fields(entry);
+    fields.read("name", file.name);
+    fields.read("bytes", file.bytes);
+    fields.read("xxh3", file.xxh3);
+    if (!fields.missing().empty()) return damaged("files: \"" + fields.missing() + "\" is missing or mistyped");
+    if (file.name != shard_name(static_cast<std::int64_t>(files.size())))
+      return damaged("the file list names \"" + file.name + "\" where " +
+                     shard_name(static_cast<std::int64_t>(files.size())) + " belongs");
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string shard_name(std::int64_t rank) {
+  return "shard-" + std::to_string(rank) + ".safetensors";
+}
+
+std::string to_json(const Manifest& manifest) {
+  Json json{{"schema", schema_name}, {"version", schema_version}};
+  Manifest copy = manifest;
+  Json& cursor = json["cursor"] = Json::object();
+  visit_cursor(copy.cursor, Put{cursor});
+  Json& identity = json["identity"] = Json::object();
+  visit_identity(copy.identity, Put{identity});
+  Json& files = json["files"] = Json::array();
+  for (const ManifestFile& file : manifest.files)
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
+  json[self_hash_key] = self_hash(json);
+  return json.dump(2) + "\n";
+}
+
+Result<Manifest> parse_manifest(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return damaged("it is not a JSON object");
+  std::string schema;
+  std::int64_t version = 0;
+  Fields head(json);
+  head.read("schema", schema);
+  head.read("version", version);
+  if (schema != schema_name || version != schema_version)
+    return damaged("it is \"" + schema + "\" version " + std::to_string(version) + "; this program reads \"" +
+                   schema_name + "\" version " + std::to_string(schema_version));
+  const auto stated = json.find(self_hash_key);
+  if (stated == json.end() || *stated != self_hash(json)) return damaged("its content does not match its own hash");
+  Manifest manifest;
+  for (const char* section : {"cursor", "identity", "files"})
+    if (!json.contains(section)) return damaged(std::string("\"") + section + "\" is missing");
+  Fields cursor(json["cursor"]);
+  visit_cursor(manifest.cursor, [&](const char* key, auto& value) { cursor.read(key, value); });
+  Fields identity(json["identity"]);
+  visit_identity(manifest.identity, [&](const char* key, auto& value) { identity.read(key, value); });
+  for (const std::string& missing : {cursor.missing(), identity.missing()})
+    if (!missing.empty()) return damaged("\"" + missing + "\" is missing or mistyped");
+  auto files = parse_files(json["files"], manifest.identity.world);
+  if (!files) return tl::unexpected(files.error());
+  manifest.files = std::move(*files);
+  return manifest;
+}
+
+Result<Manifest> read_manifest(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "manifest.json";
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) return damaged("it cannot be read: " + error.message());
+  if (bytes > max_manifest_bytes) return damaged("it is larger than 1 MiB");
+  std::ifstream in(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  if (!in.read(text.data(), static_cast<std::streamsize>(bytes))) return damaged("it cannot be read");
+  return parse_manifest(text);
+}
+
+Result<void> verify_files(const std::filesystem::path& folder, const Manifest& manifest) {
+  for (const ManifestFile& file : manifest.files) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(folder / file.name, error);
+    if (error) return fail(ErrorCode::protocol, "it cannot be read: " + error.message(), file.name, damaged_hint);
+    if (static_cast<std::int64_t>(bytes) != file.bytes)
+      return fail(ErrorCode::protocol,
+                  "it has " + std::to_string(bytes) + " bytes where the manifest says " + std::to_string(file.bytes),
+                  file.name, damaged_hint);
+    const auto hash = hash_file(folder / file.name);
+    if (!hash) return fail(ErrorCode::protocol, "it cannot be read", file.name, damaged_hint);
+    if (*hash != file.xxh3)
+      return fail(ErrorCode::protocol, "its content hash is " + *hash + ", the manifest says " + file.xxh3, file.name,
+                  damaged_hint);
+  }
+  return {};
+}
+
+}  // namespace accrue

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// accrue-rank's command line. Under the supervisor rank and events_fd are given; under a foreign launcher neither is.
+struct RankArguments {
+  bool help = false;
+  bool version = false;
+  bool probe = false;
+  std::filesystem::path plan;  ///< plan.json
+  std::filesystem::path spec;  ///< SPEC.accrue, where there is no plan
+  std::filesystem::path out;   ///< run folder of a run without a supervisor; empty: none
+  int rank = -1;
+  int events_fd = -1;
+  int store_fd = -1;
+  bool supervised() const { return events_fd >= 0; }
+};
+
+/// Errors (config): an unknown option, a value that is missing or no number, options that do not go together.
+Result<RankArguments> parse_arguments(const std::vector<std::string>& words);
+const char* usage();
+
+}  // namespace accrue

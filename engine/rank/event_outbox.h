@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events on their way out of a rank: numbered, stamped and turned into lines. Micro-step and sync entries are merged
+// into arrays, flushed every 33 ms and before any other kind, so a fast run costs a line a frame and not a line a
+// micro-step. The training thread only appends under a short lock; encoding is the channel thread's.
+// Bounded: behind a reader that does not read, traces and gauges are dropped (and counted), never other kinds.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue {
+
+/// CLOCK_MONOTONIC in ns, the clock of all events.
+std::int64_t monotonic_ns();
+
+class EventOutbox {
+ public:
+  static constexpr std::chrono::milliseconds flush_interval{33};
+
+  EventOutbox(std::int64_t rank, std::int64_t origin_ns, std::int64_t first_seq)
+      : rank_(rank), origin_ns_(origin_ns), next_seq_(first_seq) {}
+
+  /// Queues an event. Returns true where the reader should have it at once. Thread: any.
+  bool post(EventBody body);
+  /// When the waiting arrays are due (monotonic ns); nothing waits: empty.
+  std::optional<std::int64_t> due_ns() const;
+  /// Everything that is due by now as lines; all that waits if `all`. Thread: channel.
+  std::string take_lines(std::int64_t now_ns, bool all);
+  std::int64_t dropped() const;
+
+ private:
+  bool append_trace(EventBody& body, std::int64_t now_ns);
+  void seal_traces();
+  void seal(EventBody body, std::int64_t time_ns);
+
+  const std::int64_t rank_;
+  const std::int64_t origin_ns_;
+  mutable std::mutex mutex_;
+  std::deque<RunEvent> sealed_;
+  MicroSteps micro_steps_;
+  Sync syncs_;
+  std::int64_t first_trace_ns_ = 0;
+  std::int64_t last_trace_ns_ = 0;
+  std::int64_t next_seq_;
+  std::int64_t dropped_ = 0;
+  std::int64_t dropped_reported_ = 0;
+};
+
+}  // namespace accrue

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/hold_gate.h"
+
+#include <algorithm>
+
+namespace accrue {
+
+void HoldGate::apply(const RankCommand& command) {
+  std::optional<Holding> reply;
+  {
+    const std::scoped_lock lock(mutex_);
+    switch (command.kind) {
+      case RankCommandKind::hold:
+        reply = Holding{in_flight_, false};
+        announced_ = false;
+        if (!hold_after_) hold_after_ = in_flight_;
+        break;
+      case RankCommandKind::hold_after:
+        stepping_ = agreed_ && must_stand() && command.micro_step > in_flight_;
+        hold_after_ = agreed_ ? std::max(*hold_after_, command.micro_step) : command.micro_step;
+        agreed_ = true;
+        announced_ = false;
+        break;
+      case RankCommandKind::proceed:
+        if (!stepping_) release();
+        stepping_ = false;
+        break;
+      case RankCommandKind::stop_after:
+        release();
+        stop_after_ = command.micro_step;
+        break;
+      case RankCommandKind::checkpoint:
+        wishes_.checkpoint = true;
+        break;
+      case RankCommandKind::checkpoint_and_stop:
+        wishes_ = {.checkpoint = true, .stop = true};
+        release();
+        break;
+    }
+  }
+  if (reply) answer_(*reply);
+  changed_.notify_all();
+}
+
+void HoldGate::supervisor_gone() {
+  {
+    const std::scoped_lock lock(mutex_);
+    gone_ = true;
+    wishes_ = {.checkpoint = true, .stop = true};
+    release();
+  }
+  changed_.notify_all();
+}
+
+Gate HoldGate::wait_before(std::int64_t micro_step) {
+  std::unique_lock lock(mutex_);
+  in_flight_ = std::max(in_flight_, micro_step - 1);
+  while (!must_stop() && must_stand()) {
+    standing_.store(true, std::memory_order_relaxed);
+    if (agreed_ && !announced_) {
+      announced_ = true;
+      const Holding held{in_flight_, true};
+      lock.unlock();
+      answer_(held);
+      lock.lock();
+      continue;
+    }
+    changed_.wait(lock);
+  }
+  standing_.store(false, std::memory_order_relaxed);
+  if (must_stop()) return {.stop = true};
+  in_flight_ = micro_step;
+  return {};
+}
+
+void HoldGate::hold_here() {
+  const std::scoped_lock lock(mutex_);
+  if (gone_) return;
+  hold_after_ = in_flight_;
+  agreed_ = true;
+  announced_ = false;
+}
+
+BoundaryWishes HoldGate::take_wishes() {
+  const std::scoped_lock lock(mutex_);
+  const BoundaryWishes taken = wishes_;
+  wishes_.checkpoint = wishes_.stop && wishes_.checkpoint;
+  return taken;
+}
+
+void HoldGate::release() {
+  hold_after_.reset();
+  stepping_ = false;
+  agreed_ = false;
+  announced_ = false;
+}
+
+}  // namespace accrue

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-rank. The one place where exceptions end: they become an Error like any other, told to the supervisor and to
+// standard error, and the exit status of its class.
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "accrue/run/version.h"
+#include "rank/arguments.h"
+#include "rank/failure.h"
+#include "rank/probe.h"
+#include "rank/rank_run.h"
+
+namespace {
+
+int train(const accrue::RankArguments& arguments) {
+  accrue::RankRun run(arguments);
+  accrue::Result<accrue::TrainOutcome> result;
+  try {
+    result = run.run();
+  } catch (...) {
+    result = tl::unexpected(accrue::current_failure());
+  }
+  return run.end(result);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
+  if (!arguments) {
+    std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());
+    return accrue::exit_status(arguments.error().code);
+  }
+  if (arguments->help) return std::fputs(accrue::usage(), stdout) < 0;
+  if (arguments->version) return std::printf("accrue-rank %s\n", accrue::version()) < 0;
+  if (arguments->probe) return std::printf("%s\n", accrue::to_json(accrue::probe_facts()).c_str()) < 0;
+  return train(*arguments);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's line to whoever started it: events up, commands down, over the supervisor's socket; or events to standard
+// output under a foreign launcher. A channel thread does both, so training never blocks on a slow reader, and it
+// reports progress while a kernel runs. When the other side is gone the rank wishes for a checkpoint and the end at the
+// next boundary, and arms a deadline of its own, so that no orphan can stay.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "accrue/train/event_sink.h"
+#include "rank/event_outbox.h"
+#include "rank/hold_gate.h"
+
+namespace accrue {
+
+struct ChannelOptions {
+  int fd = -1;               ///< owned by the caller
+  bool commands = true;      ///< a socket that carries commands; false: write only (standard output)
+  bool end_signals = false;  ///< SIGTERM and SIGINT, blocked by the caller, mean checkpoint and stop
+  std::int64_t rank = 0;
+  std::int64_t origin_ns = 0;
+  std::int64_t first_seq = 0;
+  std::chrono::milliseconds orphan_deadline{30000};
+  /// What the deadline does; ends the process by default with the status of a lost peer.
+  std::function<void()> on_orphan_deadline;
+};
+
+class ProcessChannel final : public RankChannel {
+ public:
+  explicit ProcessChannel(ChannelOptions options);
+  ~ProcessChannel() override;
+
+  void send(EventBody body) override;
+  void progress(const char* phase, std::int64_t update, std::int64_t micro_step) override;
+  void collective_begun() override { collective_.fetch_add(1, std::memory_order_relaxed); }
+  Gate before_micro_step(std::int64_t micro_step) override { return gate_.wait_before(micro_step); }
+  BoundaryWishes boundary_wishes() override { return gate_.take_wishes(); }
+  void hold_here() override { gate_.hold_here(); }
+  void close() override;
+
+ private:
+  void run();
+  void poll_once(int timeout_ms);
+  int timeout_ms() const;
+  void heartbeat();
+  void fill_outgoing(bool all);
+  void write_some();
+  void read_commands();
+  void take_command_lines();
+  void read_signal();
+  void lose_supervisor();
+  void check_deadline();
+  void wake();
+
+  ChannelOptions options_;
+  EventOutbox outbox_;
+  HoldGate gate_;
+  int wake_fd_ = -1;
+  int signal_fd_ = -1;
+  std::string outgoing_;
+  std::string incoming_;
+  bool gone_ = false;
+  std::int64_t deadline_ns_ = 0;
+  Heartbeat sent_;
+  std::int64_t heartbeat_ns_ = 0;
+  std::atomic<const char*> phase_{"join"};
+  std::atomic<std::int64_t> update_{0};
+  std::atomic<std::int64_t> micro_step_{0};
+  std::atomic<std::int64_t> collective_{0};
+  std::atomic<bool> closing_{false};
+  std::thread thread_;
+};
+
+}  // namespace accrue

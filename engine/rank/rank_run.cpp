@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ways in. Under the supervisor everything comes by inheritance: plan.json, the channel, rank 0's listening socket.
+// Under a foreign launcher (or alone) the environment says who this is, rank 0 makes the plan and hands it to the
+// others, and events go to standard output; there a run folder is a wish (--out), and a folder that has checkpoints is
+// continued, so that a launcher's restart continues too.
+#include "rank/rank_run.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "accrue/run/preflight.h"
+#include "accrue/run/run_store.h"
+#include "accrue/run/sha256.h"
+#include "accrue/run/spec_io.h"
+#include "accrue/run/version.h"
+#include "checkpoint/checkpoint_folders.h"
+#include "rank/plan_exchange.h"
+#include "rank/probe.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t max_plan_bytes = 256 << 20;  // inline data is part of a plan
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+Result<RunOrder> read_order(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  if (error) return fail(ErrorCode::config, "the plan cannot be read: " + error.message(), file.string());
+  if (bytes > max_plan_bytes) return fail(ErrorCode::config, "the plan is larger than 256 MiB", file.string());
+  std::ifstream in(file, std::ios::binary);
+  return run_order_from_json(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+/// All findings, one a line; an error if any of them is one.
+Result<void> report_findings(const std::vector<Finding>& findings, const fs::path& file) {
+  for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+  if (!has_errors(findings)) return {};
+  return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Mend what is listed above.");
+}
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000.0));
+}
+
+/// SIGTERM and SIGINT become the channel's business; to be called before any thread exists.
+void block_end_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Result<void> check_world(std::int64_t planned, std::int64_t started) {
+  if (planned == started) return {};
+  return fail(ErrorCode::config,
+              "the spec plans " + std::to_string(planned) + " ranks, the launcher started " + std::to_string(started),
+              "parallel.data", "Set parallel.data = " + std::to_string(started) + ", or start as many as planned.");
+}
+
+Result<RunOrder> plan_order(const RunSpec& spec, const fs::path& spec_file, const fs::path& out) {
+  const Preflight checked = preflight_files(spec, probe_facts(), fs::absolute(spec_file).parent_path());
+  if (auto reported = report_findings(checked.findings, spec_file); !reported) return tl::unexpected(reported.error());
+  RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = out.empty() ? out : fs::absolute(out)};
+  order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
+  return order;
+}
+
+/// The folder of a run that no supervisor keeps: its plan beside checkpoints/ and final/.
+Result<void> make_run_folder(RunOrder& order) {
+  if (order.run_dir.empty()) return {};
+  std::error_code error;
+  fs::create_directories(order.run_dir, error);
+  if (error) return fail(ErrorCode::disk, "the run folder cannot be made: " + error.message(), order.run_dir.string());
+  if (!committed_checkpoints(order.run_dir).empty()) order.resume_from = "newest";
+  std::ofstream(order.run_dir / "spec.toml") << write_spec(order.plan.spec);
+  std::ofstream plan(order.run_dir / "plan.json");
+  plan << to_json(order);
+  plan.close();
+  if (!plan) return fail(ErrorCode::disk, "plan.json cannot be written", order.run_dir.string());
+  return {};
+}
+
+}  // namespace
+
+Result<TrainOutcome> RankRun::run() {
+  if (auto prepared = arguments_.supervised() ? prepare_supervised() : prepare_foreign(); !prepared)
+    return tl::unexpected(prepared.error());
+  auto outcome = train_run(order_, identity_, *data_axis_, *channel_);
+  if (outcome) data_axis_->barrier();  // the store lives in rank 0: nobody leaves before everybody is done
+  return outcome;
+}
+
+Result<void> RankRun::prepare_supervised() {
+  auto order = read_order(arguments_.plan);
+  if (!order) return tl::unexpected(order.error());
+  order_ = std::move(*order);
+  identity_.rank = arguments_.rank;
+  open_channel(arguments_.events_fd);
+  auto identity = rank_identity(environment, arguments_.store_fd);
+  if (!identity) return tl::unexpected(identity.error());
+  identity_ = std::move(*identity);
+  if (identity_.rank != arguments_.rank)
+    return fail(ErrorCode::config,
+                "--rank " + std::to_string(arguments_.rank) + " contradicts RANK=" + std::to_string(identity_.rank),
+                "environment");
+  if (auto checked = check_world(order_.plan.grid.world(), identity_.world); !checked) return checked;
+  return meet(order_.plan.spec, order_.plan.backend, order_.run_id);
+}
+
+Result<void> RankRun::prepare_foreign() {
+  block_end_signals();
+  auto identity = rank_identity(environment);
+  if (!identity) return tl::unexpected(identity.error());
+  identity_ = std::move(*identity);
+  if (!arguments_.plan.empty()) {
+    auto order = read_order(arguments_.plan);
+    if (!order) return tl::unexpected(order.error());
+    order_ = std::move(*order);
+    order_.run_dir = arguments_.out.empty() ? fs::path{} : fs::absolute(arguments_.out);
+    order_.interactive = false;
+    if (auto checked = check_world(order_.plan.grid.world(), identity_.world); !checked) return checked;
+    if (auto met = meet(order_.plan.spec, order_.plan.backend, order_.run_id); !met) return met;
+  } else {
+    SpecReading reading = read_spec(arguments_.spec);
+    if (auto reported = report_findings(reading.findings, arguments_.spec); !reported) return reported;
+    if (auto checked = check_world(make_grid(reading.spec.parallel).world(), identity_.world); !checked) return checked;
+    if (auto met =
+            meet(reading.spec, reading.spec.parallel.backend, sha256_hex(write_spec(reading.spec)).substr(0, 16));
+        !met)
+      return met;
+  }
+  if (auto shared = make_shared_order(); !shared) return shared;
+  order_.origin_ns = monotonic_ns();
+  order_.first_seq.clear();
+  open_channel(STDOUT_FILENO);
+  announce();
+  return {};
+}
+
+/// Rank 0 makes or completes the order; everyone takes it from there. Collective: the data axis.
+Result<void> RankRun::make_shared_order() {
+  Result<RunOrder> made = order_;
+  if (identity_.rank == 0) {
+    if (arguments_.plan.empty()) {
+      SpecReading reading = read_spec(arguments_.spec);
+      made = plan_order(reading.spec, arguments_.spec, arguments_.out);
+    }
+    if (made)
+      if (auto folder = make_run_folder(*made); !folder) made = tl::unexpected(folder.error());
+  }
+  auto shared = share_order(*data_axis_, made);
+  if (!shared) return tl::unexpected(shared.error());
+  order_ = std::move(*shared);
+  return {};
+}
+
+Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::string& run_id) {
+  const CommOptions options{.backend = backend,
+                            .timeout = milliseconds(spec.launch.collective_timeout_s),
+                            .join_timeout = milliseconds(spec.launch.join_timeout_s),
+                            .run_id = run_id};
+  auto met = Rendezvous::join(identity_, options);
+  if (!met) return tl::unexpected(met.error());
+  rendezvous_ = std::move(*met);
+  auto axis = rendezvous_->communicator(make_grid(spec.parallel), Axis::data);
+  if (!axis) return tl::unexpected(axis.error());
+  data_axis_ = std::move(*axis);
+  return {};
+}
+
+void RankRun::open_channel(int fd) {
+  const auto rank = static_cast<std::size_t>(identity_.rank);
+  channel_ = std::make_unique<ProcessChannel>(
+      ChannelOptions{.fd = fd,
+                     .commands = arguments_.supervised(),
+                     .end_signals = !arguments_.supervised(),
+                     .rank = identity_.rank,
+                     .origin_ns = order_.origin_ns,
+                     .first_seq = rank < order_.first_seq.size() ? order_.first_seq[rank] : 0});
+}
+
+/// What a supervisor would have said first.
+void RankRun::announce() {
+  if (identity_.rank != 0) return;
+  channel_->send(RunStarted{.run = order_.run_id,
+                            .spec_sha256 = sha256_hex(write_spec(order_.plan.spec)),
+                            .plan_json = plan_summary_json(order_.plan),
+                            .versions_json = std::string("{\"accrue\":\"") + version() + "\"}",
+                            .host_json = to_json(local_facts()),
+                            .started_at = {},
+                            .resumed = !order_.resume_from.empty(),
+                            .resumed_update = 0});
+}
+
+int RankRun::end(const Result<TrainOutcome>& result) {
+  int status = 0;
+  if (!result) {
+    const Error& error = result.error();
+    status = exit_status(error.code);
+    std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
+    if (channel_)
+      channel_->send(RankFailed{.class_name = to_string(error.code),
+                                .message = error.where.empty() ? error.message : error.where + ": " + error.message,
+                                .what_to_do = error.hint,
+                                .exit_status = status});
+  } else if (!arguments_.supervised() && result->outcome == "stopped") {
+    status = exit_status(ErrorCode::cancelled);
+  }
+  if (channel_) channel_->close();
+  return status;
+}
+
+}  // namespace accrue

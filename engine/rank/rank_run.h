@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a command line to a trained model: who am I, what is the plan, meet the others, train, say how it ended.
+#pragma once
+
+#include <memory>
+
+#include "accrue/comm/rendezvous.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/train/trainer.h"
+#include "rank/arguments.h"
+#include "rank/rank_channel.h"
+
+namespace accrue {
+
+class RankRun {
+ public:
+  explicit RankRun(const RankArguments& arguments) : arguments_(arguments) {}
+
+  /// Everything up to the final weights. Errors: any class; exceptions of a collective or an allocation fly.
+  Result<TrainOutcome> run();
+  /// Tells the supervisor and standard error what became of it, closes the channel, and answers the exit status.
+  int end(const Result<TrainOutcome>& result);
+
+ private:
+  Result<void> prepare_supervised();
+  Result<void> prepare_foreign();
+  Result<void> make_shared_order();
+  Result<void> meet(const RunSpec& spec, BackendKind backend, const std::string& run_id);
+  void open_channel(int fd);
+  void announce();
+
+  const RankArguments arguments_;
+  RankIdentity identity_;
+  RunOrder order_;
+  std::unique_ptr<Rendezvous> rendezvous_;
+  std::unique_ptr<Communicator> data_axis_;  ///< declared after the rendezvous: it goes first
+  std::unique_ptr<ProcessChannel> channel_;
+};
+
+}  // namespace accrue

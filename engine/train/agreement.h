@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one small exchange that a window makes besides its gradients: counts, losses, whether anything is not finite, and
+// what the ranks were told to do, so that all of them decide alike. Every rank gathers every rank's row and adds them
+// in rank order, so the sums are equal to the last bit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "accrue/comm/communicator.h"
+#include "accrue/train/event_sink.h"
+#include "train/loss_scaling.h"
+
+namespace accrue {
+
+/// What one rank brings to the boundary of its window.
+struct WindowTally {
+  WindowCounts counts;
+  std::int64_t micro_steps = 0;  ///< with a loss
+  double numerator = 0.0;        ///< sum of weight * loss sum
+  double mean_sum = 0.0;         ///< sum of the micro-steps' mean losses
+  double last_mean = 0.0;
+  std::int64_t non_finite_micro_step = 0;  ///< the first whose loss is not finite; 0 = none
+  BoundaryWishes wishes;
+};
+
+/// The same over all ranks.
+struct Agreement {
+  WindowTally total;
+  std::int64_t ranks_with_loss = 0;
+  std::int64_t non_finite_rank = -1;  ///< the first rank whose loss is not finite
+};
+
+/// Collective: the axis.
+Agreement agree(Communicator& axis, const WindowTally& tally);
+
+/// Element by element over all ranks, in rank order. Collective: the axis.
+std::array<double, 3> sum_over_ranks(Communicator& axis, const std::array<double, 3>& values);
+
+}  // namespace accrue

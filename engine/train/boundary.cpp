@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the agreement nothing is exchanged and everything that decides is equal on all ranks: the agreed sums, and the
+// reduced gradient with its norm. So all ranks step, skip, pause or fail together without another word.
+// Normalisation and clipping are one factor, folded into the optimizer's pass over memory.
+#include "train/boundary.h"
+
+#include <cmath>
+#include <string>
+
+#include "accrue/run/lr_curve.h"
+
+namespace accrue {
+namespace {
+
+struct Verdict {
+  Agreement agreed;
+  double factor = 0.0;
+  double loss = 0.0;
+  double norm = 0.0;  ///< of the normalised gradient, before clipping
+  StepOutcome outcome = StepOutcome::updated;
+};
+
+double reported_loss(const Training& training, const Agreement& agreed, double factor) {
+  const auto mean = [](double sum, std::int64_t count) { return count == 0 ? 0.0 : sum / static_cast<double>(count); };
+  switch (training.plan().knobs.reported_loss) {
+    case ReportedLoss::by_denominator:
+      return factor * training.scaling.reduced(agreed.total.numerator);
+    case ReportedLoss::mean_of_micro:
+      return mean(agreed.total.mean_sum, agreed.total.micro_steps);
+    case ReportedLoss::last_micro:
+      return mean(agreed.total.last_mean, agreed.ranks_with_loss);
+  }
+  return 0.0;
+}
+
+Verdict judge(Training& training, const WindowPass& pass) {
+  Verdict verdict;
+  WindowTally mine = pass.tally;
+  mine.wishes = training.channel.boundary_wishes();
+  training.report.phase("reduce");
+  verdict.agreed = agree(training.axis, mine);
+  const WindowTally& total = verdict.agreed.total;
+  verdict.factor = training.scaling.factor(pass.last, training.window.position().steps, total.counts);
+  verdict.loss = reported_loss(training, verdict.agreed, verdict.factor);
+  verdict.norm = flat_norm(training.reducer.flat_gradients()) * std::abs(verdict.factor);
+  if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !std::isfinite(verdict.norm))
+    verdict.outcome = StepOutcome::skipped_overflow;
+  else if (total.counts.items == 0)
+    verdict.outcome = StepOutcome::skipped_empty;
+  return verdict;
+}
+
+std::string describe(const Training& training, const WindowPass& pass, const Verdict& verdict) {
+  std::string text = "update " + std::to_string(pass.last.window + 1) + ": ";
+  if (const std::int64_t rank = verdict.agreed.non_finite_rank; rank >= 0)
+    text += "the loss of micro-step " + std::to_string(verdict.agreed.total.non_finite_micro_step) + " on rank " +
+            std::to_string(rank) + " is not finite";
+  else
+    text +=
+        "the gradient of the window that ends at micro-step " + std::to_string(pass.last.micro_step) + " is not finite";
+  const std::string parameter = training.model.first_non_finite(training.reducer.flat_gradients());
+  return text + (parameter.empty() ? "; the parameters' gradients are finite"
+                                   : "; the first parameter with a non-finite gradient is " + parameter);
+}
+
+/// Says what is wrong and does what the rule asks: an error ends the run, a hold stands still before the next
+/// micro-step.
+Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
+  const std::string message = describe(training, pass, verdict);
+  const NonFiniteRule rule = training.spec().run.on_non_finite;
+  const bool pauses = rule == NonFiniteRule::pause && training.order.interactive;
+  if (rule == NonFiniteRule::skip || pauses) {
+    training.report.warn_first("numerics", message,
+                               pauses ? "Continue leaves this update out; stopping keeps the last checkpoint."
+                                      : "The update is left out (run.on_non_finite = \"skip\").");
+    if (pauses) training.channel.hold_here();
+    return {};
+  }
+  const char* hint = "Lower optimizer.lr, set optimizer.clip_norm, or set run.on_non_finite = \"skip\".";
+  training.report.warn_first("numerics", message, hint);
+  return fail(ErrorCode::numerics, message, {}, hint);
+}
+
+void step(Training& training, const Verdict& verdict, double lr) {
+  const OptimizerSpec& optimizer = training.spec().optimizer;
+  const AccumulationKnobs& knobs = training.plan().knobs;
+  training.report.phase("step");
+  const std::int64_t begin = now_ns();
+  at::Tensor gradients = training.reducer.flat_gradients();
+  double scale = verdict.factor;
+  const bool clips = optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none &&
+                     knobs.clip_stage != ClipStage::every_micro_step;
+  if (clips && knobs.clip_kind == ClipKind::norm) scale *= clip_factor(verdict.norm, optimizer.clip_norm);
+  if (clips && knobs.clip_kind == ClipKind::value) {
+    gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
+    scale = 1.0;
+  }
+  training.optimizer->step(training.model.flat(), gradients, lr, scale);
+  training.report.add_compute(now_ns() - begin);
+}
+
+double epochs_done(const Training& training, const MicroPlan& plan) {
+  const auto length = static_cast<double>(training.plan().window.batches_per_epoch);
+  return static_cast<double>(plan.epoch) + static_cast<double>(plan.batch + 1) / length;
+}
+
+void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdict) {
+  TrainingCursor& cursor = training.cursor;
+  cursor.micro_step = plan.micro_step;
+  cursor.update = plan.window + 1;
+  cursor.schedule_position = training.window.schedule_position();
+  cursor.optimizer_steps = training.optimizer->steps();
+  cursor.samples += verdict.agreed.total.counts.samples;
+  cursor.tokens += verdict.agreed.total.counts.items;
+  cursor.seconds = training.report.seconds();
+  cursor.loss = verdict.loss;
+}
+
+void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr) {
+  if (!training.report.first()) return;
+  const TrainingCursor& cursor = training.cursor;
+  Update update{.update = cursor.update,
+                .micro_step = plan.micro_step,
+                .samples = cursor.samples,
+                .tokens = cursor.tokens,
+                .epoch = epochs_done(training, plan),
+                .loss = verdict.loss,
+                .lr = lr,
+                .grad_norm = verdict.norm,
+                .outcome = verdict.outcome,
+                .seconds = cursor.seconds,
+                .compute_seconds = training.report.compute_seconds(),
+                .reason = std::string(to_string(plan.reason))};
+  if (training.spec().run.record_weights) update.weights = training.model.weights();
+  training.channel.send(std::move(update));
+}
+
+}  // namespace
+
+Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass) {
+  const Verdict verdict = judge(training, pass);
+  if (verdict.outcome == StepOutcome::skipped_overflow)
+    if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
+  const double lr = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
+  if (verdict.outcome == StepOutcome::updated) step(training, verdict, lr);
+  // Beyond this point: the parameters are those of the next window.
+  training.window.report(verdict.outcome);
+  training.reducer.zero_grad();
+  move_cursor(training, pass.last, verdict);
+  report_update(training, pass.last, verdict, lr);
+  return verdict.agreed.total.wishes;
+}
+
+}  // namespace accrue

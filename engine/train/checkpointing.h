@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the trainer's state and a checkpoint's names. Parameters lie under "parameters.<name>", optimizer state under
+// "optimizer.<state>.<name>", per parameter, so that a file says nothing of ranks, buckets or shards.
+#pragma once
+
+#include "accrue/run/result.h"
+#include "train/training.h"
+
+namespace accrue {
+
+/// Continues from the order's resume_from, if any: the newest checkpoint that verifies from there backwards. Refused
+/// ones and what makes the continuation not bit-exact become warnings. Collective: the axis.
+/// Errors: data (changed since it was saved), protocol (another model: every differing parameter is named; nothing is
+/// loaded then).
+Result<void> resume(Training& training);
+
+/// Whether the schedule asks for a checkpoint at this update.
+bool checkpoint_due(const Training& training, std::int64_t update);
+
+/// Saves at a boundary, unless this update is saved already or the run has no folder. A failure is a warning and
+/// training goes on. Collective: the axis.
+void save(Training& training);
+
+}  // namespace accrue

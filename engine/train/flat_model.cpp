@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/flat_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+namespace accrue {
+namespace {
+
+/// Whether weight decay applies, as the planner's table has it; matrices decay where a parameter is not in it.
+std::map<std::string, bool> decay_table(const ModelSpec& spec) {
+  std::map<std::string, bool> table;
+  for (const ParameterShape& parameter : parameter_shapes(spec)) table[parameter.name] = parameter.decays;
+  return table;
+}
+
+}  // namespace
+
+FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, std::int64_t bucket_bytes)
+    : module_(make_model(spec, seed)) {
+  const auto decays = decay_table(spec);
+  std::vector<std::int64_t> numels;
+  for (const auto& parameter : module_->named_parameters()) {
+    names_.push_back(parameter.key());
+    shapes_.push_back(parameter.value().sizes().vec());
+    const auto known = decays.find(parameter.key());
+    decays_.push_back(known != decays.end() ? known->second : parameter.value().dim() > 1);
+    numels.push_back(parameter.value().numel());
+  }
+  if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
+  const at::Tensor first = module_->parameters().front();
+  layout_ = flat_layout(numels, static_cast<std::int64_t>(first.element_size()), bucket_bytes);
+  flat_ = at::zeros({layout_.numel}, first.options().requires_grad(false));
+  const at::NoGradGuard no_grad;
+  std::size_t i = 0;
+  for (at::Tensor& parameter : module_->parameters()) {
+    at::Tensor view = slice(flat_, i++);
+    view.copy_(parameter);
+    parameter.set_data(view);
+  }
+}
+
+at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
+  return flat.narrow(0, layout_.parameters[i].offset, layout_.parameters[i].size).view(shapes_[i]);
+}
+
+NamedTensors FlatModel::parameters() const {
+  NamedTensors named;
+  for (std::size_t i = 0; i < names_.size(); ++i) named.emplace_back(names_[i], slice(flat_, i));
+  return named;
+}
+
+std::vector<FlatSegment> FlatModel::decay_segments(double weight_decay) const {
+  std::vector<std::size_t> order(names_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return layout_.parameters[a].offset < layout_.parameters[b].offset; });
+  std::vector<FlatSegment> segments;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const std::int64_t begin = at == 0 ? 0 : layout_.parameters[order[at]].offset;
+    const std::int64_t end = at + 1 < order.size() ? layout_.parameters[order[at + 1]].offset : layout_.numel;
+    const double decay = decays_[order[at]] ? weight_decay : 0.0;
+    if (!segments.empty() && segments.back().weight_decay == decay)
+      segments.back().range.size = end - segments.back().range.offset;
+    else
+      segments.push_back({.range = {begin, end - begin}, .weight_decay = decay});
+  }
+  return segments;
+}
+
+std::vector<double> FlatModel::weights() const {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const at::Tensor values = slice(flat_, i).to(at::kDouble).contiguous();
+    all.insert(all.end(), values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
+  }
+  return all;
+}
+
+std::string FlatModel::first_non_finite(const at::Tensor& flat) const {
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (!at::isfinite(slice(flat, i)).all().item<bool>()) return names_[i];
+  return {};
+}
+
+}  // namespace accrue

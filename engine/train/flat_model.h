@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model whose parameters are views of one flat tensor, laid out as the gradient arena is, so that the optimizer, the
+// norm and a checkpoint each see one stretch of memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/models/language_model.h"
+#include "accrue/optim/flat_optimizer.h"
+#include "accrue/run/shard_layout.h"
+
+namespace accrue {
+
+class FlatModel {
+ public:
+  /// Builds the spec's model and moves its parameters into the flat tensor.
+  FlatModel(const ModelSpec& spec, std::uint64_t seed, std::int64_t bucket_bytes);
+
+  TrainableModel& module() { return *module_; }
+  /// Shapes: [numel of the layout]; padding is zero.
+  at::Tensor& flat() { return flat_; }
+  const FlatLayout& layout() const { return layout_; }
+  const std::vector<std::string>& names() const { return names_; }
+  at::ScalarType dtype() const { return flat_.scalar_type(); }
+
+  /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
+  at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
+  /// Parameters under their module names, in module order: views.
+  NamedTensors parameters() const;
+  /// The flat space cut by weight decay (none on biases and norms); padding belongs to the parameter before it.
+  std::vector<FlatSegment> decay_segments(double weight_decay) const;
+  /// All weights in module order, for record_weights.
+  std::vector<double> weights() const;
+  /// Name of the first parameter, in module order, whose slice of `flat` is not finite; empty if all are.
+  std::string first_non_finite(const at::Tensor& flat) const;
+
+ private:
+  std::shared_ptr<TrainableModel> module_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::int64_t>> shapes_;
+  std::vector<bool> decays_;
+  FlatLayout layout_;
+  at::Tensor flat_;
+};
+
+}  // namespace accrue

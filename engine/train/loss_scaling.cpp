@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loss_scaling.h"
+
+namespace accrue {
+namespace {
+
+double inverse(double value) {
+  return value == 0.0 ? 0.0 : 1.0 / value;
+}
+
+}  // namespace
+
+LossScaling::LossScaling(const AccumulationKnobs& knobs, std::int64_t world)
+    : knobs_(knobs),
+      world_(static_cast<double>(knobs.reduce_when == ReduceWhen::never ? 1 : world)),
+      counts_items_(knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens),
+      global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
+      // A rank's own count must divide before the ranks are added up, when it cannot be told apart any more.
+      deferred_(knobs.normalize_when == NormalizeWhen::deferred && !(counts_items_ && !global_ && world_ > 1)) {
+  const ReduceOp wanted = counts_over_ranks() ? ReduceOp::sum : knobs.reduce_op;
+  // Reducing the arena again after each micro-step keeps what is already reduced only under a mean.
+  reduce_op_ = knobs.reduce_when == ReduceWhen::every_micro_step ? ReduceOp::mean : wanted;
+  correction_ = wanted == ReduceOp::sum && reduce_op_ == ReduceOp::mean ? world_ : 1.0;
+}
+
+bool LossScaling::counts_first() const {
+  return counts_items_ && !deferred_;
+}
+
+double LossScaling::denominator(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const {
+  switch (knobs_.normalizer) {
+    case Normalizer::tokens:
+      return static_cast<double>(counts.items);
+    case Normalizer::samples:
+      return static_cast<double>(counts.samples);
+    case Normalizer::none:
+      return 1.0;
+    case Normalizer::steps:
+      return plan.divisor.value_or(static_cast<double>(steps));
+    case Normalizer::true_size:
+    case Normalizer::run_remainder:
+      return plan.divisor.value_or(static_cast<double>(plan.window_size));
+  }
+  return 1.0;
+}
+
+double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const {
+  double weight = 1.0;
+  if (knobs_.normalizer == Normalizer::samples)
+    weight = static_cast<double>(micro.samples) * inverse(static_cast<double>(micro.items));
+  else if (!counts_items_)
+    weight = inverse(static_cast<double>(micro.items));
+  return deferred_ ? weight : weight * inverse(denominator(plan, plan.window_size, counts));
+}
+
+double LossScaling::factor(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const {
+  return deferred_ ? correction_ * inverse(denominator(plan, steps, counts)) : correction_;
+}
+
+double LossScaling::reduced(double numerator_sum) const {
+  return reduce_op_ == ReduceOp::mean ? numerator_sum / world_ : numerator_sum;
+}
+
+}  // namespace accrue

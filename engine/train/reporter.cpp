@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/reporter.h"
+
+#include <unistd.h>
+
+#include <ATen/Parallel.h>
+
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "accrue/run/shard_layout.h"
+
+namespace accrue {
+namespace {
+
+constexpr std::int64_t gauge_interval_ns = 1'000'000'000;
+
+std::int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t pages = 0;
+  std::int64_t resident = 0;
+  statm >> pages >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+Reporter::Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel)
+    : origin_ns_(order.origin_ns), axis_(axis), channel_(channel), begin_ns_(now_ns()), gauge_ns_(begin_ns_) {
+  axis_.set_observer([this](const CollectiveRecord& record) { collective(record); });
+  axis_.set_begin_observer([this] { channel_.collective_begun(); });
+}
+
+Reporter::~Reporter() {
+  axis_.set_observer({});
+  axis_.set_begin_observer({});
+}
+
+void Reporter::ready(const RankGrid& grid, std::int64_t rank) {
+  const GridCoordinate at = grid.coordinate(rank);
+  channel_.send(RankReady{.data = at.data,
+                          .pipeline = at.pipeline,
+                          .tensor = at.tensor,
+                          .device = "cpu",
+                          .pid = ::getpid(),
+                          .backend = axis_.backend(),
+                          .threads = at::get_num_threads()});
+}
+
+void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {
+  update_ = update;
+  micro_step_ = micro_step;
+  channel_.progress(name, update, micro_step);
+}
+
+void Reporter::micro_step(double mean_loss, std::int64_t items, std::int64_t samples, const MicroTimes& times) {
+  compute_ns_ += times.backward_end_ns - times.begin_ns;
+  channel_.send(MicroSteps{.micro_step = {micro_step_},
+                           .loss = {mean_loss},
+                           .tokens = {items},
+                           .samples = {samples},
+                           .begin_ns = {times.begin_ns - origin_ns_},
+                           .forward_ns = {times.forward_end_ns - times.begin_ns},
+                           .backward_ns = {times.backward_end_ns - times.forward_end_ns}});
+}
+
+void Reporter::from_first(EventBody body) {
+  if (first()) channel_.send(std::move(body));
+}
+
+void Reporter::warn_first(std::string class_name, std::string message, std::string what_to_do) {
+  from_first(Warning{std::move(class_name), std::move(message), std::move(what_to_do), update_});
+}
+
+void Reporter::gauge_if_due(const TrainingCursor& cursor) {
+  const std::int64_t now = now_ns();
+  if (now - gauge_ns_ < gauge_interval_ns) return;
+  const double interval = static_cast<double>(now - gauge_ns_) * 1e-9;
+  const TrafficCounters& traffic = axis_.traffic();
+  channel_.send(Gauge{.rss_bytes = resident_bytes(),
+                      .device_bytes = 0,
+                      .tokens_per_s = static_cast<double>(cursor.tokens - gauge_tokens_) / interval,
+                      .samples_per_s = static_cast<double>(cursor.samples - gauge_samples_) / interval,
+                      .wire_bytes = all_reduce_wire_bytes(traffic.gradient_bytes, axis_.size()),
+                      .collectives = traffic.calls});
+  gauge_ns_ = now;
+  gauge_tokens_ = cursor.tokens;
+  gauge_samples_ = cursor.samples;
+}
+
+double Reporter::seconds() const {
+  return seconds_before_ + static_cast<double>(now_ns() - begin_ns_) * 1e-9;
+}
+
+void Reporter::resumed(const TrainingCursor& cursor) {
+  seconds_before_ = cursor.seconds;
+  gauge_tokens_ = cursor.tokens;
+  gauge_samples_ = cursor.samples;
+}
+
+void Reporter::collective(const CollectiveRecord& record) {
+  channel_.send(Sync{.update = {update_},
+                     .micro_step = {micro_step_},
+                     .axis = {record.axis},
+                     .op = {record.op},
+                     .bytes = {record.bytes},
+                     .begin_ns = {record.begin_ns - origin_ns_},
+                     .end_ns = {record.end_ns - origin_ns_}});
+}
+
+}  // namespace accrue

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer's side of events: fills them in, keeps the run's clock, and turns collectives into sync entries.
+// Thread: training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "accrue/checkpoint/checkpoint.h"
+#include "accrue/comm/communicator.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/train/event_sink.h"
+
+namespace accrue {
+
+/// Times of one micro-step, CLOCK_MONOTONIC in ns.
+struct MicroTimes {
+  std::int64_t begin_ns = 0;
+  std::int64_t forward_end_ns = 0;
+  std::int64_t backward_end_ns = 0;
+};
+
+class Reporter {
+ public:
+  /// Observes the axis until it is destroyed.
+  Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel);
+  ~Reporter();
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  void ready(const RankGrid& grid, std::int64_t rank);
+  /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
+  void phase(const char* name, std::int64_t update, std::int64_t micro_step);
+  void phase(const char* name) { phase(name, update_, micro_step_); }
+  void micro_step(double mean_loss, std::int64_t items, std::int64_t samples, const MicroTimes& times);
+  /// From rank 0 alone: the others hold the same numbers.
+  void from_first(EventBody body);
+  void warn_first(std::string class_name, std::string message, std::string what_to_do);
+  void gauge_if_due(const TrainingCursor& cursor);
+
+  bool first() const { return axis_.rank() == 0; }
+  /// Seconds of training: those of the resumed checkpoint and those since.
+  double seconds() const;
+  void resumed(const TrainingCursor& cursor);
+  void add_compute(std::int64_t ns) { compute_ns_ += ns; }
+  double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
+
+ private:
+  void collective(const CollectiveRecord& record);
+
+  const std::int64_t origin_ns_;
+  Communicator& axis_;
+  RankChannel& channel_;
+  std::int64_t update_ = 0;
+  std::int64_t micro_step_ = 0;
+  std::int64_t begin_ns_;
+  double seconds_before_ = 0.0;
+  std::int64_t compute_ns_ = 0;
+  std::int64_t gauge_ns_;
+  std::int64_t gauge_tokens_ = 0;
+  std::int64_t gauge_samples_ = 0;
+};
+
+/// CLOCK_MONOTONIC in ns.
+std::int64_t now_ns();
+
+}  // namespace accrue

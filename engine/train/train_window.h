@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/training.h"
+
+namespace accrue {
+
+/// Runs micro-steps up to the next boundary, the end of the run, or a stop. Gradients lie in the arena then, reduced
+/// where the plan asked for it. Collective: the axis, at micro-steps whose plan says sync.
+WindowPass train_window(Training& training);
+
+}  // namespace accrue

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's training as a list of passes. What a window holds, divides by, reduces and steps at is
+// AccumulationWindow's answer; this file only says what follows what:
+//
+//   window:    (counts over the ranks, where a micro-step must divide by them) -> micro-steps
+//   boundary:  agree -> check -> normalise and clip -> optimizer -> schedule -> clear -> report
+//   between:   evaluation on schedule, checkpoint on schedule or on a wish, the end on a wish
+//
+// Invariants. A checkpoint is taken only between windows, when the gradients are zero. Every collective is reached by
+// all ranks in the same order: what decides about one is agreed on, or the same on all ranks by construction.
+#include "accrue/train/trainer.h"
+
+#include <ATen/Parallel.h>
+
+#include <utility>
+
+#include "train/boundary.h"
+#include "train/checkpointing.h"
+#include "train/evaluate.h"
+#include "train/finish.h"
+#include "train/train_window.h"
+#include "train/training.h"
+
+namespace accrue {
+namespace {
+
+/// What the run asks for and cannot have is said once, at its start.
+void warn_at_start(Training& training) {
+  const RunSpec& spec = training.spec();
+  if (spec.evaluate.every_updates > 0 && training.data->size(Split::validation) == 0)
+    training.report.warn_first("data", "evaluation is asked for, but no sample is kept for it",
+                               "Set data.validation_fraction above 0.");
+  const bool half = spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float16;
+  if (half && training.plan().knobs.accumulation_dtype != AccumulationDtype::parameter)
+    training.report.warn_first("numerics", "gradients of a half-precision model are accumulated in its own type",
+                               "Set accumulation.accumulation_dtype = \"parameter\", or model.dtype = \"float32\".");
+}
+
+/// Everything between two windows. True: the ranks have agreed to end here.
+bool between_windows(Training& training, const BoundaryWishes& wishes) {
+  const std::int64_t update = training.cursor.update;
+  if (!wishes.stop && evaluation_due(training, update)) evaluate(training);
+  if (wishes.checkpoint || checkpoint_due(training, update)) save(training);
+  return wishes.stop;
+}
+
+TrainOutcome outcome_of(const Training& training, std::string outcome, std::string hash) {
+  return {.outcome = std::move(outcome),
+          .updates = training.cursor.update,
+          .loss = training.cursor.loss,
+          .weights_sha256 = std::move(hash)};
+}
+
+void report_end(Training& training, const TrainOutcome& outcome) {
+  training.report.from_first(RunFinished{.outcome = outcome.outcome,
+                                         .updates = outcome.updates,
+                                         .loss = outcome.loss,
+                                         .weights_sha256 = outcome.weights_sha256,
+                                         .reason = outcome.outcome == "stopped" ? "stopped on request" : "",
+                                         .exit_status = 0,
+                                         .seconds = training.report.seconds()});
+}
+
+/// Windows until the plan ends, somebody stops it, or an error does.
+Result<std::string> train_windows(Training& training) {
+  while (true) {
+    const WindowPass pass = train_window(training);
+    if (pass.end == WindowEnd::stopped) return "stopped";
+    if (pass.end == WindowEnd::run_over) return "finished";  // an open window, if any, is discarded (K3)
+    const auto wishes = pass_boundary(training, pass);
+    if (!wishes) return tl::unexpected(wishes.error());
+    if (between_windows(training, *wishes)) return "stopped";
+  }
+}
+
+}  // namespace
+
+Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
+                               RankChannel& channel) {
+  at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
+  channel.progress("data", 0, 0);
+  auto data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
+  if (!data) return tl::unexpected(data.error());
+
+  Training training(order, data_axis, channel, std::move(*data));
+  training.report.ready(order.plan.grid, identity.rank);
+  warn_at_start(training);
+  if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
+
+  const auto end = train_windows(training);
+  if (!end) return tl::unexpected(end.error());
+  // Beyond this point: the parameters are final.
+  std::string hash;
+  if (*end == "finished") {
+    save(training);
+    auto written = write_final_weights(training);
+    if (!written) return tl::unexpected(written.error());
+    hash = std::move(*written);
+  }
+  TrainOutcome outcome = outcome_of(training, *end, std::move(hash));
+  report_end(training, outcome);
+  return outcome;
+}
+
+}  // namespace accrue

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rank's end of the supervisor's socket: what goes up in which order, what each command does to the training
+// thread, and what happens when the other side is gone. The test is the supervisor; a second thread is the training.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <QtTest>
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "accrue/run/event_codec.h"
+#include "accrue/run/rank_command.h"
+#include "rank/rank_channel.h"
+
+using namespace accrue;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto deadline = 10s;
+
+template <typename Condition>
+bool eventually(Condition&& condition) {
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// The supervisor's side.
+class Peer {
+ public:
+  Peer() { ok_ = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds_) == 0; }
+  ~Peer() {
+    hang_up();
+    ::close(fds_[1]);
+  }
+  bool ok() const { return ok_; }
+  int rank_fd() const { return fds_[1]; }
+  void hang_up() {
+    if (fds_[0] >= 0) ::close(std::exchange(fds_[0], -1));
+  }
+  void command(RankCommandKind kind, std::int64_t micro_step = 0) {
+    const std::string line = encode_command({kind, micro_step}) + "\n";
+    QCOMPARE(::send(fds_[0], line.data(), line.size(), 0), static_cast<ssize_t>(line.size()));
+  }
+  void raw(const std::string& bytes) { QVERIFY(::send(fds_[0], bytes.data(), bytes.size(), 0) > 0); }
+  /// Reads until an event satisfies `wanted`; false at the deadline. Everything read stays in `seen`.
+  template <typename Wanted>
+  bool wait(Wanted&& wanted) {
+    const auto until = std::chrono::steady_clock::now() + deadline;
+    while (std::chrono::steady_clock::now() < until) {
+      for (; looked_at_ < seen.size(); ++looked_at_)
+        if (wanted(seen[looked_at_])) {
+          ++looked_at_;
+          return true;
+        }
+      read_some(100);
+    }
+    return false;
+  }
+  bool wait_holding(std::int64_t micro_step, bool held) {
+    return wait([&](const RunEvent& event) {
+      const auto* holding = std::get_if<Holding>(&event.body);
+      return holding && holding->micro_step == micro_step && holding->held == held;
+    });
+  }
+  void read_some(int milliseconds) {
+    pollfd ready{fds_[0], POLLIN, 0};
+    if (::poll(&ready, 1, milliseconds) <= 0) return;
+    char bytes[65536];
+    const auto count = ::recv(fds_[0], bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count <= 0) return;
+    partial_.append(bytes, static_cast<std::size_t>(count));
+    for (std::size_t end; (end = partial_.find('\n')) != std::string::npos; partial_.erase(0, end + 1)) {
+      auto event = decode_event(std::string_view(partial_).substr(0, end));
+      if (event)
+        seen.push_back(std::move(*event));
+      else
+        ++unreadable;
+    }
+  }
+
+  std::vector<RunEvent> seen;
+  int unreadable = 0;
+
+ private:
+  int fds_[2] = {-1, -1};
+  bool ok_ = false;
+  std::size_t looked_at_ = 0;
+  std::string partial_;
+};
+
+/// A training thread that does nothing but count micro-steps, one each time it is let.
+class Trainee {
+ public:
+  explicit Trainee(RankChannel& channel) : channel_(channel) {}
+  ~Trainee() { join(); }
+  /// Micro-steps first..last; the gate may stop it earlier.
+  void start(std::int64_t first, std::int64_t last) {
+    thread_ = std::thread([this, first, last] {
+      for (std::int64_t m = first; m <= last; ++m) {
+        if (channel_.before_micro_step(m).stop) {
+          stopped_before = m;
+          break;
+        }
+        done = m;
+      }
+      ended = true;
+    });
+  }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::atomic<std::int64_t> done{0};
+  std::atomic<std::int64_t> stopped_before{0};
+  std::atomic<bool> ended{false};
+
+ private:
+  RankChannel& channel_;
+  std::thread thread_;
+};
+
+ChannelOptions options_for(const Peer& peer) {
+  return {.fd = peer.rank_fd(), .rank = 3, .origin_ns = monotonic_ns(), .first_seq = 5};
+}
+
+MicroSteps one_micro_step(std::int64_t m) {
+  return {{m}, {0.5}, {8}, {2}, {m * 10}, {4}, {5}};
+}
+
+}  // namespace
+
+class TestRankChannel : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void numbers_events_without_gaps_from_the_given_seq() {
+    Peer peer;
+    QVERIFY(peer.ok());
+    ProcessChannel channel(options_for(peer));
+    for (int i = 0; i < 50; ++i) {
+      channel.send(one_micro_step(i + 1));
+      channel.progress("forward", 1, i + 1);
+      if (i % 10 == 9) channel.send(Update{.update = i / 10 + 1});
+    }
+    channel.close();
+    std::int64_t expected = 5;
+    std::int64_t micro_steps = 0;
+    QVERIFY(peer.wait([](const RunEvent& event) {
+      const auto* update = std::get_if<Update>(&event.body);
+      return update && update->update == 5;
+    }));
+    for (const RunEvent& event : peer.seen) {
+      QCOMPARE(event.rank, 3);
+      QVERIFY(event.time_ns >= 0);
+      if (!is_stored(event.body)) {
+        QCOMPARE(event.seq, -1);
+        continue;
+      }
+      QCOMPARE(event.seq, expected++);
+      if (const auto* trace = std::get_if<MicroSteps>(&event.body))
+        for (const std::int64_t m : trace->micro_step) QCOMPARE(m, ++micro_steps);  // none lost, none out of order
+      if (const auto* update = std::get_if<Update>(&event.body))
+        QCOMPARE(update->update * 10, micro_steps);  // what came before an update was flushed before it
+    }
+    QCOMPARE(micro_steps, 50);
+    QCOMPARE(peer.unreadable, 0);
+  }
+
+  void flushes_micro_steps_that_nothing_follows() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    channel.send(one_micro_step(1));
+    channel.send(one_micro_step(2));
+    QVERIFY(peer.wait([](const RunEvent& event) {
+      const auto* trace = std::get_if<MicroSteps>(&event.body);
+      return trace && trace->micro_step.back() == 2;
+    }));
+  }
+
+  void beats_while_progress_changes_and_falls_silent_when_stuck() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    const auto beats_at = [](std::int64_t m) {
+      return [m](const RunEvent& event) {
+        const auto* beat = std::get_if<Heartbeat>(&event.body);
+        return beat && beat->micro_step == m && beat->phase == "backward" && beat->collective == 1;
+      };
+    };
+    channel.collective_begun();
+    channel.progress("backward", 2, 7);
+    QVERIFY(peer.wait(beats_at(7)));
+    const auto count = peer.seen.size();
+    for (int i = 0; i < 4; ++i) peer.read_some(100);
+    QCOMPARE(peer.seen.size(), count);  // nothing moved: nothing is said
+    channel.progress("backward", 2, 8);
+    QVERIFY(peer.wait(beats_at(8)));
+  }
+
+  void stands_still_after_the_agreed_micro_step_and_goes_on() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel);
+    peer.command(RankCommandKind::hold);  // before anything ran: it holds at 0 until told better
+    QVERIFY(peer.wait_holding(0, false));
+    trainee.start(1, 9);
+    peer.command(RankCommandKind::hold_after, 4);
+    QVERIFY(peer.wait_holding(4, true));
+    QCOMPARE(trainee.done.load(), 4);
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(eventually([&] { return trainee.done == 9; }));
+  }
+
+  void says_paused_while_it_stands() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel);
+    peer.command(RankCommandKind::hold_after, 2);
+    peer.command(RankCommandKind::hold);
+    QVERIFY(peer.wait_holding(0, false));
+    trainee.start(1, 3);
+    QVERIFY(peer.wait([](const RunEvent& event) {
+      const auto* beat = std::get_if<Heartbeat>(&event.body);
+      return beat && beat->phase == "paused";
+    }));
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(eventually([&] { return trainee.done == 3; }));
+  }
+
+  void steps_one_micro_step_at_a_time() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel);
+    peer.command(RankCommandKind::hold_after, 2);
+    peer.command(RankCommandKind::hold);
+    QVERIFY(peer.wait_holding(0, false));
+    trainee.start(1, 9);
+    QVERIFY(peer.wait_holding(2, true));
+    peer.command(RankCommandKind::hold_after, 3);  // a step is the next standstill and proceed
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(peer.wait_holding(3, true));
+    QCOMPARE(trainee.done.load(), 3);
+    peer.command(RankCommandKind::hold_after, 4);
+    QVERIFY(peer.wait_holding(4, true));
+    QCOMPARE(trainee.done.load(), 4);
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(eventually([&] { return trainee.done == 9; }));
+  }
+
+  void stops_after_the_named_micro_step_even_while_it_stands() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel);
+    peer.command(RankCommandKind::hold_after, 2);
+    peer.command(RankCommandKind::hold);
+    QVERIFY(peer.wait_holding(0, false));
+    trainee.start(1, 9);
+    QVERIFY(peer.wait_holding(2, true));
+    peer.command(RankCommandKind::stop_after, 5);
+    QVERIFY(eventually([&] { return trainee.ended.load(); }));
+    QCOMPARE(trainee.done.load(), 5);
+    QCOMPARE(trainee.stopped_before.load(), 6);
+  }
+
+  void holds_on_its_own_account_and_says_so() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    QVERIFY(!channel.before_micro_step(1).stop);
+    channel.hold_here();
+    Trainee trainee(channel);
+    trainee.start(2, 2);
+    QVERIFY(peer.wait_holding(1, true));
+    QCOMPARE(trainee.done.load(), 0);
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(eventually([&] { return trainee.done == 2; }));
+  }
+
+  void hands_each_checkpoint_wish_on_once() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    peer.command(RankCommandKind::checkpoint);
+    BoundaryWishes wishes;
+    QVERIFY(eventually([&] { return (wishes = channel.boundary_wishes()).checkpoint; }));
+    QVERIFY(!wishes.stop);
+    QVERIFY(!channel.boundary_wishes().checkpoint);
+    peer.command(RankCommandKind::checkpoint_and_stop);
+    QVERIFY(eventually([&] { return (wishes = channel.boundary_wishes()).stop; }));
+    QVERIFY(wishes.checkpoint);
+  }
+
+  void wishes_for_checkpoint_and_end_when_the_supervisor_is_gone() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel);
+    peer.command(RankCommandKind::hold_after, 1);
+    peer.command(RankCommandKind::hold);
+    QVERIFY(peer.wait_holding(0, false));
+    trainee.start(1, 3);
+    QVERIFY(peer.wait_holding(1, true));
+    peer.hang_up();  // nobody could release it any more
+    QVERIFY(eventually([&] { return trainee.done == 3; }));
+    const BoundaryWishes wishes = channel.boundary_wishes();
+    QVERIFY(wishes.checkpoint);
+    QVERIFY(wishes.stop);
+    channel.hold_here();  // has no meaning now
+    QVERIFY(!channel.before_micro_step(4).stop);
+    channel.send(Update{.update = 1});  // goes nowhere, harms nothing
+    channel.close();
+  }
+
+  void ends_the_process_when_the_orphan_deadline_has_passed() {
+    Peer peer;
+    std::atomic<bool> fired{false};
+    ChannelOptions options = options_for(peer);
+    options.orphan_deadline = 150ms;
+    options.on_orphan_deadline = [&] { fired = true; };
+    ProcessChannel channel(options);
+    peer.hang_up();
+    const auto begin = std::chrono::steady_clock::now();
+    QVERIFY(eventually([&] { return fired.load(); }));
+    QVERIFY(std::chrono::steady_clock::now() - begin >= 100ms);
+  }
+
+  void reports_a_command_it_does_not_understand() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    peer.raw("{\"v\":1,\"command\":\"dance\"}\n");
+    QVERIFY(peer.wait([](const RunEvent& event) {
+      const auto* warning = std::get_if<Warning>(&event.body);
+      return warning && warning->class_name == "protocol" && warning->message.find("dance") != std::string::npos;
+    }));
+  }
+
+  void never_blocks_on_a_reader_that_does_not_read() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    constexpr int updates = 20'000;  // far more than the socket's buffer holds
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 1; i <= updates; ++i) {
+      channel.send(one_micro_step(i));
+      channel.send(Update{.update = i});
+    }
+    QVERIFY(std::chrono::steady_clock::now() - begin < 5s);
+    // The reader wakes up: every update is there, in order, and numbers have no gap; traces may be missing, counted.
+    QVERIFY(peer.wait([](const RunEvent& event) {
+      const auto* update = std::get_if<Update>(&event.body);
+      return update && update->update == updates;
+    }));
+    std::int64_t seq = 5;
+    std::int64_t update_count = 0;
+    for (const RunEvent& event : peer.seen) {
+      if (is_stored(event.body)) QCOMPARE(event.seq, seq++);
+      if (const auto* update = std::get_if<Update>(&event.body)) QCOMPARE(update->update, ++update_count);
+    }
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRankChannel)
+#include "test_rank_channel.moc"

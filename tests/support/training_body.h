@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank body that trains a spec through train_run, without a supervisor: the channel is a script and a recorder. What
+// it reports are event lines as a supervisor would see them, and at the end the outcome.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+#include "support/rank_harness.h"
+
+namespace accrue::test {
+
+/// What to train and what happens on the way. Travels to the ranks as arguments.
+struct TrainingScript {
+  std::string spec;         ///< TOML
+  std::string base_dir;     ///< where relative data paths start
+  std::string run_dir;      ///< empty: no checkpoints, no final weights
+  std::string resume_from;  ///< "newest", "step-N" or empty
+  bool interactive = false;
+  std::int64_t stop_before = 0;       ///< the gate says stop before this micro-step
+  std::int64_t checkpoint_wish = 0;   ///< rank 0 wishes for a checkpoint at this update's boundary
+  std::int64_t stop_wish = 0;         ///< the last rank wishes for checkpoint and stop there
+  std::int64_t full_disk_update = 0;  ///< no file may grow past 1 KiB at this update's boundary
+  std::int64_t die_at_update = 0;     ///< every rank ends without a word when this update has been reported
+};
+
+/// One rank's run, read back.
+struct TrainedRank {
+  std::vector<RunEvent> events;
+  std::string outcome;  ///< finished, stopped, or "error <code>"
+  std::string message;  ///< of an error
+  std::string weights_sha256;
+  std::int64_t updates = 0;
+  std::int64_t holds = 0;  ///< times it stood still on its own account
+  RankOutcome process;
+
+  template <typename Body>
+  std::vector<Body> all() const {
+    std::vector<Body> bodies;
+    for (const RunEvent& event : events)
+      if (const auto* body = std::get_if<Body>(&event.body)) bodies.push_back(*body);
+    return bodies;
+  }
+  std::string text() const;  ///< for QVERIFY2
+};
+
+/// To be registered as {"train", train_body}.
+int train_body(RankContext& rank);
+
+/// Trains on `world` ranks and waits for all.
+std::vector<TrainedRank> train(const TrainingScript& script, int world,
+                               std::chrono::milliseconds deadline = std::chrono::seconds(120));
+
+}  // namespace accrue::test

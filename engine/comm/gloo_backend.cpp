@@ -74,16 +74,23 @@ class GlooCommunicator final : public Communicator {
   template <typename F>
   void guarded(const char* op, F&& start) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
+    const auto begin = std::chrono::steady_clock::now();
     try {
       start()->wait();
     } catch (const std::exception& error) {
       failed_ = true;
-      std::string message = std::string(op) + " on the " + std::string(to_string(group_.axis)) + " axis failed";
-      if (const auto dead = watch_.first_ended(kNameTheDead)) {
-        message = group_.name_of(*dead) + " ended while the others waited for it: " + message;
-      }
-      throw CommError(message + ": " + first_line(error.what()));
+      const bool late = std::chrono::steady_clock::now() - begin >= group_.timeout;
+      throw CommError(explain(late) + " " + op + " on the " + std::string(to_string(group_.axis)) +
+                      " axis: " + first_line(error.what()));
     }
+  }
+
+  std::string explain(bool late) const {
+    if (const auto dead = watch_.first_ended(kNameTheDead)) {
+      return group_.name_of(*dead) + " ended while the others waited for it in";
+    }
+    if (late) return "a peer did not come within " + std::to_string(group_.timeout.count()) + " ms to";
+    return "the connection to a peer failed in";
   }
 
   CommGroup group_;

@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -108,36 +109,80 @@ Error not_all_joined(const std::vector<std::int64_t>& missing, const RankIdentit
                identity.source, "See the log of the missing rank, or raise launch.join_timeout_s"};
 }
 
-/// Says who this rank is and waits for all.
-Result<std::vector<HostIdentity>> meet(StorePtr& store, const RankIdentity& identity, const CommOptions& options) {
-  const auto deadline = Clock::now() + options.join_timeout;
-  StoreExchange exchange(store);
-  std::vector<HostIdentity> hosts(static_cast<std::size_t>(identity.world));
-  std::vector<std::int64_t> missing;
-  try {
-    exchange.publish(rank_key(identity.rank), this_host().encode());
-    for (std::int64_t rank = 0; rank < identity.world; ++rank) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      // Past the deadline the rest is only looked at, so that the message counts who did join.
-      if (left.count() <= 0 && !store->check({rank_key(rank)})) {
-        missing.push_back(rank);
-        continue;
+/// The meeting itself. Presence is polled rather than waited for: the store's wait can neither look for two things at
+/// once (a rank, or the verdict of one that gave up) nor time out quietly.
+class Meeting {
+ public:
+  Meeting(StorePtr store, const RankIdentity& identity, const CommOptions& options)
+      : store_(std::move(store)), exchange_(store_), identity_(identity), options_(options) {}
+
+  Result<std::vector<HostIdentity>> hold() {
+    try {
+      const auto deadline = Clock::now() + options_.join_timeout;
+      exchange_.publish(rank_key(identity_.rank), this_host().encode());
+      for (auto pause = kShortestPoll; !all_present(); pause = std::min(pause * 2, kLongestPoll)) {
+        if (store_->check({kVerdict})) return given_up();
+        if (Clock::now() >= deadline) {
+          store_->set(kVerdict, std::vector<std::uint8_t>{1});
+          return given_up();
+        }
+        std::this_thread::sleep_for(pause);
       }
-      const auto said = exchange.fetch(rank_key(rank), std::max(left, std::chrono::milliseconds(1000)));
+      return everyone();
+    } catch (const std::exception& error) {
+      return fail(ErrorCode::rendezvous, "the meeting point was lost before all ranks had joined", identity_.source,
+                  "Rank 0 hosts it and has probably ended: see its log (" + first_line(error.what()) + ")");
+    }
+  }
+
+ private:
+  static constexpr const char* kVerdict = "given up";
+  static constexpr const char* kHeard = "heard";
+  static constexpr std::chrono::milliseconds kShortestPoll{1};
+  static constexpr std::chrono::milliseconds kLongestPoll{20};
+  static constexpr std::chrono::milliseconds kFarewell{1000};
+
+  bool all_present() {
+    while (present_ < identity_.world && store_->check({rank_key(present_)})) ++present_;
+    return present_ == identity_.world;
+  }
+
+  Result<std::vector<HostIdentity>> everyone() {
+    std::vector<HostIdentity> hosts;
+    for (std::int64_t rank = 0; rank < identity_.world; ++rank) {
+      const auto said = exchange_.fetch(rank_key(rank), options_.join_timeout);
       const auto host = said ? HostIdentity::decode(*said) : std::nullopt;
       if (!host) {
-        missing.push_back(rank);
-      } else {
-        hosts[static_cast<std::size_t>(rank)] = *host;
+        return fail(ErrorCode::protocol, "rank " + std::to_string(rank) + " speaks another version of Accrue",
+                    identity_.source, "Start the same accrue-rank everywhere");
       }
+      hosts.push_back(*host);
     }
-  } catch (const std::exception& error) {
-    return fail(ErrorCode::rendezvous, "the ranks' store was lost while they met: " + first_line(error.what()),
-                identity.source, "Rank 0 hosts it: see its log");
+    return hosts;
   }
-  if (!missing.empty()) return tl::unexpected(not_all_joined(missing, identity, options));
-  return hosts;
-}
+
+  tl::unexpected<Error> given_up() {
+    std::vector<std::int64_t> missing;
+    for (std::int64_t rank = 0; rank < identity_.world; ++rank) {
+      if (!store_->check({rank_key(rank)})) missing.push_back(rank);
+    }
+    // The host of the store stays until the ranks that did come have read the same, or they would only see it vanish.
+    auto heard = store_->add(kHeard, 1);
+    const auto joined = identity_.world - static_cast<std::int64_t>(missing.size());
+    const auto farewell = Clock::now() + kFarewell;
+    while (identity_.rank == 0 && heard < joined && Clock::now() < farewell) {
+      std::this_thread::sleep_for(kLongestPoll);
+      heard = store_->add(kHeard, 0);
+    }
+    return tl::unexpected(not_all_joined(missing, identity_, options_));
+  }
+
+  StorePtr store_;
+  StoreExchange exchange_;
+  const RankIdentity& identity_;
+  const CommOptions& options_;
+  std::int64_t present_ = 0;
+};
 
 class StoreRendezvous final : public Rendezvous {
  public:
@@ -236,7 +281,7 @@ Result<std::unique_ptr<Rendezvous>> Rendezvous::join(const RankIdentity& identit
   auto opened = open_store(identity, options);
   if (!opened) return tl::unexpected(opened.error());
   StorePtr store = c10::make_intrusive<c10d::PrefixStore>("accrue/" + options.run_id + "/" + identity.attempt, *opened);
-  auto hosts = meet(store, identity, options);
+  auto hosts = Meeting(store, identity, options).hold();
   if (!hosts) return tl::unexpected(hosts.error());
   return std::make_unique<StoreRendezvous>(identity, options, std::move(store), std::move(*hosts));
 }

@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grad_arena.h"
 
+#include <ATen/ops/empty.h>
+
 #include <utility>
 
 namespace accrue {
 namespace {
 
-/// The parameter's own strides where it is dense, so that gradient and parameter walk memory alike in an optimizer.
-at::Tensor view_like(const at::Tensor& flat, const FlatRange& range, const at::Tensor& parameter) {
-  const at::Tensor place = flat.narrow(0, range.offset, range.size);
-  if (parameter.is_non_overlapping_and_dense()) return place.as_strided(parameter.sizes(), parameter.strides());
-  return place.view(parameter.sizes());
+std::vector<std::int64_t> packed_strides(at::IntArrayRef sizes) {
+  std::vector<std::int64_t> strides(sizes.size(), 1);
+  for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
+  return strides;
+}
+
+/// A tensor on the range's memory, with the parameter's own strides where it is dense, so that gradient and parameter
+/// walk memory alike in an optimizer. It shares the storage without being a view in autograd's sense: autograd forbids
+/// detach_() on views, which zero_grad(/*set_to_none=*/false) calls on every gradient.
+at::Tensor place_of(const at::Tensor& flat, const FlatRange& range, const at::Tensor& parameter) {
+  const bool dense = parameter.is_non_overlapping_and_dense();
+  const auto strides = dense ? parameter.strides().vec() : packed_strides(parameter.sizes());
+  at::Tensor place = at::empty({0}, flat.options());
+  place.set_(flat.storage(), flat.storage_offset() + range.offset, parameter.sizes(), strides);
+  return place;
 }
 
 }  // namespace
@@ -18,7 +30,7 @@ at::Tensor view_like(const at::Tensor& flat, const FlatRange& range, const at::T
 GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat)
     : parameters_(std::move(parameters)), layout_(std::move(layout)), flat_(std::move(flat)) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    views_.push_back(view_like(flat_, layout_.parameters[i], parameters_[i]));
+    views_.push_back(place_of(flat_, layout_.parameters[i], parameters_[i]));
     bind(i);
   }
 }

@@ -11,26 +11,13 @@
 #include <limits>
 
 #include "support/joined_rank.h"
+#include "support/rank_checks.h"
 
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-#define DEMAND(condition)                                                                                \
-  do {                                                                                                   \
-    if (!(condition))                                                                                    \
-      throw std::runtime_error(std::string(#condition) + " is false, line " + std::to_string(__LINE__)); \
-  } while (false)
-
-/// FNV-1a over the bytes: two runs are compared by it.
-std::string fingerprint(const at::Tensor& tensor) {
-  const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
-  std::uint64_t value = 14695981039346656037ULL;
-  for (std::size_t i = 0; i < tensor.nbytes(); ++i) value = (value ^ bytes[i]) * 1099511628211ULL;
-  return std::to_string(value);
-}
 
 /// Values whose sum depends on the order of addition.
 void fill_rough(at::Tensor& tensor, int rank) {
@@ -204,15 +191,11 @@ class TestCollectives : public QObject {
     return RankGroup(body, world, {.arguments = {backend.toStdString()}}).finish(60s);
   }
 
-  static void all_ok(const std::vector<RankOutcome>& outcomes) {
-    for (const auto& each : outcomes) QVERIFY2(each.ok(), each.text().c_str());
-  }
-
  private Q_SLOTS:
   void every_collective_is_right_data() { worlds(); }
   void every_collective_is_right() {
     const auto outcomes = run("every_collective");
-    all_ok(outcomes);
+    ACCRUE_ALL_RANKS_OK(outcomes);
     QFETCH(QString, backend);
     QFETCH(int, world);
     for (const auto& each : outcomes) QCOMPARE(each.lines.at(0), world == 1 ? "single" : backend.toStdString());
@@ -222,24 +205,24 @@ class TestCollectives : public QObject {
   void sums_are_equal_on_all_ranks_and_between_runs() {
     const auto first = run("rough_sums");
     const auto second = run("rough_sums");
-    all_ok(first);
-    all_ok(second);
+    ACCRUE_ALL_RANKS_OK(first);
+    ACCRUE_ALL_RANKS_OK(second);
     for (const auto& each : first) QCOMPARE(each.lines.at(0), first[0].lines.at(0));
     for (const auto& each : second) QCOMPARE(each.lines.at(0), first[0].lines.at(0));
   }
 
   void shared_buffers_are_reduced_in_place() {
-    for (const int world : {2, 3, 4}) all_ok(RankGroup("shared_views", world).finish(60s));
+    for (const int world : {2, 3, 4}) ACCRUE_ALL_RANKS_OK(RankGroup("shared_views", world).finish(60s));
   }
 
   void counts_calls_and_bytes_data() { worlds(); }
-  void counts_calls_and_bytes() { all_ok(run("counts_traffic")); }
+  void counts_calls_and_bytes() { ACCRUE_ALL_RANKS_OK(run("counts_traffic")); }
 
-  void a_nan_wins_the_maximum() { all_ok(RankGroup("keeps_a_nan", 2).finish(60s)); }
+  void a_nan_wins_the_maximum() { ACCRUE_ALL_RANKS_OK(RankGroup("keeps_a_nan", 2).finish(60s)); }
 
   void names_a_rank_that_calls_something_else() {
     const auto outcomes = RankGroup("other_calls", 2).finish(60s);
-    all_ok(outcomes);
+    ACCRUE_ALL_RANKS_OK(outcomes);
     for (const auto& each : outcomes) {
       QVERIFY2(each.lines.at(0).find("the ranks call different collectives") != std::string::npos, each.text().c_str());
       QVERIFY2(each.lines.at(0).find("10 Float") != std::string::npos, each.text().c_str());
@@ -248,7 +231,7 @@ class TestCollectives : public QObject {
   }
 
   void refuses_tensors_it_cannot_move_data() { worlds(); }
-  void refuses_tensors_it_cannot_move() { all_ok(run("refuses_bad_tensors")); }
+  void refuses_tensors_it_cannot_move() { ACCRUE_ALL_RANKS_OK(run("refuses_bad_tensors")); }
 };
 
 ACCRUE_RANK_TEST_MAIN(TestCollectives, {{"every_collective", every_collective},

@@ -79,7 +79,10 @@ std::vector<std::string> rank_environment(int rank, int world, int port, const R
       {"OMP_NUM_THREADS", "1"},
       {"OMP_WAIT_POLICY", "passive"},
   };
-  own.insert(own.end(), options.environment.begin(), options.environment.end());
+  for (const auto& [name, value] : options.environment) {
+    std::erase_if(own, [&](const auto& pair) { return pair.first == name; });
+    own.emplace_back(name, value);
+  }
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string line = *entry;
@@ -167,6 +170,13 @@ std::string RankOutcome::text() const {
   return result;
 }
 
+std::string first_failure(const std::vector<RankOutcome>& outcomes) {
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (!outcomes[rank].ok()) return "rank " + std::to_string(rank) + ": " + outcomes[rank].text();
+  }
+  return {};
+}
+
 RankGroup::RankGroup(const std::string& body, int world, RankGroupOptions options)
     : processes_(static_cast<std::size_t>(world)), began_(Clock::now()) {
   int listener = listen_on_loopback(port_);
@@ -225,7 +235,7 @@ void RankGroup::start(int rank, const std::string& body, const RankGroupOptions&
 
 RankGroup::~RankGroup() {
   for (auto& process : processes_) {
-    if (!process.ended) {
+    if (!process.ended && process.pid > 0) {
       ::kill(process.pid, SIGKILL);
       reap(process, 0);
     }
@@ -244,7 +254,7 @@ pid_t RankGroup::pid(int rank) const {
 }
 
 void RankGroup::send_signal(int rank, int signal) {
-  if (!at(rank).ended) ::kill(at(rank).pid, signal);
+  if (!at(rank).ended && at(rank).pid > 0) ::kill(at(rank).pid, signal);
 }
 
 void RankGroup::drain(Process& process) {

@@ -58,9 +58,12 @@ struct RankOutcome {
   std::string text() const;  ///< for QVERIFY2
 };
 
+/// Empty where all ranks ended well, else the first failure's text: QVERIFY2(failure.empty(), failure.c_str()).
+std::string first_failure(const std::vector<RankOutcome>& outcomes);
+
 struct RankGroupOptions {
   std::vector<std::string> arguments;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added for every rank
+  std::vector<std::pair<std::string, std::string>> environment;  ///< for every rank, over the harness' own
   std::vector<int> leave_out;   ///< ranks that are counted in WORLD_SIZE but never started
   bool hand_over_store = true;  ///< false: rank 0 must listen on MASTER_PORT by itself
 };
@@ -110,6 +113,13 @@ class RankGroup {
 int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies);
 
 }  // namespace accrue::test
+
+/// In a test function: fails it with the text of the first rank that did not end well.
+#define ACCRUE_ALL_RANKS_OK(outcomes)                                         \
+  do {                                                                        \
+    const std::string accrue_failure = accrue::test::first_failure(outcomes); \
+    QVERIFY2(accrue_failure.empty(), accrue_failure.c_str());                 \
+  } while (false)
 
 #define ACCRUE_RANK_TEST_MAIN(TestClass, ...)                                                                     \
   int main(int argc, char** argv) {                                                                               \

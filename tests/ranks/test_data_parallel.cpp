@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// DistributedDataParallel with 1, 2 and 4 ranks over shared memory and Gloo: the same weights as one process on the
+// whole batch, the least traffic whatever the number of micro-steps, and every liberty that a user's loop may take.
+#include <torch/nn/module.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <QtTest/QTest>
+#include <cmath>
+
+#include "accrue/parallel/distributed_data_parallel.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+
+using namespace accrue;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Values that depend on the seed alone, so that no test draws on a global generator.
+at::Tensor numbers(at::IntArrayRef shape, std::uint32_t seed, at::ScalarType dtype) {
+  at::Tensor result = at::empty(shape, at::kDouble);
+  double* value = result.mutable_data_ptr<double>();
+  std::uint32_t state = seed * 2654435761U + 1U;
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    state = state * 1664525U + 1013904223U;
+    value[i] = static_cast<double>(state >> 8) / (1 << 24) - 0.5;
+  }
+  return result.to(dtype);
+}
+
+/// Two layers; `spare` takes no part in the loss, `head` shares the first layer's weight where asked.
+struct Net : torch::nn::Module {
+  explicit Net(std::uint32_t seed, at::ScalarType dtype = at::kDouble, std::int64_t width = 37) {
+    in = register_parameter("in", numbers({width, 5}, seed, dtype));
+    in_bias = register_parameter("in_bias", numbers({width}, seed + 1, dtype));
+    out = register_parameter("out", numbers({3, width}, seed + 2, dtype));
+    out_bias = register_parameter("out_bias", numbers({3}, seed + 3, dtype));
+    spare = register_parameter("spare", numbers({11}, seed + 4, dtype));
+    count = register_buffer("count", at::full({1}, static_cast<double>(seed), at::kLong));
+  }
+  at::Tensor forward(const at::Tensor& x_BI) {
+    return at::linear(at::tanh(at::linear(x_BI, in, in_bias)), out, out_bias);
+  }
+  at::Tensor in, in_bias, out, out_bias, spare, count;
+};
+
+constexpr std::int64_t kSamples = 32;  // of one update, whatever the world and the number of micro-steps
+
+at::Tensor batch_x(std::int64_t update, at::ScalarType dtype) {
+  return numbers({kSamples, 5}, 1000U + static_cast<std::uint32_t>(update), dtype);
+}
+at::Tensor batch_y(std::int64_t update, at::ScalarType dtype) {
+  return numbers({kSamples, 3}, 2000U + static_cast<std::uint32_t>(update), dtype);
+}
+
+/// Sum of squares over the samples [begin, begin + n).
+at::Tensor loss_of(Net& net, std::int64_t update, std::int64_t begin, std::int64_t n) {
+  const auto dtype = net.in.scalar_type();
+  const at::Tensor error =
+      net.forward(batch_x(update, dtype).narrow(0, begin, n)) - batch_y(update, dtype).narrow(0, begin, n);
+  return error.square().sum();
+}
+
+/// One process, the whole batch at once.
+void train_alone(Net& net, int updates) {
+  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
+  net.spare.mutable_grad() = at::zeros_like(net.spare);  // unused counts as zero, so it decays as with the wrapper
+  for (int update = 0; update < updates; ++update) {
+    optimizer.zero_grad(/*set_to_none=*/false);
+    (loss_of(net, update, 0, kSamples) / kSamples).backward();
+    optimizer.step();
+  }
+}
+
+double largest_difference(const Net& a, const Net& b) {
+  double largest = 0;
+  const auto left = a.parameters(), right = b.parameters();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    largest = std::max(largest, (left[i] - right[i]).abs().max().item<double>());
+  }
+  return largest;
+}
+
+/// This rank's part of an update in `micro_steps` micro-steps; the last one reduces.
+template <typename Clear>
+void accumulate(Net& net, DistributedDataParallel& ddp, Communicator& axis, int update, std::int64_t micro_steps,
+                Clear&& clear) {
+  const std::int64_t mine = kSamples / axis.size();
+  const std::int64_t micro = mine / micro_steps;
+  clear();
+  for (std::int64_t m = 0; m < micro_steps; ++m) {
+    const at::Tensor loss = loss_of(net, update, axis.rank() * mine + m * micro, micro) / kSamples;
+    if (m + 1 < micro_steps) {
+      const auto quiet = ddp.no_sync();
+      loss.backward();
+    } else {
+      loss.backward();
+    }
+  }
+  ddp.finish();
+}
+
+std::string weights_of(const Net& net) {
+  std::string all;
+  for (const auto& each : net.parameters()) all += fingerprint(each) + " ";
+  return all;
+}
+
+/// arguments: backend, dtype, micro-steps.
+int equals_one_process(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  Communicator& axis = *joined.data;
+  const auto dtype = rank.arguments.at(1) == "float64" ? at::kDouble : at::kFloat;
+  const std::int64_t micro_steps = std::stoi(rank.arguments.at(2));
+  const int updates = 6;
+
+  Net alone(7, dtype);
+  train_alone(alone, updates);
+
+  Net net(static_cast<std::uint32_t>(7 + 100 * rank.rank), dtype);  // other ranks get rank 0's values by the broadcast
+  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 700, .op = ReduceOp::sum});
+  DEMAND(net.count.item<std::int64_t>() == 7);
+  const auto buckets = static_cast<std::int64_t>(ddp.layout().buckets.size());
+  const std::int64_t gradient_bytes = ddp.flat_gradients().numel() * static_cast<std::int64_t>(net.in.element_size());
+  DEMAND(buckets > 2);
+  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
+  const TrafficCounters before = axis.traffic();
+  for (int update = 0; update < updates; ++update) {
+    accumulate(net, ddp, axis, update, micro_steps, [&] { ddp.zero_grad(); });
+    optimizer.step();
+  }
+  const TrafficCounters& after = axis.traffic();
+  const std::int64_t rounds = axis.size() == 1 ? 0 : updates;
+  DEMAND(ddp.reductions() == rounds * buckets);
+  DEMAND(after.gradient_calls - before.gradient_calls == rounds * buckets);
+  DEMAND(after.gradient_bytes - before.gradient_bytes == rounds * gradient_bytes);
+  DEMAND(after.calls - before.calls == rounds * buckets);
+  const double difference = largest_difference(net, alone);
+  if (difference > (dtype == at::kDouble ? 1e-12 : 1e-4))
+    throw std::runtime_error("differs by " + std::to_string(difference));
+  rank.report(weights_of(net));
+  return 0;
+}
+
+int means_over_ranks(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Communicator& axis = *joined.data;
+  Net net(3);
+  DistributedDataParallel ddp(net, axis);
+  const std::int64_t mine = kSamples / axis.size();
+  loss_of(net, 0, axis.rank() * mine, mine).div(static_cast<double>(mine)).backward();
+  ddp.finish();
+
+  Net alone(3);
+  loss_of(alone, 0, 0, kSamples).div(static_cast<double>(kSamples)).backward();
+  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-14);
+  return 0;
+}
+
+/// The sync flag is read when gradients arrive, so a scope around backward alone is enough; and scopes nest and are
+/// left by exceptions.
+int no_sync_around_backward(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Communicator& axis = *joined.data;
+  Net net(3);
+  DistributedDataParallel ddp(net, axis, {.op = ReduceOp::sum});
+  const at::Tensor loss = loss_of(net, 0, rank.rank, 1);
+  {
+    const auto quiet = ddp.no_sync();
+    loss.backward();
+    ddp.finish();
+    try {
+      const auto again = ddp.no_sync();
+      throw std::runtime_error("leaves the scope");
+    } catch (const std::runtime_error&) {
+    }
+    DEMAND(!ddp.sync_enabled());
+  }
+  DEMAND(ddp.sync_enabled());
+  DEMAND(axis.traffic().gradient_calls == 0);
+  loss_of(net, 0, 2 + rank.rank, 1).backward();
+  ddp.finish();
+
+  Net alone(3);
+  loss_of(alone, 0, 0, 4).backward();
+  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
+  return 0;
+}
+
+/// Two backwards with sync on before one finish() add up.
+int several_backwards(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net net(3);
+  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 256, .op = ReduceOp::sum});
+  loss_of(net, 0, rank.rank, 1).backward();
+  loss_of(net, 0, 2 + rank.rank, 1).backward();
+  ddp.finish();
+  Net alone(3);
+  loss_of(alone, 0, 0, 4).backward();
+  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
+  return 0;
+}
+
+int user_drops_gradients(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Communicator& axis = *joined.data;
+  Net alone(7);
+  train_alone(alone, 4);
+  Net net(7);
+  DistributedDataParallel ddp(net, axis, {.op = ReduceOp::sum});
+  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
+  for (int update = 0; update < 4; ++update) {
+    accumulate(net, ddp, axis, update, 4, [&] { update % 2 == 0 ? optimizer.zero_grad() : net.zero_grad(); });
+    optimizer.step();
+  }
+  DEMAND(largest_difference(net, alone) < 1e-12);
+  const auto [offset, size] = ddp.layout().parameters[0];
+  DEMAND(net.in.grad().data_ptr() == ddp.flat_gradients().narrow(0, offset, size).data_ptr());
+
+  // A gradient that the user assigned is taken as it is.
+  ddp.zero_grad();
+  net.out.mutable_grad() = at::full_like(net.out, static_cast<double>(rank.rank + 1));
+  ddp.finish();
+  DEMAND(net.out.grad().min().item<double>() == 3 && net.out.grad().max().item<double>() == 3);
+  return 0;
+}
+
+/// zero_grad(false) keeps the gradients where they are: nothing to mend, nothing to say.
+int user_zeroes_gradients(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net alone(7);
+  train_alone(alone, 4);
+  Net net(7);
+  DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum});
+  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
+  for (int update = 0; update < 4; ++update) {
+    accumulate(net, ddp, *joined.data, update, 2,
+               [&] { update % 2 == 0 ? optimizer.zero_grad(false) : net.zero_grad(false); });
+    optimizer.step();
+  }
+  DEMAND(largest_difference(net, alone) < 1e-12);
+  return 0;
+}
+
+/// A parameter that no loss reaches, and one that only rank 0's loss reaches.
+int unused_parameters(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net net(3);
+  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 128, .op = ReduceOp::sum});
+  at::Tensor loss = net.out.sum();
+  if (rank.rank == 0) loss = loss + 5 * net.in_bias.sum();
+  loss.backward();
+  ddp.finish();
+  DEMAND(net.spare.grad().abs().max().item<double>() == 0);
+  DEMAND(net.in.grad().abs().max().item<double>() == 0);
+  DEMAND(net.in_bias.grad().min().item<double>() == 5);
+  DEMAND(net.out.grad().max().item<double>() == 2);
+  return 0;
+}
+
+struct Tied : torch::nn::Module {
+  Tied() {
+    first = register_parameter("first", numbers({4, 4}, 1, at::kDouble));
+    second = register_parameter("second", first);
+    frozen = register_parameter("frozen", numbers({4}, 2, at::kDouble), /*requires_grad=*/false);
+  }
+  at::Tensor first, second, frozen;
+};
+
+int tied_and_frozen_weights(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Tied net;
+  DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum});
+  DEMAND(ddp.parameters().size() == 1);
+  const at::Tensor x = numbers({4}, static_cast<std::uint32_t>(10 + rank.rank), at::kDouble);
+  at::matmul(net.second, at::matmul(net.first, x)).sum().backward();
+  ddp.finish();
+
+  Tied alone;
+  for (std::uint32_t r = 0; r < 2; ++r)
+    at::matmul(alone.second, at::matmul(alone.first, numbers({4}, 10 + r, at::kDouble))).sum().backward();
+  DEMAND((net.first.grad() - alone.first.grad()).abs().max().item<double>() < 1e-14);
+  DEMAND(!net.frozen.grad().defined());
+  return 0;
+}
+
+/// The buckets go out in the layout's order although this loss finishes the first layer's gradients first.
+int fixed_bucket_order(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Communicator& axis = *joined.data;
+  Net net(3);
+  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 1 << 10});
+  std::vector<std::int64_t> sizes;
+  axis.set_observer([&](const CollectiveRecord& record) {
+    if (record.gradients) sizes.push_back(record.bytes);
+  });
+  for (int round = 0; round < 2; ++round) {
+    sizes.clear();
+    (rank.rank == 0 ? net.in.sum() + net.out.sum() : net.out_bias.sum()).backward();
+    ddp.finish();
+    DEMAND(sizes.size() == ddp.layout().buckets.size());
+    for (std::size_t b = 0; b < sizes.size(); ++b) DEMAND(sizes[b] == ddp.layout().buckets[b].size * 8);
+  }
+  return 0;
+}
+
+int refuses_other_models(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  Net net(3, at::kDouble, rank.rank == 1 ? 38 : 37);
+  try {
+    DistributedDataParallel ddp(net, *joined.data);
+  } catch (const std::invalid_argument& error) {
+    rank.report(error.what());
+    Net same(3);
+    DistributedDataParallel ddp(same, *joined.data);  // the axis is as good as before
+    return 0;
+  }
+  return 1;
+}
+
+int refuses_mixed_dtypes(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net net(3);
+  net.out_bias.set_data(net.out_bias.detach().to(at::kFloat));
+  try {
+    DistributedDataParallel ddp(net, *joined.data);
+  } catch (const std::invalid_argument& error) {
+    rank.report(error.what());
+    return 0;
+  }
+  return 1;
+}
+
+/// A second one on the same module would count gradients twice; after the first is gone it is welcome.
+int one_at_a_time(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net net(3);
+  {
+    DistributedDataParallel ddp(net, *joined.data);
+    bool refused = false;
+    try {
+      DistributedDataParallel second(net, *joined.data);
+    } catch (const std::invalid_argument&) {
+      refused = true;
+    }
+    DEMAND(refused);
+  }
+  DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum});
+  net.out.sum().backward();
+  ddp.finish();
+  DEMAND(net.out.grad().max().item<double>() == rank.world);
+  return 0;
+}
+
+}  // namespace
+
+class TestDataParallel : public QObject {
+  Q_OBJECT
+
+  static void two_ranks(const std::string& body) { ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s)); }
+
+ private Q_SLOTS:
+  void equals_one_process_on_the_whole_batch_data() {
+    QTest::addColumn<QString>("backend");
+    QTest::addColumn<int>("world");
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<int>("microSteps");
+    const auto row = [](const char* backend, int world, const char* dtype, int micro_steps) {
+      QTest::addRow("%s, %d ranks, %s, N = %d", backend, world, dtype, micro_steps)
+          << QString::fromLatin1(backend) << world << QString::fromLatin1(dtype) << micro_steps;
+    };
+    for (const int micro_steps : {1, 4, 16}) row("shm", 2, "float64", micro_steps);
+    row("shm", 1, "float64", 4);
+    row("shm", 4, "float64", 4);
+    row("shm", 4, "float32", 8);
+    row("gloo", 1, "float32", 1);
+    row("gloo", 2, "float32", 16);
+    row("gloo", 4, "float64", 1);
+  }
+  void equals_one_process_on_the_whole_batch() {
+    QFETCH(QString, backend);
+    QFETCH(int, world);
+    QFETCH(QString, dtype);
+    QFETCH(int, microSteps);
+    const std::vector<std::string> arguments = {backend.toStdString(), dtype.toStdString(), std::to_string(microSteps)};
+    const auto first = RankGroup("equals_one_process", world, {.arguments = arguments}).finish(90s);
+    ACCRUE_ALL_RANKS_OK(first);
+    for (const auto& each : first) QCOMPARE(each.lines.at(0), first[0].lines.at(0));
+    const auto second = RankGroup("equals_one_process", world, {.arguments = arguments}).finish(90s);
+    ACCRUE_ALL_RANKS_OK(second);
+    QCOMPARE(second[0].lines.at(0), first[0].lines.at(0));  // bit-identical from run to run
+  }
+
+  void the_mean_divides_by_the_ranks() { two_ranks("means_over_ranks"); }
+  void no_sync_may_cover_backward_alone() { two_ranks("no_sync_around_backward"); }
+  void several_backwards_add_up_before_one_finish() { two_ranks("several_backwards"); }
+
+  void dropped_gradients_are_copied_back_and_said_once() {
+    const auto outcomes = RankGroup("user_drops_gradients", 2).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const auto& each : outcomes) {
+      QCOMPARE(QByteArray::fromStdString(each.errors).count("gradients were dropped or replaced"), 1);
+    }
+  }
+
+  void zeroed_gradients_stay_in_place() {
+    const auto outcomes = RankGroup("user_zeroes_gradients", 2).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const auto& each : outcomes) QVERIFY2(each.errors.empty(), each.errors.c_str());
+  }
+
+  void unused_parameters_count_as_zero() { two_ranks("unused_parameters"); }
+  void tied_weights_have_one_gradient_and_frozen_ones_none() { two_ranks("tied_and_frozen_weights"); }
+  void buckets_are_reduced_in_fixed_order() { two_ranks("fixed_bucket_order"); }
+
+  void names_the_parameter_that_differs_between_ranks_data() {
+    QTest::addColumn<QString>("backend");
+    QTest::newRow("shm") << QStringLiteral("shm");
+    QTest::newRow("gloo") << QStringLiteral("gloo");
+  }
+  void names_the_parameter_that_differs_between_ranks() {
+    QFETCH(QString, backend);
+    const auto outcomes = RankGroup("refuses_other_models", 2, {.arguments = {backend.toStdString()}}).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    QVERIFY2(outcomes[0].lines.at(0).find("in [37, 5] Double") != std::string::npos, outcomes[0].text().c_str());
+    QVERIFY2(outcomes[1].lines.at(0).find("in [38, 5] Double") != std::string::npos, outcomes[1].text().c_str());
+  }
+
+  void names_the_parameter_of_another_dtype() {
+    const auto outcomes = RankGroup("refuses_mixed_dtypes", 1).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    QVERIFY2(outcomes[0].lines.at(0).find("out_bias is Float") != std::string::npos, outcomes[0].text().c_str());
+  }
+
+  void one_wrapper_per_module() { two_ranks("one_at_a_time"); }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestDataParallel, {{"equals_one_process", equals_one_process},
+                                         {"means_over_ranks", means_over_ranks},
+                                         {"no_sync_around_backward", no_sync_around_backward},
+                                         {"several_backwards", several_backwards},
+                                         {"user_drops_gradients", user_drops_gradients},
+                                         {"user_zeroes_gradients", user_zeroes_gradients},
+                                         {"unused_parameters", unused_parameters},
+                                         {"tied_and_frozen_weights", tied_and_frozen_weights},
+                                         {"fixed_bucket_order", fixed_bucket_order},
+                                         {"refuses_other_models", refuses_other_models},
+                                         {"refuses_mixed_dtypes", refuses_mixed_dtypes},
+                                         {"one_at_a_time", one_at_a_time}})
+#include "test_data_parallel.moc"

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the survivors see when a rank is killed, leaves, stands still or never comes; and that nothing of a run listens
+// beyond 127.0.0.1 or stays behind.
+#include <ATen/ops/zeros.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QSet>
+#include <QtTest/QTest>
+
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+
+using namespace accrue;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string milliseconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::to_string(
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count());
+}
+
+/// The others wait in an all-reduce in which the last rank never arrives: it reports and then stands still.
+int waits_for_the_last(RankContext& rank) {
+  const auto joined =
+      join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
+                                   .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
+                                   .join_timeout = 20s,
+                                   .run_id = "test"});
+  at::Tensor value = at::zeros({200000}, at::kFloat);
+  joined.data->all_reduce(value);
+  rank.report("joined");
+  if (rank.rank == rank.world - 1) {
+    for (;;) ::pause();
+  }
+  rank.report("waiting");
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    joined.data->all_reduce(value);
+  } catch (const CommError& error) {
+    rank.report("error after " + milliseconds_since(begin) + " ms: " + error.what());
+    // Once broken, always broken: nothing blocks a second time.
+    try {
+      joined.data->barrier();
+    } catch (const CommError&) {
+      rank.report("broken");
+      ::_exit(0);
+    }
+  }
+  ::_exit(1);
+}
+
+int leaves_the_group(RankContext& rank) {
+  auto joined = join_ranks(rank, BackendKind::shm);
+  joined.data->barrier();
+  if (rank.rank == 1) {
+    joined.data.reset();
+    rank.report("left");
+    for (;;) ::pause();
+  }
+  try {
+    joined.data->barrier();
+  } catch (const CommError& error) {
+    rank.report(error.what());
+  }
+  return 0;
+}
+
+/// Rank 0 may go home after the last collective while others are still on their way out of it.
+int ends_at_once(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  for (int i = 0; i < 300; ++i) joined.data->barrier();
+  if (rank.rank == 0) ::_exit(0);
+  return 0;
+}
+
+int cannot_join(RankContext& rank) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto joined = Rendezvous::join(taken(rank_identity(environment, rank.store_fd)),
+                                       CommOptions{.join_timeout = 2s, .run_id = "test"});
+  if (joined) return 1;
+  rank.report(milliseconds_since(begin) + " " + joined.error().text());
+  return joined.error().code == ErrorCode::rendezvous ? 0 : 2;
+}
+
+int stands_still(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  const at::Tensor buffer = joined.data->shared_buffer(1 << 20, at::kFloat);
+  joined.data->barrier();
+  rank.report("standing");
+  for (;;) ::pause();
+}
+
+int joins_and_ends(RankContext& rank) {
+  const auto joined = join_ranks(rank);
+  joined.data->barrier();
+  rank.report(joined.rendezvous->identity().source + " " + joined.data->backend());
+  return 0;
+}
+
+/// Another program's listener on 127.0.0.1.
+struct LoopbackListener {
+  LoopbackListener() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(fd, generic, length) == 0 && ::listen(fd, 1) == 0 && ::getsockname(fd, generic, &length) == 0) {
+      port = ntohs(address.sin_port);
+    }
+  }
+  ~LoopbackListener() { ::close(fd); }
+  int fd;
+  int port = 0;
+};
+
+/// Inodes of the sockets that a process holds.
+QSet<QByteArray> sockets_of(pid_t pid) {
+  QSet<QByteArray> inodes;
+  const QDir folder(QStringLiteral("/proc/%1/fd").arg(pid));
+  for (const auto& entry : folder.entryInfoList(QDir::Files | QDir::System | QDir::NoDotAndDotDot)) {
+    char target[64] = "";
+    const ssize_t length = ::readlink(entry.absoluteFilePath().toLocal8Bit().constData(), target, sizeof target - 1);
+    const QByteArray text(target, length > 0 ? static_cast<qsizetype>(length) : 0);
+    if (text.startsWith("socket:[")) inodes.insert(text.mid(8, text.size() - 9));
+  }
+  return inodes;
+}
+
+struct Listeners {
+  int loopback = 0;
+  QList<QByteArray> beyond;
+};
+
+/// Listening sockets (state 0A) of the processes, by address.
+Listeners listeners_of(const QList<pid_t>& pids) {
+  QSet<QByteArray> inodes;
+  for (const pid_t pid : pids) inodes.unite(sockets_of(pid));
+  Listeners found;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    QFile file(QString::fromLatin1(table));
+    if (!file.open(QIODevice::ReadOnly)) continue;
+    for (const QByteArray& line : file.readAll().split('\n')) {
+      const auto fields = line.simplified().split(' ');
+      if (fields.size() < 10 || fields[3] != "0A" || !inodes.contains(fields[9])) continue;
+      const bool loopback =
+          fields[1].startsWith("0100007F:") || fields[1].startsWith("00000000000000000000000001000000:");
+      loopback ? void(++found.loopback) : found.beyond.append(line);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+class TestLostRanks : public QObject {
+  Q_OBJECT
+
+  static void backends() {
+    QTest::addColumn<QString>("backend");
+    QTest::newRow("shm") << QStringLiteral("shm");
+    QTest::newRow("gloo") << QStringLiteral("gloo");
+  }
+  static bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+
+ private Q_SLOTS:
+  void a_killed_rank_is_named_within_a_second_data() { backends(); }
+  void a_killed_rank_is_named_within_a_second() {
+    QFETCH(QString, backend);
+    RankGroup ranks("waits_for_the_last", 3, {.arguments = {backend.toStdString(), "60000"}});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "waiting", 60s).empty());
+    QVERIFY(!ranks.wait_for(2, "joined").empty());
+    QElapsedTimer since;
+    since.start();
+    ranks.send_signal(2, SIGKILL);
+    for (const int rank : {0, 1}) {
+      const std::string said = ranks.wait_for(rank, "error");
+      QVERIFY2(contains(said, "rank 2 (pid " + std::to_string(ranks.pid(2)) + ") ended"), said.c_str());
+      QVERIFY2(since.elapsed() <= 1000, qPrintable(QStringLiteral("noticed after %1 ms").arg(since.elapsed())));
+    }
+    const auto outcomes = ranks.finish(30s);
+    for (const int rank : {0, 1}) {
+      QVERIFY2(outcomes[static_cast<std::size_t>(rank)].ok(), outcomes[static_cast<std::size_t>(rank)].text().c_str());
+      QCOMPARE(outcomes[static_cast<std::size_t>(rank)].lines.back(), std::string("broken"));
+    }
+  }
+
+  void a_rank_that_stands_still_ends_in_a_time_out_data() { backends(); }
+  void a_rank_that_stands_still_ends_in_a_time_out() {
+    QFETCH(QString, backend);
+    RankGroup ranks("waits_for_the_last", 2, {.arguments = {backend.toStdString(), "1500"}});
+    const std::string said = ranks.wait_for(0, "error", 60s);
+    if (backend == QStringLiteral("shm")) {
+      QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") did not come within 1500 ms"),
+               said.c_str());
+      QVERIFY2(contains(said, "all_reduce of 200000 Float"), said.c_str());
+    } else {
+      QVERIFY2(contains(said, "a peer did not come within 1500 ms"), said.c_str());
+    }
+    QVERIFY(ranks.wait_for_end(0));
+  }
+
+  void a_rank_that_leaves_is_named() {
+    RankGroup ranks("leaves_the_group", 2);
+    QVERIFY(ranks.wait_for_end(0));
+    const std::string said = ranks.wait_for(0, "rank 1", 1s);
+    QVERIFY2(contains(said, "left the group"), said.c_str());
+  }
+
+  void a_rank_that_ends_after_the_last_collective_is_no_failure() {
+    for (int round = 0; round < 3; ++round) ACCRUE_ALL_RANKS_OK(RankGroup("ends_at_once", 3).finish(60s));
+  }
+
+  void says_how_many_joined_and_who_is_missing() {
+    RankGroup ranks("cannot_join", 3, {.leave_out = {1}});
+    const auto outcomes = ranks.finish(30s);
+    for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
+      QVERIFY2(outcomes[rank].ok(), outcomes[rank].text().c_str());
+      QVERIFY2(contains(outcomes[rank].lines.at(0), "2 of 3 ranks joined within 2 s; missing: rank 1"),
+               outcomes[rank].text().c_str());
+    }
+  }
+
+  void says_that_rank_0_did_not_come() {
+    RankGroup ranks("cannot_join", 2, {.leave_out = {0}});
+    const auto outcomes = ranks.finish(30s);
+    QVERIFY2(outcomes[1].ok(), outcomes[1].text().c_str());
+    QVERIFY2(contains(outcomes[1].lines.at(0), "rank 1 could not reach the ranks' meeting point 127.0.0.1:"),
+             outcomes[1].text().c_str());
+  }
+
+  void names_a_port_that_is_taken() {
+    const LoopbackListener other;
+    QVERIFY(other.port != 0);
+    RankGroup ranks(
+        "cannot_join", 2,
+        {.environment = {{"MASTER_PORT", std::to_string(other.port)}}, .leave_out = {1}, .hand_over_store = false});
+    const auto outcomes = ranks.finish(30s);
+    QVERIFY2(outcomes[0].ok(), outcomes[0].text().c_str());
+    QVERIFY2(contains(outcomes[0].lines.at(0), ":" + std::to_string(other.port) + " is taken by another program"),
+             outcomes[0].text().c_str());
+  }
+
+  void joins_without_a_supervisor_on_a_port_of_its_own() {
+    const auto outcomes = RankGroup("joins_and_ends", 2, {.hand_over_store = false}).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const auto& each : outcomes) QCOMPARE(each.lines.at(0), std::string("torchrun shm"));
+  }
+
+  void listens_on_loopback_only_data() { backends(); }
+  void listens_on_loopback_only() {
+    QFETCH(QString, backend);
+    for (const bool handed_over : {true, false}) {
+      RankGroup ranks("stands_still", 2, {.arguments = {backend.toStdString()}, .hand_over_store = handed_over});
+      for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "standing", 60s).empty());
+      const Listeners found = listeners_of({ranks.pid(0), ranks.pid(1)});
+      QVERIFY2(found.beyond.isEmpty(), found.beyond.value(0).constData());
+      QVERIFY(found.loopback >= 1);  // the store's own: the scan does see listeners
+    }
+  }
+
+  void leaves_no_shared_memory_behind() {
+    const auto names = [] {
+      return QDir(QStringLiteral("/dev/shm"))
+          .entryList(QDir::Files | QDir::NoDotAndDotDot)
+          .filter(QStringLiteral("accrue"));
+    };
+    RankGroup ranks("stands_still", 2, {.arguments = {"shm"}});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "standing", 60s).empty());
+    QVERIFY(names().isEmpty());  // there is no name even while it is in use
+    for (const int rank : {0, 1}) ranks.send_signal(rank, SIGKILL);
+    for (const auto& each : ranks.finish(10s)) QCOMPARE(each.signal, SIGKILL);
+    QVERIFY(names().isEmpty());
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestLostRanks, {{"waits_for_the_last", waits_for_the_last},
+                                      {"leaves_the_group", leaves_the_group},
+                                      {"ends_at_once", ends_at_once},
+                                      {"cannot_join", cannot_join},
+                                      {"stands_still", stands_still},
+                                      {"joins_and_ends", joins_and_ends}})
+#include "test_lost_ranks.moc"

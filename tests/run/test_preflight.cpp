@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// What preflight refuses or warns of, in its words, and that the fix it offers mends it.
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "accrue/run/preflight.h"
+#include "accrue/run/spec_io.h"
+
+using namespace accrue;
+
+namespace {
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+HostFacts plain_host() {
+  HostFacts host;
+  host.cores = 4;
+  host.memory_bytes = 16 * gib;
+  host.torch_version = "2.11.0";
+  host.backends = {"shm", "gloo"};
+  host.cuda_error = "no driver";
+  return host;
+}
+
+HostFacts gpu_host() {
+  HostFacts host = plain_host();
+  host.backends.push_back("nccl");
+  host.cuda_devices = {{"GPU", 80 * gib}};
+  return host;
+}
+
+// A spec from lines of --set.
+RunSpec spec_of(const QString& settings) {
+  RunSpec spec;
+  for (const QString& line : settings.split(';', Qt::SkipEmptyParts)) {
+    std::vector<Finding> findings;
+    set_field(spec, line.toStdString(), findings);
+    if (!findings.empty()) qFatal("%s", findings.front().text().c_str());
+  }
+  return spec;
+}
+
+QString texts(const std::vector<Finding>& findings) {
+  QStringList lines;
+  for (const Finding& finding : findings) lines << QString::fromStdString(finding.text());
+  return lines.join('\n');
+}
+
+const QString linear = "model.kind=linear;data.kind=inline;data.x=[[1],[2],[3],[4]];data.y=[[1],[2],[3],[4]];";
+const QString ragged =
+    "model.kind=linear;model.loss=cross_entropy;model.outputs=2;data.kind=inline;"
+    "data.sequences=[[1],[1,2],[1,2,3]];data.labels=[[1],[1,0],[1,0,1]];";
+
+}  // namespace
+
+class TestPreflight : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_defaults_can_run() {
+    const Preflight result = preflight_files(RunSpec(), plain_host(), ".");
+    QCOMPARE(texts(result.findings), QString());
+    QVERIFY(result.plan.has_value());
+  }
+
+  void refuses_data() {
+    QTest::addColumn<QString>("settings");
+    QTest::addColumn<QString>("expected");
+    QTest::addColumn<QString>("fix");
+    const auto row = [](const char* name, const QString& settings, const char* expected, const char* fix) {
+      QTest::newRow(name) << settings << QString(expected) << QString(fix);
+    };
+    row("world size larger than the samples", "data.samples=3;parallel.data=4;accumulation.micro_batch=1",
+        "error: parallel.data: there are more ranks than samples (found 4 ranks, expected 3 samples)", "3");
+    row("micro-batch larger than the data", "data.samples=10;accumulation.micro_batch=12",
+        "error: accumulation.micro_batch: is larger than the data (found 12, expected at most 10 samples)", "10");
+    row("ranks that drop all there is",
+        "data.samples=10;accumulation.micro_batch=6;parallel.data=2;accumulation.uneven_ranks=drop",
+        "error: accumulation.micro_batch: the data do not fill one micro-step on every rank, and the rest is dropped "
+        "(found 6 x 2 ranks, expected at most 10 samples)",
+        "5");
+    row("no window gets full",
+        "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;accumulation.steps=16",
+        "error: accumulation.steps: no window ever gets full, so nothing would be learned (found 16, expected at most "
+        "10)",
+        "10");
+    row("heads do not divide the width", "model.heads=3",
+        "error: model.heads: does not divide model.width (found 3, expected a divisor of 128)", "2");
+    row("a GPT with a loss of distances", "model.loss=mse",
+        "error: model.loss: does not fit a GPT, which answers with classes (found \"mse\", expected "
+        "\"cross_entropy\")",
+        "cross_entropy");
+    row("tensor parallel", "parallel.tensor=2",
+        "error: parallel.tensor: is not available in this version (found 2, expected 1)", "1");
+    row("pipeline parallel", "parallel.pipeline=2",
+        "error: parallel.pipeline: is not available in this version (found 2, expected 1)", "1");
+    row("ZeRO", "parallel.zero=1", "error: parallel.zero: is not available in this version (found 1, expected 0)", "0");
+    row("sequence parallel", "parallel.sequence=true",
+        "error: parallel.sequence: is not available in this version (found true, expected false)", "false");
+    row("memory search", "accumulation.group_length=memory_search",
+        "error: accumulation.group_length: is not available in this version (found \"memory_search\", expected one of "
+        "fixed, by_update, by_epoch, global_batch)",
+        "fixed");
+    row("no CUDA device", "launch.device=cuda",
+        "error: launch.device: this host has no CUDA device: no driver (found \"cuda\", expected \"cpu\")", "cpu");
+    row("NCCL without CUDA", "parallel.backend=nccl",
+        "error: parallel.backend: exchanges CUDA tensors only (found \"nccl\", expected \"auto\", or launch.device = "
+        "\"cuda\")",
+        "auto");
+    row("float16 on a CPU", "model.dtype=float16",
+        "error: model.dtype: a CPU has no usable arithmetic for it (found \"float16\", expected \"float32\")",
+        "float32");
+    row("a GPT on a table", "data.kind=csv",
+        "error: data.kind: does not give the tokens that a GPT is trained on (found \"csv\", expected \"text\", "
+        "\"tokens\" or \"synthetic\")",
+        "synthetic");
+    row("a linear model on text", "model.kind=linear;data.kind=text",
+        "error: data.kind: gives tokens, and this model takes numbers (found \"text\", expected \"csv\", \"inline\" or "
+        "\"synthetic\"; or model.kind = \"gpt\")",
+        "synthetic");
+    row("inputs that are not the data's", linear + "model.inputs=3",
+        "error: model.inputs: does not fit the data (found 3, expected 1, the columns of x)", "1");
+    row("outputs that are not the data's", linear + "model.outputs=2",
+        "error: model.outputs: does not fit the data (found 2, expected 1, the columns of y)", "1");
+    row("too few given weights", linear + "model.init=values;model.values=[1]",
+        "error: model.values: does not have one number for each parameter (found 1, expected 2 numbers)", "-");
+    row("sequences with a loss of distances", QString(ragged).replace("cross_entropy", "mse"),
+        "error: model.loss: sequences have labels, which need a loss of classes (found \"mse\", expected "
+        "\"cross_entropy\")",
+        "cross_entropy");
+    row("sequences for two inputs", ragged + "model.inputs=2",
+        "error: model.inputs: each number of a sequence is one position (found 2, expected 1)", "1");
+    row("a label that is no class", ragged + "data.labels=[[1],[1,0],[1,0,5]]",
+        "error: model.outputs: a label is no class of the model (found 5, expected 0 to 1, or -100)", "6");
+    row("recorded weights of a large model", "run.record_weights=true",
+        "error: run.record_weights: is for small models only (found 842496 parameters, expected under 1000)", "false");
+    row("two lengths of one run", "run.updates=5;run.epochs=1",
+        "error: run.epochs: a run has one length (found run.epochs beside run.updates, expected one of updates, "
+        "epochs, samples and tokens)",
+        "");
+    row("lowest rate above the highest", "schedule.kind=cosine;schedule.min_lr=0.5",
+        "error: schedule.min_lr: is above the learning rate (found 0.5, expected at most optimizer.lr = 0.001)",
+        "0.001");
+    row("a name of Accelerate under another dialect", "accumulation.split_batches=true",
+        "error: accumulation.split_batches: has a meaning in the dialect accelerate only (found dialect accrue, "
+        "expected accumulation.dialect = \"accelerate\")",
+        "");
+    row("a name of MMEngine under another dialect", "accumulation.max_iters=50",
+        "error: accumulation.max_iters: has a meaning in the dialect mmengine only (found dialect accrue, expected "
+        "accumulation.dialect = \"mmengine\")",
+        "");
+    row("a run beyond max_iters", "accumulation.dialect=mmengine;accumulation.max_iters=10;run.updates=5",
+        "error: accumulation.max_iters: the run goes on beyond it, where MMEngine fails (found 10, expected 20, the "
+        "micro-steps of the run)",
+        "20");
+    row("a global batch that does not divide",
+        "accumulation.group_length=global_batch;accumulation.global_batch=30;parallel.data=2",
+        "error: accumulation.global_batch: is no multiple of micro_batch x ranks (found 30, expected a multiple of 4 x "
+        "2 = 8)",
+        "24");
+    row("a global batch that is not used", "accumulation.global_batch=32",
+        "error: accumulation.global_batch: has an effect only with group_length global_batch (expected "
+        "accumulation.group_length = \"global_batch\")",
+        "");
+    row("a length schedule out of order",
+        "accumulation.group_length=by_update;accumulation.length_schedule=[[5,2],[0,4]]",
+        "error: accumulation.length_schedule: is not in rising order of its first numbers (expected each row to begin "
+        "later than the one before)",
+        "-");
+    row("a length schedule that is missing", "accumulation.group_length=by_epoch",
+        "error: accumulation.length_schedule: is missing, and the windows' length follows it (expected a list of rows "
+        "[from, steps])",
+        "-");
+    row("a run longer than anyone's patience", "run.updates=100000000",
+        "error: run.updates: the run is too long (found up to 400000000 micro-steps, expected at most 100000000)", "-");
+    row("data that are not there", "data.kind=text;data.path=no-such-file",
+        "error: data.path: the file does not exist (found ./no-such-file, expected Check data.path)", "-");
+    row("no file named", "data.kind=text",
+        "error: data.path: no file is named (expected Set data.path to the training data)", "-");
+    row("a context longer than the text", "data.kind=text;data.path=short.txt",
+        "error: data.path: 20 bytes are too few for one sample of 129 (found ./short.txt, expected Lower "
+        "model.context, or name a longer file)",
+        "-");
+    row("a model that memory cannot hold", "model.width=16384;model.heads=16;model.layers=48",
+        "error: model.width: the run does not fit into memory (found 2.3 TiB for all ranks, expected at most 16.0 GiB)",
+        "-");
+  }
+  void refuses() {
+    QFETCH(QString, settings);
+    QFETCH(QString, expected);
+    QFETCH(QString, fix);
+    QTemporaryDir dir;
+    QFile text(dir.filePath("short.txt"));
+    QVERIFY(text.open(QIODevice::WriteOnly));
+    text.write("twenty letters of it");
+    text.close();
+    const RunSpec spec = spec_of(settings);
+    const Preflight result = preflight_files(spec, plain_host(), dir.path().toStdString());
+    QVERIFY(!result.plan);
+    QStringList errors;
+    const Finding* error = nullptr;
+    for (const Finding& finding : result.findings) {
+      if (finding.severity != Severity::error) continue;
+      errors << QString::fromStdString(finding.text()).replace(dir.path(), ".");
+      error = &finding;
+    }
+    QCOMPARE(errors.join('\n'), expected);
+    QCOMPARE(error->fix_value ? QString::fromStdString(*error->fix_value) : QString("-"), fix);
+    if (!error->fix_value) return;
+    // The offered value mends it, or at least leaves another problem to speak of.
+    RunSpec mended = spec;
+    std::vector<Finding> findings;
+    set_field(mended, error->key + "=" + *error->fix_value, findings);
+    QCOMPARE(texts(findings), QString());
+    const Preflight again = preflight_files(mended, plain_host(), dir.path().toStdString());
+    QVERIFY2(!texts(again.findings).contains(errors.front()), qPrintable(texts(again.findings)));
+  }
+
+  void warns_data() {
+    QTest::addColumn<QString>("settings");
+    QTest::addColumn<QString>("expected");
+    const auto row = [](const char* name, const QString& settings, const char* expected) {
+      QTest::newRow(name) << settings << QString(expected);
+    };
+    row("windows longer than an epoch", "data.samples=8;accumulation.micro_batch=4;run.updates=3",
+        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "micro-steps, expected at most 2, the micro-steps of an epoch)");
+    row("carried windows longer than an epoch",
+        "data.samples=8;accumulation.micro_batch=4;run.updates=3;accumulation.tail=carry",
+        "warning: accumulation.steps: a window is longer than an epoch, so updates see samples more than once (found 4 "
+        "micro-steps, expected at most 2, the micro-steps of an epoch)");
+    row("ranks that do not fill", "data.samples=6;accumulation.micro_batch=4;parallel.data=2;accumulation.steps=1",
+        "warning: accumulation.micro_batch: one micro-step over all ranks is larger than the data (found 4 x 2 ranks, "
+        "expected at most 6 samples)");
+    row("more threads than cores", "parallel.data=2;launch.threads_per_rank=3",
+        "warning: launch.threads_per_rank: there are more threads than cores, so ranks wait for each other (found 2 "
+        "ranks x 3 threads, expected 4 cores)");
+    row("more ranks than cores", "parallel.data=8",
+        "warning: parallel.data: there are more threads than cores, so ranks wait for each other (found 8 ranks x 1 "
+        "threads, expected 4 cores)");
+    row("bfloat16 on this CPU", "model.dtype=bfloat16",
+        "warning: model.dtype: this CPU computes in it far slower than in float32, since it has no AVX512 BF16 (found "
+        "\"bfloat16\", expected \"float32\")");
+    row("warm-up longer than the run", "schedule.warmup=300;run.updates=100",
+        "warning: schedule.warmup: the warm-up is longer than the run, so the rate never reaches its peak (found 300 "
+        "positions, expected at most 100)");
+    row("schedule that ends early", "schedule.kind=linear;schedule.total=50;run.updates=100",
+        "warning: schedule.total: the schedule ends before the run, which goes on at the lowest rate (found 50 "
+        "positions, expected 100)");
+    row("schedule that does not end", "schedule.kind=cosine;schedule.total=500;run.updates=100",
+        "warning: schedule.total: the run ends before the schedule, so the rate does not come down (found 500 "
+        "positions, expected 100)");
+    row("nothing to evaluate on", "evaluate.every_updates=5",
+        "warning: evaluate.every_updates: there is nothing to evaluate on, since no samples are kept for it (found 5, "
+        "expected 0, or data.validation_fraction above 0)");
+    row("clipping that MMEngine's wrapper leaves out", "accumulation.dialect=mmengine;optimizer.clip_norm=1",
+        "warning: optimizer.clip_norm: is not applied: the dialect mmengine leaves clipping out of its wrapper (found "
+        "1.0, expected 0, or accumulation.clip_stage = \"in_update\")");
+    row("ranks that never meet", "parallel.data=2;accumulation.reduce_when=never",
+        "warning: accumulation.reduce_when: the ranks never exchange gradients and train models of their own (found "
+        "\"never\" with 2 ranks, expected \"boundary\")");
+    row("ranks that count for themselves", "parallel.data=2;accumulation.normalizer_scope=rank",
+        "warning: accumulation.normalizer_scope: each rank divides by its own count, so ranks with fewer items weigh "
+        "more (found \"rank\", expected \"data_parallel\")");
+    row("inline numbers beside other data", "data.x=[[1]]",
+        "warning: data.x: is not used, since data.kind is not \"inline\" (found \"synthetic\", expected data.kind = "
+        "\"inline\")");
+    row("Colossal-AI's clipping", "accumulation.dialect=colossalai;optimizer.clip_norm=1",
+        "note: optimizer.clip_norm: is applied at the boundary, as Colossal-AI's first version did; its later one "
+        "clips in every micro-step");
+    row("a knob without effect", "accumulation.dialect=accelerate;accumulation.adjust_scheduler=false",
+        "note: accumulation.adjust_scheduler: has no effect, here as in Accelerate");
+    row("windows that cross epochs", "accumulation.dialect=llm;data.samples=40;accumulation.micro_batch=4;run.epochs=2",
+        "note: accumulation.dialect: windows cross epochs: 2 micro-steps of the first epoch end up in an update of the "
+        "second");
+    row("dropped tails", "accumulation.dialect=colossalai;data.samples=40;run.epochs=2",
+        "note: accumulation.steps: 4 micro-steps are dropped at the ends of epochs over the run");
+    row("gradients that are never used", "accumulation.dialect=llm;data.samples=40;run.epochs=1",
+        "note: accumulation.steps: the last 2 micro-steps of the run are trained on and never used in an update");
+    row("a schedule that ticks at every call",
+        "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;schedule.kind=linear",
+        "note: accumulation.schedule_clock: the schedule ticks at every call, which is once a micro-step, whatever the "
+        "window does");
+    row("traffic in every micro-step",
+        "accumulation.dialect=accelerate;accumulation.sync_each_batch=true;parallel.data=2",
+        "note: accumulation.reduce_when: gives the same result as \"boundary\" for 4 times the traffic");
+  }
+  void warns() {
+    QFETCH(QString, settings);
+    QFETCH(QString, expected);
+    const Preflight result = preflight_files(spec_of(settings), plain_host(), ".");
+    QCOMPARE(texts(result.findings), expected);
+    QVERIFY(result.plan.has_value());
+  }
+
+  void a_gpu_is_taken_where_there_is_one() {
+    const Preflight one = preflight_files(spec_of("launch.device=cuda"), gpu_host(), ".");
+    QCOMPARE(texts(one.findings), QString());
+    QVERIFY(one.plan->backend == BackendKind::nccl);
+    const Preflight two = preflight_files(spec_of("launch.device=cuda;parallel.data=2"), gpu_host(), ".");
+    QCOMPARE(
+        texts(two.findings),
+        QString("error: parallel.data: there are more ranks than CUDA devices (found 2 ranks, expected at most 1)"));
+    const Preflight shm = preflight_files(spec_of("launch.device=cuda;parallel.backend=shm"), gpu_host(), ".");
+    QVERIFY(texts(shm.findings).startsWith("error: parallel.backend: exchanges CPU tensors only"));
+    HostFacts without = plain_host();
+    without.backends = {"shm"};
+    const Preflight gloo = preflight_files(spec_of("parallel.backend=gloo"), without, ".");
+    QVERIFY(texts(gloo.findings).startsWith("error: parallel.backend: is not in this build of accrue-rank"));
+  }
+
+  void memory_that_is_nearly_full_is_a_warning_with_a_smaller_micro_batch() {
+    HostFacts host = plain_host();
+    RunSpec spec = spec_of("accumulation.micro_batch=64");
+    const auto whole = preflight_files(spec, host, ".").plan->memory.total();
+    host.memory_bytes = whole * 10 / 9;
+    const Preflight tight = preflight_files(spec, host, ".");
+    QVERIFY(tight.plan.has_value());
+    QVERIFY2(texts(tight.findings).startsWith("warning: accumulation.micro_batch: the run leaves little memory"),
+             qPrintable(texts(tight.findings)));
+    std::vector<Finding> findings;
+    set_field(spec, "accumulation.micro_batch=" + *tight.findings[0].fix_value, findings);
+    QCOMPARE(texts(preflight_files(spec, host, ".").findings), QString());
+    host.memory_bytes = whole / 2;
+    QVERIFY(!preflight_files(spec_of("accumulation.micro_batch=64"), host, ".").plan);
+  }
+
+  void everything_is_reported_at_once() {
+    const Preflight result = preflight_files(
+        spec_of("model.heads=3;parallel.zero=1;launch.device=cuda;run.updates=1;run.epochs=1;data.kind=text"),
+        plain_host(), ".");
+    QStringList keys;
+    for (const Finding& finding : result.findings) keys << QString::fromStdString(finding.key);
+    QCOMPARE(keys, QStringList({"model.heads", "run.epochs", "parallel.zero", "launch.device", "data.path"}));
+  }
+
+  void values_that_a_form_could_set_are_checked_too() {
+    RunSpec spec;
+    spec.accumulation.steps = 0;
+    spec.parallel.data = -3;
+    spec.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
+    const Preflight result = preflight(spec, plain_host(), DataFacts(), ".");
+    QVERIFY(!result.plan);
+    QStringList keys;
+    for (const Finding& finding : result.findings) keys << QString::fromStdString(finding.key);
+    QCOMPARE(keys, QStringList({"optimizer.lr", "accumulation.steps", "parallel.data"}));
+  }
+
+  void threads_share_the_cores() {
+    QCOMPARE(preflight_files(spec_of(""), plain_host(), ".").plan->threads_per_rank, 4);
+    QCOMPARE(preflight_files(spec_of("parallel.data=3"), plain_host(), ".").plan->threads_per_rank, 1);
+    QCOMPARE(preflight_files(spec_of("launch.threads_per_rank=2"), plain_host(), ".").plan->threads_per_rank, 2);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestPreflight)
+#include "test_preflight.moc"

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// The derived numbers: golden lines for each dialect, ten thousand random specs against the micro-steps themselves, and
+// the way through plan.json.
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QRegularExpression>
+#include <QtTest>
+
+#include <numeric>
+#include <random>
+
+#include "accrue/run/preflight.h"
+#include "accrue/run/spec_io.h"
+
+using namespace accrue;
+
+namespace {
+
+HostFacts plain_host() {
+  HostFacts host;
+  host.cores = 2;
+  return host;
+}
+
+RunSpec spec_of(const QString& settings) {
+  RunSpec spec;
+  spec.model.layers = 1;
+  spec.model.width = 16;
+  spec.model.context = 8;
+  for (const QString& line : settings.split(';', Qt::SkipEmptyParts)) {
+    std::vector<Finding> findings;
+    set_field(spec, line.toStdString(), findings);
+    if (!findings.empty()) qFatal("%s", findings.front().text().c_str());
+  }
+  return spec;
+}
+
+RunPlan plan_of(const RunSpec& spec) {
+  const Preflight result = preflight_files(spec, plain_host(), ".");
+  if (!result.plan) qFatal("%s", result.findings.front().text().c_str());
+  return *result.plan;
+}
+
+QString line_of(const QString& settings) {
+  return QString::fromStdString(plan_of(spec_of(settings)).arithmetic());
+}
+
+// The number before a phrase of the line; -1 where the phrase is missing.
+std::int64_t number_before(const QString& line, const QString& phrase) {
+  const auto match = QRegularExpression("(\\d+) " + phrase).match(line);
+  return match.hasMatch() ? match.captured(1).toLongLong() : -1;
+}
+
+std::vector<MicroPlan> walk(const WindowShape& shape) {
+  return preview_windows(shape, 1'000'000);
+}
+
+// What training does, counted from the micro-steps alone.
+struct Counted {
+  std::int64_t updates = 0;
+  std::int64_t open = 0;  // micro-steps after the last update
+};
+Counted count(const std::vector<MicroPlan>& micros) {
+  Counted counted;
+  for (const MicroPlan& micro : micros) {
+    counted.open = micro.update ? 0 : counted.open + 1;
+    counted.updates += micro.update;
+  }
+  return counted;
+}
+
+std::vector<std::int64_t> updates_by_epoch(const RunPlan& plan, std::int64_t epochs) {
+  WindowShape shape = plan.window;
+  shape.max_updates.reset();
+  shape.max_micro_steps.reset();
+  shape.max_iters.reset();
+  shape.knobs.run_tail = RunTail::discard;
+  shape.max_epochs = epochs;
+  std::vector<std::int64_t> updates(static_cast<std::size_t>(epochs));
+  for (const MicroPlan& micro : walk(shape))
+    if (micro.update) ++updates[static_cast<std::size_t>(micro.epoch)];
+  return updates;
+}
+
+template <typename E>
+E any(std::mt19937& random, int count) {
+  return static_cast<E>(random() % static_cast<unsigned>(count));
+}
+
+RunSpec random_spec(std::mt19937& random) {
+  RunSpec spec = spec_of("");
+  AccumulationSpec& accumulation = spec.accumulation;
+  accumulation.dialect = any<Dialect>(random, 5);
+  accumulation.steps = 1 + random() % 9;
+  accumulation.micro_batch = 1 + random() % 4;
+  spec.parallel.data = 1 + random() % 3;
+  spec.data.samples = 12 + random() % 120;
+  spec.schedule.warmup = random() % 3 == 0 ? random() % 12 : 0;
+  if (random() % 3 == 0) accumulation.knobs.tail = any<EpochTail>(random, 5);
+  if (random() % 4 == 0) accumulation.knobs.run_tail = any<RunTail>(random, 2);
+  if (random() % 4 == 0) accumulation.knobs.normalizer = any<Normalizer>(random, 6);
+  if (random() % 4 == 0) accumulation.knobs.uneven_ranks = any<UnevenRanks>(random, 4);
+  if (random() % 4 == 0) accumulation.knobs.schedule_clock = any<ScheduleClock>(random, 6);
+  if (accumulation.dialect == Dialect::accelerate && random() % 2) accumulation.sync_with_dataloader = random() % 2;
+  if (accumulation.dialect == Dialect::accelerate && random() % 3 == 0) accumulation.split_batches = true;
+  switch (random() % 4) {
+    case 0:
+      spec.run.updates = 1 + random() % 60;
+      break;
+    case 1:
+      spec.run.epochs = (1 + random() % 12) / 4.0;
+      break;
+    case 2:
+      spec.run.samples = 1 + random() % 400;
+      break;
+    default:
+      spec.run.tokens = 1 + random() % 4000;
+      break;
+  }
+  return spec;
+}
+
+}  // namespace
+
+class TestRunPlan : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_line_says_what_an_update_is_made_of_data() {
+    QTest::addColumn<QString>("settings");
+    QTest::addColumn<QString>("line");
+    const auto row = [](const char* name, const char* settings, const char* line) {
+      QTest::newRow(name) << QString(settings) << QString(line);
+    };
+    row("accrue with a tail",
+        "data.samples=60000;accumulation.micro_batch=8;accumulation.normalizer=true_size;parallel.data=2;"
+        "schedule.warmup=20;run.updates=200",
+        "8 micro x 4 accum x 2 ranks = 64 samples per update; 938 updates per epoch; tail window 2 of 4 micro-steps, "
+        "divided by 2; 200 updates = 800 micro-steps; warm-up 20 updates = 80 micro-steps; LR clock: update");
+    row("accrue divides by what the loss sums", "data.samples=10;accumulation.micro_batch=1;run.epochs=1",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 3 updates per epoch; tail window 2 of 4 micro-steps, "
+        "divided by its tokens; 3 updates = 10 micro-steps; LR clock: update");
+    row("no tail", "data.samples=16;accumulation.micro_batch=1;run.epochs=2",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 4 updates per epoch; no tail; 8 updates = 32 micro-steps; "
+        "LR clock: update");
+    row("llm carries",
+        "accumulation.dialect=llm;data.samples=10;accumulation.micro_batch=1;run.epochs=1;schedule.warmup=1",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 2.5 updates per epoch; windows cross epochs; 2 updates = "
+        "10 micro-steps, the last 2 of them never used; warm-up 1 position = 1 update = 4 micro-steps; LR clock: every "
+        "Nth micro-step");
+    row("colossalai drops", "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;run.epochs=2",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 2 updates per epoch; tail of 2 micro-steps dropped in each "
+        "epoch; 4 updates = 16 micro-steps; LR clock: every Nth micro-step");
+    row("accelerate flushes and divides by N",
+        "accumulation.dialect=accelerate;data.samples=20;accumulation.micro_batch=1;parallel.data=2;run.epochs=1;"
+        "schedule.warmup=3",
+        "1 micro x 4 accum x 2 ranks = 8 samples per update; 3 updates per epoch; tail window 2 of 4 micro-steps, "
+        "divided by 4; 3 updates = 10 micro-steps; warm-up 3 positions = 2 updates = 8 micro-steps; LR clock: update x "
+        "ranks");
+    row("accelerate without the loader's end",
+        "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;data.samples=10;"
+        "accumulation.micro_batch=1;run.epochs=1",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 2.5 updates per epoch; windows cross epochs; 2 updates = "
+        "10 micro-steps, the last 2 of them never used; LR clock: update x ranks");
+    row("mmengine divides the run's remainder",
+        "accumulation.dialect=mmengine;data.samples=10;accumulation.micro_batch=1;run.epochs=1;schedule.warmup=5",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 2.5 updates per epoch; windows cross epochs; 3 updates = "
+        "10 micro-steps, the last window 2 of 4 micro-steps, divided by 2; warm-up 5 positions = 1 update = 5 "
+        "micro-steps; LR clock: micro-step");
+    row("a window longer than an epoch",
+        "data.samples=10;accumulation.micro_batch=1;accumulation.steps=16;run.epochs=2",
+        "1 micro x 16 accum x 1 rank = 16 samples per full update; no window gets full, an epoch has 10 micro-steps; 1 "
+        "update per epoch; tail window 10 of 16 micro-steps, divided by its tokens; 2 updates = 20 micro-steps; LR "
+        "clock: update");
+    row("padded tails", "accumulation.tail=pad_repeat;data.samples=10;accumulation.micro_batch=1;run.epochs=1",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 3 updates per epoch; tail window 2 of 4 micro-steps, "
+        "filled up by repeating 2; 3 updates = 12 micro-steps; LR clock: update");
+    row("a short last batch", "data.samples=11;accumulation.micro_batch=2;accumulation.steps=2;run.epochs=1",
+        "2 micro x 2 accum x 1 rank = 4 samples per update; last micro-step of an epoch 1 of 2 samples; 3 updates per "
+        "epoch; no tail; 3 updates = 6 micro-steps; LR clock: update");
+    row("repeated samples",
+        "accumulation.dialect=accelerate;data.samples=21;accumulation.micro_batch=3;parallel.data=2;"
+        "accumulation.steps=2;run.epochs=1",
+        "3 micro x 2 accum x 2 ranks = 12 samples per update; 3 samples repeated per epoch to fill all ranks; 2 "
+        "updates per epoch; no tail; 2 updates = 4 micro-steps; LR clock: update x ranks");
+    row("dropped samples",
+        "accumulation.uneven_ranks=drop;data.samples=21;accumulation.micro_batch=2;parallel.data=2;"
+        "accumulation.steps=5;run.epochs=1",
+        "2 micro x 5 accum x 2 ranks = 20 samples per update; 1 sample per epoch dropped, which do not fill all ranks; "
+        "1 update per epoch; no tail; 1 update = 5 micro-steps; LR clock: update");
+    row("growing windows",
+        "accumulation.group_length=by_epoch;accumulation.length_schedule=[[0,2],[1,5]];data.samples=10;"
+        "accumulation.micro_batch=1;run.epochs=2",
+        "1 micro x 2 to 5 accum x 1 rank = 2 to 5 samples per update; 5, 2 and 2 updates in the first three epochs; 7 "
+        "updates = 20 micro-steps; LR clock: update");
+    row("a global batch",
+        "accumulation.group_length=global_batch;accumulation.global_batch=24;accumulation.micro_batch=4;parallel.data="
+        "2;"
+        "data.samples=48;run.epochs=1",
+        "4 micro x 3 accum x 2 ranks = 24 samples per update; 2 updates per epoch; no tail; 2 updates = 6 micro-steps; "
+        "LR clock: update");
+    row("a warm-up that does not end", "data.samples=16;accumulation.micro_batch=1;run.epochs=1;schedule.warmup=50",
+        "1 micro x 4 accum x 1 rank = 4 samples per update; 4 updates per epoch; no tail; 4 updates = 16 micro-steps; "
+        "warm-up 50 positions, longer than the run's 4; LR clock: update");
+  }
+  void the_line_says_what_an_update_is_made_of() {
+    QFETCH(QString, settings);
+    QFETCH(QString, line);
+    QCOMPARE(line_of(settings), line);
+  }
+
+  void the_line_is_true_for_ten_thousand_random_specs() {
+    std::mt19937 random(20261121);
+    int planned = 0;
+    for (int round = 0; round < 10'000; ++round) {
+      const RunSpec spec = random_spec(random);
+      const Preflight result = preflight_files(spec, plain_host(), ".");
+      if (!result.plan) continue;  // e.g. a window that never fills
+      ++planned;
+      const RunPlan& plan = *result.plan;
+      const QString line = QString::fromStdString(plan.arithmetic());
+      const QByteArray shown = line.toUtf8() + "\n" + QByteArray::fromStdString(write_spec(spec));
+      const auto micros = walk(plan.window);
+      const Counted counted = count(micros);
+      QVERIFY2(number_before(line, "micro-steps?(?:,|;)") != -1 || micros.empty(), shown);
+      const auto run = QRegularExpression("; (\\d+) updates? = (\\d+) micro-step").match(line);
+      QVERIFY2(run.hasMatch(), shown);
+      QVERIFY2(run.captured(1).toLongLong() == counted.updates, shown);
+      QVERIFY2(run.captured(2).toULongLong() == micros.size(), shown);
+      const auto unused = QRegularExpression("the last (\\d+) of them never used").match(line);
+      QVERIFY2((unused.hasMatch() ? unused.captured(1).toLongLong() : 0) == counted.open, shown);
+
+      const auto product =
+          QRegularExpression("^(\\d+) micro x (\\d+) accum x (\\d+) ranks? = (\\d+) samples").match(line);
+      QVERIFY2(product.hasMatch(), shown);
+      QVERIFY2(product.captured(1).toLongLong() * product.captured(2).toLongLong() * product.captured(3).toLongLong() ==
+                   product.captured(4).toLongLong(),
+               shown);
+      for (const MicroPlan& micro : micros)
+        if (micro.reason == BoundaryReason::full && plan.knobs.counter_reset != CounterReset::never)
+          QVERIFY2(micro.window_size == product.captured(2).toLongLong(), shown);
+
+      const auto epochs = updates_by_epoch(plan, 3);
+      if (const auto each = QRegularExpression("; (\\d+) updates? per epoch").match(line); each.hasMatch())
+        for (const std::int64_t updates : epochs) QVERIFY2(updates == each.captured(1).toLongLong(), shown);
+      if (const auto three = QRegularExpression("; (\\d+), (\\d+) and (\\d+) updates in").match(line); three.hasMatch())
+        for (int i = 0; i < 3; ++i)
+          QVERIFY2(epochs[static_cast<std::size_t>(i)] == three.captured(i + 1).toLongLong(), shown);
+      if (const auto mean = QRegularExpression("; (about )?(\\d+\\.\\d+) updates per epoch").match(line);
+          mean.hasMatch()) {
+        const auto many = updates_by_epoch(plan, plan.window.steps);  // after N epochs a carried window is closed
+        const double sum = std::accumulate(many.begin(), many.end(), 0.0);
+        QVERIFY2(std::abs(sum / static_cast<double>(plan.window.steps) - mean.captured(2).toDouble()) < 0.01, shown);
+      }
+
+      const auto divided = QRegularExpression("(\\d+) of \\d+ micro-steps, divided by (\\d+)").match(line);
+      if (divided.hasMatch() && plan.knobs.normalize_when == NormalizeWhen::eager) {
+        const bool at_end = line.contains("the last window");
+        bool found = false;
+        for (const MicroPlan& micro : micros)
+          found |= micro.reason == (at_end ? BoundaryReason::run_end : BoundaryReason::epoch_end) &&
+                   micro.window_size == divided.captured(1).toLongLong() &&
+                   micro.divisor == divided.captured(2).toDouble();
+        const bool reached = at_end || plan.totals.epochs_started > 1 || micros.back().epoch_ends;
+        QVERIFY2(found || !reached || !at_end, shown);
+      }
+
+      const auto warm =
+          QRegularExpression("warm-up (?:\\d+ positions? = )?(\\d+) updates? = (\\d+) micro-steps?").match(line);
+      if (warm.hasMatch()) {
+        const auto at = static_cast<std::size_t>(warm.captured(2).toLongLong());
+        QVERIFY2(at >= 1 && at <= micros.size(), shown);
+        QVERIFY2(micros[at - 1].schedule_position >= spec.schedule.warmup, shown);
+        QVERIFY2(at == 1 || micros[at - 2].schedule_position < spec.schedule.warmup, shown);
+        QVERIFY2(count({micros.begin(), micros.begin() + static_cast<std::ptrdiff_t>(at)}).updates ==
+                     warm.captured(1).toLongLong(),
+                 shown);
+      }
+    }
+    QVERIFY2(planned > 8000, QByteArray::number(planned));
+  }
+
+  void a_run_ends_when_its_clock_has_reached_the_limit_data() {
+    QTest::addColumn<QString>("settings");
+    QTest::addColumn<int>("micro_steps");
+    QTest::addColumn<int>("updates");
+    QTest::newRow("updates") << "run.updates=5" << 20 << 5;
+    QTest::newRow("nothing set") << "" << 800 << 200;
+    QTest::newRow("epochs") << "run.epochs=2" << 20 << 6;
+    QTest::newRow("half an epoch") << "run.epochs=0.5" << 5 << 2;
+    QTest::newRow("one and a half") << "run.epochs=1.5" << 15 << 5;
+    QTest::newRow("samples of whole micro-steps") << "run.samples=16" << 8 << 2;
+    QTest::newRow("samples within a micro-step") << "run.samples=17" << 9 << 3;
+    QTest::newRow("samples past an epoch with a short batch") << "run.samples=20" << 11 << 4;
+    QTest::newRow("tokens") << "run.tokens=128" << 8 << 2;
+    QTest::newRow("tokens within a sample") << "run.tokens=129" << 9 << 3;
+    QTest::newRow("max_iters") << "accumulation.dialect=mmengine;accumulation.max_iters=7" << 7 << 2;
+    QTest::newRow("epochs of a dialect that drops") << "accumulation.dialect=colossalai;run.epochs=1.5" << 13 << 3;
+  }
+  void a_run_ends_when_its_clock_has_reached_the_limit() {
+    QFETCH(QString, settings);
+    QFETCH(int, micro_steps);
+    QFETCH(int, updates);
+    // 19 samples in batches of 2: ten micro-steps an epoch, the last of one sample.
+    const RunPlan plan = plan_of(spec_of("data.samples=19;accumulation.micro_batch=2;" + settings));
+    QCOMPARE(plan.totals.micro_steps, micro_steps);
+    QCOMPARE(plan.totals.updates, updates);
+  }
+
+  void tokens_of_unequal_samples_are_counted_one_by_one() {
+    const RunPlan plan = plan_of(
+        spec_of("model.kind=linear;model.loss=cross_entropy;model.outputs=2;data.kind=inline;data.shuffle=false;"
+                "data.sequences=[[1],[1,2],[1,2,3],[1,2,3,4]];data.labels=[[1],[1,-100],[1,0,1],[0,0,0,0]];"
+                "accumulation.micro_batch=1;accumulation.steps=1;run.tokens=6"));
+    QCOMPARE(plan.totals.micro_steps, 4);  // 1, 2, 5 and 9 tokens
+    QCOMPARE(plan.tokens_per_update, 0);
+  }
+
+  void the_schedule_ends_with_the_run() {
+    RunSpec spec = spec_of(
+        "data.samples=20;accumulation.micro_batch=1;parallel.data=2;accumulation.dialect=accelerate;"
+        "schedule.kind=linear;optimizer.lr=1;run.epochs=1");
+    const RunPlan plan = plan_of(spec);
+    QCOMPARE(plan.totals.schedule_ticks, 6);  // three updates on two ranks
+    QCOMPARE(plan.curve.total, 6);
+    QCOMPARE(lr_at(plan.curve, plan.totals.schedule_ticks), 0.0);
+    QVERIFY(lr_at(plan.curve, plan.totals.schedule_ticks - 1) > 0.0);
+  }
+
+  void numbers_of_the_model_and_the_wire() {
+    const RunPlan plan =
+        plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
+                        "parallel.bucket_mb=1"));
+    QCOMPARE(plan.parameter_count, 842496);
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4);  // two ranks send once what they hold
+    QCOMPARE(plan.gradient_buckets, 4);
+    QCOMPARE(plan.memory.parameters, 842496 * 4);
+    QCOMPARE(plan.memory.optimizer, 842496 * 8);
+    QCOMPARE(plan.global_batch, 32);
+    QCOMPARE(plan.tokens_per_update, 32 * 128);
+    const RunPlan each =
+        plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
+                        "accumulation.reduce_when=every_micro_step"));
+    QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4);
+    QCOMPARE(plan_of(spec_of("")).wire_bytes_per_update, 0);
+  }
+
+  void a_rank_derives_the_same_plan_from_plan_json_data() {
+    QTest::addColumn<QString>("settings");
+    QTest::newRow("defaults") << "";
+    QTest::newRow("every dialect-own key") << "accumulation.dialect=accelerate;accumulation.split_batches=true;"
+                                              "accumulation.sync_with_dataloader=false;parallel.data=2";
+    QTest::newRow("samples") << "run.samples=1000;schedule.warmup=7";
+    QTest::newRow("lengths") << "accumulation.group_length=by_update;accumulation.length_schedule=[[0,1],[3,8]]";
+    QTest::newRow("sequences") << "model.kind=linear;model.loss=cross_entropy;model.outputs=2;data.kind=inline;"
+                                  "data.sequences=[[1],[1,2.5]];data.labels=[[1],[1,-100]];"
+                                  "accumulation.micro_batch=1;run.tokens=9";
+    QTest::newRow("strange names") << "run.name=a \"b\" \\ c";
+  }
+  void a_rank_derives_the_same_plan_from_plan_json() {
+    QFETCH(QString, settings);
+    RunOrder order;
+    order.plan = plan_of(spec_of(settings));
+    order.run_id = "20261121-142233-k3f9";
+    order.run_dir = "/tmp/runs/\xC3\xA9";
+    order.origin_ns = 123456789012345;
+    order.resume_from = "step-100";
+    order.first_seq = {7, 8};
+    order.interactive = true;
+    const auto back = run_order_from_json(to_json(order));
+    QVERIFY2(back, back ? "" : back.error().text().c_str());
+    QVERIFY(back->plan.spec == order.plan.spec);
+    QVERIFY(back->plan.window == order.plan.window);
+    QVERIFY(back->plan.order == order.plan.order);
+    QVERIFY(back->plan.curve == order.plan.curve);
+    QVERIFY(back->plan.data == order.plan.data);
+    QVERIFY(back->plan.totals == order.plan.totals);
+    QVERIFY(back->plan.memory == order.plan.memory);
+    QVERIFY(back->plan.grid == order.plan.grid);
+    QCOMPARE(back->plan.base_dir, order.plan.base_dir);
+    QVERIFY(back->plan.base_dir.is_absolute());
+    QCOMPARE(back->plan.threads_per_rank, order.plan.threads_per_rank);
+    QVERIFY(back->plan.backend == order.plan.backend);
+    QCOMPARE(plan_summary_json(back->plan), plan_summary_json(order.plan));
+    QCOMPARE(back->run_id, order.run_id);
+    QCOMPARE(back->run_dir, order.run_dir);
+    QCOMPARE(back->origin_ns, order.origin_ns);
+    QCOMPARE(back->resume_from, order.resume_from);
+    QVERIFY(back->first_seq == order.first_seq);
+    QCOMPARE(back->interactive, order.interactive);
+    QCOMPARE(to_json(*back), to_json(order));
+  }
+
+  void a_large_inline_spec_goes_through_plan_json() {
+    RunSpec spec = spec_of("model.kind=linear;accumulation.micro_batch=1;run.epochs=1");
+    spec.data.kind = DataKind::inline_;
+    for (int i = 0; i < 20'000; ++i) {
+      spec.data.x.push_back({i / 7.0});
+      spec.data.y.push_back({i / 3.0});
+    }
+    RunOrder order;
+    order.plan = plan_of(spec);
+    const auto back = run_order_from_json(to_json(order));
+    QVERIFY2(back, back ? "" : back.error().text().c_str());
+    QVERIFY(back->plan.spec == spec);
+  }
+
+  void a_damaged_plan_is_refused_by_name_data() {
+    QTest::addColumn<QString>("from");
+    QTest::addColumn<QString>("to");
+    QTest::addColumn<QString>("words");
+    QTest::newRow("newer") << "\"v\": 1"
+                           << "\"v\": 2"
+                           << "the plan has format version 2, this program reads version 1";
+    QTest::newRow("torn") << "\"data\": {"
+                          << "\"data\": "
+                          << "the plan is damaged";
+    QTest::newRow("missing key") << "\"run_id\""
+                                 << "\"run_name\""
+                                 << "key 'run_id' not found";
+    QTest::newRow("spec that is none") << "accrue = 1"
+                                       << "accrue = 1\\nwarp = 9"
+                                       << "warp: is not a key of a spec";
+    QTest::newRow("no backend") << "\"backend\": \"shm\",\n  \"threads"
+                                << "\"backend\": \"auto\",\n  \"threads"
+                                << "no backend is chosen";
+  }
+  void a_damaged_plan_is_refused_by_name() {
+    QFETCH(QString, from);
+    QFETCH(QString, to);
+    QFETCH(QString, words);
+    RunOrder order;
+    order.plan = plan_of(spec_of(""));
+    QString json = QString::fromStdString(to_json(order));
+    QVERIFY(json.contains(from));
+    const auto back = run_order_from_json(json.replace(json.indexOf(from), from.size(), to).toStdString());
+    QVERIFY(!back);
+    QCOMPARE(back.error().code, ErrorCode::protocol);
+    QVERIFY2(QString::fromStdString(back.error().text()).contains(words), back.error().text().c_str());
+  }
+
+  void the_summary_is_an_object_with_the_numbers() {
+    const RunPlan plan = plan_of(spec_of("parallel.data=2;schedule.warmup=3"));
+    const QJsonObject json = QJsonDocument::fromJson(QByteArray::fromStdString(plan_summary_json(plan))).object();
+    QCOMPARE(json["arithmetic"].toString().toStdString(), plan.arithmetic());
+    QCOMPARE(json["global_batch"].toInt(), 32);
+    QCOMPARE(json["updates"].toInt(), 200);
+    QCOMPARE(json["warmup"].toObject()["micro_steps"].toInt(), 12);
+    QCOMPARE(json["warmup"].toObject()["samples"].toInt(), 96);
+    QCOMPARE(json["knobs"].toObject()["tail"].toString(), QString("flush"));
+    QCOMPARE(json["memory_bytes_per_rank"].toObject()["total"].toInteger(), plan.memory.total());
+  }
+
+  void the_report_shows_every_kind_of_number() {
+    const QString report =
+        QString::fromStdString(plan_report(plan_of(spec_of("parallel.data=2;schedule.warmup=3;data.samples=6000"))));
+    for (const char* words : {"4 micro x 4 accum x 2 ranks = 32 samples per update", "6,000 samples",
+                              "3 positions = 3 updates = 12 "
+                              "micro-steps = 96 samples",
+                              "activations", "optimizer state", "sent an update", "in 1 bucket"})
+      QVERIFY2(report.contains(words), qPrintable(report));
+  }
+
+  void planning_a_long_run_is_quick() {
+    QElapsedTimer timer;
+    timer.start();
+    const RunPlan plan = plan_of(spec_of("data.samples=10000000;accumulation.micro_batch=1;run.updates=2000000"));
+    QCOMPARE(plan.totals.micro_steps, 8'000'000);
+    QVERIFY(plan.arithmetic().size() > 10);
+    QVERIFY2(timer.elapsed() < 2000, qPrintable(QString::number(timer.elapsed())));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRunPlan)
+#include "test_run_plan.moc"

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flat space of parameters, its buckets and shards, the parameters of each model, and what memory they take.
+#include <QtTest>
+
+#include <numeric>
+#include <random>
+
+#include "accrue/run/shard_layout.h"
+#include "engine/run/src/memory_estimate.h"
+
+using namespace accrue;
+
+namespace {
+
+std::int64_t count(const ModelSpec& model) {
+  std::int64_t sum = 0;
+  for (const ParameterShape& shape : parameter_shapes(model)) sum += shape.numel();
+  return sum;
+}
+
+ModelSpec gpt(std::int64_t layers, std::int64_t width, std::int64_t context, std::int64_t vocabulary) {
+  ModelSpec model;
+  model.layers = layers;
+  model.width = width;
+  model.context = context;
+  model.vocabulary = vocabulary;
+  return model;
+}
+
+}  // namespace
+
+class TestShardLayout : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void parameters_lie_in_the_order_in_which_backward_ends() {
+    const std::vector<std::int64_t> numels = {20, 16, 1};
+    const FlatLayout layout = flat_layout(numels, 4, 1 << 20);
+    const std::vector<FlatRange> expected = {{32, 20}, {16, 16}, {0, 1}};
+    QVERIFY(layout.parameters == expected);
+    QCOMPARE(layout.numel, 64);
+    QVERIFY(layout.buckets == std::vector<FlatRange>({{0, 64}}));
+  }
+
+  void buckets_cover_everything_once_whatever_the_sizes() {
+    std::mt19937 random(7);
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<std::int64_t> numels(random() % 12);
+      for (auto& numel : numels) numel = 1 + random() % 5000;
+      const std::int64_t bucket_bytes = 1 + random() % 20000;
+      const FlatLayout layout = flat_layout(numels, 4, bucket_bytes);
+      std::int64_t end = 0;
+      for (const FlatRange& bucket : layout.buckets) {
+        QCOMPARE(bucket.offset, end);
+        QVERIFY(bucket.size > 0);
+        QVERIFY(bucket.size * 4 <= std::max<std::int64_t>(bucket_bytes, 64) + 64);
+        end += bucket.size;
+      }
+      QCOMPARE(end, layout.numel);
+      for (std::size_t i = 0; i < numels.size(); ++i) {
+        QCOMPARE(layout.parameters[i].size, numels[i]);
+        QCOMPARE(layout.parameters[i].offset % 16, 0);
+        const std::int64_t next = i == 0 ? layout.numel : layout.parameters[i - 1].offset;
+        QVERIFY(layout.parameters[i].offset + numels[i] <= next);
+      }
+    }
+  }
+
+  void nothing_has_an_empty_layout() {
+    const FlatLayout layout = flat_layout({}, 4, 1024);
+    QCOMPARE(layout.numel, 0);
+    QVERIFY(layout.buckets.empty());
+  }
+
+  void shards_cover_everything_once_data() {
+    QTest::addColumn<int>("numel");
+    QTest::addColumn<int>("world");
+    QTest::newRow("even") << 12 << 4;
+    QTest::newRow("last one shorter") << 10 << 4;
+    QTest::newRow("more ranks than elements") << 3 << 8;
+    QTest::newRow("nothing") << 0 << 2;
+    QTest::newRow("alone") << 7 << 1;
+  }
+  void shards_cover_everything_once() {
+    QFETCH(int, numel);
+    QFETCH(int, world);
+    std::int64_t end = 0;
+    for (std::int64_t rank = 0; rank < world; ++rank) {
+      const FlatRange range = shard_range(numel, rank, world);
+      QCOMPARE(range.offset, end);
+      QVERIFY(range.size >= 0 && range.size <= (numel + world - 1) / world);
+      end += range.size;
+    }
+    QCOMPARE(end, numel);
+  }
+
+  void an_all_reduce_sends_two_times_what_the_others_hold_data() {
+    QTest::addColumn<qint64>("bytes");
+    QTest::addColumn<qint64>("ranks");
+    QTest::addColumn<qint64>("sent");
+    QTest::newRow("one rank") << qint64{100} << qint64{1} << qint64{0};
+    QTest::newRow("two ranks") << qint64{100} << qint64{2} << qint64{100};
+    QTest::newRow("four ranks") << qint64{100} << qint64{4} << qint64{150};
+    QTest::newRow("rounded up") << qint64{10} << qint64{3} << qint64{14};
+    QTest::newRow("large") << (qint64{1} << 60) << qint64{2} << (qint64{1} << 60);
+  }
+  void an_all_reduce_sends_two_times_what_the_others_hold() {
+    QFETCH(qint64, bytes);
+    QFETCH(qint64, ranks);
+    QFETCH(qint64, sent);
+    QCOMPARE(all_reduce_wire_bytes(bytes, ranks), sent);
+  }
+
+  void a_gpt_has_the_parameters_of_gpt_2() {
+    QCOMPARE(count(gpt(12, 768, 1024, 50257)), 124439808);  // as published for the smallest GPT-2
+    const auto shapes = parameter_shapes(gpt(2, 8, 4, 10));
+    QStringList names;
+    for (const auto& shape : shapes) names << QString::fromStdString(shape.name);
+    QCOMPARE(names.mid(0, 5),
+             QStringList({"token_embedding.weight", "position_embedding.weight", "blocks.0.norm_1.weight",
+                          "blocks.0.norm_1.bias", "blocks.0.attention.qkv.weight"}));
+    QCOMPARE(names.mid(names.size() - 3),
+             QStringList({"blocks.1.mlp.down.bias", "final_norm.weight", "final_norm.bias"}));
+    QVERIFY(shapes[4].shape == std::vector<std::int64_t>({24, 8}));
+    QVERIFY(shapes[4].decays && shapes[0].decays);
+    QVERIFY(!shapes[2].decays && !shapes[3].decays);
+  }
+
+  void dense_models_have_what_they_say() {
+    ModelSpec model;
+    model.kind = ModelKind::linear;
+    model.inputs = 3;
+    model.outputs = 2;
+    QCOMPARE(count(model), 8);
+    model.bias = false;
+    QCOMPARE(count(model), 6);
+    QCOMPARE(parameter_shapes(model).front().name, std::string("weight"));
+    model.kind = ModelKind::mlp;
+    model.bias = true;
+    model.hidden = {5, 4};
+    QCOMPARE(count(model), 3 * 5 + 5 + 5 * 4 + 4 + 4 * 2 + 2);
+    QCOMPARE(parameter_shapes(model).back().name, std::string("layers.2.bias"));
+    model.hidden = {};
+    QCOMPARE(count(model), 8);
+  }
+
+  void memory_is_counted_by_kind() {
+    RunSpec spec;
+    spec.model = gpt(2, 8, 4, 10);
+    spec.model.heads = 2;
+    spec.accumulation.micro_batch = 3;
+    AccumulationKnobs knobs;
+    const MemoryEstimate adamw = estimate_memory(spec, knobs, 1000, 1008);
+    QCOMPARE(adamw.parameters, 4000);
+    QCOMPARE(adamw.gradients, 4032);
+    QCOMPARE(adamw.optimizer, 8000);
+    QCOMPARE(adamw.activations, 4 * 3 * 4 * (2 * (16 * 8 + 2) + 3 * 8 + 3 * 10));
+    QVERIFY(adamw.process > 0);
+    QCOMPARE(adamw.total(), adamw.process + 4000 + 4032 + 8000 + adamw.activations);
+    spec.optimizer.kind = OptimizerKind::sgd;
+    QCOMPARE(estimate_memory(spec, knobs, 1000, 1008).optimizer, 0);
+    spec.model.dropout = 0.1;
+    QVERIFY(estimate_memory(spec, knobs, 1000, 1008).activations > adamw.activations);
+  }
+
+  void gradients_are_summed_in_the_type_that_was_asked_for() {
+    QCOMPARE(gradient_bytes(Dtype::bfloat16, AccumulationDtype::parameter), 2);
+    QCOMPARE(gradient_bytes(Dtype::bfloat16, AccumulationDtype::float32), 4);
+    QCOMPARE(gradient_bytes(Dtype::float64, AccumulationDtype::float32), 8);
+    QCOMPARE(gradient_bytes(Dtype::float32, AccumulationDtype::float32_compensated), 8);
+  }
+
+  void absurd_models_do_not_overflow() {
+    RunSpec spec;
+    spec.model = gpt(1000, 65536, 1048576, 4194304);
+    spec.accumulation.micro_batch = 1048576;
+    const MemoryEstimate memory = estimate_memory(spec, AccumulationKnobs(), count(spec.model), count(spec.model));
+    QVERIFY(memory.activations > 0);
+    QVERIFY(memory.total() > 0);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestShardLayout)
+#include "test_shard_layout.moc"

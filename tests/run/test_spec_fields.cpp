@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The field table by itself: every row is whole, and what it sets comes back through the text of a spec.
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_fields.h"
+#include "accrue/run/spec_io.h"
+
+using namespace accrue;
+
+namespace {
+
+// A value of the field's type, in its range, that differs from the default.
+SpecValue another_value(const SpecField& field) {
+  const SpecValue before = field.get(RunSpec());
+  const double low = std::isfinite(field.minimum) ? field.minimum : -3.0;
+  const double high = std::isfinite(field.maximum) ? field.maximum : low + 100.0;
+  switch (field.type) {
+    case FieldType::boolean: {
+      const bool* flag = std::get_if<bool>(&before);
+      return flag == nullptr || !*flag;
+    }
+    case FieldType::integer: {
+      const SpecValue largest = static_cast<std::int64_t>(high);
+      return largest == before ? SpecValue(static_cast<std::int64_t>(low)) : largest;
+    }
+    case FieldType::real: {
+      const SpecValue middle = low + (high - low) / 3.0;
+      return middle == before ? SpecValue(high) : middle;
+    }
+    case FieldType::text:
+      return std::string("a \"name\"\twith\\ everything \xC3\xA9\x01");
+    case FieldType::choice: {
+      const SpecValue last = std::string(field.choices.back());
+      return last == before ? SpecValue(std::string(field.choices.front())) : last;
+    }
+    case FieldType::integers:
+      return std::vector<std::int64_t>{7, 1, 9};
+    case FieldType::reals:
+      return std::vector<double>{0.1, -2.0, 1e-300};
+    case FieldType::texts:
+      return std::vector<std::string>{"a", "b c"};
+    case FieldType::matrix:
+      return field.rows == "[number, ...]" ? Matrix{{1.5, -2.0}, {1e17}} : Matrix{{0.0, 3.0}, {100.0, 8.0}};
+  }
+  return {};
+}
+
+}  // namespace
+
+class TestSpecFields : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_row_is_whole() {
+    std::set<std::string_view> keys;
+    std::vector<std::string_view> sections;
+    for (const SpecField& field : spec_fields()) {
+      const QByteArray key(field.key.data(), static_cast<int>(field.key.size()));
+      QVERIFY2(keys.insert(field.key).second, key);
+      QVERIFY2(std::ranges::count(field.key, '.') == 1, key);
+      QVERIFY2(!field.label.empty() && field.help.size() > 10 && field.help.ends_with('.'), key);
+      QVERIFY2((field.type == FieldType::choice) == !field.choices.empty(), key);
+      QVERIFY2((field.type == FieldType::matrix) == !field.rows.empty(), key);
+      QVERIFY2(field.minimum <= field.maximum, key);
+      QVERIFY2(find_field(field.key) == &field, key);
+      if (sections.empty() || sections.back() != field.section()) sections.push_back(field.section());
+    }
+    QCOMPARE(std::set(sections.begin(), sections.end()).size(), sections.size());  // a section is written once
+    QCOMPARE(find_field("accumulation.nothing"), nullptr);
+  }
+
+  void a_default_is_in_its_own_range() {
+    for (const SpecField& field : spec_fields()) {
+      RunSpec spec;
+      std::vector<Finding> findings;
+      const std::string value = format_value(field.get(spec));
+      set_field(spec, std::string(field.key) + "=" + value, findings);
+      QVERIFY2(findings.empty(), findings.empty() ? "" : findings.front().text().c_str());
+      QVERIFY2(spec == RunSpec(), field.key.data());
+    }
+  }
+
+  void every_field_goes_through_the_text_and_back() {
+    RunSpec all;
+    for (const SpecField& field : spec_fields()) {
+      RunSpec spec;
+      const SpecValue value = another_value(field);
+      field.set(spec, value);
+      field.set(all, value);
+      QVERIFY2(spec != RunSpec() || field.choices.size() == 1, field.key.data());
+      QVERIFY2(field.get(spec) == value, field.key.data());
+      const SpecReading reading = parse_spec(write_spec(spec), "text");
+      QVERIFY2(reading.findings.empty(), reading.findings.empty() ? "" : reading.findings.front().text().c_str());
+      QVERIFY2(reading.spec == spec, write_spec(spec).c_str());
+      field.set(spec, SpecValue());
+      QVERIFY2(spec == RunSpec(), field.key.data());
+    }
+    const SpecReading reading = parse_spec(write_spec(all), "text");
+    QVERIFY2(reading.findings.empty(), reading.findings.empty() ? "" : reading.findings.front().text().c_str());
+    QVERIFY(reading.spec == all);
+  }
+
+  void every_field_can_be_set_from_the_command_line() {
+    for (const SpecField& field : spec_fields()) {
+      RunSpec spec;
+      std::vector<Finding> findings;
+      set_field(spec, std::string(field.key) + " = " + format_value(another_value(field)), findings);
+      QVERIFY2(findings.empty(), findings.empty() ? "" : findings.front().text().c_str());
+      QVERIFY2(field.get(spec) == another_value(field), field.key.data());
+    }
+  }
+
+  void names_the_knob_that_another_tool_calls_otherwise_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("key");
+    for (const char* name :
+         {"gradient_accumulation_steps", "accumulate_grad_batches", "accumulate_size", "accumulative_counts",
+          "num_micro_batches", "iter_size", "batch_accumulation", "ACCUMULATE-SIZE"})
+      QTest::newRow(name) << name << "accumulation.steps";
+    QTest::newRow("--micro-batch-size") << "--micro-batch-size"
+                                        << "accumulation.micro_batch";
+    QTest::newRow("--global-batch-size") << "--global-batch-size"
+                                         << "accumulation.global_batch";
+    QTest::newRow("max_grad_norm") << "max_grad_norm"
+                                   << "optimizer.clip_norm";
+    QTest::newRow("learning_rate") << "learning_rate"
+                                   << "optimizer.lr";
+    QTest::newRow("warmup_steps") << "warmup_steps"
+                                  << "schedule.warmup";
+    QTest::newRow("own key") << "accumulation.tail"
+                             << "accumulation.tail";
+    QTest::newRow("own label") << "weight decay"
+                               << "optimizer.weight_decay";
+  }
+  void names_the_knob_that_another_tool_calls_otherwise() {
+    QFETCH(QString, name);
+    QFETCH(QString, key);
+    const auto found = search_fields(name.toStdString());
+    QVERIFY(!found.empty());
+    QCOMPARE(QString::fromUtf8(found.front()->key.data(), static_cast<int>(found.front()->key.size())), key);
+  }
+
+  void a_search_for_nothing_finds_nothing() {
+    QVERIFY(search_fields("").empty());
+    QVERIFY(search_fields("   ").empty());
+    QVERIFY(search_fields("zzqx").empty());
+  }
+
+  void guesses_the_key_that_was_meant_data() {
+    QTest::addColumn<QString>("given");
+    QTest::addColumn<QString>("meant");
+    QTest::newRow("letters swapped") << "accumulation.stesp"
+                                     << "accumulation.steps";
+    QTest::newRow("letter missing") << "optimizer.clip_nrm"
+                                    << "optimizer.clip_norm";
+    QTest::newRow("wrong section") << "training.micro_batch"
+                                   << "accumulation.micro_batch";
+    QTest::newRow("section misspelt") << "acumulation.steps"
+                                      << "accumulation.steps";
+    QTest::newRow("nothing near") << "model.zzzzzzzzz"
+                                  << "";
+  }
+  void guesses_the_key_that_was_meant() {
+    QFETCH(QString, given);
+    QFETCH(QString, meant);
+    const std::string_view near = nearest_key(given.toStdString());
+    QCOMPARE(QString::fromUtf8(near.data(), static_cast<int>(near.size())), meant);
+  }
+
+  void shows_values_as_toml_data() {
+    QTest::addColumn<double>("number");
+    QTest::addColumn<QString>("text");
+    QTest::newRow("whole") << 25.0 << "25.0";
+    QTest::newRow("small") << 3e-4 << "3e-4";
+    QTest::newRow("large") << 1e6 << "1e6";
+    QTest::newRow("plain") << 0.1 << "0.1";
+    QTest::newRow("digits") << 0.30000000000000004 << "0.30000000000000004";
+    QTest::newRow("zero") << 0.0 << "0.0";
+  }
+  void shows_values_as_toml() {
+    QFETCH(double, number);
+    QFETCH(QString, text);
+    QCOMPARE(QString::fromStdString(format_value(number)), text);
+  }
+
+  void tells_two_specs_apart() {
+    RunSpec left;
+    RunSpec right;
+    QVERIFY(diff_specs(left, right).empty());
+    right.accumulation.steps = 16;
+    right.run.epochs = 2.0;
+    const std::vector<SpecDifference> expected = {{"accumulation.steps", "4", "16"}, {"run.epochs", "", "2.0"}};
+    QVERIFY(diff_specs(left, right) == expected);
+  }
+
+  void hides_what_has_no_meaning() {
+    RunSpec spec;
+    QVERIFY(find_field("model.layers")->applies(spec));
+    QVERIFY(!find_field("model.inputs")->applies(spec));
+    QVERIFY(!find_field("accumulation.split_batches")->applies(spec));
+    spec.model.kind = ModelKind::linear;
+    spec.accumulation.dialect = Dialect::accelerate;
+    QVERIFY(!find_field("model.layers")->applies(spec));
+    QVERIFY(find_field("model.inputs")->applies(spec));
+    QVERIFY(find_field("accumulation.split_batches")->applies(spec));
+  }
+
+  void spells_choices_as_the_format_fixes_them() {
+    QVERIFY(from_name<ScheduleKind>("inverse-square-root") == ScheduleKind::inverse_square_root);
+    QVERIFY(from_name<ScheduleKind>("WSD") == ScheduleKind::wsd);
+    QVERIFY(from_name<DataKind>("inline") == DataKind::inline_);
+    QVERIFY(from_name<BackendKind>("auto") == BackendKind::automatic);
+    QVERIFY(from_name<Normalizer>("true_size") == Normalizer::true_size);
+    QVERIFY(!from_name<Normalizer>("truesize"));
+    QVERIFY(to_name(Dialect::colossalai) == "colossalai");
+  }
+};
+
+QTEST_GUILESS_MAIN(TestSpecFields)
+#include "test_spec_fields.moc"

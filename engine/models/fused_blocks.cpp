@@ -108,13 +108,13 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
     const Attended attended{kept[8], kept[9]};
     const at::Tensor dy = grads[0].contiguous(), dy_rows = matrix(dy);
 
-    const at::Tensor doutput_weight = at::mm(dy_rows.t(), matrix(attended.out));
+    const at::Tensor doutput_weight = product(dy_rows.t(), matrix(attended.out));
     at::Tensor dattended = product(dy_rows, output_weight).view_as(x);
     const at::Tensor dqkv =
         matrix(attend_backward(qkv, qkv_bias, ctx->saved_data["heads"].toInt(), attended, dattended));
     dattended.reset();
     const at::Tensor dqkv_bias = column_sum(dqkv);
-    const at::Tensor dqkv_weight = at::mm(dqkv.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
+    const at::Tensor dqkv_weight = product(dqkv.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
     const at::Tensor dnormed = product(dqkv, qkv_weight).view_as(x);
     const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dqkv_weight, dqkv_bias, doutput_weight, norm.dy_sum, {}};
@@ -143,9 +143,9 @@ struct MlpHalf : torch::autograd::Function<MlpHalf> {
 
     at::Tensor dhidden = product(dy_rows, down_weight);
     GeluGradient gelu = gelu_gradient(hidden, dhidden);
-    const at::Tensor ddown_weight = at::mm(dy_rows.t(), gelu.active);
+    const at::Tensor ddown_weight = product(dy_rows.t(), gelu.active);
     gelu.active.reset();
-    const at::Tensor dup_weight = at::mm(dhidden.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
+    const at::Tensor dup_weight = product(dhidden.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
     const at::Tensor dnormed = product(dhidden, up_weight).view_as(x);
     const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum};

@@ -49,7 +49,7 @@ QString texts(const std::vector<Finding>& findings) {
 const QString linear = "model.kind=linear;data.kind=inline;data.x=[[1],[2],[3],[4]];data.y=[[1],[2],[3],[4]];";
 const QString ragged =
     "model.kind=linear;model.loss=cross_entropy;model.outputs=2;data.kind=inline;"
-    "data.sequences=[[1],[1,2],[1,2,3]];data.labels=[[1],[1,0],[1,0,1]];";
+    "accumulation.micro_batch=1;data.sequences=[[1],[1,2],[1,2,3]];data.labels=[[1],[1,0],[1,0,1]];";
 
 }  // namespace
 

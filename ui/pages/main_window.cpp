@@ -169,7 +169,7 @@ void MainWindow::connectRuns() {
 
 void MainWindow::connectRunActions() {
   RunControl* control = parts_.control;
-  connect(actions_.run, &QAction::triggered, control, &RunControl::start);
+  connect(actions_.run, &QAction::triggered, this, &MainWindow::run);
   connect(actions_.pause, &QAction::triggered, control, &RunControl::togglePause);
   connect(actions_.stepMicro, &QAction::triggered, control, &RunControl::stepMicro);
   connect(actions_.stepUpdate, &QAction::triggered, control, &RunControl::stepUpdate);
@@ -323,6 +323,17 @@ void MainWindow::runDemo() {
   if (parts_.control->isLive()) return;
   run_after_open_ = true;
   if (!files_->openDemo()) run_after_open_ = false;
+}
+
+void MainWindow::run() {
+  const QString rejected = setup_->form()->rejectedField();
+  if (rejected.isEmpty()) {
+    parts_.control->start();
+    return;
+  }
+  setup_->form()->focusField(rejected);
+  centre_->messages()->post({QStringLiteral("refused"), RunState::failed,
+                             tr("What stands in the form cannot be run: a field has no valid value"), {}, {}});
 }
 
 QImage MainWindow::picture() {

@@ -92,6 +92,7 @@ class MainWindow : public QMainWindow {
   void cyclePanes(int direction);
   void focusPane(int pane);
 
+  void run();
   void tick();
   void showTitle();
   void showState();

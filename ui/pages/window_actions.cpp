@@ -51,7 +51,7 @@ WindowActions::WindowActions(QObject* owner) {
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
                    tr("Every point of the shown runs on every clock, as CSV"));
-  closeSpec = add(owner, "closeSpecAction", tr("&Close spec"), keys("Ctrl+W"));
+  closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));
   quit = add(owner, "quitAction", tr("&Quit"), keys("Ctrl+Q"));
 
   undo = add(owner, "undoAction", tr("&Undo"), keys("Ctrl+Z"), "undo");

@@ -2,9 +2,8 @@
 // Where ticks lie and how they are written: thin spaces, SI steps, powers of ten, minutes for long times.
 #pragma once
 
-#include <qcustomplot.h>
-
 #include "models/clock.h"
+#include "plots/qcp.h"
 
 namespace accrue::ui {
 

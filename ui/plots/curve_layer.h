@@ -3,11 +3,10 @@
 // pixel) and paints them with one pixel pens, so that its cost depends on the width of the plot alone.
 #pragma once
 
-#include <qcustomplot.h>
-
 #include <vector>
 
 #include "models/column_reducer.h"
+#include "plots/qcp.h"
 
 namespace accrue::ui {
 

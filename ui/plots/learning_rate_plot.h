@@ -2,8 +2,7 @@
 // LearningRatePlot: the planned curve dashed, the rate each update used solid over it.
 #pragma once
 
-#include <map>
-
+#include "models/column_reducer.h"
 #include "plots/plot_view.h"
 
 namespace accrue::ui {

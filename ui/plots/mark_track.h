@@ -3,11 +3,10 @@
 // hairline; marks that fall on one pixel are painted once.
 #pragma once
 
-#include <qcustomplot.h>
-
 #include <vector>
 
 #include "models/series_store.h"
+#include "plots/qcp.h"
 
 namespace accrue::ui {
 

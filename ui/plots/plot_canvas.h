@@ -3,12 +3,11 @@
 // its own mouse: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click fits.
 #pragma once
 
-#include <qcustomplot.h>
-
 #include <optional>
 #include <vector>
 
 #include "plots/plot_hub.h"
+#include "plots/qcp.h"
 #include "style/theme_colors.h"
 
 namespace accrue::ui {

@@ -3,11 +3,11 @@
 // fall on one pixel, each pixel column shows the shares of its time, so that the cost follows the pixels.
 #pragma once
 
-#include <qcustomplot.h>
 #include <QPointer>
 
 #include "models/run_series.h"
 #include "plots/lane_clock.h"
+#include "plots/qcp.h"
 #include "style/theme_colors.h"
 
 namespace accrue::ui {

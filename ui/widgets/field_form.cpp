@@ -161,6 +161,12 @@ FieldRow* FieldForm::row(const QString& key) const {
   return at == rows_.end() ? nullptr : at->second;
 }
 
+QString FieldForm::rejectedField() const {
+  for (const auto& [key, row] : rows_)
+    if (row->isTextRejected()) return QString::fromStdString(key);
+  return {};
+}
+
 void FieldForm::focusField(const QString& key) {
   FieldRow* wanted = row(key);
   if (!wanted) return;

@@ -31,6 +31,8 @@ class FieldForm : public QScrollArea {
   /// Unfolds, scrolls to and focuses a field.
   void focusField(const QString& key);
   FieldRow* row(const QString& key) const;
+  /// Key of a field whose text means no value; empty where all do.
+  QString rejectedField() const;
   void setEditable(bool editable);
   /// Sections and their folds, for the window's state.
   QStringList foldState() const;

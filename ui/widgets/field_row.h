@@ -30,6 +30,8 @@ class FieldRow : public QObject {
   void showSpec(const RunSpec& spec);
   void setFindings(std::vector<Finding> findings);
   bool hasProblem() const;
+  /// What was typed means no value, so the field shows something that is not in the spec.
+  bool isTextRejected() const { return !problem_.isEmpty(); }
   /// Shown beneath while a search found the field by another tool's name; empty hides it.
   void setFoundAs(const QString& name);
   void setVisible(bool visible);

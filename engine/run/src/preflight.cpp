@@ -60,27 +60,30 @@ std::filesystem::path absolute_dir(const std::filesystem::path& dir) {
   return (error ? dir : absolute).lexically_normal();
 }
 
+void add_data_error(const Error& error, Findings& findings) {
+  const bool keyed = find_field(error.where) != nullptr;
+  Finding& finding = findings.error(keyed ? error.where : "data.path", error.message, keyed ? "" : error.where);
+  finding.expected = error.hint;
+  if (finding.expected.ends_with('.')) finding.expected.pop_back();
+}
+
 // Data may be missing: then every check that needs none still speaks.
 Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFacts>& data,
                 const std::filesystem::path& base_dir) {
   Findings findings;
   check_values(spec, findings);
-  if (!has_errors(findings.all)) {
+  const bool in_range = !has_errors(findings.all);
+  bool kinds_fit = false;
+  if (in_range) {
     check_model(spec, findings);
     check_optimizer(spec, findings);
     check_run(spec, findings);
     check_accumulation(spec, findings);
     check_parallel(spec, host, findings);
+    kinds_fit = check_kinds(spec, findings);
   }
-  if (data) {
-    if (!has_errors(findings.all)) check_data(spec, *data, findings);
-  } else {
-    const Error& error = data.error();
-    const bool keyed = find_field(error.where) != nullptr;
-    Finding& finding = findings.error(keyed ? error.where : "data.path", error.message, keyed ? "" : error.where);
-    finding.expected = error.hint;
-    if (finding.expected.ends_with('.')) finding.expected.pop_back();
-  }
+  if (kinds_fit && data) check_data(spec, *data, findings);
+  if (kinds_fit && !data) add_data_error(data.error(), findings);
   // Beyond this point nothing is wrong with the spec by itself.
   if (!has_errors(findings.all)) check_length(spec, *data, findings);
   Preflight result;

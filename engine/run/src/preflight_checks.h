@@ -33,6 +33,8 @@ void check_optimizer(const RunSpec& spec, Findings& findings);
 void check_run(const RunSpec& spec, Findings& findings);
 void check_accumulation(const RunSpec& spec, Findings& findings);
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings);
+/// Whether the data are of the kind that the model takes. Where not, nothing finer can be said of them.
+bool check_kinds(const RunSpec& spec, Findings& findings);
 void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings);
 
 // Called without errors so far; beyond it the run is short enough to be walked.

@@ -19,25 +19,6 @@ bool is_ragged(const RunSpec& spec) {
   return spec.data.kind == DataKind::inline_ && !spec.data.sequences.empty();
 }
 
-// False where data and model are of different worlds and no finer check means anything.
-bool check_kinds(const RunSpec& spec, Findings& findings) {
-  const DataKind kind = spec.data.kind;
-  const bool gpt = spec.model.kind == ModelKind::gpt;
-  const bool tokens = kind == DataKind::text || kind == DataKind::tokens;
-  if (kind == DataKind::synthetic || gpt == tokens) return true;
-  if (gpt)
-    findings
-        .error("data.kind", "does not give the tokens that a GPT is trained on", name_of(kind),
-               "\"text\", \"tokens\" or \"synthetic\"")
-        .fix_value = "synthetic";
-  else
-    findings
-        .error("data.kind", "gives tokens, and this model takes numbers", name_of(kind),
-               "\"csv\", \"inline\" or \"synthetic\"; or model.kind = \"gpt\"")
-        .fix_value = "synthetic";
-  return false;
-}
-
 void check_inline(const RunSpec& spec, Findings& findings) {
   const DataSpec& data = spec.data;
   const bool table = !data.x.empty() || !data.y.empty();
@@ -116,8 +97,26 @@ void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings
 
 }  // namespace
 
+bool check_kinds(const RunSpec& spec, Findings& findings) {
+  const DataKind kind = spec.data.kind;
+  const bool gpt = spec.model.kind == ModelKind::gpt;
+  const bool tokens = kind == DataKind::text || kind == DataKind::tokens;
+  if (kind == DataKind::synthetic || gpt == tokens) return true;
+  if (gpt)
+    findings
+        .error("data.kind", "does not give the tokens that a GPT is trained on", name_of(kind),
+               "\"text\", \"tokens\" or \"synthetic\"")
+        .fix_value = "synthetic";
+  else
+    findings
+        .error("data.kind", "gives tokens, and this model takes numbers", name_of(kind),
+               "\"csv\", \"inline\" or \"synthetic\"; or model.kind = \"gpt\"")
+        .fix_value = "synthetic";
+  return false;
+}
+
 void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) {
-  if (check_kinds(spec, findings)) check_widths(spec, data, findings);
+  check_widths(spec, data, findings);
   check_inline(spec, findings);
   check_amount(spec, data, findings);
   if (spec.evaluate.every_updates > 0 && data.validation_samples == 0)

@@ -49,11 +49,12 @@ void check_windows(const RunPlan& plan, Findings& findings) {
   const bool fixed =
       plan.knobs.group_length == GroupLength::fixed || plan.knobs.group_length == GroupLength::global_batch;
   if (plan.totals.updates == 0) {
+    const std::int64_t trained = plan.totals.micro_steps;
+    const std::string most = std::to_string(trained > 0 ? std::min(batches, trained) : batches);
     findings
         .error("accumulation.steps", "no window ever gets full, so nothing would be learned", std::to_string(steps),
-               "at most " + std::to_string(std::max<std::int64_t>(1, std::min(batches, plan.totals.micro_steps))))
-        .fix_value = std::to_string(
-        std::max<std::int64_t>(1, plan.totals.micro_steps > 0 ? std::min(batches, plan.totals.micro_steps) : batches));
+               "at most " + most)
+        .fix_value = most;
     return;
   }
   if (fixed && batches < steps) {
@@ -82,7 +83,9 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
                                               " micro-steps of the first epoch end up in an update of the second");
   const auto& max_iters = plan.spec.accumulation.max_iters;
   if (!max_iters) return;
-  const std::int64_t micro_steps = plan.totals.micro_steps;
+  WindowShape whole = plan.window;  // the run's own limit, without the boundary that max_iters makes
+  whole.max_iters.reset();
+  const std::int64_t micro_steps = total_windows(whole).micro_steps;
   if (micro_steps > *max_iters)
     findings
         .error("accumulation.max_iters", "the run goes on beyond it, where MMEngine fails", std::to_string(*max_iters),

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/host_fixture.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <QtTest>
+#include <fstream>
+
+#include "accrue/run/event_codec.h"
+#include "accrue/run/preflight.h"
+
+namespace accrue_test {
+
+using namespace accrue;
+
+RunPlan small_plan(const PlanOptions& options) {
+  RunSpec spec;
+  spec.model.kind = ModelKind::mlp;
+  spec.model.hidden = {4};
+  spec.data.kind = DataKind::synthetic;
+  spec.data.samples = 4096;
+  spec.accumulation.steps = options.steps;
+  spec.accumulation.micro_batch = 2;
+  spec.parallel.data = options.ranks;
+  spec.launch.threads_per_rank = 1;
+  spec.launch.join_timeout_s = options.join_timeout_s;
+  spec.launch.stall_timeout_s = options.stall_timeout_s;
+  spec.launch.max_restarts = options.max_restarts;
+  spec.run.updates = options.updates;
+  spec.checkpoint.every_updates = options.checkpoint_every;
+  auto checked = preflight_files(spec, local_facts(), std::filesystem::temp_directory_path());
+  for (const auto& finding : checked.findings)
+    if (finding.severity == Severity::error) qFatal("%s", finding.text().c_str());
+  return *checked.plan;
+}
+
+Observer::Observer(EngineHost& host) : host_(host) {
+  host_.set_wakeup([this] {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  });
+}
+
+Observer::~Observer() {
+  host_.set_wakeup({});
+}
+
+void Observer::drain() {
+  for (auto& event : host_.events().drain()) events_.push_back(std::move(event));
+}
+
+std::optional<RunEvent> Observer::wait(const Check& check, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    drain();
+    for (std::size_t i = from_; i < events_.size(); ++i)
+      if (check(events_[i])) return events_[i];
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, deadline, [this] { return woken_; })) return std::nullopt;
+    woken_ = false;
+  }
+}
+
+std::optional<StateChanged> Observer::wait_for_state(const char* state, std::chrono::milliseconds limit) {
+  const auto event = wait(
+      [state](const RunEvent& e) {
+        const auto* changed = std::get_if<StateChanged>(&e.body);
+        return changed != nullptr && changed->state == state;
+      },
+      limit);
+  if (!event) return std::nullopt;
+  return std::get<StateChanged>(event->body);
+}
+
+std::optional<RunFinished> Observer::wait_for_end(std::chrono::milliseconds limit) {
+  return wait_for<RunFinished>(limit);
+}
+
+void Observer::forget() {
+  drain();
+  from_ = events_.size();
+}
+
+std::string Observer::story() const {
+  std::string text = "\n";
+  for (const auto& event : events_)
+    if (!std::holds_alternative<MicroSteps>(event.body) && !std::holds_alternative<Heartbeat>(event.body) &&
+        !std::holds_alternative<Sync>(event.body) && !std::holds_alternative<RunStarted>(event.body))
+      text += encode_event(event).substr(0, 400) + "\n";
+  return text;
+}
+
+EngineHostOptions fake_options() {
+  EngineHostOptions options;
+  options.rank_program = ACCRUE_BIN_DIR "/accrue-fake-rank";
+  options.stop_grace = std::chrono::milliseconds(1500);
+  return options;
+}
+
+FakeScript::FakeScript(const char* script) {
+  qputenv("ACCRUE_FAKE_RANK", script);
+}
+
+FakeScript::~FakeScript() {
+  qunsetenv("ACCRUE_FAKE_RANK");
+}
+
+std::map<std::int64_t, pid_t> rank_pids(const Observer& observer) {
+  std::map<std::int64_t, pid_t> pids;
+  for (const auto& event : observer.all())
+    if (const auto* ready = std::get_if<RankReady>(&event.body)) pids[event.rank] = static_cast<pid_t>(ready->pid);
+  return pids;
+}
+
+bool process_exists(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
+
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ::poll(nullptr, 0, 10);
+  }
+  return true;
+}
+
+int child_count() {
+  std::ifstream children("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  int count = 0;
+  for (pid_t pid = 0; children >> pid;) ++count;
+  // Threads other than the first have lists of their own.
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(::getpid())) continue;
+    std::ifstream more(task.path() / "children");
+    for (pid_t pid = 0; more >> pid;) ++count;
+  }
+  return count;
+}
+
+}  // namespace accrue_test

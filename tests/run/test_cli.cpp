@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-run as a person or a script uses it: what it prints where, and how it exits.
+#include <signal.h>
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QtTest>
+
+namespace {
+
+struct Outcome {
+  int status = -1;
+  QString out;
+  QString err;
+};
+
+}  // namespace
+
+class TestCli : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+  QString spec_;
+  int count_ = 0;
+
+  QString path(const QString& name) const { return temporary_.filePath(name); }
+  QString fresh() { return path(QStringLiteral("run%1").arg(++count_)); }
+
+  void prepare(QProcess& process, const QString& script) const {
+    auto environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("ACCRUE_RANK_PROGRAM", ACCRUE_BIN_DIR "/accrue-fake-rank");
+    environment.insert("ACCRUE_FAKE_RANK", script);
+    environment.insert("XDG_RUNTIME_DIR", path("runtime"));
+    environment.insert("XDG_DATA_HOME", path("data"));
+    process.setProcessEnvironment(environment);
+    process.setProgram(ACCRUE_BIN_DIR "/accrue-run");
+  }
+
+  Outcome run(const QStringList& arguments, const QString& script = "micro_ms=1") const {
+    QProcess process;
+    prepare(process, script);
+    process.setArguments(arguments);
+    process.start();
+    Outcome outcome;
+    if (!process.waitForFinished(30000)) {
+      process.kill();
+      process.waitForFinished();
+      return outcome;
+    }
+    outcome.status = process.exitCode();
+    outcome.out = QString::fromUtf8(process.readAllStandardOutput());
+    outcome.err = QString::fromUtf8(process.readAllStandardError());
+    return outcome;
+  }
+
+  static QJsonObject object(const QString& text) { return QJsonDocument::fromJson(text.toUtf8()).object(); }
+
+  void write(const QString& name, const QByteArray& text) const {
+    QFile file(path(name));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(text);
+  }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    QDir(temporary_.path()).mkdir("runtime");
+    write("small.accrue",
+          "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 4096\n"
+          "[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n[launch]\nthreads_per_rank = 1\n"
+          "[run]\nupdates = 5\n");
+    spec_ = path("small.accrue");
+  }
+
+  void help_and_version_are_done() {
+    QCOMPARE(run({"--help"}).status, 0);
+    QCOMPARE(run({"run", "--help"}).status, 0);
+    QVERIFY(run({"--version"}).out.contains(QRegularExpression("[0-9]+\\.[0-9]+\\.[0-9]+")));
+  }
+
+  void bad_arguments_are_refused_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::newRow("none") << QStringList{};
+    QTest::newRow("unknown verb") << QStringList{"dance"};
+    QTest::newRow("no spec") << QStringList{"run"};
+    QTest::newRow("missing spec") << QStringList{"run", "/nowhere.accrue"};
+    QTest::newRow("unknown option") << QStringList{"plan", "x", "--loud"};
+    QTest::newRow("one folder to compare") << QStringList{"compare", "a"};
+    QTest::newRow("spec without a choice") << QStringList{"spec"};
+    QTest::newRow("show no run") << QStringList{"show", "/nowhere"};
+    QTest::newRow("resume no run") << QStringList{"resume", "/nowhere"};
+    QTest::newRow("stop no run") << QStringList{"stop", "/nowhere"};
+    QTest::newRow("attach no run") << QStringList{"attach", "/nowhere"};
+  }
+  void bad_arguments_are_refused() {
+    QFETCH(QStringList, arguments);
+    const auto outcome = run(arguments);
+    QCOMPARE(outcome.status, 2);
+    QVERIFY2(outcome.out.isEmpty(), qPrintable(outcome.out));
+    QVERIFY(!outcome.err.isEmpty());
+  }
+
+  void every_problem_of_a_spec_is_told_with_its_place() {
+    write("bad.accrue", "accrue = 1\n[accumulation]\nsteps = 0\nmicro_batch = \"two\"\nstep = 3\n");
+    const auto outcome = run({"run", path("bad.accrue"), "--out", fresh()});
+    QCOMPARE(outcome.status, 2);
+    QVERIFY(outcome.out.isEmpty());
+    for (const char* place : {"bad.accrue:3", "bad.accrue:4", "bad.accrue:5"})
+      QVERIFY2(outcome.err.contains(place), qPrintable(outcome.err));
+    QVERIFY(!QFile::exists(path(QStringLiteral("run%1").arg(count_))));
+  }
+
+  void the_defaults_are_a_spec_and_the_schema_is_json() {
+    const auto defaults = run({"spec", "--defaults"});
+    QCOMPARE(defaults.status, 0);
+    QVERIFY(defaults.out.contains("[accumulation]"));
+    const auto schema = run({"spec", "--schema"});
+    QVERIFY(object(schema.out).contains("properties"));
+  }
+
+  void plan_prints_numbers_and_trains_nothing() {
+    const auto text = run({"plan", spec_});
+    QCOMPARE(text.status, 0);
+    QVERIFY(text.out.contains("16"));  // 2 samples x 4 micro-steps x 2 ranks
+    const auto json = run({"plan", spec_, "--json", "--set", "accumulation.steps=8"});
+    QCOMPARE(json.status, 0);
+    QVERIFY2(!object(json.out).isEmpty(), qPrintable(json.out));
+  }
+
+  void trace_spells_every_micro_step_as_the_contract_does() {
+    const auto outcome = run({"trace", spec_, "--set", "accumulation.dialect=accelerate", "--set", "run.updates=2"});
+    QCOMPARE(outcome.status, 0);
+    const auto lines = outcome.out.split('\n', Qt::SkipEmptyParts);
+    QCOMPARE(lines.size(), 8);
+    QVERIFY2(lines[3].startsWith(R"({"micro_step": 4, "epoch": 0, "batch": 3, "window": 0, "position": 3, )"
+                                 R"("window_size": 4, "divisor": 4, "sync": true, "update": true, "reason": "full", )"
+                                 R"("schedule_position": )"),
+             qPrintable(lines[3]));
+    QVERIFY(lines[0].contains(R"("sync": false, "update": false, "reason": "")"));
+    for (const auto& line : lines) QCOMPARE(object(line).keys().size(), 12);
+    const auto tokens = run({"trace", spec_, "--set", "run.updates=1"});
+    QVERIFY2(tokens.out.contains(R"("divisor": null)"), qPrintable(tokens.out));
+  }
+
+  void a_run_prints_its_folder_and_nothing_else_on_standard_output() {
+    const QString dir = fresh();
+    const auto outcome = run({"run", spec_, "--out", dir});
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out, dir + "\n");
+    QVERIFY2(outcome.err.contains("update 5/5"), qPrintable(outcome.err));
+    QVERIFY(outcome.err.contains("loss"));
+    QVERIFY(!outcome.err.contains('\r'));  // no bar where nobody sees it
+
+    const auto shown = run({"show", dir});
+    QCOMPARE(shown.status, 0);
+    QVERIFY2(shown.out.contains("finished") && shown.out.contains("5 of 5"), qPrintable(shown.out));
+    const auto json = object(run({"show", dir, "--json"}).out);
+    QCOMPARE(json["state"].toString(), "finished");
+    QCOMPARE(json["updates"].toInt(), 5);
+    QCOMPARE(json["curve"].toObject()["loss"].toArray().size(), 5);
+
+    QCOMPARE(run({"run", spec_, "--out", dir}).status, 5);  // the folder is taken
+    QCOMPARE(run({"resume", dir}).status, 2);               // complete
+    QCOMPARE(run({"stop", dir}).status, 2);                 // nobody trains it
+  }
+
+  void quiet_runs_are_quiet() {
+    const auto outcome = run({"run", spec_, "--out", fresh(), "--quiet"});
+    QCOMPARE(outcome.status, 0);
+    QVERIFY2(outcome.err.isEmpty(), qPrintable(outcome.err));
+  }
+
+  void set_changes_the_run_and_compare_shows_it() {
+    const QString one = fresh();
+    const QString two = fresh();
+    QCOMPARE(run({"run", spec_, "--out", one}).status, 0);
+    QCOMPARE(run({"run", spec_, "--out", two, "--set", "accumulation.steps=8", "--set", "run.updates=3"}).status, 0);
+    const auto text = run({"compare", one, two});
+    QCOMPARE(text.status, 0);
+    QVERIFY2(text.out.contains("accumulation.steps") && text.out.contains("4 -> 8"), qPrintable(text.out));
+    const auto json = object(run({"compare", one, two, "--json"}).out);
+    const auto points = json["points"].toArray();
+    QCOMPARE(points.size(), 2);  // after 32 and 64 samples
+    QCOMPARE(points[0].toObject()["samples"].toInt(), 32);
+    QCOMPARE(points[0].toObject()["losses"].toArray().size(), 2);
+    const auto same = run({"compare", one, one});
+    QVERIFY(same.out.contains("equal in every bit") && same.out.contains("the specs are equal"));
+  }
+
+  void failures_have_their_exit_status_data() {
+    QTest::addColumn<QString>("script");
+    QTest::addColumn<int>("status");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("killed rank") << "micro_ms=2,die=1@6:9" << 4 << "Rank 1 was killed (signal 9)";
+    QTest::newRow("NaN under a stop rule") << "micro_ms=2,nan=6" << 3 << "NaN";
+    QTest::newRow("disk") << "micro_ms=2,fail=0@6:disk" << 5 << "The script says so";
+    QTest::newRow("data") << "micro_ms=2,fail=0@6:data" << 2 << "The script says so";
+  }
+  void failures_have_their_exit_status() {
+    QFETCH(QString, script);
+    QFETCH(int, status);
+    QFETCH(QString, says);
+    const auto outcome = run({"run", spec_, "--out", fresh()}, script);
+    QVERIFY2(outcome.status == status, qPrintable(outcome.err));
+    QVERIFY2(outcome.err.contains(says), qPrintable(outcome.err));
+  }
+
+  void an_interrupt_stops_and_a_second_one_kills_data() {
+    QTest::addColumn<QString>("script");
+    QTest::addColumn<int>("interrupts");
+    QTest::newRow("one") << "micro_ms=10" << 1;
+    QTest::newRow("two") << "micro_ms=10,deaf=1,stall=1@9,ignore_term=0,ignore_term=1" << 2;
+  }
+  void an_interrupt_stops_and_a_second_one_kills() {
+    QFETCH(QString, script);
+    QFETCH(int, interrupts);
+    QProcess process;
+    prepare(process, script);
+    process.setArguments({"run", spec_, "--out", fresh(), "--set", "run.updates=100000"});
+    process.start();
+    QString err;
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
+    for (int i = 1; i <= interrupts; ++i) {
+      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+      const char* answer = i == 1 ? "stopping after" : "killing";
+      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+    }
+    QVERIFY(process.waitForFinished(10000));
+    QCOMPARE(process.exitCode(), 130);
+  }
+
+  void a_detached_run_is_followed_stopped_and_resumed() {
+    const QString dir = fresh();
+    const QStringList more{"--set", "run.updates=100000", "--set", "checkpoint.every_updates=5"};
+    const auto started = run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=2");
+    QVERIFY2(started.status == 0, qPrintable(started.err));
+    QCOMPARE(started.out, dir + "\n");
+    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
+    QCOMPARE(run({"resume", dir}).status, 2);  // another process trains it
+
+    QProcess viewer;
+    prepare(viewer, {});
+    viewer.setArguments({"attach", dir});
+    viewer.start();
+    QString err;
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(viewer.readAllStandardError())).contains("checkpoint"), 10000);
+    ::kill(static_cast<pid_t>(viewer.processId()), SIGINT);
+    QVERIFY(viewer.waitForFinished(5000));
+    QCOMPARE(viewer.exitCode(), 0);
+    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
+
+    const auto stopped = run({"stop", dir, "--checkpoint"});
+    QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
+    const auto json = object(run({"show", dir, "--json"}).out);
+    QCOMPARE(json["state"].toString(), "stopped");
+    QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
+
+    QCOMPARE(run({"resume", dir, "--detach"}, "micro_ms=2").status, 0);
+    QCOMPARE(run({"stop", dir, "--kill"}).status, 0);
+    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "stopped");
+  }
+
+  void a_detached_run_that_cannot_start_says_why() {
+    const auto refused = run({"run", spec_, "--out", "/proc/nowhere", "--detach"});
+    QCOMPARE(refused.status, 5);
+    QVERIFY2(refused.err.contains("/proc/nowhere"), qPrintable(refused.err));
+    const auto failed = run({"run", spec_, "--out", fresh(), "--detach"}, "exit=1@1:3");
+    QVERIFY2(failed.status == 0 || failed.status == 3, qPrintable(failed.err));
+    const auto never =
+        run({"run", spec_, "--out", fresh(), "--detach", "--set", "launch.join_timeout_s=1"}, "absent=1");
+    QCOMPARE(never.status, 4);
+    QVERIFY2(never.err.contains("joined"), qPrintable(never.err));
+  }
+
+  void ranks_of_a_killed_supervisor_commit_and_end_and_the_run_resumes() {
+    const QString dir = fresh();
+    QProcess process;
+    prepare(process, "micro_ms=5");
+    process.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=400"});
+    process.start();
+    QString err;
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
+    ::kill(static_cast<pid_t>(process.processId()), SIGKILL);
+    QVERIFY(process.waitForFinished(5000));
+    QTRY_COMPARE_WITH_TIMEOUT(object(run({"show", dir, "--json"}).out)["state"].toString(), "interrupted", 10000);
+    const auto json = object(run({"show", dir, "--json"}).out);
+    QVERIFY(json["last_checkpoint"].toString().startsWith("step-"));
+    const auto resumed = run({"resume", dir}, "micro_ms=0");
+    QVERIFY2(resumed.status == 0, qPrintable(resumed.err));
+    QVERIFY2(resumed.err.contains("continuing from update"), qPrintable(resumed.err));
+    QCOMPARE(object(run({"show", dir, "--json"}).out)["updates"].toInt(), 400);
+  }
+
+  void doctor_counts_problems() {
+    const auto good = run({"doctor", "--json"});
+    const auto json = object(good.out);
+    QCOMPARE(json["problems"].toInt(), good.status);
+    QVERIFY(json["checks"].toArray().size() >= 8);
+    QProcess process;
+    prepare(process, {});
+    auto environment = process.processEnvironment();
+    environment.insert("ACCRUE_RANK_PROGRAM", "/nowhere/accrue-rank");
+    process.setProcessEnvironment(environment);
+    process.setArguments({"doctor"});
+    process.start();
+    QVERIFY(process.waitForFinished(10000));
+    QVERIFY(process.exitCode() >= 1);
+    const QString out = QString::fromUtf8(process.readAllStandardOutput());
+    QVERIFY2(out.contains("PROBLEM") && out.contains("/nowhere/accrue-rank"), qPrintable(out));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "test_cli.moc"

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <cmath>
+#include <limits>
+
+#include "accrue/run/event_codec.h"
+#include "accrue/run/rank_command.h"
+
+using namespace accrue;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+RunEvent make(EventBody body, std::int64_t rank = 0, std::int64_t seq = 7) {
+  return {rank, is_stored(body) ? seq : -1, 123456789, std::move(body)};
+}
+
+/// One of every kind, with every field away from its default.
+std::vector<RunEvent> one_of_each() {
+  return {
+      make(RunStarted{"id", "abc", R"({"a":1})", R"({"accrue":"0.1.0"})", R"({"cores":2})", "2026-11-21T00:00:00Z",
+                       true, 100},
+            supervisor_rank),
+      make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2}),
+      make(MicroSteps{{1, 2}, {5.5, 5.25}, {64, 64}, {4, 4}, {10, 20}, {3, 3}, {6, 6}}),
+      make(Sync{{1}, {4}, {"data"}, {"all_reduce"}, {1024}, {30}, {40}}),
+      make(Update{
+          3, 12, 96, 768, 0.5, 1.0 / 3.0, 3e-4, 0.75, StepOutcome::skipped_overflow, 1.5, 1.25, "full", {1.0, -2.5}}),
+      make(Evaluation{50, 2.125, 8, 4096}),
+      make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
+      make(Gauge{1, 2, 3.5, 4.5, 5, 6}),
+      make(Heartbeat{"reduce", 3, 12, 9}),
+      make(Holding{12, true}),
+      make(StateChanged{"paused", "Paused at micro 2 of 4, update 3", 10, 2}, supervisor_rank),
+      make(Warning{"numerics", "NaN \"here\"\n\tand there", "lower lr", 4}),
+      make(RankFailed{"peer_lost", "Rank 1 was killed", "resume", "reduce", 9, 4, "tail \xc3\xa9", 3, 12}),
+      make(RunFinished{"stopped", 10, 0.5, "ffff", "Stopped by you", 130, 12.5}, supervisor_rank),
+  };
+}
+
+}  // namespace
+
+class TestEventCodec : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_kind_reads_back_as_written() {
+    for (const auto& written : one_of_each()) {
+      const std::string line = encode_event(written);
+      QVERIFY2(line.find('\n') == std::string::npos, line.c_str());
+      const auto read = decode_event(line);
+      QVERIFY2(read.has_value(), (line + " " + (read ? "" : read.error().text())).c_str());
+      QVERIFY2(*read == written, line.c_str());
+    }
+  }
+
+  void the_header_is_spelt_as_the_contract_says() {
+    const auto line = encode_event(make(Evaluation{1, 2.0, 3, 4}, 1, 5));
+    QCOMPARE(QString::fromStdString(line),
+             QStringLiteral(R"({"v":1,"kind":"evaluation","rank":1,"seq":5,"time_ns":123456789,"update":1,"loss":2,)"
+                            R"("batches":3,"tokens":4})"));
+  }
+
+  void control_traffic_carries_no_number() {
+    QVERIFY(encode_event(make(Heartbeat{"join", 0, 0, 0})).find("seq") == std::string::npos);
+    QVERIFY(encode_event(make(Holding{1, false})).find("seq") == std::string::npos);
+  }
+
+  void non_finite_numbers_are_strings_and_come_back() {
+    Update update;
+    update.loss = not_a_number;
+    update.grad_norm = infinite;
+    update.lr = -infinite;
+    update.weights = {not_a_number, -0.0, 5e-324, 1.7976931348623157e308};
+    const auto line = encode_event(make(update));
+    QVERIFY(line.find(R"("loss":"nan")") != std::string::npos);
+    QVERIFY(line.find(R"("grad_norm":"inf")") != std::string::npos);
+    QVERIFY(line.find(R"("lr":"-inf")") != std::string::npos);
+    const auto read = decode_event(line);
+    QVERIFY(read.has_value());
+    const auto& back = std::get<Update>(read->body);
+    QVERIFY(std::isnan(back.loss));
+    QCOMPARE(back.grad_norm, infinite);
+    QCOMPARE(back.lr, -infinite);
+    QVERIFY(std::isnan(back.weights[0]));
+    QVERIFY(std::signbit(back.weights[1]));
+    QCOMPARE(back.weights[2], 5e-324);
+    QCOMPARE(back.weights[3], 1.7976931348623157e308);
+  }
+
+  void every_double_reads_back_bit_for_bit() {
+    std::uint64_t state = 88172645463325252ULL;
+    for (int i = 0; i < 20000; ++i) {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      double value = 0.0;
+      std::memcpy(&value, &state, sizeof value);
+      if (!std::isfinite(value)) continue;
+      const auto read = decode_event(encode_event(make(Evaluation{1, value, 1, 1})));
+      QVERIFY(read.has_value());
+      const double back = std::get<Evaluation>(read->body).loss;
+      QVERIFY(std::memcmp(&back, &value, sizeof value) == 0);
+    }
+  }
+
+  void bytes_that_are_not_text_do_not_break_the_line() {
+    const auto read =
+        decode_event(encode_event(make(RankFailed{"internal", "m", "w", "p", 0, 3, "\xff\xfe\n", 0, 0})));
+    QVERIFY(read.has_value());
+    QVERIFY(!std::get<RankFailed>(read->body).log_tail.empty());
+  }
+
+  void a_kind_of_the_future_is_kept_as_it_came() {
+    const std::string line = R"({"v":1,"kind":"dream","rank":2,"seq":9,"time_ns":5,"colour":"blue"})";
+    const auto read = decode_event(line);
+    QVERIFY(read.has_value());
+    QCOMPARE(read->rank, 2);
+    QCOMPARE(read->seq, 9);
+    QCOMPARE(std::get<UnknownEvent>(read->body).kind, std::string("dream"));
+    QCOMPARE(encode_event(*read), line);
+  }
+
+  void a_field_of_the_future_is_passed_over() {
+    const auto read =
+        decode_event(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":3,"held":true,"mood":"good"})");
+    QVERIFY(read.has_value());
+    QCOMPARE(std::get<Holding>(read->body).micro_step, 3);
+  }
+
+  void bad_lines_are_refused_with_the_reason_data() {
+    QTest::addColumn<QByteArray>("line");
+    QTest::addColumn<QString>("reason");
+    QTest::newRow("empty") << QByteArray("") << "JSON";
+    QTest::newRow("torn") << QByteArray(R"({"v":1,"kind":"upd)") << "JSON";
+    QTest::newRow("not an object") << QByteArray("[1,2]") << "object";
+    QTest::newRow("no version") << QByteArray(R"({"kind":"holding","rank":0,"time_ns":1})") << "\"v\"";
+    QTest::newRow("no kind") << QByteArray(R"({"v":1,"rank":0,"time_ns":1})") << "\"kind\"";
+    QTest::newRow("no seq")
+        << QByteArray(R"({"v":1,"kind":"evaluation","rank":0,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1})")
+        << "\"seq\"";
+    QTest::newRow("missing field") << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":1})")
+                                   << "\"held\"";
+    QTest::newRow("wrong type") << QByteArray(
+                                       R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":"1","held":true})")
+                                << "wrong type";
+    QTest::newRow("real for integer")
+        << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":1.5,"held":true})") << "wrong type";
+    QTest::newRow("integer too large")
+        << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":9223372036854775808,"held":true})")
+        << "wrong type";
+    QTest::newRow("word for number")
+        << QByteArray(
+               R"({"v":1,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":"many","batches":1,"tokens":1})")
+        << "loss";
+    QTest::newRow("arrays of unequal length")
+        << QByteArray(
+               R"({"v":1,"kind":"micro_steps","rank":0,"seq":1,"time_ns":1,"micro_step":[1,2],"loss":[1],"tokens":[1,1],"samples":[1,1],"begin_ns":[1,1],"forward_ns":[1,1],"backward_ns":[1,1]})")
+        << "entries";
+    QTest::newRow("number too large for a double")
+        << QByteArray(
+               R"({"v":1,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})")
+        << "JSON";
+    QTest::newRow("too deep") << QByteArray(3000000, '[') << "longer";
+    QTest::newRow("deep but short") << QByteArray(1000, '[') << "deeper";
+    QTest::newRow("too long") << QByteArray(R"({"v":1,"kind":")") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}")
+                              << "longer";
+  }
+  void bad_lines_are_refused_with_the_reason() {
+    QFETCH(QByteArray, line);
+    QFETCH(QString, reason);
+    const auto read = decode_event(std::string_view(line.data(), static_cast<std::size_t>(line.size())));
+    QVERIFY(!read.has_value());
+    QCOMPARE(read.error().code, ErrorCode::protocol);
+    QVERIFY2(QString::fromStdString(read.error().text()).contains(reason), read.error().text().c_str());
+  }
+
+  void another_version_is_refused_naming_both() {
+    const auto read = decode_event(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1,"held":true})");
+    QVERIFY(!read.has_value());
+    QVERIFY(read.error().message.find("version 2") != std::string::npos);
+    QVERIFY(read.error().message.find("version 1") != std::string::npos);
+  }
+
+  void brackets_in_strings_do_not_count_as_depth() {
+    const auto read = decode_event(
+        encode_event(make(Warning{"slow", std::string(500, '[') + "\\\"" + std::string(500, '{'), "", 0})));
+    QVERIFY(read.has_value());
+  }
+
+  void commands_read_back_as_written() {
+    for (const auto kind :
+         {RankCommandKind::hold, RankCommandKind::hold_after, RankCommandKind::proceed, RankCommandKind::stop_after,
+          RankCommandKind::checkpoint, RankCommandKind::checkpoint_and_stop}) {
+      const bool numbered = kind == RankCommandKind::hold_after || kind == RankCommandKind::stop_after;
+      const RankCommand written{kind, numbered ? 42 : 0};
+      const auto read = decode_command(encode_command(written));
+      QVERIFY(read.has_value());
+      QVERIFY(*read == written);
+    }
+    QVERIFY(!decode_command(R"({"v":1,"command":"dance"})").has_value());
+    QVERIFY(!decode_command(R"({"v":1,"command":"hold_after"})").has_value());
+    QVERIFY(!decode_command(R"({"v":2,"command":"hold"})").has_value());
+    QVERIFY(!decode_command("hold").has_value());
+  }
+};
+
+QTEST_GUILESS_MAIN(TestEventCodec)
+#include "test_event_codec.moc"

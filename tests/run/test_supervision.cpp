@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two judgements of the supervisor that need no process: where ranks stand still, and who makes no progress.
+#include <QtTest>
+
+#include "control_channel.h"
+#include "engine_host_agreement.h"
+#include "engine_host_liveness.h"
+#include "process_launcher.h"
+
+using namespace accrue;
+using namespace std::chrono_literals;
+
+namespace {
+
+const RankCommand hold{RankCommandKind::hold, 0};
+const RankCommand proceed_command{RankCommandKind::proceed, 0};
+RankCommand hold_after(std::int64_t m) {
+  return {RankCommandKind::hold_after, m};
+}
+RankCommand stop_after(std::int64_t m) {
+  return {RankCommandKind::stop_after, m};
+}
+
+}  // namespace
+
+class TestSupervision : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void ranks_stand_still_after_the_latest_micro_step() {
+    HoldAgreement agreement(3);
+    QVERIFY(agreement.begin(HoldAgreement::Goal::hold).broadcast == std::vector{hold});
+    QVERIFY(agreement.answer(0, {6, false}).broadcast.empty());
+    QVERIFY(agreement.answer(1, {8, false}).broadcast.empty());
+    QVERIFY(agreement.answer(2, {7, false}).broadcast == std::vector{hold_after(8)});
+    QVERIFY(!agreement.answer(1, {8, true}).reached);
+    QVERIFY(!agreement.answer(0, {8, true}).reached);
+    QVERIFY(agreement.answer(2, {8, true}).reached);
+    QCOMPARE(agreement.micro_step(), 8);
+    QVERIFY(agreement.release().broadcast == std::vector{proceed_command});
+  }
+
+  void a_rank_that_already_stood_still_counts_where_it_stands() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    agreement.answer(0, {6, false});
+    agreement.answer(0, {6, true});  // it stopped at once
+    const auto move = agreement.answer(1, {6, false});
+    QVERIFY(move.broadcast == std::vector{hold_after(6)});
+    QVERIFY(!move.reached);
+    QVERIFY(agreement.answer(1, {6, true}).reached);
+  }
+
+  void a_rank_that_stood_still_too_early_is_sent_on() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    agreement.answer(0, {6, false});
+    agreement.answer(0, {6, true});
+    QVERIFY(agreement.answer(1, {7, false}).broadcast == std::vector{hold_after(7)});
+    QVERIFY(!agreement.answer(1, {7, true}).reached);
+    QVERIFY(agreement.answer(0, {7, true}).reached);
+  }
+
+  void stopping_ends_all_after_the_same_micro_step() {
+    HoldAgreement agreement(2);
+    QVERIFY(agreement.begin(HoldAgreement::Goal::stop).broadcast == std::vector{hold});
+    agreement.answer(1, {3, false});
+    QVERIFY(agreement.answer(0, {4, false}).broadcast == std::vector{stop_after(4)});
+  }
+
+  void a_stop_overtakes_a_pause_that_is_under_way() {
+    HoldAgreement asking(2);
+    asking.begin(HoldAgreement::Goal::hold);
+    asking.answer(0, {4, false});
+    QVERIFY(asking.begin(HoldAgreement::Goal::stop).broadcast.empty());
+    QVERIFY(asking.answer(1, {4, false}).broadcast == std::vector{stop_after(4)});
+  }
+
+  void a_stop_out_of_a_pause_ends_at_once() {
+    HoldAgreement agreement(1);
+    agreement.begin(HoldAgreement::Goal::hold);
+    agreement.answer(0, {9, false});
+    QVERIFY(agreement.answer(0, {9, true}).reached);
+    QVERIFY(agreement.begin(HoldAgreement::Goal::stop).broadcast == std::vector{stop_after(9)});
+  }
+
+  void a_step_moves_on_to_the_next_standstill() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, false});
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, true});
+    QVERIFY(agreement.advance_to(3).broadcast == (std::vector{hold_after(3), proceed_command}));
+    QVERIFY(!agreement.answer(0, {3, true}).reached);
+    QVERIFY(agreement.answer(1, {3, true}).reached);
+  }
+
+  void ranks_that_stop_of_their_own_accord_are_recognised() {
+    HoldAgreement agreement(2);
+    QVERIFY(!agreement.answer(0, {12, true}).reached);
+    const auto move = agreement.answer(1, {12, true});
+    QVERIFY(move.reached && move.unprompted);
+    QVERIFY(agreement.release().broadcast == std::vector{proceed_command});
+  }
+
+  void the_silent_rank_is_blamed_not_the_one_that_waits_for_it() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, start);
+    watch.heard(0, {"reduce", 3, 12, 4}, start);
+    watch.heard(1, {"forward", 3, 12, 3}, start);
+    for (int s = 1; s <= 20; ++s) watch.heard(0, {"reduce", 3, 12, 4}, start + std::chrono::seconds(s));
+    QVERIFY(watch.stalled(start + 5s, 10s).empty());
+    QVERIFY(watch.stalled(start + 20s, 10s) == std::vector<std::size_t>{1});
+  }
+
+  void among_ranks_that_talk_the_one_left_behind_is_blamed() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(3, start);
+    for (int s = 0; s <= 20; ++s) {
+      watch.heard(0, {"reduce", 3, 12, 4}, start + std::chrono::seconds(s));
+      watch.heard(1, {"backward", 3, 11, 3}, start + std::chrono::seconds(s));
+      watch.heard(2, {"reduce", 3, 12, 4}, start + std::chrono::seconds(s));
+    }
+    QVERIFY(watch.stalled(start + 20s, 10s) == std::vector<std::size_t>{1});
+  }
+
+  void a_slow_checkpoint_is_no_stall() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(1, start);
+    for (int s = 0; s <= 90; ++s) watch.heard(0, {"checkpoint", 3, 12, 4}, start + std::chrono::seconds(s));
+    QVERIFY(watch.stalled(start + 90s, 10s).empty());
+  }
+
+  void progress_clears_the_blame() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(1, start);
+    QVERIFY(!watch.stalled(start + 20s, 10s).empty());
+    watch.worked(0, start + 21s);
+    QVERIFY(watch.stalled(start + 22s, 10s).empty());
+  }
+
+  void control_lines_read_back_as_written() {
+    for (const auto command : {ControlCommand::status, ControlCommand::pause, ControlCommand::proceed,
+                               ControlCommand::step_micro_step, ControlCommand::step_update, ControlCommand::stop,
+                               ControlCommand::checkpoint, ControlCommand::checkpoint_and_stop, ControlCommand::kill}) {
+      const auto read = decode_control(encode_control(command));
+      QVERIFY(read && *read == command);
+    }
+    QVERIFY(!decode_control(R"({"v":1,"command":"sing"})").has_value());
+    QVERIFY(!decode_control(R"({"v":7,"command":"stop"})").has_value());
+    const auto answer = decode_answer(encode_answer({false, "paused", "no"}));
+    QVERIFY(answer && !answer->ok && answer->state == "paused" && answer->error == "no");
+  }
+
+  void a_rank_gets_the_environment_it_needs_and_no_more() {
+    qputenv("LD_PRELOAD_TEST_SECRET", "x");
+    qputenv("RANK", "99");
+    RankLaunch launch;
+    launch.rank = 1;
+    launch.world = 4;
+    launch.threads = 2;
+    launch.store_port = 1234;
+    const auto environment = rank_environment(launch);
+    const auto has = [&environment](const char* entry) {
+      return std::count(environment.begin(), environment.end(), std::string(entry)) == 1;
+    };
+    QVERIFY(has("RANK=1"));
+    QVERIFY(has("WORLD_SIZE=4"));
+    QVERIFY(has("LOCAL_RANK=1"));
+    QVERIFY(has("MASTER_PORT=1234"));
+    QVERIFY(has("OMP_NUM_THREADS=2"));
+    QVERIFY(has("OMP_WAIT_POLICY=passive"));
+    QVERIFY(has("GLOO_SOCKET_IFNAME=lo"));
+    for (const auto& entry : environment) QVERIFY(entry.find("SECRET") == std::string::npos);
+  }
+
+  void a_missing_rank_program_is_named() {
+    RankLaunch launch;
+    launch.program = "/nowhere/accrue-rank";
+    const auto process = spawn_rank(launch);
+    QVERIFY(!process.has_value());
+    QCOMPARE(process.error().code, ErrorCode::device);
+    QVERIFY(process.error().text().find("/nowhere/accrue-rank") != std::string::npos);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestSupervision)
+#include "test_supervision.moc"

@@ -491,7 +491,7 @@ class TestEngineHost : public QObject {
       VERIFY_STORY(observer.wait_for_end());
       QCOMPARE(host.state(), RunState::failed);
     }
-    std::ofstream(dir / "events.jsonl", std::ios::app) << R"({"v":1,"kind":"torn)";
+    std::ofstream(dir / "events.jsonl", std::ios::app) << "{\"v\":1,\"kind\":\"torn";
     const FakeScript script("micro_ms=2");
     EngineHost host(fake_options());
     Observer observer(host);

@@ -131,7 +131,7 @@ class TestRunStore : public QObject {
       other.rank = 1;
       QVERIFY(writer->append(other).has_value());
     }
-    std::ofstream(dir / "events.jsonl", std::ios::app) << R"({"v":1,"kind":"upd)";
+    std::ofstream(dir / "events.jsonl", std::ios::app) << "{\"v\":1,\"kind\":\"upd";
     std::ofstream(dir / "summary.json") << "{}";
     auto writer = RunWriter::reopen(dir);
     QVERIFY(writer.has_value());

@@ -36,7 +36,9 @@ constexpr auto smoothing_key = "plots/smoothing";
 void MainWindow::restoreLayout() {
   const QSettings& settings = *parts_.settings;
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
-    const QSize room = screen() ? screen()->availableGeometry().size() : QSize(1366, 768);
+    // The offscreen platform invents a screen of 800 x 800; pictures of the window are taken at the size people see.
+    const bool real_screen = screen() && QGuiApplication::platformName() != QLatin1String("offscreen");
+    const QSize room = real_screen ? screen()->availableGeometry().size() : QSize(1366, 768);
     resize(QSize(1366, 768).boundedTo(room));
   }
   if (!restoreState(settings.value(QLatin1String(state_key)).toByteArray(), layout_version)) resetLayout();

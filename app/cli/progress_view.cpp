@@ -50,7 +50,8 @@ void ProgressView::show(const RunEvent& event) {
   } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
     print(fmt::format("error ({}): {}{}{}", failed->class_name, failed->message, failed->what_to_do.empty() ? "" : ". ",
                       failed->what_to_do));
-    if (!failed->log_tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", failed->log_tail.c_str());
+    const auto tail = failed->log_tail.substr(0, failed->log_tail.find_last_not_of('\n') + 1);
+    if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", tail.c_str());
   }
   if (style_ == Style::quiet) return;
   if (const auto* update = std::get_if<Update>(&event.body)) {

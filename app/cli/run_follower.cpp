@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto logout_grace = std::chrono::seconds(30);
+constexpr auto last_words_grace = std::chrono::seconds(1);
 
 sigset_t handled_signals() {
   sigset_t set;
@@ -54,10 +55,9 @@ class Follower {
       [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
       take_signals();
       if (left_) return 0;
-      const bool was_over = is_over(host_.state());
       for (const auto& event : host_.events().drain()) take(event);
       if (status_) break;
-      if (was_over && host_.events().size() == 0) break;  // ended without a word: the supervisor is gone
+      if (ended_without_a_word()) break;
       if (deadline_ && Clock::now() > *deadline_) {
         host_.stop();
         deadline_.reset();
@@ -79,6 +79,17 @@ class Follower {
       told_training_ = true;
       options_.on_training();
     }
+  }
+
+  /// The state is over and its run_finished has had time to arrive: the supervisor of an attached run is gone, or a
+  /// run could not be continued.
+  bool ended_without_a_word() {
+    if (!is_over(host_.state())) {
+      over_since_.reset();
+      return false;
+    }
+    if (!over_since_) over_since_ = Clock::now();
+    return Clock::now() - *over_since_ > last_words_grace;
   }
 
   void take_signals() {
@@ -112,6 +123,7 @@ class Follower {
   bool left_ = false;
   bool told_training_ = false;
   std::optional<Clock::time_point> deadline_;
+  std::optional<Clock::time_point> over_since_;
   std::optional<int> status_;
 };
 

@@ -97,6 +97,7 @@ void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<
   }
   state = first_state;
   saw_end = false;
+  held_end.reset();
   mirrored_update.reset();
   thread = std::jthread([this, work = std::move(work)] {
     block_signals();

@@ -59,18 +59,27 @@ RunState state_of_outcome(const std::string& outcome) {
 }  // namespace
 
 void EngineHost::Impl::mirror(RunEvent event) {
+  release_end();  // the run was continued after the end that was held back
   if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
     const auto new_state = run_state_from(changed->state);
     if (new_state && !is_over(*new_state)) saw_end = false;  // resumed after an end
     if (new_state && attached && !is_over(*new_state)) state = *new_state;
-  } else if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
+  } else if (std::holds_alternative<RunFinished>(event.body)) {
     saw_end = true;
-    state = state_of_outcome(finished->outcome);
+    held_end = std::move(event);
+    return;
   } else if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && event.rank <= 0) {
     mirrored_update = *update;
     mirrored_update->weights.clear();
   }
   publish(std::move(event));
+}
+
+void EngineHost::Impl::release_end() {
+  if (!held_end) return;
+  state = state_of_outcome(std::get<RunFinished>(held_end->body).outcome);
+  publish(std::move(*held_end));
+  held_end.reset();
 }
 
 bool EngineHost::Impl::wait_for_room() {
@@ -116,7 +125,7 @@ void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> 
   }
   file->finish();
   if (const auto text = problems_text(file->problems()); !text.empty()) publish(note("events", text, {}));
-  if (saw_end) return;
+  if (saw_end) return release_end();
   const auto saving = ranks_of_run(dir).size();
   std::string detail = fmt::format("The process that supervised this run is gone; complete up to update {}",
                                    mirrored_update ? mirrored_update->update : 0);
@@ -135,7 +144,9 @@ void EngineHost::Impl::replay(const fs::path& dir) {
   file->finish();
   if (const auto text = problems_text(file->problems()); !text.empty())
     publish(note("events", text, "The curves have gaps there"));
-  if (!saw_end)
+  if (saw_end)
+    release_end();
+  else
     publish_state(RunState::failed,
                   fmt::format("Interrupted: complete up to update {}", mirrored_update ? mirrored_update->update : 0));
 }

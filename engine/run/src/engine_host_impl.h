@@ -43,6 +43,8 @@ struct EngineHost::Impl {
   void publish_state(RunState state, std::string detail);
   /// Passes an event of somebody else's run on and follows its state.
   void mirror(RunEvent event);
+  /// Shows the end of a mirrored run, which is held back until its folder is free: who sees the end may resume at once.
+  void release_end();
   /// Waits until the consumer has taken something; false once the host is shutting down.
   bool wait_for_room();
   /// Waits for a command or for one of fds, at most timeout_ms; false once the host is shutting down.
@@ -64,6 +66,7 @@ struct EngineHost::Impl {
 
   // Of a mirrored run; engine thread only.
   bool saw_end = false;
+  std::optional<RunEvent> held_end;
   std::optional<Update> mirrored_update;
 
   std::jthread thread;  ///< last: joined before the rest goes

@@ -42,10 +42,15 @@ Replica replica_of(torch::nn::Module& module) {
   return replica;
 }
 
-void check_options(const Replica& replica, const DataParallelOptions& options) {
+void check(const Replica& replica, const DataParallelOptions& options) {
   if (options.bucket_bytes <= 0) throw std::invalid_argument("DistributedDataParallel: bucket_bytes must be positive");
   if (replica.trainable.empty()) {
     throw std::invalid_argument("DistributedDataParallel: the module has no parameter that requires a gradient");
+  }
+  for (const auto& [name, tensor] : replica.parameters) {
+    if (torch::autograd::impl::post_acc_grad_hooks(tensor) == nullptr) continue;
+    throw std::invalid_argument("DistributedDataParallel: parameter " + name +
+                                " is taken: another DistributedDataParallel holds the module");
   }
   const auto& [first_name, first] = replica.parameters.front();
   if (!at::isFloatingType(first.scalar_type())) {
@@ -72,11 +77,14 @@ at::Tensor flat_memory(const at::Tensor& like, std::int64_t numel, Communicator&
   return at::zeros({numel}, like.options().requires_grad(false));
 }
 
-/// Tells the reducer that a parameter's gradient has been accumulated.
+/// Marks a parameter as taken and, where buckets go out when they are ready, tells the reducer that its gradient has
+/// been accumulated.
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}
-  void operator()(const at::Tensor&) override { arrived_(); }
+  void operator()(const at::Tensor&) override {
+    if (arrived_) arrived_();
+  }
 
  private:
   std::function<void()> arrived_;
@@ -93,8 +101,8 @@ struct DistributedDataParallel::State {
                           communicator)),
         reducer(arena.layout(), [this](std::size_t bucket) { reduce(bucket); }) {}
 
-  void hang_hooks();
-  void take_down_hooks();
+  void mark_parameters();
+  void release_parameters();
   void arrived(std::size_t parameter);
   void reduce(std::size_t bucket);
   void mend(std::size_t parameter);
@@ -108,22 +116,16 @@ struct DistributedDataParallel::State {
   std::int64_t reductions = 0;
 };
 
-void DistributedDataParallel::State::hang_hooks() {
+void DistributedDataParallel::State::mark_parameters() {
   const auto& parameters = arena.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (torch::autograd::impl::post_acc_grad_hooks(parameters[i]) != nullptr) {
-      throw std::invalid_argument(
-          "DistributedDataParallel: a parameter already has a post-accumulate hook, perhaps from another "
-          "DistributedDataParallel of the same module");
-    }
-  }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
-                                                   std::make_unique<ArrivalHook>([this, i] { arrived(i); }));
+    std::function<void()> on_arrival;
+    if (options.launch == LaunchBuckets::when_ready) on_arrival = [this, i] { arrived(i); };
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<ArrivalHook>(std::move(on_arrival)));
   }
 }
 
-void DistributedDataParallel::State::take_down_hooks() {
+void DistributedDataParallel::State::release_parameters() {
   for (const auto& parameter : arena.parameters()) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
 }
 
@@ -153,15 +155,15 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
 DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Communicator& axis,
                                                  DataParallelOptions options) {
   const Replica replica = replica_of(module);
-  check_options(replica, options);
+  check(replica, options);
   verify_replicas(replica.everything, axis);
   if (options.broadcast_parameters) broadcast_values(replica.everything, axis);
-  state_ = std::make_shared<State>(replica, axis, options);
-  state_->hang_hooks();
+  state_ = std::make_unique<State>(replica, axis, options);
+  state_->mark_parameters();
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
-  state_->take_down_hooks();
+  state_->release_parameters();
 }
 
 bool DistributedDataParallel::sync_enabled() const {

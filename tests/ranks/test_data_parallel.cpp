@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // DistributedDataParallel with 1, 2 and 4 ranks over shared memory and Gloo: the same weights as one process on the
 // whole batch, the least traffic whatever the number of micro-steps, and every liberty that a user's loop may take.
+#include <signal.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adamw.h>
-#include <torch/optim/sgd.h>
+#include <unistd.h>
 
 #include <QtTest/QTest>
 #include <cmath>
@@ -108,7 +109,11 @@ std::string weights_of(const Net& net) {
   return all;
 }
 
-/// arguments: backend, dtype, micro-steps.
+LaunchBuckets launch_named(const std::string& name) {
+  return name == "when_ready" ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
+}
+
+/// arguments: backend, dtype, micro-steps, launch.
 int equals_one_process(RankContext& rank) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
   Communicator& axis = *joined.data;
@@ -120,7 +125,8 @@ int equals_one_process(RankContext& rank) {
   train_alone(alone, updates);
 
   Net net(static_cast<std::uint32_t>(7 + 100 * rank.rank), dtype);  // other ranks get rank 0's values by the broadcast
-  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 700, .op = ReduceOp::sum});
+  DistributedDataParallel ddp(net, axis,
+                              {.bucket_bytes = 700, .op = ReduceOp::sum, .launch = launch_named(rank.arguments.at(3))});
   DEMAND(net.count.item<std::int64_t>() == 7);
   const auto buckets = static_cast<std::int64_t>(ddp.layout().buckets.size());
   const std::int64_t gradient_bytes = ddp.flat_gradients().numel() * static_cast<std::int64_t>(net.in.element_size());
@@ -189,18 +195,35 @@ int no_sync_around_backward(RankContext& rank) {
   return 0;
 }
 
-/// Two backwards with sync on before one finish() add up.
+at::Tensor loss_with_spare(Net& net, std::int64_t sample) {
+  return loss_of(net, 0, sample, 1) + 0 * net.spare.sum();
+}
+
+/// Two backwards with sync on before one finish() add up; where buckets go out when they are ready, the second one
+/// would come too late and is refused.
 int several_backwards(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 256, .op = ReduceOp::sum});
-  loss_of(net, 0, rank.rank, 1).backward();
-  loss_of(net, 0, 2 + rank.rank, 1).backward();
-  ddp.finish();
   Net alone(3);
   loss_of(alone, 0, 0, 4).backward();
-  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
-  return 0;
+  {
+    Net net(3);
+    DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 256, .op = ReduceOp::sum});
+    loss_with_spare(net, rank.rank).backward();
+    loss_with_spare(net, 2 + rank.rank).backward();
+    ddp.finish();
+    DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
+  }
+  Net net(3);
+  DistributedDataParallel ddp(net, *joined.data, {.launch = LaunchBuckets::when_ready});
+  loss_with_spare(net, rank.rank).backward();
+  DEMAND(ddp.reductions() == 1);  // during backward
+  try {
+    loss_with_spare(net, rank.rank).backward();
+  } catch (const std::logic_error& error) {
+    DEMAND(std::string(error.what()).find("call finish()") != std::string::npos);
+    return 0;
+  }
+  return 1;
 }
 
 int user_drops_gradients(RankContext& rank) {
@@ -248,7 +271,8 @@ int user_zeroes_gradients(RankContext& rank) {
 int unused_parameters(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::shm);
   Net net(3);
-  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 128, .op = ReduceOp::sum});
+  DistributedDataParallel ddp(net, *joined.data,
+                              {.bucket_bytes = 128, .op = ReduceOp::sum, .launch = launch_named(rank.arguments.at(0))});
   at::Tensor loss = net.out.sum();
   if (rank.rank == 0) loss = loss + 5 * net.in_bias.sum();
   loss.backward();
@@ -258,6 +282,24 @@ int unused_parameters(RankContext& rank) {
   DEMAND(net.in_bias.grad().min().item<double>() == 5);
   DEMAND(net.out.grad().max().item<double>() == 2);
   return 0;
+}
+
+/// Rank 1 is killed by itself between two buckets of backward.
+int dies_in_backward(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Net net(3);
+  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 256, .launch = LaunchBuckets::when_ready});
+  int reduced = 0;
+  joined.data->set_observer([&](const CollectiveRecord& record) {
+    if (record.gradients && ++reduced == 2 && rank.rank == 1) ::raise(SIGKILL);
+  });
+  try {
+    loss_with_spare(net, rank.rank).backward();
+  } catch (const CommError& error) {
+    rank.report(error.what());
+    ::_exit(0);
+  }
+  return 1;
 }
 
 struct Tied : torch::nn::Module {
@@ -291,7 +333,7 @@ int fixed_bucket_order(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::shm);
   Communicator& axis = *joined.data;
   Net net(3);
-  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 1 << 10});
+  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 1 << 10, .launch = launch_named(rank.arguments.at(0))});
   std::vector<std::int64_t> sizes;
   axis.set_observer([&](const CollectiveRecord& record) {
     if (record.gradients) sizes.push_back(record.bytes);
@@ -361,15 +403,28 @@ class TestDataParallel : public QObject {
 
   static void two_ranks(const std::string& body) { ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s)); }
 
+  static void launches() {
+    QTest::addColumn<QString>("launch");
+    QTest::newRow("at finish") << QStringLiteral("at_finish");
+    QTest::newRow("when ready") << QStringLiteral("when_ready");
+  }
+  static void launched(const std::string& body) {
+    QFETCH(QString, launch);
+    ACCRUE_ALL_RANKS_OK(RankGroup(body, 2, {.arguments = {launch.toStdString()}}).finish(60s));
+  }
+
  private Q_SLOTS:
   void equals_one_process_on_the_whole_batch_data() {
     QTest::addColumn<QString>("backend");
     QTest::addColumn<int>("world");
     QTest::addColumn<QString>("dtype");
     QTest::addColumn<int>("microSteps");
-    const auto row = [](const char* backend, int world, const char* dtype, int micro_steps) {
-      QTest::addRow("%s, %d ranks, %s, N = %d", backend, world, dtype, micro_steps)
-          << QString::fromLatin1(backend) << world << QString::fromLatin1(dtype) << micro_steps;
+    QTest::addColumn<QString>("launch");
+    const auto row = [](const char* backend, int world, const char* dtype, int micro_steps,
+                        const char* launch = "at_finish") {
+      QTest::addRow("%s, %d ranks, %s, N = %d, %s", backend, world, dtype, micro_steps, launch)
+          << QString::fromLatin1(backend) << world << QString::fromLatin1(dtype) << micro_steps
+          << QString::fromLatin1(launch);
     };
     for (const int micro_steps : {1, 4, 16}) row("shm", 2, "float64", micro_steps);
     row("shm", 1, "float64", 4);
@@ -378,13 +433,17 @@ class TestDataParallel : public QObject {
     row("gloo", 1, "float32", 1);
     row("gloo", 2, "float32", 16);
     row("gloo", 4, "float64", 1);
+    row("shm", 4, "float64", 2, "when_ready");
+    row("gloo", 2, "float64", 4, "when_ready");
   }
   void equals_one_process_on_the_whole_batch() {
     QFETCH(QString, backend);
     QFETCH(int, world);
     QFETCH(QString, dtype);
     QFETCH(int, microSteps);
-    const std::vector<std::string> arguments = {backend.toStdString(), dtype.toStdString(), std::to_string(microSteps)};
+    QFETCH(QString, launch);
+    const std::vector<std::string> arguments = {backend.toStdString(), dtype.toStdString(), std::to_string(microSteps),
+                                                launch.toStdString()};
     const auto first = RankGroup("equals_one_process", world, {.arguments = arguments}).finish(90s);
     ACCRUE_ALL_RANKS_OK(first);
     for (const auto& each : first) QCOMPARE(each.lines.at(0), first[0].lines.at(0));
@@ -411,9 +470,21 @@ class TestDataParallel : public QObject {
     for (const auto& each : outcomes) QVERIFY2(each.errors.empty(), each.errors.c_str());
   }
 
-  void unused_parameters_count_as_zero() { two_ranks("unused_parameters"); }
+  void unused_parameters_count_as_zero_data() { launches(); }
+  void unused_parameters_count_as_zero() { launched("unused_parameters"); }
   void tied_weights_have_one_gradient_and_frozen_ones_none() { two_ranks("tied_and_frozen_weights"); }
-  void buckets_are_reduced_in_fixed_order() { two_ranks("fixed_bucket_order"); }
+  void buckets_are_reduced_in_fixed_order_data() { launches(); }
+  void buckets_are_reduced_in_fixed_order() { launched("fixed_bucket_order"); }
+  void a_killed_rank_ends_backward_with_a_comm_error() {
+    RankGroup ranks("dies_in_backward", 2);
+    QVERIFY(ranks.wait_for_end(0, 60s));
+    const auto outcomes = ranks.finish(10s);
+    QVERIFY2(outcomes[0].ok(), outcomes[0].text().c_str());
+    QVERIFY2(
+        outcomes[0].lines.at(0).find("rank 1 (pid " + std::to_string(ranks.pid(1)) + ") ended") != std::string::npos,
+        outcomes[0].text().c_str());
+    QCOMPARE(outcomes[1].signal, SIGKILL);
+  }
 
   void names_the_parameter_that_differs_between_ranks_data() {
     QTest::addColumn<QString>("backend");
@@ -444,6 +515,7 @@ ACCRUE_RANK_TEST_MAIN(TestDataParallel, {{"equals_one_process", equals_one_proce
                                          {"user_drops_gradients", user_drops_gradients},
                                          {"user_zeroes_gradients", user_zeroes_gradients},
                                          {"unused_parameters", unused_parameters},
+                                         {"dies_in_backward", dies_in_backward},
                                          {"tied_and_frozen_weights", tied_and_frozen_weights},
                                          {"fixed_bucket_order", fixed_bucket_order},
                                          {"refuses_other_models", refuses_other_models},

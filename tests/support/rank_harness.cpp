@@ -33,7 +33,7 @@ constexpr int kReportFd = 3;
 constexpr int kLifelineFd = 4;
 constexpr int kStoreFd = 5;
 constexpr int kFirstFreeFd = 32;  // the parent keeps its own ends above the targets, so that dup2 never overwrites one
-constexpr unsigned kAlarmSeconds = 180;
+constexpr unsigned kAlarmSeconds = 600;
 constexpr std::size_t kErrorTail = 64 * 1024;
 
 [[noreturn]] void refuse(const char* what) {

@@ -2,10 +2,9 @@
 // DistributedDataParallel for any torch::nn::Module. LibTorch has none in C++; this one does not wrap forward
 // (Module::forward is not virtual): it hangs hooks on the parameters, and the caller goes on calling its own module.
 //
-// All gradients live in one flat arena in the order in which backward finishes them, and each parameter's .grad is a
-// view of it, so accumulation adds in place, clearing is one memset and a reduction needs no copy. While sync is off
-// (no_sync) hooks do nothing. While it is on, a bucket is reduced as soon as its last gradient has arrived, in fixed
-// order; finish() completes the window.
+// All gradients live in one flat arena in the order in which backward finishes them, and each parameter's .grad lies in
+// it, so accumulation adds in place, clearing is one memset and a reduction needs no copy. finish() reduces the window,
+// bucket by bucket in fixed order. While sync is off (no_sync) it does nothing and the gradients go on piling up.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
 //   { auto quiet = ddp.no_sync(); loss_of(*model, batch).backward(); }
@@ -29,40 +28,48 @@
 
 namespace accrue {
 
+/// When a bucket goes out. at_finish: in finish(), after any number of backwards.
+/// when_ready: as soon as its last gradient has arrived, so that a network works while backward goes on; then exactly
+/// one backward with sync on belongs to each finish(). On one host there is no idle core to hide a reduction on.
+enum class LaunchBuckets { at_finish, when_ready };
+
 struct DataParallelOptions {
   std::int64_t bucket_bytes = 25 << 20;
   ReduceOp op = ReduceOp::mean;      ///< mean divides by the axis size after summing, as Python's DDP does
   bool broadcast_parameters = true;  ///< rank 0's parameters and buffers reach all ranks at construction
+  LaunchBuckets launch = LaunchBuckets::at_finish;
 };
 
 class DistributedDataParallel final : public GradSync {
  public:
-  /// Verifies that all ranks hold the same shapes, broadcasts, builds the arena and hangs the hooks.
+  /// Verifies that all ranks hold the same shapes, broadcasts and builds the arena. Parameters that require a gradient
+  /// take part, a tied one once; all of one floating dtype on one device. The module and the axis must outlive this.
   /// Collective: the whole axis. Errors: throws std::invalid_argument naming the first parameter that differs between
-  /// ranks.
+  /// ranks or from the others.
   DistributedDataParallel(torch::nn::Module& module, Communicator& axis, DataParallelOptions options = {});
   ~DistributedDataParallel() override;
 
   bool sync_enabled() const override;
   void set_sync_enabled(bool enabled) override;
 
-  /// After the last backward of a window: reduces what is left, waits, and makes all ranks' gradients equal. Does
-  /// nothing if sync was off. Collective: the whole axis.
+  /// After the last backward of a window: reduces, waits, and makes all ranks' gradients equal; a parameter that no
+  /// loss reached counts as zero. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
+  /// second sum over gradients that already hold one would count it once per rank. Collective: the whole axis.
   void finish();
   /// Zeroes the arena; the views stay. Module::zero_grad() and Optimizer::zero_grad() default to dropping gradients,
-  /// which breaks the views: that is detected at the next backward or finish(), mended, and said once.
+  /// which takes them out of the arena: finish() notices, copies them back and says so once.
   void zero_grad();
 
   /// The flat gradients, [numel of the layout]; padding is zero.
   at::Tensor flat_gradients() const;
   const FlatLayout& layout() const;
-  /// Parameters in module order; layout().parameters[i] is where parameter i's gradient lies.
+  /// The parameters that take part, in module order; layout().parameters[i] is where parameter i's gradient lies.
   const std::vector<at::Tensor>& parameters() const;
   std::int64_t reductions() const;  ///< bucket reductions since construction
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace accrue

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who a rank is, read from each launcher's environment, and the parts of the meeting that need no second process.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <QtTest/QTest>
+#include <map>
+
+#include "accrue/comm/rendezvous.h"
+#include "comm/host_identity.h"
+#include "comm/slurm_hosts.h"
+#include "comm/store_socket.h"
+
+using namespace accrue;
+
+namespace {
+
+using Table = std::map<std::string, std::string>;
+
+Result<RankIdentity> identity_in(const Table& table, int store_fd = -1) {
+  return rank_identity(
+      [&](const char* name) -> std::optional<std::string> {
+        const auto found = table.find(name);
+        if (found == table.end()) return std::nullopt;
+        return found->second;
+      },
+      store_fd);
+}
+
+}  // namespace
+
+class TestRendezvous : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void an_empty_environment_is_a_world_of_one() {
+    const auto identity = identity_in({});
+    QVERIFY(identity);
+    QCOMPARE(identity->source, std::string("single"));
+    QCOMPARE(identity->world, 1);
+    const auto joined = Rendezvous::join(*identity, {});
+    QVERIFY(joined);
+    const auto axis = (*joined)->communicator(RankGrid{}, Axis::data);
+    QVERIFY(axis);
+    QCOMPARE((*axis)->backend(), std::string("single"));
+    QCOMPARE((*axis)->size(), 1);
+  }
+
+  void reads_the_supervisor() {
+    const Table table = {{"RANK", "0"},
+                         {"WORLD_SIZE", "2"},
+                         {"LOCAL_RANK", "0"},
+                         {"LOCAL_WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", "4711"}};
+    const auto identity = identity_in(table, 7);
+    QVERIFY(identity);
+    QCOMPARE(identity->source, std::string("accrue"));
+    QCOMPARE(identity->store_fd, 7);
+    QCOMPARE(identity->master_port, 4711);
+    QCOMPARE(identity->local_world, 2);
+    QVERIFY(!identity->agent_store);
+  }
+
+  void only_rank_0_takes_the_store_socket() {
+    const auto identity = identity_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}}, 7);
+    QVERIFY(identity);
+    QCOMPARE(identity->store_fd, -1);
+  }
+
+  void reads_torchrun_and_its_agent_store() {
+    const auto identity = identity_in({{"RANK", "3"},
+                                       {"WORLD_SIZE", "4"},
+                                       {"LOCAL_RANK", "1"},
+                                       {"LOCAL_WORLD_SIZE", "2"},
+                                       {"MASTER_ADDR", "node7"},
+                                       {"MASTER_PORT", "29500"},
+                                       {"TORCHELASTIC_RUN_ID", "none"},
+                                       {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                       {"SLURM_PROCID", "0"},
+                                       {"SLURM_NTASKS", "1"}});
+    QVERIFY(identity);
+    QCOMPARE(identity->source, std::string("torchrun"));
+    QCOMPARE(identity->rank, 3);
+    QCOMPARE(identity->local_rank, 1);
+    QCOMPARE(identity->master_addr, std::string("node7"));
+    QVERIFY(identity->agent_store);
+    QCOMPARE(identity->attempt, std::string("2"));
+  }
+
+  void reads_slurm_and_derives_the_meeting_point() {
+    Table table = {{"SLURM_PROCID", "5"},
+                   {"SLURM_NTASKS", "8"},
+                   {"SLURM_LOCALID", "1"},
+                   {"SLURM_NTASKS_PER_NODE", "4"},
+                   {"SLURM_JOB_NUM_NODES", "2"},
+                   {"SLURM_JOB_ID", "1234567"},
+                   {"SLURM_JOB_NODELIST", "gpu[07-08]"}};
+    auto identity = identity_in(table);
+    QVERIFY(identity);
+    QCOMPARE(identity->source, std::string("slurm"));
+    QCOMPARE(identity->rank, 5);
+    QCOMPARE(identity->local_world, 4);
+    QCOMPARE(identity->master_addr, std::string("gpu07"));
+    QCOMPARE(identity->master_port, 20000 + 4567);
+
+    table["MASTER_ADDR"] = "10.0.0.1";
+    table["MASTER_PORT"] = "1111";
+    table["SLURM_JOB_NUM_NODES"] = "1";
+    identity = identity_in(table);
+    QVERIFY(identity);
+    QCOMPARE(identity->master_addr, std::string("10.0.0.1"));
+    QCOMPARE(identity->master_port, 1111);
+    QCOMPARE(identity->local_world, 8);
+  }
+
+  void reads_mpi_launchers_data() {
+    QTest::addColumn<QString>("prefixes");
+    QTest::addColumn<QString>("source");
+    QTest::newRow("Open MPI") << QStringLiteral(
+                                     "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK "
+                                     "OMPI_COMM_WORLD_LOCAL_SIZE")
+                              << QStringLiteral("open-mpi");
+    QTest::newRow("MVAPICH") << QStringLiteral(
+                                    "MV2_COMM_WORLD_RANK MV2_COMM_WORLD_SIZE MV2_COMM_WORLD_LOCAL_RANK "
+                                    "MV2_COMM_WORLD_LOCAL_SIZE")
+                             << QStringLiteral("mpich");
+    QTest::newRow("MPICH") << QStringLiteral("PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS")
+                           << QStringLiteral("mpich");
+  }
+  void reads_mpi_launchers() {
+    QFETCH(QString, prefixes);
+    QFETCH(QString, source);
+    const auto names = prefixes.split(QLatin1Char(' '));
+    Table table = {{names[0].toStdString(), "2"},
+                   {names[1].toStdString(), "4"},
+                   {names[2].toStdString(), "0"},
+                   {names[3].toStdString(), "2"}};
+    const auto without = identity_in(table);
+    QVERIFY(!without);
+    QVERIFY2(without.error().text().find("MASTER_PORT is not set") != std::string::npos,
+             without.error().text().c_str());
+    table["MASTER_ADDR"] = "head";
+    table["MASTER_PORT"] = "2000";
+    const auto identity = identity_in(table);
+    QVERIFY(identity);
+    QCOMPARE(identity->source, source.toStdString());
+    QCOMPARE(identity->rank, 2);
+    QCOMPARE(identity->world, 4);
+    QCOMPARE(identity->local_rank, 0);
+    QCOMPARE(identity->local_world, 2);
+    QCOMPARE(identity->master_addr, std::string("head"));
+  }
+
+  void refuses_nonsense_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("value");
+    QTest::newRow("a rank that is no number") << QStringLiteral("RANK") << QStringLiteral("zero");
+    QTest::newRow("a rank with a tail") << QStringLiteral("RANK") << QStringLiteral("1x");
+    QTest::newRow("an empty rank") << QStringLiteral("RANK") << QString();
+    QTest::newRow("a rank outside the world") << QStringLiteral("RANK") << QStringLiteral("2");
+    QTest::newRow("a negative rank") << QStringLiteral("RANK") << QStringLiteral("-1");
+    QTest::newRow("an empty world") << QStringLiteral("WORLD_SIZE") << QStringLiteral("0");
+    QTest::newRow("a port beyond the last") << QStringLiteral("MASTER_PORT") << QStringLiteral("65536");
+  }
+  void refuses_nonsense() {
+    QFETCH(QString, name);
+    QFETCH(QString, value);
+    Table table = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}};
+    QVERIFY(identity_in(table));
+    table[name.toStdString()] = value.toStdString();
+    const auto identity = identity_in(table);
+    QVERIFY(!identity);
+    QCOMPARE(identity.error().code, ErrorCode::config);
+    QVERIFY2(identity.error().text().find(name.toStdString() + "=" + value.toStdString()) != std::string::npos,
+             identity.error().text().c_str());
+  }
+
+  void finds_the_first_host_of_a_nodelist_data() {
+    QTest::addColumn<QString>("list");
+    QTest::addColumn<QString>("first");
+    QTest::newRow("one host") << QStringLiteral("login") << QStringLiteral("login");
+    QTest::newRow("several") << QStringLiteral("a1,b2,c3") << QStringLiteral("a1");
+    QTest::newRow("range") << QStringLiteral("node[003-017,20],login") << QStringLiteral("node003");
+    QTest::newRow("list") << QStringLiteral("n[5,7]-ib") << QStringLiteral("n5-ib");
+    QTest::newRow("two dimensions") << QStringLiteral("r[1-2]c[04-09]") << QStringLiteral("r1c04");
+    QTest::newRow("open bracket") << QStringLiteral("n[5,7") << QString();
+    QTest::newRow("empty bracket") << QStringLiteral("n[]") << QString();
+    QTest::newRow("empty") << QString() << QString();
+  }
+  void finds_the_first_host_of_a_nodelist() {
+    QFETCH(QString, list);
+    QFETCH(QString, first);
+    QCOMPARE(first_slurm_host(list.toStdString()).value_or(""), first.toStdString());
+  }
+
+  void a_host_says_the_same_of_itself_twice() {
+    const HostIdentity here = this_host();
+    const auto read = HostIdentity::decode(here.encode());
+    QVERIFY(read);
+    QCOMPARE(read->place, here.place);
+    QCOMPARE(read->host, here.host);
+    QCOMPARE(read->pid, ::getpid());
+    QVERIFY(!HostIdentity::decode("half\na line"));
+  }
+
+  void the_store_listens_where_it_is_told_and_nowhere_else() {
+    const auto fd = listen_for_store("127.0.0.1", 0);
+    QVERIFY(fd);
+    QVERIFY(*fd >= 0);
+    ::close(*fd);
+    const auto elsewhere = listen_for_store("192.0.2.1", 0);  // an address reserved for documentation
+    QVERIFY(elsewhere);
+    QCOMPARE(*elsewhere, -1);
+    const auto nowhere = listen_for_store("no-such-host.invalid", 0);
+    QVERIFY(!nowhere);
+    QVERIFY2(nowhere.error().text().find("does not resolve") != std::string::npos, nowhere.error().text().c_str());
+  }
+
+  void a_grid_of_another_size_is_refused() {
+    const auto joined = Rendezvous::join(RankIdentity{.source = "single"}, {});
+    QVERIFY(joined);
+    const auto axis = (*joined)->communicator(RankGrid{.data = 2}, Axis::data);
+    QVERIFY(!axis);
+    QCOMPARE(axis.error().code, ErrorCode::config);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRendezvous)
+#include "test_rendezvous.moc"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL, where there are GPUs; elsewhere only that asking for it ends in an error that says why. Skipped aloud without
+// two CUDA devices.
+#include <ATen/ops/full.h>
+
+#include <QtTest/QTest>
+
+#include "comm/device_loader.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+
+using namespace accrue;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Reports "<devices>" or why there are none.
+int probe(RankContext& rank) {
+  const auto backend = load_device_backend();
+  rank.report(backend ? std::to_string((*backend)->device_count()) : "0 " + backend.error().text());
+  return 0;
+}
+
+int asks_for_nccl(RankContext& rank) {
+  const RankIdentity identity = taken(rank_identity(environment, rank.store_fd));
+  const auto met = taken(
+      Rendezvous::join(identity, CommOptions{.backend = BackendKind::nccl, .join_timeout = 20s, .run_id = "test"}));
+  const auto axis = met->communicator(RankGrid{.data = rank.world}, Axis::data);
+  if (axis) return 1;
+  rank.report(axis.error().text());
+  return axis.error().code == ErrorCode::device ? 0 : 2;
+}
+
+int sums_on_the_gpu(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::nccl);
+  Communicator& axis = *joined.data;
+  at::Tensor shared = axis.shared_buffer(100000, at::kFloat);
+  DEMAND(shared.is_cuda());
+  shared.fill_(rank.rank + 1);
+  axis.all_reduce_gradients(shared);
+  DEMAND(shared.min().item<double>() == 3 && shared.max().item<double>() == 3);
+  at::Tensor control = at::full({2}, rank.rank + 1, at::kDouble);
+  axis.all_reduce(control, Reduce::max);
+  DEMAND(control.min().item<double>() == 2);
+  axis.broadcast(control, 1);
+  axis.barrier();
+  return 0;
+}
+
+}  // namespace
+
+class TestNccl : public QObject {
+  Q_OBJECT
+
+  std::string why_none_;
+  int devices_ = 0;
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const auto outcomes = RankGroup("probe", 1).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    why_none_ = outcomes[0].lines.at(0);
+    devices_ = std::stoi(why_none_);
+  }
+
+  void asking_for_nccl_without_a_device_says_why() {
+    if (devices_ > 0) QSKIP("there is a CUDA device");
+    const auto outcomes = RankGroup("asks_for_nccl", 2).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const auto& each : outcomes) {
+      QVERIFY2(each.lines.at(0).find("CUDA") != std::string::npos, each.text().c_str());
+      QVERIFY2(each.lines.at(0).find("launch.device = \"cpu\"") != std::string::npos, each.text().c_str());
+    }
+  }
+
+  void two_gpus_sum_and_broadcast() {
+    if (devices_ == 0) {
+      const std::string why = why_none_.size() > 2 ? why_none_.substr(2) : "the driver shows none";
+      QSKIP(("no CUDA device: " + why).c_str());
+    }
+    if (devices_ < 2) QSKIP("NCCL needs a CUDA device per rank: there is one");
+    ACCRUE_ALL_RANKS_OK(RankGroup("sums_on_the_gpu", 2).finish(60s));
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestNccl,
+                      {{"probe", probe}, {"asks_for_nccl", asks_for_nccl}, {"sums_on_the_gpu", sums_on_the_gpu}})
+#include "test_nccl.moc"

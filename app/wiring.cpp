@@ -75,7 +75,7 @@ void Studio::start() {
   QTimer::singleShot(0, &parts->window, [parts] { parts->auto_run.start(); });
   // What the devices offer takes a process and a third of a second: asked once the window stands.
   QTimer::singleShot(std::chrono::milliseconds(500), &parts->window, [parts] {
-    parts->jobs.run([program = bridgeOptions().rank_program] { return probe_host(program); },
+    parts->jobs.run([program = rankProgram(bridgeOptions())] { return probe_host(program); },
                     [parts](const Result<HostFacts>& facts) {
                       if (facts) parts->preflight.setHostFacts(*facts);
                     });

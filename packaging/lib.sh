@@ -27,8 +27,7 @@ build_jobs() {
 }
 
 configure() {
-  local werror=OFF
-  [ "${CI:-}" != true ] || werror=ON
+  local werror=${ACCRUE_WERROR:-OFF}
   step "configuring $build_dir"
   # A build folder belongs to the path it was configured at; after a move it must be made anew.
   local cached

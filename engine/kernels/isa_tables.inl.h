@@ -6,6 +6,7 @@
 #include "kernels/attention.inl.h"
 #include "kernels/cross_entropy.inl.h"
 #include "kernels/flat_update.inl.h"
+#include "kernels/gemm.inl.h"
 #include "kernels/rows.inl.h"
 
 namespace accrue::ACCRUE_ISA {
@@ -22,7 +23,8 @@ template <typename T>
 constexpr BlockKernels<T> block_table() {
   return {layer_norm_forward<T>, layer_norm_apply<T>,   layer_norm_backward<T>, add_bias<T>,
           column_sum<T>,         gelu_forward<T>,       gelu_backward<T>,       attention_scratch<T>,
-          attention_forward<T>,  attention_backward<T>, cross_entropy<T>};
+          attention_forward<T>,  attention_backward<T>, cross_entropy<T>,       gemm_pack<T>,
+          gemm_rows<T>,          Tile<T>::rows,         Tile<T>::columns};
 }
 const BlockKernels<float> block_float = block_table<float>();
 const BlockKernels<double> block_double = block_table<double>();

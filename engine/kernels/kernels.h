@@ -58,6 +58,26 @@ struct HeadInputs {
   const T* v_bias;
 };
 
+/// c = a b, or c += a b. a is [m, k], b is [k, n] with any strides, c is [m, n] row-major.
+template <typename T>
+struct GemmTask {
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t a_row, a_column;
+  const T* b;
+  std::int64_t b_row, b_column;
+  T* c;
+  std::int64_t c_stride;
+  bool add;
+};
+
+/// A block of a product: rows from i, columns from j, depth from k.
+struct GemmPart {
+  std::int64_t i = 0, rows = 0;
+  std::int64_t j = 0, columns = 0;
+  std::int64_t k = 0, depth = 0;
+};
+
 /// Parts of a transformer block. Matrices are row-major [rows, width] without gaps; sums over rows are added to.
 template <typename T>
 struct BlockKernels {
@@ -84,6 +104,13 @@ struct BlockKernels {
   /// Sum of the rows' losses; logits become their gradient. Rows whose target is `ignored` count nothing.
   double (*cross_entropy)(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
                           std::int64_t ignored);
+  /// Packs b's part into [round_up(columns, tile_columns) * depth] numbers.
+  void (*gemm_pack)(const GemmTask<T>& task, const GemmPart& part, T* packed);
+  /// Adds one part from packed b; packed_a takes [(rows + tile_rows) * depth + 16] numbers. Parts with k = 0 come
+  /// first.
+  void (*gemm_rows)(const GemmTask<T>& task, const GemmPart& part, const T* packed_b, T* packed_a);
+  std::int64_t tile_rows;
+  std::int64_t tile_columns;
 };
 
 template <typename T>

@@ -8,14 +8,13 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
-#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
 #include "models/fused_attention.h"
 #include "models/fused_rows.h"
+#include "models/product.h"
 #include "models/row_tasks.h"
 
 namespace accrue {
@@ -27,13 +26,6 @@ using torch::autograd::variable_list;
 
 at::Tensor matrix(const at::Tensor& x) {
   return x.view({-1, x.size(-1)});
-}
-
-/// a b into pooled memory, [rows of a, columns of b].
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  at::Tensor result = activation_pool().take({a.size(0), b.size(1)}, a.scalar_type());
-  at::mm_out(result, a, b);
-  return result;
 }
 
 at::Tensor column_sum(const at::Tensor& x) {
@@ -94,7 +86,7 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
     const Attended attended = attend(qkv, qkv_bias, heads);
     at::Tensor y = plus_bias(x, output_bias);
     at::Tensor rows = matrix(y);
-    at::addmm_out(rows, rows, matrix(attended.out), output_weight.t());
+    add_product(rows, matrix(attended.out), output_weight.t());
     ctx->saved_data["heads"] = heads;
     ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, qkv_weight, qkv_bias, output_weight, qkv,
                             attended.out, attended.log_sums});
@@ -130,7 +122,7 @@ struct MlpHalf : torch::autograd::Function<MlpHalf> {
     const at::Tensor active = activate(hidden, up_bias);
     at::Tensor y = plus_bias(x, down_bias);
     at::Tensor rows = matrix(y);
-    at::addmm_out(rows, rows, active, down_weight.t());
+    add_product(rows, active, down_weight.t());
     ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, up_weight, down_weight, hidden});
     return y;
   }

@@ -3,9 +3,7 @@
 // own gradient; with GPT-2's vocabulary that is 67 MB instead of three copies of 200 MB for each 1,024 tokens.
 #include <ATen/Dispatch.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -21,6 +19,7 @@
 #include "models/fused_blocks.h"
 #include "models/fused_rows.h"
 #include "models/losses.h"
+#include "models/product.h"
 #include "models/row_tasks.h"
 
 namespace accrue {
@@ -80,15 +79,15 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const std
     const std::int64_t count = std::min(chunk, rows - from);
     const at::Tensor part = normed.narrow(0, from, count);
     at::Tensor logits = activation_pool().take({count, classes}, normed.scalar_type());
-    at::mm_out(logits, part, table.t());
+    product_into(logits, part, table.t());
     result.loss += losses_of(logits, targets + from);
     if (!gradients) continue;
     at::Tensor down = result.dnormed.narrow(0, from, count);
-    at::mm_out(down, logits, table);
+    product_into(down, logits, table);
     if (from == 0) {
-      at::mm_out(result.dtable, logits.t(), part);
+      product_into(result.dtable, logits.t(), part);
     } else {
-      at::addmm_out(result.dtable, result.dtable, logits.t(), part);
+      add_product(result.dtable, logits.t(), part);
     }
   }
   return result;

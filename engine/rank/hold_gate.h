@@ -47,7 +47,7 @@ class HoldGate {
   std::int64_t in_flight_ = 0;              ///< the micro-step that runs, or ran last
   std::optional<std::int64_t> hold_after_;  ///< provisional until agreed_
   bool agreed_ = false;
-  bool stepping_ = false;   ///< sent on from a standstill to the next one: the proceed that goes with it clears nothing
+  bool stepping_ = false;   ///< a step is hold_after from a standstill plus proceed: that proceed clears nothing
   bool announced_ = false;  ///< Holding{.., true} has been sent for this stand
   std::optional<std::int64_t> stop_after_;
   BoundaryWishes wishes_;

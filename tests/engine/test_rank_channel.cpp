@@ -98,8 +98,12 @@ class Peer {
 /// A training thread that does nothing but count micro-steps, one each time it is let.
 class Trainee {
  public:
-  explicit Trainee(RankChannel& channel) : channel_(channel) {}
-  ~Trainee() { join(); }
+  Trainee(RankChannel& channel, Peer& peer) : channel_(channel), peer_(peer) {}
+  /// Without a supervisor nothing is held, so a failed check cannot leave the thread standing.
+  ~Trainee() {
+    peer_.hang_up();
+    if (thread_.joinable()) thread_.join();
+  }
   /// Micro-steps first..last; the gate may stop it earlier.
   void start(std::int64_t first, std::int64_t last) {
     thread_ = std::thread([this, first, last] {
@@ -113,9 +117,6 @@ class Trainee {
       ended = true;
     });
   }
-  void join() {
-    if (thread_.joinable()) thread_.join();
-  }
 
   std::atomic<std::int64_t> done{0};
   std::atomic<std::int64_t> stopped_before{0};
@@ -123,6 +124,7 @@ class Trainee {
 
  private:
   RankChannel& channel_;
+  Peer& peer_;
   std::thread thread_;
 };
 
@@ -206,7 +208,7 @@ class TestRankChannel : public QObject {
   void stands_still_after_the_agreed_micro_step_and_goes_on() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     peer.command(RankCommandKind::hold);  // before anything ran: it holds at 0 until told better
     QVERIFY(peer.wait_holding(0, false));
     trainee.start(1, 9);
@@ -220,7 +222,7 @@ class TestRankChannel : public QObject {
   void says_paused_while_it_stands() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     peer.command(RankCommandKind::hold_after, 2);
     peer.command(RankCommandKind::hold);
     QVERIFY(peer.wait_holding(0, false));
@@ -236,7 +238,7 @@ class TestRankChannel : public QObject {
   void steps_one_micro_step_at_a_time() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     peer.command(RankCommandKind::hold_after, 2);
     peer.command(RankCommandKind::hold);
     QVERIFY(peer.wait_holding(0, false));
@@ -246,9 +248,10 @@ class TestRankChannel : public QObject {
     peer.command(RankCommandKind::proceed);
     QVERIFY(peer.wait_holding(3, true));
     QCOMPARE(trainee.done.load(), 3);
-    peer.command(RankCommandKind::hold_after, 4);
-    QVERIFY(peer.wait_holding(4, true));
-    QCOMPARE(trainee.done.load(), 4);
+    peer.command(RankCommandKind::hold_after, 5);
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(peer.wait_holding(5, true));
+    QCOMPARE(trainee.done.load(), 5);
     peer.command(RankCommandKind::proceed);
     QVERIFY(eventually([&] { return trainee.done == 9; }));
   }
@@ -256,7 +259,7 @@ class TestRankChannel : public QObject {
   void stops_after_the_named_micro_step_even_while_it_stands() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     peer.command(RankCommandKind::hold_after, 2);
     peer.command(RankCommandKind::hold);
     QVERIFY(peer.wait_holding(0, false));
@@ -273,7 +276,7 @@ class TestRankChannel : public QObject {
     ProcessChannel channel(options_for(peer));
     QVERIFY(!channel.before_micro_step(1).stop);
     channel.hold_here();
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     trainee.start(2, 2);
     QVERIFY(peer.wait_holding(1, true));
     QCOMPARE(trainee.done.load(), 0);
@@ -297,7 +300,7 @@ class TestRankChannel : public QObject {
   void wishes_for_checkpoint_and_end_when_the_supervisor_is_gone() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    Trainee trainee(channel);
+    Trainee trainee(channel, peer);
     peer.command(RankCommandKind::hold_after, 1);
     peer.command(RankCommandKind::hold);
     QVERIFY(peer.wait_holding(0, false));

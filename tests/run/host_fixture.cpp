@@ -8,7 +8,6 @@
 #include <QtTest>
 #include <fstream>
 
-#include "accrue/run/event_codec.h"
 #include "accrue/run/preflight.h"
 
 namespace accrue_test {
@@ -85,12 +84,26 @@ void Observer::forget() {
 }
 
 std::string Observer::story() const {
-  std::string text = "\n";
-  for (const auto& event : events_)
-    if (!std::holds_alternative<MicroSteps>(event.body) && !std::holds_alternative<Heartbeat>(event.body) &&
-        !std::holds_alternative<Sync>(event.body) && !std::holds_alternative<RunStarted>(event.body))
-      text += encode_event(event).substr(0, 400) + "\n";
-  return text;
+  constexpr std::size_t shown = 900;  // Qt Test cuts longer messages off
+  std::string text;
+  for (const auto& event : events_) {
+    const auto* changed = std::get_if<StateChanged>(&event.body);
+    const auto* warning = std::get_if<Warning>(&event.body);
+    const auto* failed = std::get_if<RankFailed>(&event.body);
+    const auto* finished = std::get_if<RunFinished>(&event.body);
+    const auto* update = std::get_if<Update>(&event.body);
+    if (changed != nullptr)
+      text += "\n" + changed->state + ": " + changed->detail + " @" + std::to_string(changed->micro_step);
+    else if (warning != nullptr)
+      text += "\nwarning: " + warning->message;
+    else if (failed != nullptr)
+      text += "\nfailed: " + failed->message;
+    else if (finished != nullptr)
+      text += "\nend: " + finished->outcome + " " + finished->reason;
+    else if (update != nullptr)
+      text += " u" + std::to_string(update->update);
+  }
+  return text.size() > shown ? text.substr(text.size() - shown) : text;
 }
 
 EngineHostOptions fake_options() {

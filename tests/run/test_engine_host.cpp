@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "accrue/run/compare.h"
+#include "accrue/run/event_codec.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "run/host_fixture.h"
@@ -62,7 +63,7 @@ class TestEngineHost : public QObject {
       // The queue saw what the file holds, in the same order, and control traffic besides.
       std::vector<RunEvent> stored;
       for (const auto& event : observer.all())
-        if (is_stored(event.body)) stored.push_back(event);
+        if (is_stored(event.body)) stored.push_back(*decode_event(encode_event(event)));
       const auto history = read_events(dir / "events.jsonl");
       QVERIFY(history->problems == ReadProblems{});
       QVERIFY(history->events == stored);
@@ -115,7 +116,6 @@ class TestEngineHost : public QObject {
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "finished" && end->updates == 6);
   }
-
   void a_pause_stores_only_whole_events_and_both_ranks_at_the_same_place() {
     const FakeScript script("micro_ms=7");
     const auto dir = fresh();
@@ -128,7 +128,8 @@ class TestEngineHost : public QObject {
       const auto paused = observer.wait_for_state("paused");
       VERIFY_STORY(paused);
       std::map<std::int64_t, std::int64_t> last;
-      for (const auto& event : read_events(dir / "events.jsonl")->events)
+      const auto history = read_events(dir / "events.jsonl");
+      for (const auto& event : history->events)
         if (const auto* micro = std::get_if<MicroSteps>(&event.body)) last[event.rank] = micro->micro_step.back();
       QCOMPARE(last.size(), std::size_t{4});
       for (const auto& [rank, micro_step] : last) QCOMPARE(micro_step, paused->micro_step);

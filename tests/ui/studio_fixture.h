@@ -96,7 +96,7 @@ class StudioFixture {
     document.reset(spec, QStringLiteral("test"));
     QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
   }
-  void press(int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+  void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
     QTest::keyClick(window.get(), key, modifiers);
   }
   template <typename Widget = QWidget>

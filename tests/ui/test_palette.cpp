@@ -1,2 +1,194 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-int main(){return 0;}
+// Whatever palette ships must be told apart by everybody: distances are computed in CIELAB, in normal sight and under
+// the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
+#include <QApplication>
+#include <QtTest>
+#include <array>
+#include <cmath>
+
+#include "style/theme.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+using Vector = std::array<double, 3>;
+using Matrix = std::array<Vector, 3>;
+
+constexpr double leastDistance = 20.0;  // CIE76
+constexpr double leastContrast = 3.2;
+
+struct Sight {
+  const char* name;
+  Matrix matrix;  // on linear RGB
+};
+
+constexpr std::array<Sight, 4> sights = {{
+    {"normal", {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}},
+    {"protan", {{{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}}},
+    {"deutan", {{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}}},
+    {"tritan", {{{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}}},
+}};
+
+double linear(int value) {
+  const double c = value / 255.0;
+  return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+}
+
+Vector times(const Matrix& matrix, const Vector& v) {
+  Vector result{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < 3; ++k) result[i] += matrix[i][k] * v[k];
+  return result;
+}
+
+Vector lab(const QColor& color, const Sight& sight) {
+  Vector rgb = times(sight.matrix, {linear(color.red()), linear(color.green()), linear(color.blue())});
+  for (double& c : rgb) c = std::clamp(c, 0.0, 1.0);
+  constexpr Matrix toXyz = {
+      {{0.4124564, 0.3575761, 0.1804375}, {0.2126729, 0.7151522, 0.0721750}, {0.0193339, 0.1191920, 0.9503041}}};
+  const Vector xyz = times(toXyz, rgb);
+  const auto f = [](double t) { return t > 216.0 / 24389.0 ? std::cbrt(t) : (24389.0 / 27.0 * t + 16.0) / 116.0; };
+  const double x = f(xyz[0] / 0.95047);
+  const double y = f(xyz[1]);
+  const double z = f(xyz[2] / 1.08883);
+  return {116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)};
+}
+
+double distance(const QColor& a, const QColor& b, const Sight& sight) {
+  const Vector left = lab(a, sight);
+  const Vector right = lab(b, sight);
+  return std::hypot(left[0] - right[0], left[1] - right[1], left[2] - right[2]);
+}
+
+void addThemes() {
+  QTest::addColumn<bool>("dark");
+  QTest::newRow("light") << false;
+  QTest::newRow("dark") << true;
+}
+
+const ThemeColors& theme() {
+  QFETCH(bool, dark);
+  return dark ? darkColors() : lightColors();
+}
+
+}  // namespace
+
+class TestPalette : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void any_two_series_are_told_apart_data() { addThemes(); }
+  void any_two_series_are_told_apart();
+  void series_stand_out_from_the_surface_data() { addThemes(); }
+  void series_stand_out_from_the_surface();
+  void text_is_readable_data() { addThemes(); }
+  void text_is_readable();
+  void states_stand_out_data() { addThemes(); }
+  void states_stand_out();
+  void kinds_of_work_are_told_apart_data() { addThemes(); }
+  void kinds_of_work_are_told_apart();
+  void after_eight_the_dash_changes();
+  void pens_are_one_pixel_wide();
+  void the_palette_decides_between_light_and_dark();
+  void a_palette_that_is_not_ours_keeps_its_surfaces();
+  void switching_is_live();
+};
+
+void TestPalette::any_two_series_are_told_apart() {
+  const ThemeColors& colors = theme();
+  for (const Sight& sight : sights)
+    for (int a = 0; a < seriesColorCount; ++a)
+      for (int b = a + 1; b < seriesColorCount; ++b) {
+        const double apart = distance(seriesColor(colors, a), seriesColor(colors, b), sight);
+        QVERIFY2(
+            apart >= leastDistance,
+            qPrintable(
+                QStringLiteral("%1: %2 and %3 are %4 apart").arg(QLatin1String(sight.name)).arg(a).arg(b).arg(apart)));
+      }
+}
+
+void TestPalette::series_stand_out_from_the_surface() {
+  const ThemeColors& colors = theme();
+  for (int i = 0; i < seriesColorCount; ++i)
+    QVERIFY2(contrastRatio(seriesColor(colors, i), colors.surface) >= leastContrast, qPrintable(QString::number(i)));
+}
+
+void TestPalette::text_is_readable() {
+  const ThemeColors& colors = theme();
+  for (const QColor& ground : {colors.window, colors.surface}) {
+    QVERIFY(contrastRatio(colors.text, ground) >= 12.0);
+    QVERIFY(contrastRatio(colors.muted, ground) >= 4.5);
+    QVERIFY(contrastRatio(colors.accent, ground) >= 4.5);
+  }
+  const QPalette palette = widgetPalette(colors);
+  QVERIFY(contrastRatio(palette.color(QPalette::HighlightedText), palette.color(QPalette::Highlight)) >= 4.5);
+  QVERIFY(contrastRatio(palette.color(QPalette::ButtonText), palette.color(QPalette::Button)) >= 4.5);
+  QVERIFY(contrastRatio(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase)) >= 4.5);
+}
+
+void TestPalette::states_stand_out() {
+  const ThemeColors& colors = theme();
+  for (const RunState state :
+       {RunState::idle, RunState::running, RunState::paused, RunState::degraded, RunState::failed, RunState::finished})
+    for (const QColor& ground : {colors.window, colors.surface})
+      QVERIFY(contrastRatio(stateColor(colors, state), ground) >= 4.5);
+}
+
+void TestPalette::kinds_of_work_are_told_apart() {
+  const ThemeColors& colors = theme();
+  const std::array kinds = {colors.forward, colors.backward, colors.optimizerStep, colors.collective};
+  for (const Sight& sight : sights)
+    for (std::size_t a = 0; a < kinds.size(); ++a)
+      for (std::size_t b = a + 1; b < kinds.size(); ++b)
+        QVERIFY2(distance(kinds[a], kinds[b], sight) >= leastDistance, sight.name);
+}
+
+void TestPalette::after_eight_the_dash_changes() {
+  for (int i = 0; i < seriesColorCount; ++i) {
+    QCOMPARE(seriesColor(lightColors(), i), seriesColor(lightColors(), i + seriesColorCount));
+    QVERIFY(seriesDash(i) != seriesDash(i + seriesColorCount));
+    QCOMPARE(seriesDash(i), Qt::SolidLine);
+  }
+}
+
+void TestPalette::pens_are_one_pixel_wide() {
+  for (int i = 0; i < 3 * seriesColorCount; ++i) QVERIFY(seriesPen(darkColors(), i, 0.5).widthF() <= 1.0);
+}
+
+void TestPalette::the_palette_decides_between_light_and_dark() {
+  QVERIFY(!isDark(widgetPalette(lightColors())));
+  QVERIFY(isDark(widgetPalette(darkColors())));
+  QVERIFY(themeColors(widgetPalette(darkColors())).dark);
+  QCOMPARE(themeColors(widgetPalette(lightColors())).surface, lightColors().surface);
+}
+
+void TestPalette::a_palette_that_is_not_ours_keeps_its_surfaces() {
+  QPalette contrast;
+  contrast.setColor(QPalette::Window, Qt::black);
+  contrast.setColor(QPalette::Base, Qt::black);
+  contrast.setColor(QPalette::WindowText, Qt::white);
+  contrast.setColor(QPalette::Text, Qt::white);
+  const ThemeColors colors = themeColors(contrast);
+  QVERIFY(colors.dark);
+  QCOMPARE(colors.surface, QColor(Qt::black));
+  QCOMPARE(colors.text, QColor(Qt::white));
+  QVERIFY(contrastRatio(colors.muted, colors.surface) >= 4.5);
+}
+
+void TestPalette::switching_is_live() {
+  Theme theme(*qApp);
+  theme.setMode(ThemeMode::light);
+  QWidget widget;
+  const QColor before = widget.palette().color(QPalette::Window);
+  QSignalSpy changed(&theme, &Theme::changed);
+  theme.setMode(ThemeMode::dark);
+  QCOMPARE(changed.count(), 1);
+  QVERIFY(theme.dark());
+  QTRY_VERIFY(widget.palette().color(QPalette::Window) != before);
+  QVERIFY(isDark(widget.palette()));
+}
+
+QTEST_MAIN(TestPalette)
+#include "test_palette.moc"

@@ -1,2 +1,204 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-int main(){return 0;}
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <QtTest>
+#include <memory>
+#include <random>
+
+#include "made_run.h"
+#include "models/run_table_model.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+using accrue::test::MadeRun;
+
+namespace {
+
+std::unique_ptr<RunSeries> makeRun(int number, const MadeRun& made) {
+  auto run = std::make_unique<RunSeries>(QStringLiteral("run-%1").arg(number), number);
+  run->setPlan(made.plan());
+  return run;
+}
+
+QString cell(const RunTableModel& model, int row, int column) {
+  return model.index(row, column).data().toString();
+}
+
+}  // namespace
+
+class TestRunTable : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void shows_set_up_and_results();
+  void a_row_changes_without_a_reset();
+  void only_differing_columns_are_the_differing_keys();
+  void differing_columns_follow_the_runs();
+  void the_name_of_a_run_is_no_difference();
+  void a_destroyed_run_leaves_the_table();
+  void sorts_numbers_as_numbers();
+  void states_have_words_and_icons();
+  void holds_the_rules_of_models_under_any_order_of_calls();
+};
+
+void TestRunTable::shows_set_up_and_results() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  const MadeRun made{.steps = 16, .updates = 20};
+  const auto run = makeRun(3, made);
+  model.addRun(run.get());
+  model.addRun(run.get());
+  QCOMPARE(model.rowCount(), 1);
+  std::vector<RunEvent> events = made.events(12);
+  events.push_back(MadeRun::state("running"));
+  run->append(events);
+  QCOMPARE(cell(model, 0, RunTableModel::stateColumn), QStringLiteral("Running"));
+  QCOMPARE(cell(model, 0, RunTableModel::nameColumn), QStringLiteral("N=16"));
+  QCOMPARE(cell(model, 0, RunTableModel::stepsColumn), QStringLiteral("16"));
+  QCOMPARE(cell(model, 0, RunTableModel::microBatchColumn), QStringLiteral("4"));
+  QCOMPARE(cell(model, 0, RunTableModel::ranksColumn), QStringLiteral("2"));
+  QCOMPARE(cell(model, 0, RunTableModel::updatesColumn), QStringLiteral("12 / 20"));
+  QVERIFY(!cell(model, 0, RunTableModel::lossColumn).isEmpty());
+  QVERIFY(!cell(model, 0, RunTableModel::rateColumn).isEmpty());
+  QCOMPARE(model.index(0, 0).data(RunTableModel::colorIndexRole).toInt(), 3);
+  QVERIFY(model.index(0, RunTableModel::lossColumn)
+              .data(Qt::AccessibleTextRole)
+              .toString()
+              .startsWith(QStringLiteral("Loss: ")));
+}
+
+void TestRunTable::a_row_changes_without_a_reset() {
+  RunTableModel model;
+  const MadeRun made;
+  const auto a = makeRun(0, made);
+  const auto b = makeRun(1, made);
+  model.addRun(a.get());
+  model.addRun(b.get());
+  QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+  QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+  b->append(made.events(4));
+  QCOMPARE(reset.count(), 0);
+  QCOMPARE(changed.count(), 1);
+  QCOMPARE(changed[0][0].toModelIndex().row(), 1);
+  QCOMPARE(changed[0][1].toModelIndex().row(), 1);
+}
+
+void TestRunTable::only_differing_columns_are_the_differing_keys() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  MadeRun one{.steps = 4};
+  MadeRun other{.steps = 16};
+  const auto a = makeRun(0, one);
+  const auto b = makeRun(1, other);
+  model.addRun(a.get());
+  model.addRun(b.get());
+  QCOMPARE(model.differingKeys(), QStringList{QStringLiteral("accumulation.steps")});
+  model.setOnlyDiffering(true);
+  QCOMPARE(model.columnCount(), 6);  // state, name, loss, samples/s, updates and the one difference
+  QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(),
+           QStringLiteral("accumulation.steps"));
+  QVERIFY(!model.headerData(5, Qt::Horizontal).toString().isEmpty());
+  QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
+  QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
+  model.setOnlyDiffering(false);
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::fixedColumns));
+}
+
+void TestRunTable::differing_columns_follow_the_runs() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  model.setOnlyDiffering(true);
+  const auto a = makeRun(0, {.steps = 4});
+  const auto b = makeRun(1, {.steps = 4});
+  const auto c = makeRun(2, {.steps = 8, .microBatch = 2});
+  model.addRun(a.get());
+  model.addRun(b.get());
+  QCOMPARE(model.columnCount(), 5);
+  model.addRun(c.get());
+  QCOMPARE(model.columnCount(), 7);
+  model.removeRun(c.get());
+  QCOMPARE(model.columnCount(), 5);
+}
+
+void TestRunTable::the_name_of_a_run_is_no_difference() {
+  RunTableModel model;
+  const auto a = makeRun(0, {});
+  const auto b = makeRun(1, {});
+  RunSpec renamed = *b->spec();
+  renamed.run.name = "another";
+  b->setSpec(renamed);
+  model.addRun(a.get());
+  model.addRun(b.get());
+  QVERIFY(model.differingKeys().isEmpty());
+}
+
+void TestRunTable::a_destroyed_run_leaves_the_table() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  auto a = makeRun(0, {});
+  const auto b = makeRun(1, {});
+  model.addRun(a.get());
+  model.addRun(b.get());
+  a.reset();
+  QCOMPARE(model.rowCount(), 1);
+  QCOMPARE(model.run(0), b.get());
+  QCOMPARE(model.rowOf(b.get()), 0);
+}
+
+void TestRunTable::sorts_numbers_as_numbers() {
+  RunTableModel model;
+  const auto a = makeRun(0, {.steps = 16});
+  const auto b = makeRun(1, {.steps = 4});
+  model.addRun(a.get());
+  model.addRun(b.get());
+  const auto steps = [&](int row) {
+    return model.index(row, RunTableModel::stepsColumn).data(RunTableModel::sortRole).toLongLong();
+  };
+  QVERIFY(steps(1) < steps(0));
+  model.setOnlyDiffering(true);
+  const QVariant left = model.index(0, 5).data(RunTableModel::sortRole);
+  QCOMPARE(left.toDouble(), 16.0);
+}
+
+void TestRunTable::states_have_words_and_icons() {
+  QSet<QString> words;
+  for (const RunState state :
+       {RunState::idle, RunState::preflight, RunState::starting, RunState::running, RunState::paused,
+        RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed, RunState::finished}) {
+    words.insert(stateName(state));
+    const QString icon = QStringLiteral(ACCRUE_SOURCE_DIR "/resources/icons/%1.svg").arg(stateIconName(state));
+    QVERIFY2(QFile::exists(icon), qPrintable(icon));
+  }
+  QCOMPARE(words.size(), 10);
+}
+
+void TestRunTable::holds_the_rules_of_models_under_any_order_of_calls() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  std::mt19937 random(33);
+  std::uniform_int_distribution<int> choice(0, 99);
+  std::vector<std::unique_ptr<RunSeries>> runs;
+  const MadeRun made{.updates = 3};
+  const std::vector<RunEvent> events = made.events(3);
+  for (int i = 0; i < 2000; ++i) {
+    const int what = choice(random);
+    const bool any = !runs.empty();
+    const std::size_t which = any ? static_cast<std::size_t>(what) % runs.size() : 0;
+    if (what < 30 && runs.size() < 12) {
+      runs.push_back(makeRun(i, {.steps = 1 + what % 3, .updates = 3, .microBatch = 1 + what % 2}));
+      model.addRun(runs.back().get());
+    } else if (what < 45 && any) {
+      runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
+    } else if (what < 55 && any) {
+      model.removeRun(runs[which].get());
+    } else if (what < 60) {
+      model.setOnlyDiffering(!model.onlyDiffering());
+    } else if (any) {
+      runs[which]->append({events[static_cast<std::size_t>(what) % events.size()]});
+    }
+    QVERIFY(model.rowCount() <= static_cast<int>(runs.size()));
+  }
+}
+
+QTEST_GUILESS_MAIN(TestRunTable)
+#include "test_run_table.moc"

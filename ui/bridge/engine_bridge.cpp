@@ -20,6 +20,10 @@ std::unique_ptr<EngineHost> makeHost(const BridgeOptions& options) {
 
 }  // namespace
 
+std::string rankProgram(const BridgeOptions& options) {
+  return options.rank_program.empty() ? default_rank_program() : options.rank_program;
+}
+
 EngineBridge::EngineBridge(BridgeOptions options, QObject* parent)
     : QObject(parent),
       options_(std::move(options)),

@@ -26,6 +26,9 @@ struct BridgeOptions {
   std::chrono::milliseconds stop_grace{5000};
 };
 
+/// The rank program that these options mean.
+std::string rankProgram(const BridgeOptions& options);
+
 /// Follows one run at a time: hosted here, attached to, or replayed.
 /// Thread: GUI. No call waits for the engine.
 class EngineBridge : public QObject {

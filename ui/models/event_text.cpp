@@ -21,9 +21,9 @@ class Sentences {
                         : tr("Run started.");
   }
   QString operator()(const accrue::RankReady& body) const {
-    return tr("Ready on %1 over %2, process %3, %n thread(s).", nullptr, static_cast<int>(body.threads))
-        .arg(utf8(body.device), utf8(body.backend))
-        .arg(body.pid);
+    const QString ready =
+        tr("Ready on %1 over %2, process %3").arg(utf8(body.device), utf8(body.backend)).arg(body.pid);
+    return body.threads == 1 ? tr("%1, 1 thread.").arg(ready) : tr("%1, %2 threads.").arg(ready).arg(body.threads);
   }
   QString operator()(const accrue::MicroSteps& body) const {
     if (body.micro_step.empty()) return {};
@@ -41,8 +41,9 @@ class Sentences {
     double seconds = 0.0;
     for (std::size_t i = 0; i < std::min(body.begin_ns.size(), body.end_ns.size()); ++i)
       seconds += static_cast<double>(body.end_ns[i] - body.begin_ns[i]) * 1e-9;
-    return tr("%n collective(s) in update %1, %2 in %3.", nullptr, static_cast<int>(body.op.size()))
-        .arg(range(body.update.front(), body.update.back()), bytesText(bytes), spanText(seconds));
+    const QString which = body.op.size() == 1 ? tr("1 collective") : tr("%1 collectives").arg(body.op.size());
+    return tr("%1 in update %2: %3 in %4.")
+        .arg(which, range(body.update.front(), body.update.back()), bytesText(bytes), spanText(seconds));
   }
   QString operator()(const accrue::Update& body) const {
     const QString number = groupedNumber(body.update);
@@ -62,8 +63,9 @@ class Sentences {
     return text;
   }
   QString operator()(const accrue::Evaluation& body) const {
-    return tr("Evaluation after update %1: loss %2 over %n batch(es).", nullptr, static_cast<int>(body.batches))
-        .arg(groupedNumber(body.update), valueText(body.loss));
+    const QString text =
+        tr("Evaluation after update %1: loss %2").arg(groupedNumber(body.update), valueText(body.loss));
+    return body.batches == 1 ? tr("%1 over 1 batch.").arg(text) : tr("%1 over %2 batches.").arg(text).arg(body.batches);
   }
   QString operator()(const accrue::CheckpointDone& body) const {
     return tr("Checkpoint of update %1: %2 in %3, %4.")

@@ -25,6 +25,8 @@ CentrePage::CentrePage(QWidget* parent)
   plots_->setEmptyText(tr("No run yet. Press F5 to train what is set up."));
   read_out_->setObjectName(QStringLiteral("readOut"));
   read_out_->setFont(tabularFont(TextSize::small));
+  read_out_->setAutoFillBackground(true);
+  read_out_->setBackgroundRole(QPalette::Base);
   read_out_->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
   auto* studio = new QVBoxLayout(studio_);
   studio->setContentsMargins(0, 0, 0, 0);

@@ -27,6 +27,7 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
   search_->setPlaceholderText(tr("Filter"));
   search_->setAccessibleName(tr("Filter the events"));
   search_->setClearButtonEnabled(true);
+  search_->setMaximumWidth(320);
   search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);
   view_->setObjectName(QStringLiteral("eventsView"));
   view_->setAccessibleName(tr("Events"));
@@ -45,10 +46,6 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* top = new QHBoxLayout;
-  top->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
-  top->addWidget(search_);
-  layout->addLayout(top);
   layout->addWidget(view_, 1);
   auto* copy = new QAction(tr("Copy"), view_);
   copy->setObjectName(QStringLiteral("copyEventsAction"));
@@ -68,6 +65,10 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
     const qint64 update = index.data(EventLogModel::updateRole).toLongLong();
     if (update > 0) Q_EMIT updateRequested(update);
   });
+}
+
+QWidget* EventsPanel::titleControl() const {
+  return search_;
 }
 
 void EventsPanel::setRun(const RunSeries* run) {

@@ -19,6 +19,8 @@ class EventsPanel : public QWidget {
  public:
   explicit EventsPanel(EventLogModel* log, QWidget* parent = nullptr);
   void setRun(const RunSeries* run);
+  /// What belongs into the dock's title.
+  QWidget* titleControl() const;
 
  Q_SIGNALS:
   /// A row was opened: where the plots should go.

@@ -33,6 +33,7 @@
 #include "start_page.h"
 #include "status_row.h"
 #include "style/theme.h"
+#include "widgets/dock_title.h"
 #include "widgets/field_form.h"
 #include "widgets/message_bar.h"
 #include "window_files.h"
@@ -81,6 +82,7 @@ QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWi
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(name);
   dock->setWidget(panel);
+  dock->setTitleBarWidget(new DockTitle(dock));
   addDockWidget(area, dock);
   return dock;
 }
@@ -94,6 +96,8 @@ void MainWindow::buildPanels() {
   window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), window_panel_, Qt::RightDockWidgetArea);
   runs_dock_ = addPanel(QStringLiteral("runsDock"), tr("Runs"), runs_, Qt::BottomDockWidgetArea);
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
+  static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
+  static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   tabifyDockWidget(runs_dock_, events_dock_);
   runs_dock_->raise();
 }
@@ -332,8 +336,11 @@ void MainWindow::run() {
     return;
   }
   setup_->form()->focusField(rejected);
-  centre_->messages()->post({QStringLiteral("refused"), RunState::failed,
-                             tr("What stands in the form cannot be run: a field has no valid value"), {}, {}});
+  centre_->messages()->post({QStringLiteral("refused"),
+                             RunState::failed,
+                             tr("What stands in the form cannot be run: a field has no valid value"),
+                             {},
+                             {}});
 }
 
 QImage MainWindow::picture() {

@@ -47,7 +47,8 @@ void RunMessages::showRefused(const std::vector<Finding>& findings) {
   const auto errors = std::count_if(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.severity == Severity::error; });
   bar_->post({QStringLiteral("refused"), RunState::failed,
-              tr("%n thing(s) must be mended before this can run", nullptr, static_cast<int>(errors)),
+              errors == 1 ? tr("One thing must be mended before this can run")
+                          : tr("%n things must be mended before this can run", nullptr, static_cast<int>(errors)),
               tr("Show the first"), [this] { Q_EMIT errorFieldRequested(); }});
   Q_EMIT errorFieldRequested();
 }

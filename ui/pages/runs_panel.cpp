@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "models/run_library.h"
+#include "run_state_delegate.h"
 #include "run_swatch_delegate.h"
 #include "style/theme.h"
 
@@ -42,6 +43,8 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   view_->header()->setStretchLastSection(true);
   view_->header()->setDefaultSectionSize(96);
   view_->setColumnWidth(RunTableModel::nameColumn, 260);
+  view_->setItemDelegateForColumn(RunTableModel::stateColumn, new RunStateDelegate(view_));
+  view_->setColumnWidth(RunTableModel::stateColumn, 120);
   view_->setTabKeyNavigation(false);
   differing_->setObjectName(QStringLiteral("onlyDifferingBox"));
   empty_->setAlignment(Qt::AlignCenter);
@@ -50,16 +53,11 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* top = new QHBoxLayout;
-  top->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
-  top->addStretch(1);
-  top->addWidget(differing_);
   auto* body = new QWidget(this);
   stack_ = new QStackedLayout(body);
   stack_->addWidget(empty_);
   stack_->addWidget(view_);
   layout->addWidget(body, 1);
-  layout->addLayout(top);
   connectSignals();
   showEmptyState();
 }
@@ -106,6 +104,10 @@ void RunsPanel::showAlso(RunSeries* run) {
   const QModelIndex index = sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
   view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::Select | QItemSelectionModel::Rows);
   view_->scrollTo(index);
+}
+
+QWidget* RunsPanel::titleControl() const {
+  return differing_;
 }
 
 void RunsPanel::focusTable() {

@@ -28,6 +28,8 @@ class RunsPanel : public QWidget {
   /// Shows a run besides those shown, and makes it the current one.
   void showAlso(RunSeries* run);
   void focusTable();
+  /// What belongs into the dock's title.
+  QWidget* titleControl() const;
 
  Q_SIGNALS:
   void shownRunsChanged();

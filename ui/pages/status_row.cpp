@@ -83,8 +83,9 @@ void StatusRow::showNumbers(const RunSeries& run, const QString& backend) {
                       ? tr("%1 samples/s").arg(groupedNumber(std::llround(last.samplesPerSecond)))
                       : QString());
   const auto count = static_cast<int>(run.ranks());
-  ranks_->setText(backend.isEmpty() ? tr("%n rank(s)", nullptr, count)
-                                    : tr("%n rank(s) %1", nullptr, count).arg(backend));
+  const QString ranks = count == 1 ? tr("1 rank") : tr("%n ranks", nullptr, count);
+  //: How many ranks and the backend they use, e.g. "2 ranks, shm"
+  ranks_->setText(backend.isEmpty() ? ranks : tr("%1, %2").arg(ranks, backend));
   memory_->setText(last.memoryBytes > 0 ? bytesText(last.memoryBytes) : QString());
   memory_->setVisible(last.memoryBytes > 0);
   if (live && last.plannedUpdates > 0)

@@ -74,8 +74,8 @@ void MainWindow::copyReport() {
       QStringLiteral("Accrue %1, Qt %2").arg(QLatin1String(version()), QLatin1String(qVersion())),
       QStringLiteral("%1, %2, %3")
           .arg(QSysInfo::prettyProductName(), QSysInfo::kernelVersion(), QGuiApplication::platformName()),
-      tr("%n core(s), %1 of memory, %2", nullptr, static_cast<int>(host.cores))
-          .arg(bytesText(host.memory_bytes), QString::fromStdString(host.cpu_name)),
+      tr("Cores: %1, memory: %2, %3")
+          .arg(QString::number(host.cores), bytesText(host.memory_bytes), QString::fromStdString(host.cpu_name)),
       host.torch_version.empty() ? tr("LibTorch: not found by accrue-rank")
                                  : tr("LibTorch %1").arg(QString::fromStdString(host.torch_version))};
   if (const RunSeries* run = parts_.control->run())

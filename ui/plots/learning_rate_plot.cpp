@@ -23,7 +23,7 @@ LearningRatePlot::LearningRatePlot(PlotHub& hub, QWidget* parent)
       curves_(new CurveLayer(canvas().x(), canvas().y(), QStringLiteral("curves"))) {
   canvas().setAccessibleName(tr("Learning rate plot"));
   const QSharedPointer<QCPAxisTicker> ticker(new ValueTicker);
-  ticker->setTickCount(2);
+  ticker->setTickCount(3);
   canvas().y()->setTicker(ticker);
   header().setTitle(tr("Learning rate"), tr("planned dashed, used solid"));
 }
@@ -105,7 +105,7 @@ QString LearningRatePlot::summary() const {
   const QList<RunSeries*> runs = hub().runs();
   if (runs.isEmpty()) return tr("learning rate: no run");
   const RunSeries& last = *runs.last();
-  const QString text = tr("learning rate: %n run(s)", nullptr, static_cast<int>(runs.size()));
+  const QString text = runs.size() == 1 ? tr("learning rate: 1 run") : tr("learning rate: %1 runs").arg(runs.size());
   if (last.last().update <= 0) return tr("%1, nothing used yet").arg(text);
   return tr("%1, last %2 at update %3")
       .arg(text, valueText(last.last().learningRate, 3), groupedNumber(last.last().update));

@@ -32,9 +32,7 @@ LossPlot::LossPlot(PlotHub& hub, QWidget* parent)
 
 SmoothedSeries& LossPlot::smoothed(RunSeries& run) {
   std::unique_ptr<SmoothedSeries>& entry = smoothed_[&run];
-  if (!entry)
-    connect(
-        &run, &QObject::destroyed, this, [this](QObject* gone) { smoothed_.erase(gone); }, Qt::UniqueConnection);
+  if (!entry) connect(&run, &QObject::destroyed, this, [this](QObject* gone) { smoothed_.erase(gone); });
   if (!entry || entry->weight() != hub().smoothing())
     entry = std::make_unique<SmoothedSeries>(run.series(Metric::updateLoss), hub().smoothing());
   entry->catchUp();
@@ -198,7 +196,7 @@ QString LossPlot::summary() const {
   const QList<RunSeries*> runs = hub().runs();
   if (runs.isEmpty()) return tr("loss: no run");
   const RunSeries& last = *runs.last();
-  QString text = tr("loss: %n run(s)", nullptr, static_cast<int>(runs.size()));
+  QString text = runs.size() == 1 ? tr("loss: 1 run") : tr("loss: %1 runs").arg(runs.size());
   if (last.last().update > 0)
     text = tr("%1, last %2 at update %3").arg(text, valueText(last.last().loss), groupedNumber(last.last().update));
   else if (std::isfinite(last.last().microLoss))

@@ -25,6 +25,12 @@ void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& color
   run_ = run;
   clock_ = clock;
   colors_ = colors;
+  shares_ = false;
+  if (run == nullptr) return;
+  for (const auto& [rank, lane] : run->timeline().lanes()) {
+    const auto [first, last] = clockOf(lane).spansWithin(key_->range().lower, key_->range().upper);
+    shares_ = shares_ || static_cast<double>(last - first) * smallestBlock > clipRect().width();
+  }
 }
 
 int SyncLanes::laneCount() const {
@@ -43,20 +49,17 @@ QRectF SyncLanes::laneRect(int lane) const {
 
 void SyncLanes::draw(QCPPainter* painter) {
   if (!run_) return;
-  shares_ = false;
   int index = 0;
   for (const auto& [rank, lane] : run_->timeline().lanes()) {
     const QRectF rect = laneRect(index++);
-    const LaneClock clock(lane, run_->series(Metric::microLoss).clocks(), clock_);
+    const LaneClock clock = clockOf(lane);
     // The hatch beneath is what remains: time in which the rank neither computed nor reduced.
     const double left = std::max(key_->coordToPixel(clock.toX(lane.begin())), rect.left());
     const double right = std::min(key_->coordToPixel(clock.toX(lane.end())), rect.right() + 1.0);
     if (right > left)
       painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()),
                         QBrush(colors_.waiting, Qt::BDiagPattern));
-    const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
-    if (static_cast<double>(last - first) * smallestBlock > rect.width()) {
-      shares_ = true;
+    if (shares_) {
       drawShares(painter, lane, clock, rect);
     } else {
       drawBlocks(painter, lane, clock, rect);

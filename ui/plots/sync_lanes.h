@@ -21,7 +21,7 @@ class SyncLanes final : public QCPLayerable {
   void show(const RunSeries* run, Clock clock, const ThemeColors& colors);
   /// Y range [0, lanes]; lane i lies between i and i + 1, the first on top.
   int laneCount() const;
-  /// True where the last draw showed shares instead of blocks.
+  /// True where columns show shares of their time instead of blocks.
   bool showsShares() const { return shares_; }
 
  protected:
@@ -31,6 +31,7 @@ class SyncLanes final : public QCPLayerable {
 
  private:
   QRectF laneRect(int lane) const;
+  LaneClock clockOf(const Lane& lane) const { return {lane, run_->series(Metric::microLoss).clocks(), clock_}; }
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);

@@ -56,13 +56,13 @@ void SyncStrip::rebuild(double) {
     return;
   }
   const SyncTimeline& timeline = run->timeline();
-  header().setTitle(tr("Sync"), hub().runs().size() > 1 ? run->name() : QString());
-  QString badge = timeline.collectives() == 0
-                      ? tr("no collectives")
-                      : tr("%1 collectives, %2")
-                            .arg(countText(static_cast<double>(timeline.collectives())), bytesText(timeline.bytes()));
-  if (lanes_->showsShares()) badge += tr(" · columns show shares of time");
-  header().setBadge(badge);
+  const QString whose = hub().runs().size() > 1 ? run->name() : tr("one lane a rank");
+  header().setTitle(tr("Sync"), lanes_->showsShares() ? tr("%1, columns show shares of time").arg(whose)
+                                                      : tr("%1, collectives by bytes").arg(whose));
+  header().setBadge(timeline.collectives() == 0 ? tr("no collectives")
+                                                : tr("%1 collectives, %2")
+                                                      .arg(countText(static_cast<double>(timeline.collectives())),
+                                                           bytesText(timeline.bytes())));
 }
 
 std::vector<HeaderItem> SyncStrip::legend() const {
@@ -73,7 +73,7 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   return {{Swatch::block, 0, colors.forward, tr("forward")},
           {Swatch::block, 0, colors.backward, tr("backward")},
           {Swatch::block, 0, colors.optimizerStep, tr("step")},
-          {Swatch::bar, 0, colors.collective, tr("collective, height by bytes")},
+          {Swatch::bar, 0, colors.collective, tr("collective")},
           {Swatch::hatch, 0, colors.waiting, tr("waiting")}};
 }
 
@@ -97,7 +97,10 @@ QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane&
     seconds += sync->end - sync->begin;
     bytes += sync->bytes;
   }
-  if (count > 0) text += tr(", %n collective(s) %1 in %2", nullptr, count).arg(bytesText(bytes), spanText(seconds));
+  if (count > 0) {
+    const QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
+    text += tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
+  }
   return text;
 }
 
@@ -124,8 +127,9 @@ QString SyncStrip::summary() const {
   const RunSeries* run = shown();
   if (run == nullptr || run->timeline().empty()) return tr("sync strip: nothing measured yet");
   const SyncTimeline& timeline = run->timeline();
-  return tr("sync strip: %n rank(s), %1 collectives, %2", nullptr, static_cast<int>(timeline.lanes().size()))
-      .arg(groupedNumber(timeline.collectives()), bytesText(timeline.bytes()));
+  const std::size_t ranks = timeline.lanes().size();
+  return (ranks == 1 ? tr("sync strip: 1 rank") : tr("sync strip: %1 ranks").arg(ranks)) +
+         tr(", %1 collectives, %2").arg(groupedNumber(timeline.collectives()), bytesText(timeline.bytes()));
 }
 
 }  // namespace accrue::ui

@@ -89,7 +89,8 @@ void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
 
 void ArithmeticPanel::setEditsNotRun(std::optional<int> edits) {
   edits_->setVisible(edits.value_or(0) > 0);
-  edits_->setText(tr("%n edit(s) since the last run", nullptr, edits.value_or(0)));
+  edits_->setText(edits == 1 ? tr("1 edit since the last run")
+                             : tr("%n edits since the last run", nullptr, edits.value_or(0)));
 }
 
 QString ArithmeticPanel::text() const {

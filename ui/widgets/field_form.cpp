@@ -2,6 +2,7 @@
 #include "field_form.h"
 
 #include <QLabel>
+#include <QScrollBar>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -59,7 +60,7 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
 
 void FieldForm::build() {
   auto* layout = new QVBoxLayout(content_);
-  layout->setContentsMargins(space::inGroup, space::base, space::inGroup, space::inGroup);
+  layout->setContentsMargins(space::betweenGroups, space::base, space::inGroup, space::inGroup);
   layout->setSpacing(0);
   layout->addWidget(nothing_found_);
   std::map<std::string_view, FieldSection*> by_name;
@@ -85,15 +86,29 @@ void FieldForm::build() {
     return order(left) < order(right);
   });
   int label_width = 0;
-  for (const FieldSection* section : sections_) label_width = std::max(label_width, section->labelWidth());
-  label_width = std::min(label_width, fontMetrics().averageCharWidth() * 24);
+  int unit_width = 0;
+  for (const FieldSection* section : sections_) {
+    label_width = std::max(label_width, section->labelWidth());
+    unit_width = std::max(unit_width, section->unitWidth());
+  }
+  label_width = std::min(label_width, fontMetrics().averageCharWidth() * 19);
   for (FieldSection* section : sections_) {
-    section->finish(label_width);
+    section->finish(label_width, unit_width);
     layout->addWidget(section);
     connect(section, &FieldSection::foldingChanged, this, &FieldForm::arrange);
   }
   layout->addStretch(1);
   chainTabOrder();
+}
+
+void FieldForm::showEvent(QShowEvent* event) {
+  QScrollArea::showEvent(event);
+  keepContentInSight();
+}
+
+void FieldForm::keepContentInSight() {
+  // There is no scrolling sideways: the dock is never narrower than its fields.
+  setMinimumWidth(content_->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
 }
 
 void FieldForm::connectRow(FieldRow* row) {

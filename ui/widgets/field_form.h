@@ -40,7 +40,11 @@ class FieldForm : public QScrollArea {
 
   QSize sizeHint() const override;
 
+ protected:
+  void showEvent(QShowEvent* event) override;
+
  private:
+  void keepContentInSight();
   void build();
   void connectRow(FieldRow* row);
   void showDocument();

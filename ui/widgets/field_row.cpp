@@ -43,7 +43,9 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
       note_(new FindingNote(parent)),
       found_as_(new QLabel(parent)) {
   const int row = grid->rowCount();
-  grid->addWidget(label_, row, 0, Qt::AlignRight | Qt::AlignVCenter);
+  label_->setWordWrap(true);
+  label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  grid->addWidget(label_, row, 0);
   grid->addWidget(editor_->widget(), row, 1);
   grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
   grid->addWidget(found_as_, row + 1, 1, 1, 2);

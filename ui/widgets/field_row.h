@@ -27,6 +27,7 @@ class FieldRow : public QObject {
   const SpecField& field() const { return field_; }
   QWidget* editorWidget() const;
   QLabel* label() const { return label_; }
+  QLabel* unit() const { return unit_; }
   void showSpec(const RunSpec& spec);
   void setFindings(std::vector<Finding> findings);
   bool hasProblem() const;

@@ -3,34 +3,17 @@
 
 #include <QGridLayout>
 #include <QLabel>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "fold_button.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
 
-namespace {
-
-QToolButton* foldButton(const QString& object_name, const QString& text, QWidget* parent) {
-  auto* button = new QToolButton(parent);
-  button->setObjectName(object_name);
-  button->setText(text);
-  button->setAccessibleName(text);
-  button->setCheckable(true);
-  button->setAutoRaise(true);
-  button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  button->setFocusPolicy(Qt::StrongFocus);
-  button->setIconSize(QSize(space::icon, space::icon));
-  return button;
-}
-
-}  // namespace
-
 FieldSection::FieldSection(const QString& name, const QString& title, QWidget* parent)
     : QWidget(parent),
-      title_(foldButton(QStringLiteral("section.%1").arg(name), title, this)),
+      title_(new FoldButton(QStringLiteral("section.%1").arg(name), title, this)),
       body_(new QWidget(this)),
       grid_(new QGridLayout(body_)) {
   auto* layout = new QVBoxLayout(this);
@@ -39,13 +22,12 @@ FieldSection::FieldSection(const QString& name, const QString& title, QWidget* p
   layout->addWidget(title_);
   layout->addWidget(body_);
   title_->setFont(textFont(TextSize::body, QFont::DemiBold));
-  title_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   title_->setChecked(true);
-  grid_->setContentsMargins(space::betweenGroups, 0, 0, 0);
+  grid_->setContentsMargins(0, 0, 0, 0);
   grid_->setHorizontalSpacing(space::inGroup);
   grid_->setVerticalSpacing(space::base);
   grid_->setColumnStretch(1, 1);
-  connect(title_, &QToolButton::toggled, this, [this] {
+  connect(title_, &QAbstractButton::toggled, this, [this] {
     showFolding();
     Q_EMIT foldingChanged();
   });
@@ -54,11 +36,11 @@ FieldSection::FieldSection(const QString& name, const QString& title, QWidget* p
 
 FieldRow* FieldSection::addField(const SpecField& field) {
   if (field.advanced && !more_) {
-    more_ = foldButton(QStringLiteral("%1.more").arg(title_->objectName()), tr("Advanced"), body_);
+    more_ = new FoldButton(QStringLiteral("%1.more").arg(title_->objectName()), tr("Advanced"), body_);
     more_->setAccessibleName(tr("Advanced fields of %1").arg(title_->text()));
     more_->setFont(textFont(TextSize::small));
     grid_->addWidget(more_, grid_->rowCount(), 0, 1, 3, Qt::AlignLeft);
-    connect(more_, &QToolButton::toggled, this, [this] {
+    connect(more_, &QAbstractButton::toggled, this, [this] {
       showFolding();
       Q_EMIT foldingChanged();
     });
@@ -74,8 +56,16 @@ int FieldSection::labelWidth() const {
   return width;
 }
 
-void FieldSection::finish(int label_width) {
+int FieldSection::unitWidth() const {
+  int width = 0;
+  for (const FieldRow* row : rows_) width = std::max(width, row->unit()->sizeHint().width());
+  return width;
+}
+
+void FieldSection::finish(int label_width, int unit_width) {
+  for (const FieldRow* row : rows_) row->label()->setMaximumWidth(label_width);
   grid_->setColumnMinimumWidth(0, label_width);
+  grid_->setColumnMinimumWidth(2, unit_width);
 }
 
 void FieldSection::setExpanded(bool expanded) {
@@ -115,11 +105,6 @@ void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecFiel
 }
 
 void FieldSection::showFolding() {
-  const auto chevron = [](bool open) {
-    return themedIcon(open ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"));
-  };
-  title_->setIcon(chevron(title_->isChecked()));
-  if (more_) more_->setIcon(chevron(more_->isChecked()));
   body_->setVisible(title_->isChecked() || searching_);
 }
 

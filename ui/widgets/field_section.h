@@ -7,9 +7,10 @@
 #include "field_row.h"
 
 class QGridLayout;
-class QToolButton;
 
 namespace accrue::ui {
+
+class FoldButton;
 
 /// A group of the form: a title that folds it, its basic fields, and the advanced ones behind a line of their own.
 class FieldSection : public QWidget {
@@ -20,9 +21,10 @@ class FieldSection : public QWidget {
 
   FieldRow* addField(const SpecField& field);
   /// After the last addField.
-  void finish(int label_width);
+  void finish(int label_width, int unit_width);
   const std::vector<FieldRow*>& rows() const { return rows_; }
   int labelWidth() const;
+  int unitWidth() const;
 
   void setExpanded(bool expanded);
   bool isExpanded() const;
@@ -37,10 +39,10 @@ class FieldSection : public QWidget {
  private:
   void showFolding();
 
-  QToolButton* title_;
+  FoldButton* title_;
   QWidget* body_;
   QGridLayout* grid_;
-  QToolButton* more_ = nullptr;
+  FoldButton* more_ = nullptr;
   std::vector<FieldRow*> rows_;
   int more_row_ = -1;
   bool searching_ = false;

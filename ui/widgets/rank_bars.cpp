@@ -63,7 +63,7 @@ void RankBars::paintRow(QPainter& painter, int y, std::int64_t rank, const RankS
   const int height = rowHeight() - space::base;
   const int name_width = fontMetrics().horizontalAdvance(tr("rank %1").arg(QStringLiteral("00"))) + space::inGroup;
   const QString count = status.lost ? tr("lost") : tr("%1/%2").arg(status.filled).arg(status.window_size);
-  const int count_width = fontMetrics().horizontalAdvance(QStringLiteral("000/000"));
+  const int count_width = fontMetrics().horizontalAdvance(tr("%1/%1").arg(QString::number(status.window_size)));
   painter.setPen(colors.muted);
   painter.drawText(QRect(0, y, name_width, height), Qt::AlignVCenter | Qt::AlignLeft, tr("rank %1").arg(rank));
   painter.setPen(status.lost ? colors.failed : colors.text);

@@ -96,7 +96,8 @@ void RunSession::check_readability(std::size_t rank) {
   slot.unreadable_lines = problems.unreadable_lines;
   if (!is_first) return;
   const std::string message = fmt::format("Rank {} sent a line that cannot be read: {}", rank, problems.first_message);
-  if (slot.ready)
+  const bool other_version = problems.first_message.find("of version") != std::string::npos;
+  if (slot.ready && !other_version)
     warn("protocol", message, "Lines like this one are left out");
   else
     fail_run(ErrorCode::protocol, message, "Install accrue-rank and this program from the same build");

@@ -198,13 +198,15 @@ void Channel::obey(const accrue::RankCommand& command) {
       queue_event(accrue::Holding{in_flight_, false});
       break;
     case accrue::RankCommandKind::hold_after:
+      // Out of a standstill this is a step: the proceed that follows it belongs to it.
+      stepping_ = hold_after_ && in_flight_ >= *hold_after_ && command.micro_step > in_flight_;
       hold_after_ = command.micro_step;
       asked_to_hold_ = false;
       break;
     case accrue::RankCommandKind::proceed:
       asked_to_hold_ = false;
-      // A step is hold_after (the next standstill) and proceed: only a standstill that was reached is left.
-      if (hold_after_ && in_flight_ >= *hold_after_) hold_after_.reset();
+      if (!stepping_) hold_after_.reset();
+      stepping_ = false;
       break;
     case accrue::RankCommandKind::stop_after:
       stop_after_ = command.micro_step;

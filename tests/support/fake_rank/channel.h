@@ -65,6 +65,7 @@ class Channel {
   std::optional<std::int64_t> hold_after_;
   std::optional<std::int64_t> stop_after_;
   bool asked_to_hold_ = false;
+  bool stepping_ = false;
   bool checkpoint_ = false;
   bool stop_at_boundary_ = false;
   bool supervisor_gone_ = false;

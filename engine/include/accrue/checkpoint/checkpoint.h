@@ -65,8 +65,8 @@ struct LoadedCheckpoint {
   std::vector<std::string> refused;        ///< newer checkpoints that did not verify, each with the reason
   std::vector<std::string> not_bit_exact;  ///< what differs from this run (threads, world size, ...)
 };
-/// The newest checkpoint that verifies: of all (name "newest"), or from the named one backwards ("step-100"). Every file
-/// of a checkpoint is verified on every rank, so ranks that see the same disk take the same one. Empty name in the
+/// The newest checkpoint that verifies: of all (name "newest"), or from the named one backwards ("step-100"). Every
+/// file of a checkpoint is verified on every rank, so ranks that see the same disk take the same one. Empty name in the
 /// answer: there is none. Errors: data (the fingerprint differs), config (no name of a checkpoint).
 Result<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
                                          std::int64_t rank, const CheckpointIdentity& identity);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a frame of the live plots costs: as many plots as asked, each with several series of 100 000 points, while
+// batches arrive as the 33 ms timer would hand them over; and how late a timer fires while 20 000 events a second pass
+// through the queue. Prints median, 95th percentile and maximum; run it by hand:
+//   QT_QPA_PLATFORM=offscreen ui_frame [points] [runs] [plots]
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QHBoxLayout>
+#include <QTimer>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "accrue/run/event_queue.h"
+#include "accrue/run/lr_curve.h"
+#include "models/event_log_model.h"
+#include "plots/plot_area.h"
+#include "style/theme.h"
+#include "ui/made_run.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+using accrue::test::MadeRun;
+
+namespace {
+
+constexpr int frames = 150;
+
+void report(const char* what, std::vector<double> milliseconds) {
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const auto at = [&](double part) {
+    return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))];
+  };
+  std::printf("%-46s median %7.2f ms   p95 %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, at(0.5), at(0.95), at(0.99),
+              milliseconds.back());
+}
+
+MadeRun madeRun(std::int64_t points, int index) {
+  MadeRun made{.steps = 4, .ranks = 1, .updates = points / 4 + 1000, .batchesPerEpoch = 1 << 20};
+  made.loss = [random = std::mt19937(static_cast<unsigned>(index)), noise = std::normal_distribution<double>(0.0, 0.1),
+               index](std::int64_t m, std::int64_t) mutable {
+    return 1.5 + 0.2 * index + 3.0 / (1.0 + 1e-4 * static_cast<double>(m)) + noise(random);
+  };
+  return made;
+}
+
+struct Scene {
+  QWidget window;
+  std::vector<PlotArea*> areas;
+  std::vector<std::unique_ptr<RunSeries>> runs;
+  std::vector<MadeRun> made;
+  std::int64_t updates;
+};
+
+void build(Scene& scene, std::int64_t points, int runs, int plots) {
+  auto* layout = new QHBoxLayout(&scene.window);
+  QList<RunSeries*> shown;
+  scene.updates = points / 4;
+  for (int i = 0; i < runs; ++i) {
+    scene.made.push_back(madeRun(points, i));
+    scene.runs.push_back(std::make_unique<RunSeries>(QString::number(i), i));
+    scene.runs.back()->setPlan(scene.made.back().plan());
+    scene.runs.back()->append(scene.made.back().events(scene.updates));
+    scene.runs.back()->setState(RunState::running);
+    shown << scene.runs.back().get();
+  }
+  for (int i = 0; i < plots; ++i) {
+    scene.areas.push_back(new PlotArea(&scene.window));
+    scene.areas.back()->setRuns(shown);
+    scene.areas.back()->setFocusedRun(shown.last());
+    layout->addWidget(scene.areas.back());
+  }
+  scene.window.resize(640 * plots, 700);
+  scene.window.show();
+}
+
+/// A whole frame: take the batch, reduce, paint the buffers, paint the widgets.
+double frame(Scene& scene, const std::vector<std::vector<RunEvent>>& batches) {
+  QElapsedTimer timer;
+  timer.start();
+  for (std::size_t i = 0; i < scene.runs.size(); ++i) scene.runs[i]->append(batches[i]);
+  for (PlotArea* area : scene.areas) area->tick();
+  QCoreApplication::sendPostedEvents();
+  QCoreApplication::processEvents();
+  return static_cast<double>(timer.nsecsElapsed()) * 1e-6;
+}
+
+void measureFrames(Scene& scene) {
+  std::vector<std::vector<std::vector<RunEvent>>> batches;
+  std::vector<std::vector<RunEvent>> later;
+  for (const MadeRun& made : scene.made) later.push_back(made.events(scene.updates + frames + 20, scene.updates));
+  for (int f = 0; f < frames + 20; ++f) {
+    std::vector<std::vector<RunEvent>> batch;
+    for (const std::vector<RunEvent>& events : later) {
+      const std::size_t each = events.size() / static_cast<std::size_t>(frames + 20);
+      const auto begin = events.begin() + static_cast<std::ptrdiff_t>(each) * f;
+      batch.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(each));
+    }
+    batches.push_back(std::move(batch));
+  }
+  std::vector<double> live;
+  for (int f = 0; f < frames + 20; ++f) {
+    const double cost = frame(scene, batches[static_cast<std::size_t>(f)]);
+    if (f >= 20) live.push_back(cost);
+  }
+  report("frame, live", live);
+  std::vector<double> smooth;
+  for (PlotArea* area : scene.areas) area->setSmoothing(0.9);
+  const std::vector<std::vector<RunEvent>> nothing(scene.runs.size());
+  report("first frame after switching smoothing on", {frame(scene, nothing)});
+  std::vector<double> zooming;
+  for (int f = 0; f < frames; ++f) {
+    for (PlotArea* area : scene.areas) area->zoomX(f % 40 < 20 ? 1.2 : 1.0 / 1.2);
+    zooming.push_back(frame(scene, nothing));
+  }
+  report("frame, zooming, smoothed", zooming);
+  std::vector<double> clocks;
+  for (int f = 0; f < 35; ++f) {
+    for (PlotArea* area : scene.areas) area->setClock(allClocks[static_cast<std::size_t>(f) % clockCount]);
+    clocks.push_back(frame(scene, nothing));
+  }
+  report("frame, clock switched", clocks);
+  std::vector<double> hover;
+  for (int f = 0; f < 300; ++f) {
+    QElapsedTimer timer;
+    timer.start();
+    scene.areas.front()->goTo(scene.runs.front()->latest(scene.areas.front()->clock()) * f / 300.0);
+    hover.push_back(static_cast<double>(timer.nsecsElapsed()) * 1e-6);
+  }
+  report("cursor moved", hover);
+}
+
+/// 20 000 events a second from another thread through the queue; a 5 ms heartbeat says how late the loop is.
+void measureBurst(Scene& scene) {
+  EventQueue queue;
+  EventLogModel log;
+  std::atomic<bool> stop = false;
+  std::atomic<std::int64_t> pushed = 0;
+  RunSeries& run = *scene.runs.front();
+  const std::int64_t before = run.eventsTaken();
+  std::int64_t next = static_cast<std::int64_t>(run.latest(Clock::microStep)) + 1;
+  std::thread producer([&] {
+    using clock = std::chrono::steady_clock;
+    const auto begin = clock::now();
+    auto due = begin;
+    while (!stop) {
+      for (int i = 0; i < 20; ++i, ++next) {
+        queue.push({0, next, next * 1000, MicroSteps{{next}, {1.5}, {512}, {4}, {next * 1000000}, {300000}, {600000}}});
+        ++pushed;
+      }
+      due += std::chrono::milliseconds(1);
+      std::this_thread::sleep_until(due);
+    }
+  });
+  std::vector<double> late;
+  QElapsedTimer beat;
+  QTimer heart;
+  heart.setTimerType(Qt::PreciseTimer);
+  QObject::connect(&heart, &QTimer::timeout, [&] {
+    if (beat.isValid()) late.push_back(std::max(static_cast<double>(beat.nsecsElapsed()) * 1e-6 - 5.0, 0.0));
+    beat.start();
+  });
+  QTimer pump;
+  QObject::connect(&pump, &QTimer::timeout, [&] {
+    const std::vector<RunEvent> events = queue.drain();
+    run.append(events);
+    log.append(run.id(), events);
+    for (PlotArea* area : scene.areas) area->tick();
+  });
+  heart.start(5);
+  pump.start(33);
+  QTimer::singleShot(6000, [&] {
+    stop = true;
+    QCoreApplication::quit();
+  });
+  QCoreApplication::exec();
+  producer.join();
+  pump.stop();
+  heart.stop();
+  run.append(queue.drain());
+  report("event loop delay at 20 000 events/s", late);
+  std::printf("events pushed %lld, taken %lld, dropped by the queue %llu\n", static_cast<long long>(pushed.load()),
+              static_cast<long long>(run.eventsTaken() - before), static_cast<unsigned long long>(queue.dropped()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QApplication application(argc, argv);
+  const std::int64_t points = argc > 1 ? std::atoll(argv[1]) : 100000;
+  const int runs = argc > 2 ? std::atoi(argv[2]) : 4;
+  const int plots = argc > 3 ? std::atoi(argv[3]) : 2;
+  const Theme theme(application);
+  Scene scene;
+  build(scene, points, runs, plots);
+  std::printf("%d stack(s) of three plots, %d runs of %lld micro-steps and %lld updates each\n", plots, runs,
+              static_cast<long long>(points), static_cast<long long>(points / 4));
+  measureFrames(scene);
+  measureBurst(scene);
+  return 0;
+}

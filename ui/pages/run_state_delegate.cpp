@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_state_delegate.h"
+
+#include "models/run_table_model.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+void RunStateDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+  QStyledItemDelegate::initStyleOption(option, index);
+  option->features |= QStyleOptionViewItem::HasDecoration;
+  option->icon = stateIcon(static_cast<RunState>(index.data(RunTableModel::stateRole).toInt()));
+  option->decorationSize = QSize(space::icon, space::icon);
+}
+
+QSize RunStateDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  const QSize size = QStyledItemDelegate::sizeHint(option, index);
+  return {size.width(), std::max(size.height(), space::page)};
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "fold_button.h"
+
+#include <QPainter>
+#include <QStyleOptionFocusRect>
+
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+FoldButton::FoldButton(const QString& object_name, const QString& text, QWidget* parent) : QAbstractButton(parent) {
+  setObjectName(object_name);
+  setText(text);
+  setAccessibleName(text);
+  setCheckable(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAttribute(Qt::WA_Hover);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+}
+
+QSize FoldButton::sizeHint() const {
+  return {space::icon + space::base + fontMetrics().horizontalAdvance(text()) + space::inGroup,
+          fontMetrics().height() + space::inGroup};
+}
+
+void FoldButton::paintEvent(QPaintEvent*) {
+  const ThemeColors colors = themeColors(palette());
+  QPainter painter(this);
+  const QString chevron = isChecked() ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right");
+  themedIcon(chevron).paint(&painter, QRect(0, (height() - space::icon) / 2, space::icon, space::icon));
+  painter.setPen(underMouse() ? colors.accent : colors.text);
+  const QRect label = rect().adjusted(space::icon + space::base, 0, 0, 0);
+  painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, text());
+  if (!hasFocus()) return;
+  painter.setPen(colors.accent);
+  painter.drawRect(rect().adjusted(0, 1, -1, -2));
+}
+
+}  // namespace accrue::ui

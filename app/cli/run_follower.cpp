@@ -56,7 +56,7 @@ class Follower {
       take_signals();
       if (left_) return 0;
       for (const auto& event : host_.events().drain()) take(event);
-      if (status_) break;
+      if (status_ && is_over(host_.state())) break;  // not the end of a part that was continued
       if (ended_without_a_word()) break;
       if (deadline_ && Clock::now() > *deadline_) {
         host_.stop();
@@ -73,8 +73,7 @@ class Follower {
   void take(const RunEvent& event) {
     view_.show(event);
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) status_ = finished->exit_status;
-    if (const auto* changed = std::get_if<StateChanged>(&event.body); changed != nullptr && !is_over(host_.state()))
-      status_.reset();  // history of a run that ended once and was resumed
+    if (std::holds_alternative<RunStarted>(event.body)) status_.reset();
     if (host_.state() == RunState::running && options_.on_training && !told_training_) {
       told_training_ = true;
       options_.on_training();

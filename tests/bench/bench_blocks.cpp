@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,18 +38,38 @@ struct Options {
   }
 };
 
-double micro_step(GptModel& model, const Batch& batch) {
-  const auto start = Clock::now();
-  model.loss(batch).sum.backward();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+struct Took {
+  double seconds;
+  double processor;  // seconds of this process: on a shared machine the steadier figure
+};
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-void report(const char* name, std::vector<double> seconds, std::int64_t tokens, std::int64_t processes, int process) {
+Took micro_step(GptModel& model, const Batch& batch) {
+  const auto start = Clock::now();
+  const double processor = processor_seconds();
+  model.loss(batch).sum.backward();
+  return {std::chrono::duration<double>(Clock::now() - start).count(), processor_seconds() - processor};
+}
+
+void report(const char* name, const std::vector<Took>& steps, std::int64_t tokens, std::int64_t processes,
+            int process) {
+  std::vector<double> seconds, processor;
+  for (const Took& took : steps) {
+    seconds.push_back(took.seconds);
+    processor.push_back(took.processor);
+  }
   std::sort(seconds.begin(), seconds.end());
+  std::sort(processor.begin(), processor.end());
   const double median = seconds[seconds.size() / 2];
-  std::printf("process %d  %-5s  least %.4f s  median %.4f s  %.0f tokens/s for %lld processes\n", process, name,
-              seconds.front(), median, static_cast<double>(tokens * processes) / median,
-              static_cast<long long>(processes));
+  std::printf(
+      "process %d  %-5s  least %.4f s  median %.4f s  (processor %.4f, %.4f)  %.0f tokens/s for %lld processes\n",
+      process, name, seconds.front(), median, processor.front(), processor[processor.size() / 2],
+      static_cast<double>(tokens * processes) / median, static_cast<long long>(processes));
 }
 
 int run(const Options& options, int process) {
@@ -70,13 +91,13 @@ int run(const Options& options, int process) {
   const Batch batch{at::randint(spec.vocabulary, {rows, length}, at::kLong),
                     at::randint(spec.vocabulary, {rows, length}, at::kLong), rows, rows * length};
   const auto only = options.given.find("--only");
-  std::map<std::string, std::vector<double>> seconds;
+  std::map<std::string, std::vector<Took>> seconds;
   for (std::int64_t round = 0; round < options.number("rounds", 6); ++round) {
     for (const char* variant : {"plain", "fused"}) {
       if (only != options.given.end() && only->second != variant) continue;
       model.use_plain_operators(std::string(variant) == "plain");
       for (std::int64_t step = 0; step < options.number("accumulate", 4); ++step) {
-        const double took = micro_step(model, batch);
+        const Took took = micro_step(model, batch);
         if (round > 0) seconds[variant].push_back(took);
       }
     }

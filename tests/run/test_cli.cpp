@@ -226,7 +226,7 @@ class TestCli : public QObject {
       const char* answer = i == 1 ? "stopping after" : "killing";
       QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
     }
-    QVERIFY(process.waitForFinished(10000));
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
     QCOMPARE(process.exitCode(), 130);
   }
 
@@ -246,7 +246,7 @@ class TestCli : public QObject {
     QString err;
     QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(viewer.readAllStandardError())).contains("checkpoint"), 10000);
     ::kill(static_cast<pid_t>(viewer.processId()), SIGINT);
-    QVERIFY(viewer.waitForFinished(5000));
+    QTRY_COMPARE_WITH_TIMEOUT(viewer.state(), QProcess::NotRunning, 5000);
     QCOMPARE(viewer.exitCode(), 0);
     QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
 
@@ -282,7 +282,7 @@ class TestCli : public QObject {
     QString err;
     QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
     ::kill(static_cast<pid_t>(process.processId()), SIGKILL);
-    QVERIFY(process.waitForFinished(5000));
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 5000);
     QTRY_COMPARE_WITH_TIMEOUT(object(run({"show", dir, "--json"}).out)["state"].toString(), "interrupted", 10000);
     const auto json = object(run({"show", dir, "--json"}).out);
     QVERIFY(json["last_checkpoint"].toString().startsWith("step-"));

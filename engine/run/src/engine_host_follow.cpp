@@ -59,7 +59,7 @@ RunState state_of_outcome(const std::string& outcome) {
 }  // namespace
 
 void EngineHost::Impl::mirror(RunEvent event) {
-  release_end();  // the run was continued after the end that was held back
+  if (held_end) publish(std::move(*std::exchange(held_end, std::nullopt)));  // it was no end: the run was continued
   if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
     const auto new_state = run_state_from(changed->state);
     if (new_state && !is_over(*new_state)) saw_end = false;  // resumed after an end

@@ -162,7 +162,6 @@ class TestEngineHost : public QObject {
     QCOMPARE(read_run(dir)->state, std::string("stopped"));
     VERIFY_STORY(!observer.wait_for<RankFailed>(0ms));
   }
-
   void stops_out_of_a_pause() {
     const FakeScript script("micro_ms=10");
     EngineHost host(fake_options());
@@ -175,7 +174,6 @@ class TestEngineHost : public QObject {
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "stopped");
   }
-
   void checkpoint_and_stop_ends_at_a_boundary_with_a_checkpoint() {
     const FakeScript script("micro_ms=10");
     const auto dir = fresh();
@@ -191,7 +189,6 @@ class TestEngineHost : public QObject {
     const auto run = read_run(dir);
     QCOMPARE(run->last_checkpoint, "step-" + std::to_string(run->updates));
   }
-
   void a_checkpoint_on_request_does_not_end_the_run() {
     const FakeScript script("micro_ms=5");
     EngineHost host(fake_options());
@@ -203,7 +200,6 @@ class TestEngineHost : public QObject {
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "finished" && end->updates == 30);
   }
-
   void kill_ends_at_once_whatever_the_ranks_do() {
     const FakeScript script("micro_ms=10,deaf=0,ignore_term=0,stall=1@9,ignore_term=1");
     EngineHost host(fake_options());
@@ -217,7 +213,6 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(end && end->outcome == "stopped" && end->exit_status == 130);
     QVERIFY(timer.elapsed() < 1000);
   }
-
   void a_stop_that_nobody_answers_climbs_the_ladder() {
     const FakeScript script("micro_ms=10,deaf=1,stall=1@9,ignore_term=1,ignore_term=0");
     EngineHost host(fake_options());
@@ -231,7 +226,6 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(end && end->outcome == "stopped");
     QVERIFY(timer.elapsed() >= 1500 && timer.elapsed() < 6000);  // grace, terminate, grace, kill
   }
-
   void destroying_the_host_leaves_no_process() {
     const FakeScript script("micro_ms=10,deaf=1,ignore_term=1");
     std::map<std::int64_t, pid_t> pids;
@@ -245,13 +239,11 @@ class TestEngineHost : public QObject {
     QCOMPARE(pids.size(), std::size_t{2});
     for (const auto& [rank, pid] : pids) QVERIFY(!process_exists(pid));
   }
-
   void destroying_the_host_before_the_ranks_have_met_leaves_no_process() {
     const FakeScript script("absent=1");
     EngineHost host(fake_options());
     QVERIFY(host.start({small_plan({}), fresh()}).has_value());
   }
-
   void a_killed_rank_is_noticed_named_and_its_peers_are_ended() {
     const FakeScript script("micro_ms=10,hang_on_loss=0,ignore_term=0");
     const auto dir = fresh();
@@ -285,7 +277,6 @@ class TestEngineHost : public QObject {
     QVERIFY(read_events(dir / "events.jsonl")->problems == ReadProblems{});
     QVERIFY(read_run(dir)->message.find("Rank 1 was killed") != std::string::npos);
   }
-
   void a_rank_that_only_lost_its_peer_is_not_blamed() {
     const FakeScript script("micro_ms=5,fail=1@6:data");
     EngineHost host(fake_options());
@@ -304,7 +295,6 @@ class TestEngineHost : public QObject {
     }
     VERIFY_STORY(failures == 1);
   }
-
   void a_signal_is_named_with_phase_and_log() {
     const FakeScript script("micro_ms=5,die=0@6:11");
     EngineHost host(fake_options());
@@ -314,7 +304,6 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(failed && failed->signal == SIGSEGV);
     VERIFY_STORY(observer.wait_for_end());
   }
-
   void a_rank_that_dies_before_it_joins_is_a_failure_with_its_log() {
     qputenv("ACCRUE_FAKE_RANK", "nonsense");
     EngineHost host(fake_options());
@@ -326,7 +315,6 @@ class TestEngineHost : public QObject {
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 2);
   }
-
   void ranks_that_never_meet_are_named_after_the_time_out() {
     const FakeScript script("absent=1");
     EngineHost host(fake_options());

@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
+#include "models/row_tasks.h"
 
 namespace accrue {
 
@@ -31,7 +32,8 @@ class HeadTasks {
   template <typename Task>
   void run(const Task& task) const {
     const std::int64_t numbers = block_kernels<T>().attention_scratch(shape_);
-    at::parallel_for(0, batch_ * heads_, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t steps = shape_.positions * shape_.positions * shape_.size / 8;
+    at::parallel_for(0, batch_ * heads_, task_grain(steps), [&](std::int64_t begin, std::int64_t end) {
       const at::Tensor scratch = activation_pool().take({numbers}, c10::CppTypeToScalarType<T>::value);
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t row = i / heads_ * shape_.positions, in_row = i % heads_ * shape_.size;

@@ -48,7 +48,7 @@ at::Tensor activate(at::Tensor& hidden, const at::Tensor& bias) {
   AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "gelu", [&] {
     scalar_t *const x = hidden.mutable_data_ptr<scalar_t>(), *const out = active.mutable_data_ptr<scalar_t>();
     const scalar_t* const b = bias.const_data_ptr<scalar_t>();
-    over_rows(rows, [&](std::int64_t begin, std::int64_t end) {
+    over_rows(rows, width, [&](std::int64_t begin, std::int64_t end) {
       block_kernels<scalar_t>().gelu_forward(x + begin * width, b, end - begin, width, out + begin * width);
     });
   });

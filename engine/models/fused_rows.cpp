@@ -19,7 +19,7 @@ void norm_into(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& 
   const T *const from = x.const_data_ptr<T>(), *const w = weight.const_data_ptr<T>(),
                  *const b = bias.const_data_ptr<T>();
   T *const out = to.rows.mutable_data_ptr<T>(), *const mean = to.statistics.mutable_data_ptr<T>();
-  over_rows(rows, [&](std::int64_t begin, std::int64_t end) {
+  over_rows(rows, width, [&](std::int64_t begin, std::int64_t end) {
     block_kernels<T>().layer_norm_forward(from + begin * width, w, b, end - begin, width, norm_eps, out + begin * width,
                                           mean + begin, mean + rows + begin);
   });
@@ -33,7 +33,7 @@ void norm_again_into(const at::Tensor& x, const at::Tensor& weight, const at::Te
                  *const b = bias.const_data_ptr<T>();
   const T* const mean = statistics.const_data_ptr<T>();
   T* const out = to.mutable_data_ptr<T>();
-  over_rows(rows, [&](std::int64_t begin, std::int64_t end) {
+  over_rows(rows, width, [&](std::int64_t begin, std::int64_t end) {
     block_kernels<T>().layer_norm_apply(from + begin * width, w, b, mean + begin, mean + rows + begin, end - begin,
                                         width, out + begin * width);
   });
@@ -64,7 +64,7 @@ void plus_bias_into(const at::Tensor& x, const at::Tensor& bias, at::Tensor& to)
   const std::int64_t width = x.size(-1);
   const T *const from = x.const_data_ptr<T>(), *const b = bias.const_data_ptr<T>();
   T* const out = to.mutable_data_ptr<T>();
-  over_rows(x.numel() / width, [&](std::int64_t begin, std::int64_t end) {
+  over_rows(x.numel() / width, width, [&](std::int64_t begin, std::int64_t end) {
     block_kernels<T>().add_bias(from + begin * width, b, end - begin, width, out + begin * width);
   });
 }

@@ -11,6 +11,7 @@
 
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
+#include "models/row_tasks.h"
 
 namespace accrue {
 
@@ -36,12 +37,12 @@ void run(const GemmTask<T>& task) {
   T* const packed_b = packed.template mutable_data_ptr<T>();
   for (std::int64_t k = 0; k < task.k; k += depth) {
     const std::int64_t here = std::min(depth, task.k - k);
-    at::parallel_for(0, panels, 8, [&](std::int64_t begin, std::int64_t end) {
+    at::parallel_for(0, panels, task_grain(kernels.tile_columns * here), [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t j = begin * kernels.tile_columns, last = std::min(task.n, end * kernels.tile_columns);
       kernels.gemm_pack(task, {.j = j, .columns = last - j, .k = k, .depth = here}, packed_b + j * here);
     });
     const std::int64_t blocks = (task.m + block_rows - 1) / block_rows;
-    at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    at::parallel_for(0, blocks, task_grain(block_rows * task.n * here / 16), [&](std::int64_t begin, std::int64_t end) {
       const at::Tensor scratch = activation_pool().take({(block_rows + kernels.tile_rows) * here + 16}, type);
       for (std::int64_t block = begin; block < end; ++block) {
         const std::int64_t i = block * block_rows;

@@ -15,10 +15,18 @@ namespace accrue {
 
 constexpr std::int64_t rows_per_task = 64;
 
-/// task(begin, end) over [0, rows).
+/// Waking threads costs some ten microseconds: a task holds at least this many steps of a kernel.
+constexpr std::int64_t steps_per_task = 1 << 16;
+
+/// How many items of `steps` each make a task.
+inline std::int64_t task_grain(std::int64_t steps) {
+  return std::max<std::int64_t>(1, steps_per_task / std::max<std::int64_t>(steps, 1));
+}
+
+/// task(begin, end) over [0, rows) of `width` numbers.
 template <typename Task>
-void over_rows(std::int64_t rows, const Task& task) {
-  at::parallel_for(0, rows, rows_per_task, task);
+void over_rows(std::int64_t rows, std::int64_t width, const Task& task) {
+  at::parallel_for(0, rows, task_grain(width), task);
 }
 
 /// task(begin, end, sums) over [0, rows), where sums [width] are private to a part; returns their total.
@@ -28,7 +36,7 @@ std::vector<T> summed_over_rows(std::int64_t rows, std::int64_t width, const Tas
   const std::int64_t part_rows = std::max(rows_per_task, (rows + most_parts - 1) / most_parts);
   const std::int64_t parts = (rows + part_rows - 1) / part_rows;
   std::vector<T> sums(static_cast<std::size_t>(std::max<std::int64_t>(parts, 1) * width));
-  at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
+  at::parallel_for(0, parts, task_grain(part_rows * width), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t part = first; part < last; ++part) {
       task(part * part_rows, std::min(rows, (part + 1) * part_rows), sums.data() + part * width);
     }

@@ -24,7 +24,7 @@ using accrue::test::MadeRun;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 
 bool near(QRgb pixel, const QColor& color, int tolerance = 24) {
   return std::abs(qRed(pixel) - color.red()) <= tolerance && std::abs(qGreen(pixel) - color.green()) <= tolerance &&
@@ -205,7 +205,7 @@ void TestPlots::a_spike_among_many_is_painted() {
 void TestPlots::a_gap_stays_a_gap() {
   MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
   made.loss = [](std::int64_t m, std::int64_t) {
-    return m > 40 && m < 60 ? nan : 1.0 + 0.001 * static_cast<double>(m);
+    return m > 40 && m < 60 ? quiet_nan : 1.0 + 0.001 * static_cast<double>(m);
   };
   show({&add(made, 100, 0)});
   const QImage image = picture();
@@ -241,7 +241,7 @@ void TestPlots::the_badge_says_what_was_reduced() {
 
 void TestPlots::the_badge_counts_what_is_not_finite() {
   MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
-  made.loss = [](std::int64_t m, std::int64_t) { return m % 10 == 0 ? nan : 1.0; };
+  made.loss = [](std::int64_t m, std::int64_t) { return m % 10 == 0 ? quiet_nan : 1.0; };
   show({&add(made, 50, 0)});
   QVERIFY2(loss().header().badge().contains(QStringLiteral("10 not finite")), qPrintable(loss().header().badge()));
 }

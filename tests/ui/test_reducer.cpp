@@ -12,7 +12,7 @@ using namespace accrue::ui;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 
 /// A series whose position on every clock is its number times `spacing`.
 struct Made {
@@ -34,7 +34,7 @@ void fillRandom(Made& made, std::mt19937& random, int count, double gapChance = 
   double x = made.clocks.size() == 0 ? 0.0 : made.clocks[Clock::update][made.clocks.size() - 1];
   for (int i = 0; i < count; ++i) {
     x += unit(random) * 2.0;
-    made.push(x, unit(random) < gapChance ? nan : normal(random));
+    made.push(x, unit(random) < gapChance ? quiet_nan : normal(random));
   }
 }
 
@@ -183,7 +183,7 @@ void TestReducer::a_line_reaches_beyond_both_ends() {
 
 void TestReducer::a_bin_without_finite_points_is_a_gap() {
   Made made;
-  for (int i = 0; i < 4000; ++i) made.push(i, i >= 1000 && i < 2000 ? nan : 1.0);
+  for (int i = 0; i < 4000; ++i) made.push(i, i >= 1000 && i < 2000 ? quiet_nan : 1.0);
   const ReducedLine line = reduceLine(made.view(), 0.0, 4000.0, 100.0);
   bool gap = false;
   for (std::size_t i = 0; i < line.x.size(); ++i) {
@@ -236,7 +236,8 @@ void TestReducer::bin_widths_are_rare_and_large_enough() {
 void TestReducer::ranges_ignore_what_is_not_finite() {
   Made made;
   const double inf = std::numeric_limits<double>::infinity();
-  for (const double value : {3.0, nan, inf, -2.0, 0.5, -inf}) made.push(static_cast<double>(made.store.size()), value);
+  for (const double value : {3.0, quiet_nan, inf, -2.0, 0.5, -inf})
+    made.push(static_cast<double>(made.store.size()), value);
   const MinMax range = valueRange(made.view(), 0.0, 10.0);
   QCOMPARE(range.low, -2.0);
   QCOMPARE(range.high, 3.0);

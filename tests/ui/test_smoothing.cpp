@@ -21,7 +21,7 @@ struct Made {
   }
 };
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void TestSmoothing::a_point_that_is_not_finite_leaves_a_gap_and_does_not_count()
   Made with;
   Made without;
   for (int i = 0; i < 100; ++i) {
-    if (i % 7 == 3) with.push(i % 2 ? nan : std::numeric_limits<double>::infinity());
+    if (i % 7 == 3) with.push(i % 2 ? quiet_nan : std::numeric_limits<double>::infinity());
     with.push(std::sin(i));
     without.push(std::sin(i));
   }

@@ -27,6 +27,7 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* contro
     finish(accrue::exit_status(error.code));
   });
   connect(window_->files(), &WindowFiles::failed, this, [this](const QString& text) {
+    unreadable_ = true;
     if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", qPrintable(text));
     finish(accrue::exit_status(ErrorCode::config));
   });
@@ -34,6 +35,7 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* contro
 
 void AutoRun::start() {
   for (const QString& file : line_.files) window_->openPath(file);
+  if (unreadable_) return;  // the form still holds some other spec, and nobody asked to train that
   if (line_.demo)
     window_->runDemo();
   else if (line_.run)

@@ -27,6 +27,7 @@ class AutoRun : public QObject {
   MainWindow* window_;
   RunControl* control_;
   bool finished_ = false;
+  bool unreadable_ = false;
 };
 
 }  // namespace accrue::ui

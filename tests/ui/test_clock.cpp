@@ -129,13 +129,13 @@ void TestClock::numbers_are_written_for_people_data() {
   QTest::addColumn<QString>("expected");
   const QString thin(thinSpace);
   QTest::newRow("loss") << valueText(2.3109) << QStringLiteral("2.311");
-  QTest::newRow("grouped") << valueText(1204.4) << QStringLiteral("1%1204").arg(thin);
+  QTest::newRow("grouped") << valueText(1204.4) << QStringLiteral("1") + thin + QStringLiteral("204");
   QTest::newRow("small rate") << valueText(3e-4, 3) << QStringLiteral("3.0×10⁻⁴");
   QTest::newRow("negative") << valueText(-0.013, 2) << QString(minusSign) + QStringLiteral("0.013");
   QTest::newRow("zero") << valueText(0.0) << QStringLiteral("0");
   QTest::newRow("nan") << valueText(std::numeric_limits<double>::quiet_NaN()) << QStringLiteral("NaN");
   QTest::newRow("infinite") << valueText(std::numeric_limits<double>::infinity()) << QStringLiteral("+∞");
-  QTest::newRow("count") << countText(24000) << QStringLiteral("24%1000").arg(thin);
+  QTest::newRow("count") << countText(24000) << QStringLiteral("24") + thin + QStringLiteral("000");
   QTest::newRow("million") << countText(1.2e6) << QStringLiteral("1.2%1M").arg(thin);
   QTest::newRow("billion") << countText(3e9) << QStringLiteral("3%1G").arg(thin);
   QTest::newRow("short time") << durationShort(12.5) << QStringLiteral("12.5");
@@ -162,7 +162,7 @@ void TestClock::ticks_have_the_digits_their_step_needs_data() {
   QTest::newRow("rounding") << 0.30000000000000004 << 0.1 << QStringLiteral("0.3");
   QTest::newRow("zero") << 1e-17 << 0.1 << QStringLiteral("0");
   QTest::newRow("negative") << -0.2 << 0.1 << QString(minusSign) + QStringLiteral("0.2");
-  QTest::newRow("thousands") << 20000.0 << 5000.0 << QStringLiteral("20%1000").arg(thin);
+  QTest::newRow("thousands") << 20000.0 << 5000.0 << QStringLiteral("20") + thin + QStringLiteral("000");
   QTest::newRow("millions") << 1.5e6 << 5e5 << QStringLiteral("1.5%1M").arg(thin);
   QTest::newRow("rate") << 2e-4 << 1e-4 << QStringLiteral("2×10⁻⁴");
   QTest::newRow("rate by halves") << 2.5e-4 << 5e-5 << QStringLiteral("2.5×10⁻⁴");

@@ -180,7 +180,7 @@ void TestPlots::a_spike_is_painted() {
   const int x = area.left() + static_cast<int>(120.0 / 200.0 * area.width());
   const QRect top(x - 6, area.top(), 12, area.height() / 3);
   QVERIFY(count(image, seriesColor(lightColors(), 0), top) > 20);
-  QCOMPARE(count(image, seriesColor(lightColors(), 0), top.translated(-60, 0), 0.1), 0);
+  QCOMPARE(count(image, seriesColor(lightColors(), 0), top.translated(-60, 0), 0.2), 0);
 }
 
 void TestPlots::a_spike_among_many_is_painted() {

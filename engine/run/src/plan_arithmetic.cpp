@@ -115,7 +115,18 @@ std::string epoch_part(const RunPlan& plan) {
   return (exact ? "" : "about ") + number + " updates per epoch";
 }
 
-std::string divisor_text(const RunPlan& plan, std::int64_t size, bool last_of_run) {
+// mmengine's rule: from the micro-step on where the run's remainder begins, the remainder is the divisor, whatever the
+// window holds. `first` is the micro-step the window opens with.
+std::string remainder_text(const RunPlan& plan, std::int64_t first, std::int64_t size) {
+  const std::int64_t steps = plan.window.steps;
+  const std::int64_t whole_run = plan.window.max_iters.value_or(plan.totals.micro_steps);
+  const std::int64_t remainder = whole_run % steps, begin = whole_run - remainder;
+  if (remainder == 0 || first + size <= begin) return fmt::format("divided by {}", steps);
+  if (first >= begin) return fmt::format("divided by {}", remainder);
+  return fmt::format("{} divided by {} and {} by {}", begin - first, steps, size - (begin - first), remainder);
+}
+
+std::string divisor_text(const RunPlan& plan, std::int64_t first, std::int64_t size) {
   switch (plan.knobs.normalizer) {
     case Normalizer::none:
       return "not divided";
@@ -123,12 +134,8 @@ std::string divisor_text(const RunPlan& plan, std::int64_t size, bool last_of_ru
       return fmt::format("divided by {}", plan.window.steps);
     case Normalizer::true_size:
       return fmt::format("divided by {}", size);
-    case Normalizer::run_remainder: {
-      const std::int64_t whole_run = plan.window.max_iters.value_or(plan.totals.micro_steps);
-      const bool remainder =
-          last_of_run && whole_run == plan.totals.micro_steps && whole_run % plan.window.steps == size;
-      return fmt::format("divided by {}", remainder ? size : plan.window.steps);
-    }
+    case Normalizer::run_remainder:
+      return remainder_text(plan, first, size);
     case Normalizer::samples:
       return "divided by its samples";
     case Normalizer::tokens:
@@ -155,7 +162,7 @@ std::string tail_part(const RunPlan& plan) {
   }
   const bool drifts = plan.knobs.counter_reset == CounterReset::never;
   return fmt::format("; tail window{} {} of {} micro-steps, {}", drifts ? " of the first epoch" : "", tail,
-                     plan.window.steps, divisor_text(plan, tail, false));
+                     plan.window.steps, divisor_text(plan, plan.window.batches_per_epoch - tail, tail));
 }
 
 // Size of the window that only the end of the run closes; 0 if there is none.
@@ -175,7 +182,7 @@ std::string run_part(const RunPlan& plan) {
   const std::int64_t last = flushed_at_end(plan);
   if (last > 0 && !has_scheduled_length(plan))
     text += fmt::format(", the last window {} of {} micro-steps, {}", last, plan.window.steps,
-                        divisor_text(plan, last, true));
+                        divisor_text(plan, plan.totals.micro_steps - last, last));
   return text;
 }
 

@@ -42,6 +42,8 @@ MicroStepSize token_counter(const SampleOrder& order, const DataFacts& data) {
 // Micro-steps after which a clock has reached its target.
 std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const MicroStepSize& size) {
   shape.max_micro_steps = max_micro_steps_of_run;
+  // The run's length is what is looked for: without one, the window would count through the longest run there is.
+  if (!shape.max_iters && shape.knobs.normalizer == Normalizer::run_remainder) shape.max_iters = shape.max_micro_steps;
   AccumulationWindow window(std::move(shape));
   for (std::int64_t done = 0; done < target;) {
     const auto micro = window.next();

@@ -24,6 +24,7 @@
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
+#include "models/run_text.h"
 #include "models/spec_document.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
@@ -256,12 +257,17 @@ void MainWindow::tick() {
 }
 
 void MainWindow::showTitle() {
-  //: Window title; [*] stands for "has unsaved edits"
-  setWindowTitle(tr("%1[*] - Accrue").arg(parts_.document->displayName()));
+  // The task bar says what a run out of sight does.
+  const RunControl& control = *parts_.control;
+  const QString doing =
+      control.isLive() ? QStringLiteral(" (%1)").arg(stateWord(control.run(), control.state())) : QString();
+  //: Window title; [*] stands for "has unsaved edits", %2 for what the run does
+  const QString title = tr("%1[*]%2 - Accrue").arg(parts_.document->displayName(), doing);
+  setWindowTitle(title);
   setWindowModified(parts_.document->isModified());
   setWindowFilePath(parts_.document->filePath());
   // setWindowFilePath names the window after the file where no title is set; ours stays.
-  setWindowTitle(tr("%1[*] - Accrue").arg(parts_.document->displayName()));
+  setWindowTitle(title);
 }
 
 void MainWindow::showState() {
@@ -286,6 +292,7 @@ void MainWindow::showState() {
   actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
   setup_->form()->setEditable(possible.contains(RunAction::edit) || parts_.control->isLive());
   numbers_moved_ = true;
+  showTitle();
 }
 
 void MainWindow::showRuns() {

@@ -47,6 +47,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
 
 void SetupPanel::connectSignals() {
   connect(search_, &QLineEdit::textChanged, form_, &FieldForm::setFilter);
+  connect(search_, &QLineEdit::returnPressed, form_, &FieldForm::focusFirstFound);
   connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
   connect(control_, &RunControl::changed, this, [this] { arithmetic_->setEditsNotRun(control_->editsNotRun()); });

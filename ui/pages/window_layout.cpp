@@ -39,7 +39,11 @@ void MainWindow::restoreLayout() {
     // The offscreen platform invents a screen of 800 x 800; pictures of the window are taken at the size people see.
     const bool real_screen = screen() && QGuiApplication::platformName() != QLatin1String("offscreen");
     const QSize room = real_screen ? screen()->availableGeometry().size() : QSize(1366, 768);
-    resize(QSize(1366, 768).boundedTo(room));
+    const QSize whole(1366, 768);
+    resize(whole.boundedTo(room));
+    // Its frame is not known before it is shown: where it could reach over the screen's edge, it fills the screen.
+    const QSize frame(16, 48);
+    if (real_screen && (whole + frame).boundedTo(room) != whole + frame) setWindowState(Qt::WindowMaximized);
   }
   if (!restoreState(settings.value(QLatin1String(state_key)).toByteArray(), layout_version)) resetLayout();
   setup_->form()->restoreFoldState(settings.value(QLatin1String(folds_key)).toStringList());

@@ -195,6 +195,16 @@ void FieldForm::focusField(const QString& key) {
   wanted->editorWidget()->setFocus(Qt::OtherFocusReason);
 }
 
+bool FieldForm::focusFirstFound() {
+  for (const FieldSection* section : sections_)
+    for (const FieldRow* row : section->rows())
+      if (row->editorWidget()->isVisibleTo(content_)) {
+        focusField(fromView(row->field().key));
+        return true;
+      }
+  return false;
+}
+
 void FieldForm::setEditable(bool editable) {
   content_->setEnabled(editable);
 }

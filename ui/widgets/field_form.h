@@ -30,6 +30,8 @@ class FieldForm : public QScrollArea {
   void setFilter(const QString& text);
   /// Unfolds, scrolls to and focuses a field.
   void focusField(const QString& key);
+  /// Focuses the first field that the filter leaves; false where it leaves none.
+  bool focusFirstFound();
   FieldRow* row(const QString& key) const;
   /// Key of a field whose text means no value; empty where all do.
   QString rejectedField() const;

@@ -20,9 +20,10 @@ XSession::~XSession() {
 QString XSession::start() {
   // The server picks a free display and writes its number down when it is ready.
   server_.setStandardErrorFile(QProcess::nullDevice());
-  server_.start(QStringLiteral("Xvfb"),
-                {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
-                 QStringLiteral("1366x768x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp")});
+  server_.start(
+      QStringLiteral("Xvfb"),
+      {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
+       QStringLiteral("1366x768x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp"), QStringLiteral("-noreset")});
   if (!server_.waitForReadyRead(20000)) return QStringLiteral("Xvfb did not start");
   const QString display = QStringLiteral(":%1").arg(QString::fromLatin1(server_.readAllStandardOutput()).trimmed());
   environment_.insert(QStringLiteral("DISPLAY"), display);
@@ -30,8 +31,13 @@ QString XSession::start() {
   environment_.remove(QStringLiteral("WAYLAND_DISPLAY"));
   manager_.setProcessEnvironment(environment_);
   manager_.setStandardErrorFile(QProcess::nullDevice());
-  manager_.start(QStringLiteral("openbox"), QStringList());
-  if (!manager_.waitForStarted(10000)) return QStringLiteral("openbox did not start");
+  // A window that opens while the manager is taking over the screen may be lost: wait until it answers for desktops.
+  // One that the server turned away in its first moments is started again.
+  const auto manages = [this] {
+    if (manager_.state() == QProcess::NotRunning) manager_.start(QStringLiteral("openbox"), QStringList());
+    return manager_.waitForStarted(10000) && !tool({QStringLiteral("get_num_desktops")}).isEmpty();
+  };
+  if (!waitUntil(manages)) return QStringLiteral("openbox does not manage the screen");
   return {};
 }
 

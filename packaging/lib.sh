@@ -28,6 +28,7 @@ build_jobs() {
 
 configure() {
   local werror=${ACCRUE_WERROR:-OFF}
+  [ -z "${CI:-}" ] || werror=ON
   step "configuring $build_dir"
   # A build folder belongs to the path it was configured at; after a move it must be made anew.
   local cached

@@ -33,7 +33,8 @@ find_package(Threads REQUIRED)
 
 # Without the first, ccache cannot see what a source includes; without the others, g++ 12 warns of the standard library's
 # own strings, which it no longer takes for a system's header once they come precompiled.
-set(accrue_precompiled_flags -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow)
+set(accrue_precompiled_flags -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow
+  -Wno-stringop-overread -Wno-restrict)
 # accrue_precompile(target header...): headers of others that most of a target's sources include, parsed once.
 function(accrue_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})

@@ -24,6 +24,12 @@ BridgeOptions bridgeOptions() {
   return {.rank_program = qEnvironmentVariable("ACCRUE_RANK_PROGRAM").toStdString()};
 }
 
+BridgeOptions optionsOf(const CommandLine& line) {
+  BridgeOptions options = bridgeOptions();
+  options.interactive = !line.exit_when_finished;  // nobody is there to answer
+  return options;
+}
+
 /// In order of construction: what comes later uses what comes before, and is destroyed first.
 struct Studio::Parts {
   Parts(QApplication& application, const CommandLine& line, const AppPaths& paths)
@@ -31,7 +37,7 @@ struct Studio::Parts {
         theme(application),
         preflight(&document),
         library(paths.runs_dir),
-        control(bridgeOptions(), &document, &preflight, &library),
+        control(optionsOf(line), &document, &preflight, &library),
         window({.document = &document,
                 .preflight = &preflight,
                 .library = &library,

@@ -335,6 +335,27 @@ class TestAccumulationWindow : public QObject {
     }
   }
 
+  void passing_over_windows_ends_where_walking_does() {
+    std::mt19937 random(11);
+    auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    std::int64_t passed = 0;
+    for (int i = 0; i < 2'000; ++i) {
+      const WindowShape shape = shape_of(Dialect(draw(0, 4)), draw(1, 60), draw(1, 9), 3, draw(1, 3));
+      const auto plans = all(shape);
+      AccumulationWindow jumping(shape);
+      while (const auto micro = jumping.next()) {
+        QVERIFY(*micro == plans[std::size_t(micro->micro_step - 1)]);
+        if (micro->update) passed += jumping.skip_full_windows(draw(0, 4));
+      }
+      QCOMPARE(jumping.micro_steps_done(), std::int64_t(plans.size()));
+      AccumulationWindow sought(shape);
+      const int target = draw(0, int(plans.size()));
+      sought.seek(target);
+      for (std::size_t rest = std::size_t(target); rest < plans.size(); ++rest) QVERIFY(*sought.next() == plans[rest]);
+    }
+    QVERIFY(passed > 2'000);
+  }
+
   void an_overflow_holds_the_schedule_where_the_dialect_says_so_data() {
     QTest::addColumn<int>("dialect");
     QTest::addColumn<int>("after_overflow");

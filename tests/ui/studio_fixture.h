@@ -96,8 +96,10 @@ class StudioFixture {
     document.reset(spec, QStringLiteral("test"));
     QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
   }
+  /// As a keyboard does: the key goes to what has the focus, which may keep it from the window's shortcuts.
   void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
-    QTest::keyClick(window.get(), key, modifiers);
+    QWidget* focus = QApplication::focusWidget();
+    QTest::keyClick(focus ? focus : window.get(), key, modifiers);
   }
   template <typename Widget = QWidget>
   Widget* find(const QString& name) const {

@@ -19,6 +19,7 @@ class TestCliOptions : public QObject {
   void demo_runs_photographs_and_leaves();
   void a_bad_spec_leaves_with_2();
   void a_lost_rank_leaves_with_its_status();
+  void a_loss_that_is_not_a_number_leaves_with_3();
 
  private:
   struct Outcome {
@@ -110,6 +111,12 @@ void TestCliOptions::a_lost_rank_leaves_with_its_status() {
   const Outcome outcome =
       start({QStringLiteral("--demo"), QStringLiteral("--exit-when-finished")}, QStringLiteral("micro_ms=1,die=1@9:9"));
   QCOMPARE(outcome.status, 4);
+}
+
+void TestCliOptions::a_loss_that_is_not_a_number_leaves_with_3() {
+  const Outcome outcome =
+      start({QStringLiteral("--demo"), QStringLiteral("--exit-when-finished")}, QStringLiteral("micro_ms=1,nan=9"));
+  QCOMPARE(outcome.status, 3);
 }
 
 QTEST_GUILESS_MAIN(TestCliOptions)

@@ -69,6 +69,9 @@ void TestGoldenPath::two_runs_compared_by_keyboard_alone() {
   RunSeries* second = studio.control->run();
   QCOMPARE(second->spec()->accumulation.steps, 16);
   QCOMPARE(second->last().update, 12);
+  // Where one was typing before the run, one goes on typing after it.
+  QVERIFY(QApplication::focusWidget());
+  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
 
   PlotArea* plots = studio.window->plots();
   QVERIFY(plots->runs().contains(first));

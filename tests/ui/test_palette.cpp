@@ -154,7 +154,10 @@ void TestPalette::after_eight_the_dash_changes() {
 }
 
 void TestPalette::pens_are_one_pixel_wide() {
-  for (int i = 0; i < 3 * seriesColorCount; ++i) QVERIFY(seriesPen(darkColors(), i, 0.5).widthF() <= 1.0);
+  for (int i = 0; i < 3 * seriesColorCount; ++i) {
+    QVERIFY(seriesPen(darkColors(), i, 0.5).widthF() <= 1.0);
+    QVERIFY(seriesPen(darkColors(), i, 0.5).isCosmetic());  // on a screen of any density
+  }
 }
 
 void TestPalette::the_palette_decides_between_light_and_dark() {

@@ -75,6 +75,7 @@ class TestPlots : public QObject {
   void smoothing_shows_its_formula_and_changes_no_value();
   void the_clock_moves_runs_onto_each_other();
   void follows_live_data_until_the_user_zooms();
+  void without_follow_the_view_stands_still();
   void fixed_margins_while_live();
   void hidden_plots_do_not_draw();
   void nothing_new_draws_nothing();
@@ -320,6 +321,20 @@ void TestPlots::follows_live_data_until_the_user_zooms() {
   area_->fit();
   area_->tick();
   QCOMPARE(loss().canvas().x()->range().lower, 0.0);
+}
+
+void TestPlots::without_follow_the_view_stands_still() {
+  const MadeRun made{.updates = 4000};
+  RunSeries& run = add(made, 20, 0);
+  run.setState(RunState::running);
+  show({&run});
+  area_->setFollowLive(false);
+  area_->tick();
+  const QCPRange before = loss().canvas().x()->range();
+  run.append(made.events(300, 20));
+  area_->tick();
+  QCOMPARE(loss().canvas().x()->range(), before);
+  QVERIFY(before.upper < 300.0);
 }
 
 void TestPlots::fixed_margins_while_live() {

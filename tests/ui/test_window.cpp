@@ -24,6 +24,7 @@ class TestWindow : public QObject {
   void closing_an_idle_window_asks_nothing();
   void closing_can_be_cancelled();
   void closing_can_checkpoint_and_stop();
+  void closing_can_leave_the_run_training();
   void closing_can_stop_now();
   void a_remembered_answer_is_not_asked_again();
   void closing_twice_kills();
@@ -90,6 +91,26 @@ void TestWindow::closing_can_checkpoint_and_stop() {
   studio.library->refresh();
   QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
   QVERIFY(studio.library->resumeUpdate(studio.control->run()->folder()) >= 1);
+}
+
+void TestWindow::closing_can_leave_the_run_training() {
+  StudioFixture studio("micro_ms=2");
+  qputenv("ACCRUE_RUN_PROGRAM", ACCRUE_BIN_DIR "/accrue-run");
+  qputenv("ACCRUE_RANK_PROGRAM", ACCRUE_BIN_DIR "/accrue-fake-rank");
+  runUntilRunning(studio, smallSpec(150));
+  studio.dialogs.close_answer = {CloseAnswer::keepRunning, false};
+  QVERIFY(!studio.window->close());
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+  QVERIFY(!studio.control->isLive());
+  const std::filesystem::path folder = studio.control->run()->folder().toStdString();
+  const std::int64_t here = studio.control->run()->last().update;
+  QVERIFY(here < 150);
+  const auto state = [&folder] {
+    const auto run = read_run(folder);
+    return run ? run->state : run.error().text();
+  };
+  QTRY_COMPARE_WITH_TIMEOUT(state(), std::string("finished"), patience_ms);
+  QCOMPARE(read_run(folder)->updates, 150);
 }
 
 void TestWindow::closing_can_stop_now() {

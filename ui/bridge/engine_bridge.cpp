@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<EngineHost> makeHost(const BridgeOptions& options) {
   EngineHostOptions host;
   host.rank_program = options.rank_program;
-  host.interactive = true;
+  host.interactive = options.interactive;
   host.stop_grace = options.stop_grace;
   return std::make_unique<EngineHost>(std::move(host));
 }

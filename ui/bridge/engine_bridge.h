@@ -24,6 +24,7 @@ namespace accrue::ui {
 struct BridgeOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: beside this program
   std::chrono::milliseconds stop_grace{5000};
+  bool interactive = true;  ///< somebody can answer a pause on values that are not finite
 };
 
 /// The rank program that these options mean.

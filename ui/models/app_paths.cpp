@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <QCoreApplication>
 #include <QDir>
 
 #include "accrue/run/run_store.h"
@@ -32,6 +33,11 @@ AppPaths appPaths() {
   paths.socket_dir = runtime.isEmpty() ? QDir::temp().filePath(QStringLiteral("accrue-%1").arg(getuid()))
                                        : QDir(runtime).filePath(QStringLiteral("accrue"));
   return paths;
+}
+
+QString runProgram() {
+  const QString named = qEnvironmentVariable("ACCRUE_RUN_PROGRAM");
+  return named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("accrue-run")) : named;
 }
 
 QList<std::pair<QString, QString>> describePaths(const AppPaths& paths) {

@@ -18,6 +18,8 @@ struct AppPaths {
 };
 
 AppPaths appPaths();
+/// The headless program: beside this one, unless ACCRUE_RUN_PROGRAM names another.
+QString runProgram();
 /// What --paths prints: a name and a path each.
 QList<std::pair<QString, QString>> describePaths(const AppPaths& paths);
 

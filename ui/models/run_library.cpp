@@ -78,7 +78,8 @@ void RunLibrary::refresh() {
 void RunLibrary::takeListing(const Listing& listing) {
   listing_ = false;
   interrupted_.clear();
-  live_elsewhere_.clear();
+  const QString listed = canonical(runs_dir_);  // what lies elsewhere was opened by hand, and is not in the listing
+  live_elsewhere_.removeIf([&](const QString& folder) { return QFileInfo(folder).absolutePath() == listed; });
   for (const RunSummary& summary : listing.runs) {
     const QString folder = canonical(QString::fromStdString(summary.dir.string()));
     checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
@@ -86,7 +87,13 @@ void RunLibrary::takeListing(const Listing& listing) {
     if (run && hosted_.contains(run) && run->isLive()) continue;
     if (summary.state == "interrupted") interrupted_.append(folder);
     if (summary.state == "running") live_elsewhere_.append(folder);
-    if (run && run->hasEvents()) continue;
+    if (run && run->hasEvents() && !(run->isLive() && summary.state != "running")) continue;
+    if (run && run->hasEvents()) {  // it was read while it trained elsewhere, and has ended since
+      run->clear();
+      loaded_.remove(run);
+      loading_.remove(run);
+      load(run);
+    }
     if (!run) run = addRun(QString::fromStdString(summary.run_id), folder);
     run->setSummary(summary);
   }
@@ -113,6 +120,8 @@ RunSeries* RunLibrary::addLive(const QString& folder, const std::optional<RunPla
   if (const auto known = plan ? plan : readPlan(path.toStdString())) run->setPlan(*known);
   hosted_.insert(run);
   loading_.insert(run);
+  // What was being read of its folder would come after what it says from now on.
+  std::erase_if(histories_, [run](const auto& history) { return history->run == run; });
   return run;
 }
 
@@ -122,12 +131,17 @@ void RunLibrary::open(const QString& folder) {
     Q_EMIT opened(run);
     return;
   }
+  read(path, true);
+}
+
+void RunLibrary::read(const QString& path, bool asked_to_open) {
   if (RunSeries* run = by_folder_.value(path)) loading_.insert(run);
   jobs_.run(
-      [path] {
+      [path, asked_to_open] {
         const std::filesystem::path dir = path.toStdString();
         auto history = std::make_unique<History>();
         history->folder = path;
+        history->asked_to_open = asked_to_open;
         history->summary = read_run(dir);
         history->plan = readPlan(dir);
         if (auto read = read_events(dir / "events.jsonl"))
@@ -141,7 +155,7 @@ void RunLibrary::open(const QString& folder) {
 
 void RunLibrary::load(RunSeries* run) {
   if (!run || run->folder().isEmpty() || loading_.contains(run)) return;
-  open(run->folder());
+  read(run->folder(), false);
 }
 
 bool RunLibrary::isLoaded(const RunSeries* run) const {
@@ -165,10 +179,16 @@ void RunLibrary::takeHistory(History history) {
     checkpoints_.insert(history.folder, QString::fromStdString(history.summary->last_checkpoint));
   }
   if (history.plan) run->setPlan(*history.plan);
+  // A run that another process trains can be attached to, wherever its folder lies.
+  if (history.summary && history.summary->state == "running" && !live_elsewhere_.contains(history.folder)) {
+    live_elsewhere_.append(history.folder);
+    Q_EMIT refreshed();
+  }
+  const bool asked_to_open = history.asked_to_open;
   history.run = run;
   histories_.push_back(std::make_unique<History>(std::move(history)));
   feed_timer_.start();
-  Q_EMIT opened(run);
+  if (asked_to_open) Q_EMIT opened(run);
 }
 
 void RunLibrary::feedSlice() {

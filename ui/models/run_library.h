@@ -74,6 +74,7 @@ class RunLibrary : public QObject {
  private:
   struct Listing;
   struct History;
+  void read(const QString& path, bool asked_to_open);
   void takeListing(const Listing& listing);
   void takeHistory(History history);
   void feedSlice();

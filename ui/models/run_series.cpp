@@ -405,6 +405,9 @@ void RunSeries::layOutPlan() {
     } else {
       pending = point;
     }
+    // A run of a hundred million updates is laid out as quickly as one of thousands; its last window is walked to.
+    const std::int64_t to_next = stride - 1 - micro->window % stride;
+    walk.skip_full_windows(to_next);
   }
   if (pending) planned_.push_back(*pending);
 }

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "close_guard.h"
 
+#include <QProcess>
 #include <QSettings>
 #include <QWidget>
 
+#include "models/app_paths.h"
 #include "models/run_control.h"
+#include "models/run_series.h"
 
 namespace accrue::ui {
 
 namespace {
 
 constexpr auto remembered_key = "closing/answer";
+
+/// The headless program hosts the run from here on; it takes the folder's lock once this window has let go of it.
+bool continueInBackground(const QString& folder) {
+  return QProcess::startDetached(runProgram(), {QStringLiteral("resume"), folder, QStringLiteral("--detach")});
+}
 
 }  // namespace
 
@@ -19,10 +27,16 @@ CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* setting
   deadline_.setSingleShot(true);
   deadline_.setInterval(std::chrono::seconds(30));
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::force);
-  connect(control_, &RunControl::ended, this, [this] {
+  connect(control_, &RunControl::ended, this, [this](const RunSeries* run) {
     if (!waiting_) return;
     waiting_ = false;
     deadline_.stop();
+    if (keep_running_ && run->outcome().outcome == QLatin1String("stopped") && !continueInBackground(run->folder())) {
+      Q_EMIT waitingFor(
+          tr("accrue-run could not be started, so the run does not go on in the background. It is saved: "
+             "Resume continues it here."));
+      return;
+    }
     Q_EMIT readyToClose();
   });
 }
@@ -34,9 +48,12 @@ bool CloseGuard::mayClose() {
     force();
     return false;
   }
-  switch (ask()) {
+  const CloseAnswer answer = ask();
+  keep_running_ = answer == CloseAnswer::keepRunning;
+  switch (answer) {
     case CloseAnswer::cancel:
       return false;
+    case CloseAnswer::keepRunning:
     case CloseAnswer::checkpointAndStop:
       if (control_->actions().contains(RunAction::checkpointAndStop))
         control_->checkpointAndStop();
@@ -58,14 +75,17 @@ bool CloseGuard::mayClose() {
 
 CloseAnswer CloseGuard::ask() {
   const QString remembered = settings_->value(QLatin1String(remembered_key)).toString();
+  if (remembered == QLatin1String("keep")) return CloseAnswer::keepRunning;
   if (remembered == QLatin1String("checkpoint")) return CloseAnswer::checkpointAndStop;
   if (remembered == QLatin1String("stop")) return CloseAnswer::stopNow;
   const CloseChoice choice =
       dialogs_->askClose(window_, tr("A run is training in this window. What should become of it?"));
   if (choice.remember && choice.answer != CloseAnswer::cancel) {
-    settings_->setValue(QLatin1String(remembered_key), choice.answer == CloseAnswer::checkpointAndStop
-                                                           ? QStringLiteral("checkpoint")
-                                                           : QStringLiteral("stop"));
+    const bool keep = choice.answer == CloseAnswer::keepRunning;
+    const bool save = choice.answer == CloseAnswer::checkpointAndStop;
+    settings_->setValue(QLatin1String(remembered_key), keep   ? QStringLiteral("keep")
+                                                       : save ? QStringLiteral("checkpoint")
+                                                              : QStringLiteral("stop"));
   }
   return choice.answer;
 }

@@ -44,6 +44,7 @@ class CloseGuard : public QObject {
   QTimer deadline_;
   bool waiting_ = false;
   bool killed_ = false;
+  bool keep_running_ = false;
 };
 
 }  // namespace accrue::ui

@@ -62,8 +62,10 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
   QMessageBox box(QMessageBox::Question, tr("A run is in progress"), sentence, QMessageBox::NoButton, parent);
   box.setObjectName(QStringLiteral("closeDialog"));
   box.setInformativeText(
-      tr("Checkpoint and stop ends after the update in hand, and Resume goes on from there. Stop now drops what was "
-         "trained since the last checkpoint."));
+      tr("Keep running moves the run into the background after the update in hand; the next start offers to attach to "
+         "it. Checkpoint and stop ends there, and Resume goes on. Stop now drops what was trained since the last "
+         "checkpoint."));
+  QPushButton* keep = box.addButton(tr("Keep running"), QMessageBox::YesRole);
   QPushButton* checkpoint = box.addButton(tr("Checkpoint and stop"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop now"), QMessageBox::DestructiveRole);
   box.addButton(QMessageBox::Cancel);
@@ -71,6 +73,7 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
   auto* remember = new QCheckBox(tr("Do the same next time"), &box);
   box.setCheckBox(remember);
   box.exec();
+  if (box.clickedButton() == keep) return {CloseAnswer::keepRunning, remember->isChecked()};
   if (box.clickedButton() == checkpoint) return {CloseAnswer::checkpointAndStop, remember->isChecked()};
   if (box.clickedButton() == stop) return {CloseAnswer::stopNow, remember->isChecked()};
   return {};

@@ -10,7 +10,7 @@ class QWidget;
 namespace accrue::ui {
 
 enum class UnsavedAnswer { save, discard, cancel };
-enum class CloseAnswer { checkpointAndStop, stopNow, cancel };
+enum class CloseAnswer { keepRunning, checkpointAndStop, stopNow, cancel };
 
 struct CloseChoice {
   CloseAnswer answer = CloseAnswer::cancel;

@@ -137,6 +137,7 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
     centre_->showPlots();
     runs_->showAlso(run);
+    if (!parts_.control->isLive()) centre_->plots()->fit();
   });
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
@@ -154,10 +155,7 @@ void MainWindow::connectRuns() {
     centre_->showPlots();
     runs_->showAlso(run);
   });
-  connect(parts_.library, &RunLibrary::loaded, this, [this] {
-    numbers_moved_ = true;
-    if (!parts_.control->isLive()) centre_->plots()->fit();
-  });
+  connect(parts_.library, &RunLibrary::loaded, this, [this] { numbers_moved_ = true; });
   connect(events_, &EventsPanel::updateRequested, this, [this](qint64 update) {
     if (centre_->plots()->clock() == Clock::update) centre_->plots()->goTo(static_cast<double>(update));
   });

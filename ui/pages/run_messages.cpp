@@ -37,6 +37,9 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
     for (const char* id : {"refused", "command", "end", "degraded", "interrupted"}) bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
+  connect(library_, &RunLibrary::opened, this, [this](const RunSeries* run) {
+    if (!control_->isLive() && library_->liveElsewhere().contains(run->folder())) offerAttach(run->folder());
+  });
   connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
     bar_->post(
         {QStringLiteral("open"), RunState::failed, tr("%1 could not be opened: %2").arg(folder, message), {}, {}});
@@ -95,11 +98,7 @@ void RunMessages::offerInterrupted() {
   if (offered_ || control_->isLive()) return;
   offered_ = true;
   if (!library_->liveElsewhere().isEmpty()) {
-    const QString folder = library_->liveElsewhere().first();
-    const RunSeries* run = library_->find(folder);
-    bar_->post({QStringLiteral("interrupted"), RunState::running,
-                tr("%1 is still training").arg(run ? run->name() : folder), tr("Attach"),
-                [this, folder] { control_->attach(folder); }});
+    offerAttach(library_->liveElsewhere().first());
     return;
   }
   if (library_->interrupted().isEmpty()) return;
@@ -112,6 +111,13 @@ void RunMessages::offerInterrupted() {
       {QStringLiteral("interrupted"), RunState::degraded, text,
        checkpoint > 0 ? tr("Resume from update %1").arg(groupedNumber(checkpoint)) : tr("Run again from the start"),
        [this, folder] { control_->resume(folder); }});
+}
+
+void RunMessages::offerAttach(const QString& folder) {
+  const RunSeries* run = library_->find(folder);
+  bar_->post({QStringLiteral("interrupted"), RunState::running,
+              tr("%1 is still training").arg(run ? run->name() : folder), tr("Attach"),
+              [this, folder] { control_->attach(folder); }});
 }
 
 }  // namespace accrue::ui

@@ -33,6 +33,7 @@ class RunMessages : public QObject {
   void showState(RunState state);
   void showEnd(RunSeries* run);
   void offerInterrupted();
+  void offerAttach(const QString& folder);
   void offerResume(const QString& id, const QString& text, const QString& folder);
 
   RunControl* control_;

@@ -88,13 +88,27 @@ void CurveLayer::flush(QCPPainter* painter, const QPen& pen) {
   if (run_.size() > 1) {
     painter->setPen(pen);
     painter->setBrush(Qt::NoBrush);
-    painter->drawPolyline(run_);
+    const double ratio = pen.isCosmetic() ? 1.0 : painter->device()->devicePixelRatioF();
+    if (pen.widthF() * ratio <= 1.0 || pen.style() != Qt::SolidLine)
+      painter->drawPolyline(run_);
+    else
+      drawSegments(painter, pen);
   } else if (run_.size() == 1) {
     painter->setPen(Qt::NoPen);
     painter->setBrush(pen.color());
     painter->drawEllipse(run_.first(), 1.5, 1.5);
   }
   run_.clear();
+}
+
+// Qt strokes a wide polyline as one outline and finds where it crosses itself: seconds for a noisy curve. Segment by
+// segment it costs milliseconds, and round ends hide the joints.
+void CurveLayer::drawSegments(QCPPainter* painter, QPen pen) {
+  pen.setCapStyle(Qt::RoundCap);
+  painter->setPen(pen);
+  segments_.clear();
+  for (qsizetype i = 1; i < run_.size(); ++i) segments_.append(QLineF(run_[i - 1], run_[i]));
+  painter->drawLines(segments_);
 }
 
 void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {

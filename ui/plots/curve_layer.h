@@ -55,6 +55,7 @@ class CurveLayer final : public QCPLayerable {
   void drawLine(QCPPainter* painter, const LineItem& item);
   void drawMarkers(QCPPainter* painter, const MarkerItem& item) const;
   void flush(QCPPainter* painter, const QPen& pen);
+  void drawSegments(QCPPainter* painter, QPen pen);
 
   QCPAxis* key_;
   QCPAxis* value_;
@@ -62,6 +63,7 @@ class CurveLayer final : public QCPLayerable {
   std::vector<LineItem> lines_;
   std::vector<MarkerItem> markers_;
   QPolygonF run_;  // reused from frame to frame
+  QVector<QLineF> segments_;
   QVector<QRectF> bars_;
 };
 

@@ -16,7 +16,22 @@ namespace {
 constexpr double bandOpacity = 0.22;
 constexpr double traceOpacity = 0.38;
 constexpr double rawUnderSmooth = 0.5;
+constexpr double updateWidth = 2.0;      // pixels; the trace of micro-steps beneath has one
 constexpr double markerSpacing = 132.0;  // pixels
+
+QPen thinPen(const QColor& color) {
+  QPen pen(color, 1.0);
+  pen.setCosmetic(true);
+  return pen;
+}
+
+QPen updatePen(const ThemeColors& colors, int index) {
+  QPen pen = seriesPen(colors, index);
+  if (pen.style() != Qt::SolidLine) return pen;  // dashes are drawn one pixel wide
+  pen.setWidthF(updateWidth);
+  pen.setCosmetic(false);
+  return pen;
+}
 
 }  // namespace
 
@@ -80,7 +95,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
     pale.setAlphaF(static_cast<float>(bandOpacity));
     curves_->add(BandItem{reduceBand(microView, x.low, x.high, column), column, pale});
   } else if (!trace.x.empty()) {
-    curves_->add(LineItem{std::move(trace), QPen(mixed(ink, colors.surface, traceOpacity), 1.0)});
+    curves_->add(LineItem{std::move(trace), thinPen(mixed(ink, colors.surface, traceOpacity))});
   }
 
   const SeriesStore& update = run.series(Metric::updateLoss);
@@ -91,11 +106,11 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   account_.reduced = account_.reduced || line.reduced;
   const bool smooth = hub().smoothing() > 0.0;
   curves_->add(LineItem{std::move(line),
-                        smooth ? QPen(mixed(ink, colors.surface, rawUnderSmooth), 1.0) : seriesPen(colors, index)});
+                        smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : updatePen(colors, index)});
   SeriesView shown = updateView;
   if (smooth) {
     shown = smoothed(run).view(hub().clock());
-    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), seriesPen(colors, index)});
+    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), updatePen(colors, index)});
   }
   if (hub().runs().size() > 1) addMarkers(run, shown, x.size() * markerSpacing / pixels);
 

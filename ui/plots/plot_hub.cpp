@@ -81,6 +81,10 @@ void PlotHub::setSmoothing(double weight) {
 }
 
 void PlotHub::setFollow(bool on) {
+  if (!on && fitted_) {  // a fitted view grows with the run: it stands still only when it is no longer fitted
+    remember();
+    fitted_ = false;
+  }
   moveFollow(on);
   advance();
 }

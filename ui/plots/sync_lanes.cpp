@@ -10,7 +10,7 @@ namespace {
 
 /// A micro-step narrower than this is no block any more.
 constexpr double smallestBlock = 4.0;
-constexpr double boundarySpacing = 6.0;
+constexpr double boundarySpacing = 14.0;
 constexpr double laneGap = 4.0;
 constexpr double tallestLane = 30.0;
 /// The smallest collective still has this part of the lane's height.
@@ -142,7 +142,9 @@ void SyncLanes::drawBoundaries(QCPPainter* painter) {
   const std::size_t first = updates.lowerBound(key_->range().lower);
   const std::size_t last = updates.upperBound(key_->range().upper);
   const QRect area = clipRect();
-  if (last <= first || static_cast<double>(last - first) * boundarySpacing > area.width()) return;
+  if (last <= first) return;
+  const double span = key_->coordToPixel(updates[last - 1]) - key_->coordToPixel(updates[first]);
+  if (span < boundarySpacing * static_cast<double>(last - first - 1)) return;  // a fence would hide the lanes
   painter->setPen(QPen(colors_.text, 1.0));
   for (std::size_t i = first; i < last; ++i) {
     const double x = std::round(key_->coordToPixel(updates[i])) + 0.5;

@@ -144,7 +144,9 @@ Qt::PenStyle seriesDash(int index) {
 }
 
 QPen seriesPen(const ThemeColors& colors, int index, double opacity) {
-  return QPen(mixed(seriesColor(colors, index), colors.surface, opacity), 1.0, seriesDash(index));
+  QPen pen(mixed(seriesColor(colors, index), colors.surface, opacity), 1.0, seriesDash(index));
+  pen.setCosmetic(true);  // one pixel of the device: a wider antialiased polyline costs seconds where points are dense
+  return pen;
 }
 
 QColor stateColor(const ThemeColors& colors, accrue::RunState state) {

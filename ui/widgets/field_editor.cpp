@@ -7,6 +7,7 @@
 #include "models/run_text.h"
 #include "number_editor.h"
 #include "text_editor.h"
+#include "undo_guard.h"
 #include "wheel_guard.h"
 
 namespace accrue::ui {
@@ -42,6 +43,7 @@ FieldEditor* FieldEditor::create(const SpecField& field, QWidget* parent) {
   widget->setAccessibleName(fromView(field.label));
   widget->setAccessibleDescription(fromView(field.help));
   WheelGuard::protect(widget);
+  UndoGuard::protect(widget);
   return editor;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "field_form.h"
 
+#include <QApplication>
 #include <QLabel>
 #include <QScrollBar>
 #include <QVBoxLayout>
@@ -206,7 +207,12 @@ bool FieldForm::focusFirstFound() {
 }
 
 void FieldForm::setEditable(bool editable) {
+  if (editable == content_->isEnabled()) return;
+  // A disabled field loses the focus; where nothing else has taken it meanwhile, it comes back.
+  QWidget* focus = QApplication::focusWidget();
+  if (!editable) left_ = focus && content_->isAncestorOf(focus) ? focus : nullptr;
   content_->setEnabled(editable);
+  if (editable && left_ && !QApplication::focusWidget()) left_->setFocus(Qt::OtherFocusReason);
 }
 
 QStringList FieldForm::foldState() const {

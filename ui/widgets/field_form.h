@@ -3,6 +3,7 @@
 // findings under their fields. It edits a SpecDocument and knows no field by name.
 #pragma once
 
+#include <QPointer>
 #include <QScrollArea>
 #include <map>
 #include <string>
@@ -60,6 +61,7 @@ class FieldForm : public QScrollArea {
   std::map<std::string, FieldRow*, std::less<>> rows_;
   std::vector<Finding> findings_;
   QString filter_;
+  QPointer<QWidget> left_;  ///< had the focus when the form was disabled
 };
 
 }  // namespace accrue::ui

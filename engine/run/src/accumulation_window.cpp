@@ -5,6 +5,7 @@
 #include "accrue/run/accumulation_window.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace accrue {
 namespace {
@@ -206,7 +207,9 @@ std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition&
 /// Full windows that can be taken at once: the window is at its start, its phase is zero, and neither the epoch's end
 /// nor a limit nor a change of N lies within them. Keeps one window of distance, so that every special case is walked.
 std::int64_t skippable_windows(const WindowShape& shape, const WindowPosition& at) {
-  if (at.position != 0 || at.counter % at.steps != 0 || at.schedule_calls != 0 || shape.knobs.micro_bump) return 0;
+  if (at.steps < 1 || at.position != 0 || at.counter % at.steps != 0 || at.schedule_calls != 0 ||
+      shape.knobs.micro_bump)
+    return 0;
   if (shape.knobs.group_length == GroupLength::by_update || shape.knobs.schedule_clock == ScheduleClock::epoch)
     return 0;
   std::int64_t windows = (shape.batches_per_epoch - at.batch) / at.steps - 1;
@@ -228,9 +231,9 @@ std::int64_t ticks_of_windows(const WindowShape& shape, const WindowPosition& at
   }
 }
 
-void skip_windows(const WindowShape& shape, WindowPosition& at) {
-  const std::int64_t windows = skippable_windows(shape, at);
-  if (windows <= 0) return;
+std::int64_t skip_windows(const WindowShape& shape, WindowPosition& at, std::int64_t at_most) {
+  const std::int64_t windows = std::min(skippable_windows(shape, at), at_most);
+  if (windows <= 0) return 0;
   const std::int64_t ticks = ticks_of_windows(shape, at, windows);
   at.micro_step += windows * at.steps;
   at.batch += windows * at.steps;
@@ -238,6 +241,7 @@ void skip_windows(const WindowShape& shape, WindowPosition& at) {
   if (shape.knobs.boundary_compare == BoundaryCompare::modulo) at.counter += windows * at.steps;
   at.schedule_position += ticks;
   at.guard_count += ticks;
+  return windows;
 }
 
 WindowTotals walk(const WindowShape& shape) {
@@ -246,7 +250,7 @@ WindowTotals walk(const WindowShape& shape) {
   std::int64_t last_epoch = -1;
   while (const auto micro = advance(shape, at, false, totals.dropped_batches)) {
     last_epoch = micro->epoch;
-    if (micro->update) skip_windows(shape, at);
+    if (micro->update) skip_windows(shape, at, std::numeric_limits<std::int64_t>::max());
   }
   totals.micro_steps = at.micro_step;
   totals.updates = at.updates;
@@ -315,6 +319,10 @@ std::optional<MicroPlan> AccumulationWindow::next() {
   return micro;
 }
 
+std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {
+  return requested_ ? 0 : skip_windows(shape_, at_, at_most);
+}
+
 void AccumulationWindow::report(StepOutcome outcome) {
   if (outcome == StepOutcome::updated || shape_.knobs.overflow != OverflowPolicy::hold) return;
   const ScheduleClock clock = shape_.knobs.schedule_clock;
@@ -340,8 +348,9 @@ void AccumulationWindow::set_steps(std::int64_t steps) {
 void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position) {
   at_ = {};
   requested_ = false;
-  while (at_.micro_step < micro_step && next()) {
-  }
+  do {
+    if (at_.steps > 0) skip_windows(shape_, at_, (micro_step - at_.micro_step) / at_.steps);
+  } while (at_.micro_step < micro_step && next());
   if (schedule_position) at_.schedule_position = *schedule_position;
 }
 

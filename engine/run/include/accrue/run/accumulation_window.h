@@ -83,6 +83,10 @@ class AccumulationWindow {
   /// The next micro-step's plan, or nothing when the run is over. Batches the dialect never trains on are passed over.
   std::optional<MicroPlan> next();
 
+  /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
+  /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.
+  std::int64_t skip_full_windows(std::int64_t at_most);
+
   /// Tells what became of the boundary that next() answered last; holds or advances the schedule by K12. Not calling it
   /// means updated.
   void report(StepOutcome outcome);

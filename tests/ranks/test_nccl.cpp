@@ -3,6 +3,8 @@
 // two CUDA devices.
 #include <ATen/ops/full.h>
 
+#include <QDir>
+#include <QTemporaryDir>
 #include <QtTest/QTest>
 
 #include "comm/device_loader.h"
@@ -29,6 +31,12 @@ int asks_for_nccl(RankContext& rank) {
   const auto axis = met->communicator(RankGrid{.data = rank.world}, Axis::data);
   if (axis) return 1;
   rank.report(axis.error().text());
+  // Rank 0 holds the store that the other may still be reading: nobody leaves before both have their answer.
+  const QDir meeting(QString::fromStdString(rank.arguments.at(0)));
+  QFile said(meeting.filePath(QString::number(rank.rank)));
+  if (!said.open(QIODevice::WriteOnly)) return 3;
+  const auto both = [&meeting] { return meeting.exists(QStringLiteral("0")) && meeting.exists(QStringLiteral("1")); };
+  if (!QTest::qWaitFor(both, 20000)) return 4;
   return axis.error().code == ErrorCode::device ? 0 : 2;
 }
 
@@ -66,7 +74,8 @@ class TestNccl : public QObject {
 
   void asking_for_nccl_without_a_device_says_why() {
     if (devices_ > 0) QSKIP("there is a CUDA device");
-    const auto outcomes = RankGroup("asks_for_nccl", 1).finish(60s);
+    const QTemporaryDir meeting;
+    const auto outcomes = RankGroup("asks_for_nccl", 2, {.arguments = {meeting.path().toStdString()}}).finish(60s);
     ACCRUE_ALL_RANKS_OK(outcomes);
     for (const auto& each : outcomes) {
       QVERIFY2(each.lines.at(0).find("CUDA") != std::string::npos, each.text().c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "field_form.h"
 
+#include <QApplication>
 #include <QLabel>
 #include <QScrollBar>
 #include <QVBoxLayout>

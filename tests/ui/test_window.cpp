@@ -8,6 +8,7 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "accrue/run/run_store.h"
 #include "pages/close_guard.h"
 #include "pages/window_files.h"
 #include "plots/plot_area.h"

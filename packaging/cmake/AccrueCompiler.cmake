@@ -9,7 +9,7 @@ if(ACCRUE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the project are hashed as relative ones, so that a second clone finds what the first one compiled; the
   # sloppiness is what ccache asks for before it caches anything that uses a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ACCRUE_CCACHE})
+    CCACHE_SLOPPINESS=locale,pch_defines,time_macros,include_file_mtime,include_file_ctime ${ACCRUE_CCACHE})
 endif()
 find_program(ACCRUE_MOLD mold)
 if(ACCRUE_MOLD)

@@ -3,22 +3,66 @@
 # One Qt Test executable per file, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
 # core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow.
 
+# accrue_test_support(variable libraries): the small library that every test links, with the precompiled headers of the
+# tests in it. One for each set of Qt's modules, because those are defined as macros, which the headers read.
+function(accrue_test_support variable libraries)
+  set(modules Core)
+  if(libraries MATCHES "accrue_ui(;|$)")
+    set(modules Core Gui Widgets PrintSupport Svg)
+  elseif(libraries MATCHES "accrue_ui_models|Qt6::Gui")
+    set(modules Core Gui)
+  endif()
+  list(GET modules -1 last)
+  string(TOLOWER "accrue_test_${last}" name)
+  set(${variable} ${name} PARENT_SCOPE)
+  if(TARGET ${name})
+    return()
+  endif()
+  add_library(${name} STATIC ${PROJECT_SOURCE_DIR}/tests/support/places.cpp)
+  list(TRANSFORM modules PREPEND Qt6::)
+  target_link_libraries(${name} PRIVATE accrue_options Qt6::Test ${modules})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE QT_NO_KEYWORDS)
+  if(NOT last STREQUAL Core)
+    target_compile_definitions(${name} PUBLIC QT_NO_CAST_FROM_ASCII QT_NO_FOREACH)  # as the studio's libraries ask for
+  endif()
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/places.cpp PROPERTIES
+    COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
+  # An executable's code, as that of the tests that use the headers.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE)
+  accrue_precompile(${name} <QTest> <QSignalSpy> <QTemporaryDir>)
+endfunction()
+
+# accrue_moc_test(target source...): NAME.moc for the source that includes it. moc is given no include paths: a test's own
+# class is all it needs, and reading LibTorch's headers for it took longer than compiling many a test.
+function(accrue_moc_test target)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} includes REGEX "^#include \".*\\.moc\"")
+    if(includes)
+      get_filename_component(name ${source} NAME_WE)
+      get_filename_component(path ${source} ABSOLUTE)
+      set(folder ${CMAKE_CURRENT_BINARY_DIR}/moc)
+      add_custom_command(OUTPUT ${folder}/${name}.moc COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+        COMMAND Qt6::moc -o ${folder}/${name}.moc ${path} DEPENDS ${path} COMMENT "moc ${name}.cpp" VERBATIM)
+      target_sources(${target} PRIVATE ${folder}/${name}.moc)
+      target_include_directories(${target} PRIVATE ${folder})
+    endif()
+  endforeach()
+endfunction()
+
 function(accrue_add_test)
   cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})
-  set_target_properties(${T_NAME} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${T_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  accrue_moc_test(${T_NAME} ${T_SOURCES})
   target_link_libraries(${T_NAME} PRIVATE accrue_options Qt6::Core Qt6::Test ${T_LIBS})
-  target_compile_definitions(${T_NAME} PRIVATE QT_NO_KEYWORDS ACCRUE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ACCRUE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  target_compile_definitions(${T_NAME} PRIVATE QT_NO_KEYWORDS)
   target_include_directories(${T_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  # One precompiled <QtTest> for the tests of a folder that link the same: the first makes it, the others use it.
-  get_property(maker DIRECTORY PROPERTY "accrue_qttest_${T_LIBS}")
-  if(maker)
-    target_precompile_headers(${T_NAME} REUSE_FROM ${maker})
-    target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags})
-  else()
-    set_property(DIRECTORY PROPERTY "accrue_qttest_${T_LIBS}" ${T_NAME})
-    accrue_precompile(${T_NAME} <QtTest>)
-  endif()
+  accrue_test_support(support "${T_LIBS}")
+  target_link_libraries(${T_NAME} PRIVATE ${support})
+  target_precompile_headers(${T_NAME} REUSE_FROM ${support})
+  target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()

@@ -8,6 +8,7 @@
 #include <QJsonObject>
 #include <QtTest>
 
+#include "support/places.h"
 #include "x_session.h"
 
 class TestStory : public QObject {
@@ -65,11 +66,11 @@ void TestStory::initTestCase() {
   environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
   for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
     environment.remove(QLatin1String(name));
-  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), QStringLiteral(ACCRUE_BIN_DIR "/accrue-fake-rank"));
+  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), accrue::test::programPath("accrue-fake-rank"));
   environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
   studio_.setProcessEnvironment(environment);
   studio_.setProcessChannelMode(QProcess::ForwardedChannels);
-  studio_.start(QStringLiteral(ACCRUE_BIN_DIR "/accrue"), {QStringLiteral("--new-instance")});
+  studio_.start(accrue::test::programPath("accrue"), {QStringLiteral("--new-instance")});
   QVERIFY(studio_.waitForStarted());
   window_ = x_.window(QStringLiteral(" - Accrue$"));
   QVERIFY(!window_.isEmpty());

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "accrue/run/preflight.h"
+#include "support/places.h"
 
 namespace accrue_test {
 
@@ -108,7 +109,7 @@ std::string Observer::story() const {
 
 EngineHostOptions fake_options() {
   EngineHostOptions options;
-  options.rank_program = ACCRUE_BIN_DIR "/accrue-fake-rank";
+  options.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString();
   options.stop_grace = std::chrono::milliseconds(1500);
   return options;
 }

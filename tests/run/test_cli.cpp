@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "support/places.h"
+
 namespace {
 
 struct Outcome {
@@ -30,12 +32,12 @@ class TestCli : public QObject {
 
   void prepare(QProcess& process, const QString& script) const {
     auto environment = QProcessEnvironment::systemEnvironment();
-    environment.insert("ACCRUE_RANK_PROGRAM", ACCRUE_BIN_DIR "/accrue-fake-rank");
+    environment.insert("ACCRUE_RANK_PROGRAM", accrue::test::programPath("accrue-fake-rank"));
     environment.insert("ACCRUE_FAKE_RANK", script);
     environment.insert("XDG_RUNTIME_DIR", path("runtime"));
     environment.insert("XDG_DATA_HOME", path("data"));
     process.setProcessEnvironment(environment);
-    process.setProgram(ACCRUE_BIN_DIR "/accrue-run");
+    process.setProgram(accrue::test::programPath("accrue-run"));
   }
 
   Outcome run(const QStringList& arguments, const QString& script = "micro_ms=1") const {

@@ -10,6 +10,7 @@
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/places.h"
 
 using namespace accrue;
 
@@ -78,7 +79,7 @@ class TestSpecWriter : public QObject {
 
   void every_shipped_spec_can_be_planned_data() {
     QTest::addColumn<QString>("file");
-    const QDir dir(ACCRUE_SOURCE_DIR "/resources/presets");
+    const QDir dir(accrue::test::sourcePath("resources/presets"));
     const QStringList files = dir.entryList({"*.accrue"});
     QVERIFY(files.size() >= 3);
     for (const QString& file : files) QTest::newRow(qPrintable(file)) << dir.filePath(file);
@@ -92,7 +93,8 @@ class TestSpecWriter : public QObject {
       QSKIP("the text that this spec reads is not installed here");
     HostFacts host;
     host.cores = 2;
-    const Preflight result = preflight_files(reading.spec, host, ACCRUE_SOURCE_DIR "/resources/presets");
+    const Preflight result =
+        preflight_files(reading.spec, host, accrue::test::sourcePath("resources/presets").toStdString());
     QVERIFY2(result.plan.has_value(), result.findings.empty() ? "" : result.findings.front().text().c_str());
     QCOMPARE(result.findings.size(), 0u);
   }

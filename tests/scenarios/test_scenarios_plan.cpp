@@ -5,6 +5,7 @@
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 #include "scenarios/scenario.h"
+#include "support/places.h"
 
 using namespace accrue;
 
@@ -21,7 +22,7 @@ Planned plan_case(const ScenarioCase& scenario) {
   Planned planned{reading.spec, std::nullopt, reading.findings};
   for (const QString& set : scenario.sets) set_field(planned.spec, set.toStdString(), planned.findings);
   if (has_errors(planned.findings)) return planned;
-  Preflight checked = preflight_files(planned.spec, local_facts(), ACCRUE_SOURCE_DIR);
+  Preflight checked = preflight_files(planned.spec, local_facts(), accrue::test::sourcePath("").toStdString());
   planned.plan = std::move(checked.plan);
   planned.findings.insert(planned.findings.end(), checked.findings.begin(), checked.findings.end());
   return planned;
@@ -60,7 +61,7 @@ class TestScenariosPlan : public QObject {
  private Q_SLOTS:
   void plans_what_the_text_says_data() {
     QTest::addColumn<int>("index");
-    cases_ = load_scenarios(ACCRUE_SOURCE_DIR "/tests/scenarios");
+    cases_ = load_scenarios(accrue::test::sourcePath("tests/scenarios"));
     QVERIFY(!cases_.isEmpty());
     for (int i = 0; i < cases_.size(); ++i) QTest::newRow(qPrintable(cases_[i].file + ": " + cases_[i].words)) << i;
   }

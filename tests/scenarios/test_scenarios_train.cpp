@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "scenarios/scenario.h"
+#include "support/places.h"
 
 namespace {
 
@@ -45,7 +46,7 @@ class TestScenariosTrain : public QObject {
   void trains_to_the_weights_the_text_says_data() {
     QTest::addColumn<int>("index");
     QTest::addColumn<QString>("expected");
-    cases_ = load_scenarios(ACCRUE_SOURCE_DIR "/tests/scenarios");
+    cases_ = load_scenarios(accrue::test::sourcePath("tests/scenarios"));
     for (int i = 0; i < cases_.size(); ++i)
       for (const auto& [directive, expected] : cases_[i].expectations)
         if (directive == "weights") QTest::newRow(qPrintable(cases_[i].file + ": " + cases_[i].words)) << i << expected;
@@ -61,7 +62,7 @@ class TestScenariosTrain : public QObject {
     QStringList arguments = {"run", spec.fileName(), "--out", folder.filePath("run")};
     for (const QString& set : cases_[index].sets) arguments << "--set" << set;
     QProcess process;
-    process.start(QStringLiteral(ACCRUE_BIN_DIR "/accrue-run"), arguments);
+    process.start(accrue::test::programPath("accrue-run"), arguments);
     QVERIFY2(process.waitForFinished(60'000), "accrue-run did not end in a minute");
     QVERIFY2(process.exitCode() == 0, process.readAllStandardError());
     const QVector<double> weights = weights_in(folder.filePath("run/final/model.safetensors"));

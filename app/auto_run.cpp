@@ -2,20 +2,31 @@
 #include "auto_run.h"
 
 #include <QCoreApplication>
+#include <QFileInfo>
 #include <QImage>
 #include <QTimer>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include "bridge/event_pump.h"
 #include "models/run_control.h"
+#include "models/run_library.h"
 #include "pages/main_window.h"
 #include "pages/window_files.h"
 
 namespace accrue::ui {
 
-AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, QObject* parent)
-    : QObject(parent), line_(line), window_(window), control_(control) {
+AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, RunLibrary* library, QObject* parent)
+    : QObject(parent), line_(line), window_(window), control_(control), library_(library) {
+  connect(library_, &RunLibrary::loaded, this, [this] {
+    if (reading_) finishWhenRead();
+  });
+  connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
+    if (!reading_) return;
+    if (line_.exit_when_finished) std::fprintf(stderr, "%s: %s\n", qPrintable(folder), qPrintable(message));
+    finish(accrue::exit_status(ErrorCode::config));
+  });
   connect(control_, &RunControl::ended, this, [this](RunSeries*, int exit_status) { finish(exit_status); });
   connect(control_, &RunControl::refused, this, [this](const std::vector<Finding>& findings) {
     if (line_.exit_when_finished)
@@ -41,7 +52,14 @@ void AutoRun::start() {
   else if (line_.run)
     control_->start();
   else if (!line_.screenshot.isEmpty() || line_.exit_when_finished)
-    finish(0);  // no run to wait for: the window as it opens
+    finishWhenRead();  // no run to wait for: the window as it opens
+}
+
+void AutoRun::finishWhenRead() {
+  reading_ = std::any_of(line_.files.begin(), line_.files.end(), [this](const QString& file) {
+    return QFileInfo(file).isDir() && !library_->isLoaded(library_->find(file));
+  });
+  if (!reading_) finish(0);
 }
 
 void AutoRun::finish(int exit_status) {

@@ -9,25 +9,30 @@ namespace accrue::ui {
 
 class MainWindow;
 class RunControl;
-class RunSeries;
+class RunLibrary;
 
 /// Does what the command line asks of the open window: runs, photographs, leaves with the run's exit status.
 class AutoRun : public QObject {
   Q_OBJECT
 
  public:
-  AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, QObject* parent = nullptr);
+  AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, RunLibrary* library,
+          QObject* parent = nullptr);
   void start();
 
  private:
+  /// Ends once the histories of the run folders are in the window.
+  void finishWhenRead();
   void finish(int exit_status);
   void leave(int exit_status);
 
   CommandLine line_;
   MainWindow* window_;
   RunControl* control_;
+  RunLibrary* library_;
   bool finished_ = false;
   bool unreadable_ = false;
+  bool reading_ = false;  ///< waits for histories
 };
 
 }  // namespace accrue::ui

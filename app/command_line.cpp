@@ -54,6 +54,9 @@ CommandLine parseCommandLine(const QStringList& arguments) {
   line.paths = parser.isSet(paths);
   line.new_instance = parser.isSet(instance);
   if (line.run && line.files.isEmpty() && !line.demo) refuse(tr("--run needs a spec"));
+  for (const QString& file : line.files)
+    if (line.run && QFileInfo(file).isDir())
+      refuse(tr("--run trains a spec, and %1 is a folder. Leave --run out to look at a run").arg(file));
   if (line.demo && !line.files.isEmpty()) refuse(tr("--demo opens its own spec; leave the files out"));
   return line;
 }

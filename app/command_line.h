@@ -16,9 +16,9 @@ struct CommandLine {
   bool paths = false;
   bool new_instance = false;
 
-  bool wantsInstanceOfItsOwn() const {
-    return new_instance || demo || run || exit_when_finished || !screenshot.isEmpty();
-  }
+  /// The command line asks for work that needs no answers.
+  bool runsByItself() const { return demo || run || exit_when_finished || !screenshot.isEmpty(); }
+  bool wantsInstanceOfItsOwn() const { return new_instance || runsByItself(); }
 };
 
 /// Reads the arguments; --help, --version and unknown options print and end the program (2 for a bad argument).

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   if (needsNoWindow(argc, argv)) {
     const QCoreApplication application(argc, argv);
     const CommandLine line = parseCommandLine(QCoreApplication::arguments());
-    if (line.self_test) return runSelfTest(bridgeOptions());
+    if (line.self_test) return runSelfTest(bridgeOptions(false));
     for (const auto& [name, path] : describePaths(appPaths()))
       std::printf("%s: %s\n", qPrintable(name), qPrintable(path));
     return 0;

@@ -20,13 +20,9 @@
 
 namespace accrue::ui {
 
-BridgeOptions bridgeOptions() {
-  return {.rank_program = qEnvironmentVariable("ACCRUE_RANK_PROGRAM").toStdString()};
-}
-
-BridgeOptions optionsOf(const CommandLine& line) {
-  BridgeOptions options = bridgeOptions();
-  options.interactive = !line.exit_when_finished;  // nobody is there to answer
+BridgeOptions bridgeOptions(bool interactive) {
+  BridgeOptions options{.rank_program = qEnvironmentVariable("ACCRUE_RANK_PROGRAM").toStdString()};
+  options.interactive = interactive;
   return options;
 }
 
@@ -37,15 +33,16 @@ struct Studio::Parts {
         theme(application),
         preflight(&document),
         library(paths.runs_dir),
-        control(optionsOf(line), &document, &preflight, &library),
+        control(bridgeOptions(!line.exit_when_finished), &document, &preflight, &library),
         window({.document = &document,
                 .preflight = &preflight,
                 .library = &library,
                 .control = &control,
                 .dialogs = &dialogs,
                 .settings = &settings,
-                .theme = &theme}),
-        auto_run(line, &window, &control),
+                .theme = &theme,
+                .offer_drafts = !line.runsByItself()}),
+        auto_run(line, &window, &control, &library),
         instance(paths.socket_dir) {}
 
   QSettings settings;
@@ -81,7 +78,7 @@ void Studio::start() {
   QTimer::singleShot(0, &parts->window, [parts] { parts->auto_run.start(); });
   // What the devices offer takes a process and a third of a second: asked once the window stands.
   QTimer::singleShot(std::chrono::milliseconds(500), &parts->window, [parts] {
-    parts->jobs.run([program = rankProgram(bridgeOptions())] { return probe_host(program); },
+    parts->jobs.run([program = rankProgram(parts->control.bridgeOptions())] { return probe_host(program); },
                     [parts](const Result<HostFacts>& facts) {
                       if (facts) parts->preflight.setHostFacts(*facts);
                     });

@@ -12,8 +12,9 @@ class QApplication;
 
 namespace accrue::ui {
 
-/// Options of the engine from the environment: ACCRUE_RANK_PROGRAM names another rank program.
-BridgeOptions bridgeOptions();
+/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether somebody is there to
+/// answer a run that stands still.
+BridgeOptions bridgeOptions(bool interactive);
 
 class Studio {
  public:

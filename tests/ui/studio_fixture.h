@@ -15,6 +15,7 @@
 #include "pages/dialogs.h"
 #include "pages/main_window.h"
 #include "style/theme.h"
+#include "support/places.h"
 
 inline void initAccrueResources() {
   Q_INIT_RESOURCE(accrue);
@@ -76,7 +77,7 @@ class StudioFixture {
     theme = std::make_unique<Theme>(*qApp);
     preflight = std::make_unique<PreflightRunner>(&document);
     library = std::make_unique<RunLibrary>(home->filePath(QStringLiteral("data/accrue/runs")));
-    BridgeOptions options{.rank_program = ACCRUE_BIN_DIR "/accrue-fake-rank"};
+    BridgeOptions options{.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString()};
     options.stop_grace = std::chrono::milliseconds(2000);
     control = std::make_unique<RunControl>(options, &document, preflight.get(), library.get());
     window = std::make_unique<MainWindow>(StudioParts{.document = &document,
@@ -96,10 +97,10 @@ class StudioFixture {
     document.reset(spec, QStringLiteral("test"));
     QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
   }
-  /// As a keyboard does: the key goes to what has the focus, which may keep it from the window's shortcuts.
+  /// To what has the focus, as a keyboard does: it may keep a key from the window's shortcuts.
   void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
     QWidget* focus = QApplication::focusWidget();
-    QTest::keyClick(focus ? focus : window.get(), key, modifiers);
+    QTest::keyClick(focus && window->isAncestorOf(focus) ? focus : window.get(), key, modifiers);
   }
   template <typename Widget = QWidget>
   Widget* find(const QString& name) const {

@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "support/places.h"
+
 class TestCliOptions : public QObject {
   Q_OBJECT
 
@@ -19,7 +21,9 @@ class TestCliOptions : public QObject {
   void demo_runs_photographs_and_leaves();
   void a_bad_spec_leaves_with_2();
   void a_lost_rank_leaves_with_its_status();
-  void a_loss_that_is_not_a_number_leaves_with_3();
+  void a_loss_of_nan_leaves_with_3();
+  void a_run_folder_is_not_trained();
+  void a_picture_of_a_run_folder_shows_its_history();
 
  private:
   struct Outcome {
@@ -34,7 +38,7 @@ class TestCliOptions : public QObject {
 TestCliOptions::Outcome TestCliOptions::start(const QStringList& arguments, const QString& script) {
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
   environment.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
-  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), QStringLiteral(ACCRUE_BIN_DIR "/accrue-fake-rank"));
+  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), accrue::test::programPath("accrue-fake-rank"));
   environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), script);
   environment.insert(QStringLiteral("HOME"), home_.path());
   for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
@@ -42,7 +46,7 @@ TestCliOptions::Outcome TestCliOptions::start(const QStringList& arguments, cons
   environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
   QProcess process;
   process.setProcessEnvironment(environment);
-  process.start(QStringLiteral(ACCRUE_BIN_DIR "/accrue"), arguments);
+  process.start(accrue::test::programPath("accrue"), arguments);
   if (!process.waitForFinished(90000)) {
     process.kill();
     process.waitForFinished();
@@ -113,10 +117,49 @@ void TestCliOptions::a_lost_rank_leaves_with_its_status() {
   QCOMPARE(outcome.status, 4);
 }
 
-void TestCliOptions::a_loss_that_is_not_a_number_leaves_with_3() {
+void TestCliOptions::a_loss_of_nan_leaves_with_3() {
   const Outcome outcome =
       start({QStringLiteral("--demo"), QStringLiteral("--exit-when-finished")}, QStringLiteral("micro_ms=1,nan=9"));
+  QVERIFY2(outcome.err != QStringLiteral("did not end"), "it stands still and waits for an answer");
   QCOMPARE(outcome.status, 3);
+}
+
+void TestCliOptions::a_run_folder_is_not_trained() {
+  const Outcome outcome = start({home_.path(), QStringLiteral("--run"), QStringLiteral("--exit-when-finished")});
+  QCOMPARE(outcome.status, 2);
+  QVERIFY2(outcome.err.contains(QStringLiteral("--run")), qPrintable(outcome.err));
+}
+
+void TestCliOptions::a_picture_of_a_run_folder_shows_its_history() {
+  QFile spec(home_.filePath(QStringLiteral("long.accrue")));
+  QVERIFY(spec.open(QIODevice::WriteOnly));
+  spec.write("accrue = 1\n[run]\nupdates = 3000\n[accumulation]\nsteps = 16\n");
+  spec.close();
+  const QDir runs(home_.filePath(QStringLiteral(".local/share/accrue/runs")));
+  const QStringList before = runs.entryList(QDir::Dirs | QDir::NoDotAndDotDot);
+  QCOMPARE(start({spec.fileName(), QStringLiteral("--run"), QStringLiteral("--exit-when-finished")},
+                 QStringLiteral("rate=20000"))
+               .status,
+           0);
+  QString run;
+  for (const QString& name : runs.entryList(QDir::Dirs | QDir::NoDotAndDotDot))
+    if (!before.contains(name)) run = runs.filePath(name);
+  const QString picture = home_.filePath(QStringLiteral("history.png"));
+  const Outcome outcome = start({run, QStringLiteral("--screenshot"), picture, QStringLiteral("--exit-when-finished")});
+  QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+  // The curve reaches the plot's right edge: coloured points stand in each of its eight parts.
+  const QImage image(picture);
+  const QRect loss(440, 80, 624, 165);
+  QVERIFY(image.rect().contains(loss));
+  QSet<int> parts;
+  for (int y = loss.top(); y <= loss.bottom(); ++y)
+    for (int x = loss.left(); x <= loss.right(); ++x)
+      if (image.pixelColor(x, y).hsvSaturation() > 150) parts.insert((x - loss.left()) * 8 / loss.width());
+  QCOMPARE(parts.size(), 8);
+  // A folder that holds no run is said, not waited for.
+  const QString empty = home_.filePath(QStringLiteral("empty"));
+  QVERIFY(QDir().mkpath(empty));
+  QCOMPARE(start({empty, QStringLiteral("--screenshot"), picture, QStringLiteral("--exit-when-finished")}).status, 2);
 }
 
 QTEST_GUILESS_MAIN(TestCliOptions)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The set-up form over the real field table and the real preflight.
+#include <QAbstractButton>
 #include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
@@ -34,6 +35,17 @@ class TestForm : public QObject {
   void other_tools_names_find_fields();
   void the_preview_shows_the_windows_and_the_tail();
   void a_missing_data_file_is_a_finding_on_its_field();
+  void undo_works_in_the_field_just_edited_data();
+  void undo_works_in_the_field_just_edited();
+  void undo_in_refused_text_is_the_fields_own();
+  void refused_text_stays_while_another_field_changes();
+  void refused_text_goes_with_its_document();
+  void the_arithmetic_never_speaks_for_refused_text();
+  void the_arithmetic_says_when_it_is_not_current();
+  void warnings_are_seen_in_any_fold();
+  void warnings_are_counted_under_the_arithmetic();
+  void the_focus_survives_a_check();
+  void asking_for_a_field_drops_the_filter_and_opens_the_dock();
 };
 
 namespace {
@@ -202,6 +214,175 @@ void TestForm::a_missing_data_file_is_a_finding_on_its_field() {
   QVERIFY(!studio.preflight->result().plan);
   QTRY_VERIFY_WITH_TIMEOUT(!studio.find(QStringLiteral("finding.data.path"))->isHidden(), patience_ms);
   QVERIFY(studio.find(QStringLiteral("showFieldButton"))->isVisibleTo(studio.window.get()));
+}
+
+void TestForm::undo_works_in_the_field_just_edited_data() {
+  QTest::addColumn<QString>("key");
+  QTest::addColumn<QString>("text");
+  QTest::newRow("number") << QStringLiteral("accumulation.steps") << QStringLiteral("16");
+  QTest::newRow("text") << QStringLiteral("run.name") << QStringLiteral("abc");
+}
+
+void TestForm::undo_works_in_the_field_just_edited() {
+  QFETCH(QString, key);
+  QFETCH(QString, text);
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  formOf(studio)->focusField(key);
+  QWidget* field = studio.find(QStringLiteral("field.%1").arg(key));
+  QVERIFY(field->hasFocus());
+  const RunSpec before = studio.document.spec();
+  typeInto(field, text);
+  QVERIFY(studio.document.spec() != before);
+  studio.press(Qt::Key_Z, Qt::ControlModifier);
+  QVERIFY(studio.document.spec() == before);
+  QVERIFY(studio.document.undoStack()->canRedo());
+  studio.press(Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(studio.document.spec() != before);
+}
+
+void TestForm::undo_in_refused_text_is_the_fields_own() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  studio.document.setField(*find_field("accumulation.micro_batch"), std::int64_t{3});
+  auto* field = studio.find(QStringLiteral("field.accumulation.steps"));
+  typeInto(field, QStringLiteral("x"));
+  QCOMPARE(formOf(studio)->rejectedFields(), QStringList{QStringLiteral("accumulation.steps")});
+  studio.press(Qt::Key_Z, Qt::ControlModifier);
+  QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+  QCOMPARE(studio.document.spec().accumulation.micro_batch, 3);
+}
+
+void TestForm::refused_text_stays_while_another_field_changes() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* steps = studio.find<NumberEdit>(QStringLiteral("field.accumulation.steps"));
+  typeInto(steps, QStringLiteral("4x"));
+  studio.document.setField(*find_field("accumulation.micro_batch"), std::int64_t{3});
+  QCOMPARE(steps->text(), QStringLiteral("4x"));
+  QVERIFY(!studio.find(QStringLiteral("finding.accumulation.steps"))->isHidden());
+  // Its own new value takes its place.
+  studio.document.setField(*find_field("accumulation.steps"), std::int64_t{9});
+  QCOMPARE(steps->text(), QStringLiteral("9"));
+  QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+}
+
+void TestForm::refused_text_goes_with_its_document() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* steps = studio.find<NumberEdit>(QStringLiteral("field.accumulation.steps"));
+  typeInto(steps, QStringLiteral("4x"));
+  studio.openSpec(smallSpec());
+  QCOMPARE(steps->text(), QStringLiteral("4"));
+  QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+}
+
+void TestForm::the_arithmetic_never_speaks_for_refused_text() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* line = studio.find<QLabel>(QStringLiteral("arithmeticLine"));
+  QTRY_VERIFY_WITH_TIMEOUT(line->text().contains(QStringLiteral("16 samples per update")), patience_ms);
+  auto* steps = studio.find(QStringLiteral("field.accumulation.steps"));
+  typeInto(steps, QStringLiteral("x"));
+  QCOMPARE(line->text(), QStringLiteral("One field has no valid value"));
+  QVERIFY(studio.find(QStringLiteral("windowPreview"))->isHidden());
+  studio.find(QStringLiteral("fieldSearch"))->setFocus();
+  studio.find<QPushButton>(QStringLiteral("showFieldButton"))->click();
+  QVERIFY(steps->hasFocus());
+  typeInto(steps, QStringLiteral("4"));
+  QVERIFY(line->text().contains(QStringLiteral("16 samples per update")));
+}
+
+void TestForm::the_arithmetic_says_when_it_is_not_current() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* checking = studio.find<QLabel>(QStringLiteral("arithmeticChecking"));
+  QTRY_VERIFY_WITH_TIMEOUT(!checking->isVisible(), patience_ms);
+  studio.document.setField(*find_field("accumulation.steps"), std::int64_t{8});
+  QVERIFY(checking->isVisible());
+  QTRY_VERIFY_WITH_TIMEOUT(!checking->isVisible(), patience_ms);
+  QVERIFY(studio.preflight->isCurrent());
+}
+
+void TestForm::warnings_are_seen_in_any_fold() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  QWidget* advanced = studio.find(QStringLiteral("field.launch.stall_timeout_s"));
+  QVERIFY(!advanced->isVisibleTo(studio.window.get()));
+  Finding warning{.severity = Severity::warning, .key = "launch.stall_timeout_s", .message = "Rather short"};
+  formOf(studio)->setFindings({warning});
+  QVERIFY(advanced->isVisibleTo(studio.window.get()));
+  auto* section = studio.find<QAbstractButton>(QStringLiteral("section.launch"));
+  section->click();
+  QVERIFY(!section->isChecked());
+  QVERIFY(advanced->isVisibleTo(studio.window.get()));
+  QVERIFY(studio.find(QStringLiteral("finding.launch.stall_timeout_s"))->isVisibleTo(studio.window.get()));
+  QVERIFY(!studio.find(QStringLiteral("field.launch.device"))->isVisibleTo(studio.window.get()));
+  formOf(studio)->setFindings({});
+  QVERIFY(!advanced->isVisibleTo(studio.window.get()));
+}
+
+void TestForm::warnings_are_counted_under_the_arithmetic() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  QVERIFY(studio.preflight->result().plan);
+  auto* label = studio.find<QLabel>(QStringLiteral("arithmeticWarnings"));
+  Preflight result = studio.preflight->result();
+  result.findings = {{.severity = Severity::warning, .key = "launch.device", .message = "Slow here"},
+                     {.severity = Severity::note, .key = "launch.device", .message = "By the way"},
+                     {.severity = Severity::warning, .key = "data.path", .message = "Old"}};
+  auto* panel = studio.window->findChild<ArithmeticPanel*>();
+  panel->showResult(result);
+  QVERIFY(label->isVisible());
+  QCOMPARE(label->text(), QStringLiteral("2 warnings: Slow here"));
+  result.findings.clear();
+  panel->showResult(result);
+  QVERIFY(!label->isVisible());
+}
+
+void TestForm::the_focus_survives_a_check() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  QWidget* field = studio.find(QStringLiteral("field.accumulation.steps"));
+  field->setFocus();
+  formOf(studio)->setEditable(false);
+  QVERIFY(!field->hasFocus());
+  formOf(studio)->setEditable(true);
+  QVERIFY(field->hasFocus());
+  // Who goes elsewhere meanwhile stays there.
+  QWidget* search = studio.find(QStringLiteral("fieldSearch"));
+  formOf(studio)->setEditable(false);
+  QWidget* table = studio.find(QStringLiteral("onlyDifferingBox"));
+  QWidget* elsewhere = search->hasFocus() ? table : search;
+  elsewhere->setFocus();
+  formOf(studio)->setEditable(true);
+  QVERIFY(elsewhere->hasFocus());
+}
+
+void TestForm::asking_for_a_field_drops_the_filter_and_opens_the_dock() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* search = studio.find<QLineEdit>(QStringLiteral("fieldSearch"));
+  search->setText(QStringLiteral("checkpoint"));
+  QWidget* steps = studio.find(QStringLiteral("field.accumulation.steps"));
+  QVERIFY(!steps->isVisibleTo(studio.window.get()));
+  QWidget* dock = studio.find(QStringLiteral("setupDock"));
+  dock->hide();
+  formOf(studio)->focusField(QStringLiteral("accumulation.steps"));
+  QVERIFY(dock->isVisible());
+  QVERIFY(search->text().isEmpty());
+  QVERIFY(steps->isVisible());
+  QVERIFY(steps->hasFocus());
 }
 
 QTEST_MAIN(TestForm)

@@ -38,6 +38,8 @@ class TestLogModel : public QObject {
   void knows_where_a_plot_should_go();
   void keeps_the_newest_rows();
   void a_batch_larger_than_the_ring_keeps_its_end();
+  void traces_push_nothing_else_out();
+  void a_forgotten_run_leaves_no_row();
   void appends_are_insertions_and_not_resets();
   void filters_by_every_word();
   void filters_by_kind_rank_and_run();
@@ -99,7 +101,7 @@ void TestLogModel::appends_are_insertions_and_not_resets() {
   QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
   model.append(run, MadeRun{.updates = 5}.events(5));
   model.append(run, {warning(0, "x")});
-  QCOMPARE(inserted.count(), 2);
+  QCOMPARE(inserted.count(), 3);  // the first brings traces, too
   QCOMPARE(reset.count(), 0);
 }
 
@@ -124,8 +126,7 @@ void TestLogModel::filters_by_kind_rank_and_run() {
   filter.setSourceModel(&model);
   model.append(run, MadeRun{.ranks = 2, .updates = 3}.events(3));
   model.append(QStringLiteral("run-b"), {warning(1, "x")});
-  const QString kind = model.index(model.rowCount() - 1, 0).data(EventLogModel::kindRole).toString();
-  QCOMPARE(kind, QStringLiteral("warning"));
+  const QString kind = QStringLiteral("warning");
   filter.setKinds({kind});
   QCOMPARE(filter.rowCount(), 1);
   filter.setKinds({});
@@ -166,6 +167,41 @@ void TestLogModel::holds_the_rules_of_models_under_any_order_of_calls() {
     QVERIFY(model.rowCount() <= 40);
     QVERIFY(filter.rowCount() <= model.rowCount());
   }
+}
+
+void TestLogModel::traces_push_nothing_else_out() {
+  EventLogModel model(50);
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  EventLogFilter filter;
+  filter.setSourceModel(&model);
+  const auto trace = [](std::int64_t m) {
+    return RunEvent{0, m, 0, MicroSteps{{m}, {1.0}, {8}, {1}, {0}, {1000}, {1000}}};
+  };
+  model.append(run, {trace(1), warning(1, "The disk is nearly full."), trace(2)});
+  QCOMPARE(filter.rowCount(), 3);
+  QVERIFY(texts(filter)[1].startsWith(QStringLiteral("The disk")));
+  std::vector<RunEvent> many;
+  for (std::int64_t m = 3; m <= 202; ++m) many.push_back(trace(m));
+  model.append(run, many);
+  for (std::int64_t m = 203; m <= 212; ++m) model.append(run, {trace(m)});
+  QCOMPARE(model.rowCount(), 51);
+  QVERIFY(texts(model).first().startsWith(QStringLiteral("The disk")));
+  QCOMPARE(model.dropped(run, true), 162);
+  QCOMPARE(model.dropped(run, false), 0);
+  QVERIFY(texts(filter).last().contains(QStringLiteral("212")));
+  model.append(QStringLiteral("run-b"), {warning(0, "later")});
+  QVERIFY(texts(filter).last().startsWith(QStringLiteral("later")));
+  QCOMPARE(model.dropped(QStringLiteral("run-b"), true), 0);
+}
+
+void TestLogModel::a_forgotten_run_leaves_no_row() {
+  EventLogModel model(10);
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  for (int i = 0; i < 20; ++i) model.append(run, {warning(0, "a")});
+  model.append(QStringLiteral("run-b"), {warning(0, "b")});
+  model.removeRun(run);
+  QCOMPARE(model.rowCount(), 1);
+  QCOMPARE(model.dropped(), 0);
 }
 
 QTEST_GUILESS_MAIN(TestLogModel)

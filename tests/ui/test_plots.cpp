@@ -2,6 +2,7 @@
 // What plots paint, by meaning: whether a thing that must be seen has its colour where it must be.
 #include <QAccessible>
 #include <QApplication>
+#include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -90,6 +91,12 @@ class TestPlots : public QObject {
   void a_chart_introduces_itself();
   void a_destroyed_run_leaves_the_plots();
   void a_constant_has_air_around_it();
+  void sharp_screens_cost_no_more_than_their_pixels();
+  void the_update_loss_is_thicker_than_its_trace();
+  void a_dashed_run_has_gaps_in_pictures();
+  void what_was_not_drawn_is_told();
+  void a_view_that_does_not_follow_stands_still();
+  void the_focused_plot_is_marked();
 
  private:
   void show(const QList<RunSeries*>& runs);
@@ -550,6 +557,131 @@ void TestPlots::a_constant_has_air_around_it() {
   show({&add(made, 20, 0)});
   const QCPRange range = loss().canvas().y()->range();
   QVERIFY(range.lower < 1e-4 && range.upper > 1e-4 && range.size() < 1e-4);
+}
+
+void TestPlots::sharp_screens_cost_no_more_than_their_pixels() {
+  QList<RunSeries*> runs;
+  for (int i = 0; i < 4; ++i) {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 5000, .batchesPerEpoch = 100000};
+    made.loss = [i](std::int64_t m, std::int64_t) {
+      return 2.0 + i + std::fmod(static_cast<double>(m) * 0.6180339887, 1.0);
+    };
+    runs << &add(made, 5000, i == 3 ? 11 : i);  // one of them dashed
+  }
+  show(runs);
+  const auto best = [](const auto& paint) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 3; ++i) {
+      QElapsedTimer timer;
+      timer.start();
+      paint();
+      least = std::min(least, static_cast<double>(timer.nsecsElapsed()) * 1e-6);
+    }
+    return least;
+  };
+  const auto frame = [this](double ratio) {
+    loss().canvas().setBufferDevicePixelRatio(ratio);
+    loss().canvas().replot(QCustomPlot::rpImmediateRefresh);
+  };
+  const double one = best([&] { frame(1.0); });
+  const double two = best([&] { frame(2.0); });
+  const double pictureOne = best([&] { area_->renderImage(1.0); });
+  const double pictureTwo = best([&] { area_->renderImage(2.0); });
+  frame(1.0);
+  const QString told = QStringLiteral("frame %1 ms, sharp %2 ms; picture %3 ms, sharp %4 ms")
+                           .arg(one)
+                           .arg(two)
+                           .arg(pictureOne)
+                           .arg(pictureTwo);
+  qInfo("%s", qPrintable(told));
+  // Four times the pixels; what this catches cost a hundred times.
+  QVERIFY2(two < 10.0 * one + 50.0, qPrintable(told));
+  QVERIFY2(pictureTwo < 12.0 * pictureOne + 50.0, qPrintable(told));
+}
+
+void TestPlots::the_update_loss_is_thicker_than_its_trace() {
+  MadeRun made{.steps = 2, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
+  made.loss = [](std::int64_t m, std::int64_t) { return m % 2 == 0 ? 3.0 : 1.0; };
+  RunSeries& run = add(made, 20, 0);
+  show({&run});
+  const QImage image = picture();
+  const QRect area = drawing(loss());
+  PlotCanvas& canvas = loss().canvas();
+  const int y = area.top() + static_cast<int>(canvas.y()->coordToPixel(2.0)) - canvas.axisRect()->top();
+  const QRect around(area.left() + area.width() / 2, y - 4, 60, 9);
+  const int ground = qGray(lightColors().surface.rgb());
+  const double ink = ground - qGray(seriesColor(lightColors(), 0).rgb());
+  double inked = 0.0;  // pixels covered, a column
+  for (int row = around.top(); row <= around.bottom(); ++row)
+    for (int x = around.left(); x <= around.right(); ++x)
+      inked += (ground - qGray(image.pixel(x, row))) / ink / around.width();
+  QVERIFY2(inked > 1.7 && inked < 3.2, qPrintable(QString::number(inked)));
+}
+
+void TestPlots::a_dashed_run_has_gaps_in_pictures() {
+  MadeRun made{.steps = 1, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
+  made.loss = [](std::int64_t, std::int64_t) { return 2.0; };
+  RunSeries& whole = add(made, 20, 0);
+  show({&whole});
+  const auto inked = [this] {
+    return count(area_->renderImage(2.0), seriesColor(lightColors(), 0), {0, 0, 1600, 500});
+  };
+  const int solid = inked();
+  whole.setColorIndex(8);  // the first colour again, dashed
+  area_->tick();
+  const int dashed = inked();
+  QVERIFY2(dashed > solid / 4 && dashed < solid * 9 / 10,
+           qPrintable(QStringLiteral("%1 of %2").arg(dashed).arg(solid)));
+}
+
+void TestPlots::what_was_not_drawn_is_told() {
+  RunSeries& run = add({}, 10, 0);
+  show({&run});
+  QVERIFY(!loss().header().badge().contains(QStringLiteral("not drawn")));
+  run.setTracesNotDrawn(12);
+  area_->tick();
+  QVERIFY2(loss().header().badge().contains(QStringLiteral("12 traces not drawn; all are in the folder")),
+           qPrintable(loss().header().badge()));
+}
+
+void TestPlots::a_view_that_does_not_follow_stands_still() {
+  const MadeRun made{.updates = 40000};
+  RunSeries& run = add(made, 50, 0);
+  run.setState(RunState::running);
+  show({&run});
+  const QCPRange before = loss().canvas().x()->range();
+  area_->setFollowLive(false);
+  run.append(made.events(900, 50));
+  area_->tick();
+  QCOMPARE(loss().canvas().x()->range(), before);
+  area_->setClock(Clock::microStep);
+  area_->tick();
+  const QCPRange steps = loss().canvas().x()->range();
+  QVERIFY(steps.contains(3600.0));
+  run.append(made.events(3000, 900));
+  area_->tick();
+  QCOMPARE(loss().canvas().x()->range(), steps);
+  area_->fit();
+  area_->tick();
+  QVERIFY(loss().canvas().x()->range().contains(12000.0));
+}
+
+void TestPlots::the_focused_plot_is_marked() {
+  show({&add({}, 10, 0)});
+  area_->activateWindow();
+  QVERIFY(QTest::qWaitForWindowActive(area_.get()));
+  area_->setFocus();
+  QVERIFY(loss().canvas().hasFocus());
+  const auto marked = [](PlotView& view) {
+    const QImage image = view.canvas().grab().toImage();
+    return near(image.pixel(1, 1), lightColors().accent) &&
+           near(image.pixel(image.width() - 2, image.height() / 2), lightColors().accent);
+  };
+  QVERIFY(marked(loss()));
+  QVERIFY(!marked(rate()));
+  rate().canvas().setFocus();
+  QVERIFY(!marked(loss()));
+  QVERIFY(marked(rate()));
 }
 
 QTEST_MAIN(TestPlots)

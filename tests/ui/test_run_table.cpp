@@ -7,6 +7,7 @@
 
 #include "made_run.h"
 #include "models/run_table_model.h"
+#include "support/places.h"
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -34,6 +35,7 @@ class TestRunTable : public QObject {
   void a_row_changes_without_a_reset();
   void only_differing_columns_are_the_differing_keys();
   void differing_columns_follow_the_runs();
+  void the_selected_runs_are_compared();
   void the_name_of_a_run_is_no_difference();
   void a_destroyed_run_leaves_the_table();
   void sorts_numbers_as_numbers();
@@ -166,7 +168,7 @@ void TestRunTable::states_have_words_and_icons() {
        {RunState::idle, RunState::preflight, RunState::starting, RunState::running, RunState::paused,
         RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed, RunState::finished}) {
     words.insert(stateName(state));
-    const QString icon = QStringLiteral(ACCRUE_SOURCE_DIR "/resources/icons/%1.svg").arg(stateIconName(state));
+    const QString icon = accrue::test::sourcePath("resources/icons/%1.svg").arg(stateIconName(state));
     QVERIFY2(QFile::exists(icon), qPrintable(icon));
   }
   QCOMPARE(words.size(), 10);
@@ -198,6 +200,31 @@ void TestRunTable::holds_the_rules_of_models_under_any_order_of_calls() {
     }
     QVERIFY(model.rowCount() <= static_cast<int>(runs.size()));
   }
+}
+
+void TestRunTable::the_selected_runs_are_compared() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  const auto a = makeRun(0, {.steps = 4});
+  const auto b = makeRun(1, {.steps = 4, .microBatch = 2});
+  const auto c = makeRun(2, {.steps = 8});
+  for (const auto& run : {a.get(), b.get(), c.get()}) model.addRun(run);
+  QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+  const QString micro = QStringLiteral("accumulation.micro_batch");
+  const QString steps = QStringLiteral("accumulation.steps");
+  model.setOnlyDiffering(true);
+  QCOMPARE(model.differingKeys(), (QStringList{steps, micro}));
+  model.setCompared({a.get(), b.get()});
+  QCOMPARE(model.differingKeys(), QStringList{micro});
+  QCOMPARE(model.columnCount(), 6);
+  model.setCompared({a.get(), c.get()});
+  QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(), steps);
+  model.setCompared({a.get()});
+  QCOMPARE(model.columnCount(), 7);
+  model.setOnlyDiffering(false);
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::fixedColumns));
+  // The table's selection, by which runs are compared, would not outlive a reset.
+  QCOMPARE(reset.count(), 0);
 }
 
 QTEST_GUILESS_MAIN(TestRunTable)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QtTest>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <tuple>
 
 #include "made_run.h"
+#include "models/rank_status.h"
 #include "models/run_series.h"
 #include "models/series_csv.h"
 
@@ -44,6 +47,9 @@ class TestSeries : public QObject {
   void wall_time_goes_on_after_a_resume();
   void the_plan_is_known_before_the_first_step();
   void the_planned_rate_is_the_used_rate();
+  void a_very_long_plan_is_laid_out_at_once();
+  void lost_traces_cost_no_walk_from_the_start();
+  void only_a_new_spec_is_told_as_one();
   void the_window_is_counted();
   void the_pace_is_measured_over_all_ranks();
   void states_and_ends_are_followed();
@@ -342,6 +348,63 @@ void TestSeries::csv_holds_every_point() {
     found = cells[9].toDouble() == loss.toDouble();
   }
   QVERIFY(found);
+}
+
+void TestSeries::a_very_long_plan_is_laid_out_at_once() {
+  RunPlan plan = MadeRun{.updates = 10, .batchesPerEpoch = 10'000}.plan();
+  constexpr std::int64_t many = 25'000'000;
+  plan.window.max_updates = many;
+  plan.totals.updates = many;
+  plan.curve.total = many;
+  RunSeries run(QStringLiteral("r"), 0);
+  QElapsedTimer timer;
+  timer.start();
+  run.setPlan(plan);
+  QVERIFY2(timer.elapsed() < 2000, qPrintable(QString::number(timer.elapsed())));
+  const auto planned = run.plannedLearningRate(Clock::update);
+  QVERIFY(planned.size() > 10000 && planned.size() < 20010);
+  QCOMPARE(planned.front().first, 1.0);
+  QCOMPARE(planned.back().first, static_cast<double>(many));
+  QCOMPARE(planned[planned.size() / 2].second, lr_at(plan.curve, std::llround(planned[planned.size() / 2].first) - 1));
+}
+
+void TestSeries::lost_traces_cost_no_walk_from_the_start() {
+  const MadeRun made{.steps = 4, .ranks = 1, .updates = 10000, .batchesPerEpoch = 1000000};
+  const std::vector<RunEvent> events = made.events(10000);
+  std::vector<RunEvent> traces;
+  for (const RunEvent& event : events)
+    if (std::holds_alternative<MicroSteps>(event.body)) traces.push_back(event);
+  const auto cost = [&](const std::vector<RunEvent>& taken) {
+    RunSeries run(QStringLiteral("r"), 0);
+    run.setPlan(made.plan());
+    RankTracker ranks(made.plan());
+    QElapsedTimer timer;
+    timer.start();
+    run.append(taken);
+    ranks.take(taken);
+    const auto elapsed = static_cast<double>(timer.nsecsElapsed());
+    const std::int64_t newest = std::get<MicroSteps>(taken.back().body).micro_step.back();
+    return std::tuple(elapsed, run.last().windowPosition == (newest - 1) % 4 + 1,
+                      ranks.ranks().at(0).filled == (newest - 1) % 4 + 1);
+  };
+  std::vector<RunEvent> lossy;
+  for (std::size_t i = 0; i < traces.size(); i += 2) lossy.push_back(traces[i]);
+  const auto [whole, placed, filled] = cost(traces);
+  const auto [half, placedToo, filledToo] = cost(lossy);
+  QVERIFY(placed && filled && placedToo && filledToo);
+  QVERIFY2(half < 5.0 * whole, qPrintable(QStringLiteral("%1 ms against %2 ms").arg(half * 1e-6).arg(whole * 1e-6)));
+}
+
+void TestSeries::only_a_new_spec_is_told_as_one() {
+  const MadeRun made{.updates = 4};
+  RunSeries run(QStringLiteral("r"), 0);
+  QSignalSpy told(&run, &RunSeries::specChanged);
+  run.setPlan(made.plan());
+  run.setPlan(made.plan());
+  run.append(made.events(4));
+  QCOMPARE(told.count(), 1);
+  run.setPlan(MadeRun{.steps = 8, .updates = 4}.plan());
+  QCOMPARE(told.count(), 2);
 }
 
 QTEST_GUILESS_MAIN(TestSeries)

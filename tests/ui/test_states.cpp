@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What may be done in each state: the table, and a real run through its states.
 #include <QAction>
+#include <QDir>
+#include <QFile>
+#include <QLabel>
 #include <QPushButton>
+#include <QTreeView>
 
 #include "models/run_actions.h"
 #include "pages/status_row.h"
@@ -21,6 +25,9 @@ class TestStates : public QObject {
   void a_second_stop_kills();
   void a_spec_with_errors_does_not_start();
   void a_lost_rank_fails_the_run_and_offers_resume();
+  void a_pause_after_nan_says_nothing_old();
+  void a_run_of_another_window_can_be_attached();
+  void a_run_that_cannot_be_commanded_is_viewed();
 };
 
 namespace {
@@ -178,6 +185,81 @@ void TestStates::a_lost_rank_fails_the_run_and_offers_resume() {
   QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("finished"));
   QCOMPARE(studio.control->run()->last().update, 50);
   QCOMPARE(studio.library->table()->rowCount(), 1);
+}
+
+void TestStates::a_pause_after_nan_says_nothing_old() {
+  StudioFixture studio("micro_ms=5,nan=6");
+  studio.show();
+  studio.openSpec(smallSpec(10'000));
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  QWidget* bar = studio.find(QStringLiteral("messageBar"));
+  QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
+  QVERIFY(studio.find<QLabel>(QStringLiteral("messageText"))->text().contains(QStringLiteral("NaN")));
+  studio.press(Qt::Key_F8);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  QVERIFY(!bar->isVisible());
+  studio.press(Qt::Key_F8);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+  QVERIFY(!bar->isVisible());
+  studio.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+}
+
+void TestStates::a_run_of_another_window_can_be_attached() {
+  StudioFixture host("micro_ms=20");
+  host.show();
+  host.openSpec(smallSpec(10'000));
+  host.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::running, patience_ms);
+
+  StudioFixture other(host.home, "micro_ms=20");
+  other.window->show();
+  auto* table = other.find<QTreeView>(QStringLiteral("runsTable"));
+  QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
+  QVERIFY(!other.action("attachAction")->isEnabled());
+  table->setCurrentIndex(table->model()->index(0, 0));
+  QTRY_VERIFY_WITH_TIMEOUT(other.action("attachAction")->isEnabled(), patience_ms);
+  QVERIFY(!other.action("resumeAction")->isEnabled());
+  other.action("attachAction")->trigger();
+  QTRY_COMPARE_WITH_TIMEOUT(other.control->state(), RunState::running, patience_ms);
+  QVERIFY(other.control->attached());
+  QVERIFY(other.control->controls());
+  QVERIFY(!other.action("attachAction")->isEnabled());
+  auto* label = other.find<QLabel>(QStringLiteral("attachedLabel"));
+  QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Attached"), patience_ms);
+  other.action("pauseAction")->trigger();
+  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::paused, patience_ms);
+  host.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !other.control->isLive(), patience_ms);
+}
+
+void TestStates::a_run_that_cannot_be_commanded_is_viewed() {
+  StudioFixture host("micro_ms=20");
+  host.show();
+  host.openSpec(smallSpec(10'000));
+  host.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::running, patience_ms);
+  // Without its socket the run can be read and not asked.
+  const QDir sockets(host.home->filePath(QStringLiteral("accrue")));
+  const QStringList names = sockets.entryList({QStringLiteral("*.sock")}, QDir::AllEntries | QDir::System);
+  QCOMPARE(names.size(), 1);
+  QVERIFY(QFile::remove(sockets.filePath(names.first())));
+
+  StudioFixture viewer(host.home, "micro_ms=20");
+  viewer.window->show();
+  viewer.control->attach(host.control->run()->folder());
+  QTRY_COMPARE_WITH_TIMEOUT(viewer.control->state(), RunState::running, patience_ms);
+  QVERIFY(viewer.control->attached());
+  QVERIFY(!viewer.control->controls());
+  QVERIFY2(enabled(viewer).isEmpty(), qPrintable(QStringList(enabled(viewer).values()).join(QLatin1Char(' '))));
+  auto* label = viewer.find<QLabel>(QStringLiteral("attachedLabel"));
+  QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Viewing"), patience_ms);
+  QVERIFY(label->isVisible());
+  viewer.control->stop();
+  QCOMPARE(viewer.control->state(), RunState::running);
+  host.control->kill();
+  QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !viewer.control->isLive(), patience_ms);
 }
 
 QTEST_MAIN(TestStates)

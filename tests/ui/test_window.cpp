@@ -4,10 +4,14 @@
 #include <QDockWidget>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QMessageBox>
 #include <QPushButton>
+#include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
+#include <map>
 
+#include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "pages/close_guard.h"
 #include "pages/window_files.h"
@@ -25,14 +29,21 @@ class TestWindow : public QObject {
   void closing_an_idle_window_asks_nothing();
   void closing_can_be_cancelled();
   void closing_can_checkpoint_and_stop();
-  void closing_can_leave_the_run_training();
   void closing_can_stop_now();
   void a_remembered_answer_is_not_asked_again();
   void closing_twice_kills();
+  void the_close_question_offers_three_ends_and_cancel();
+  void closing_can_leave_the_run_training();
+  void a_remembered_answer_can_be_revoked();
+  void a_long_save_is_asked_about();
   void layout_comes_back_and_resets();
   void unsaved_edits_survive_closing();
+  void restored_edits_know_their_file();
+  void edits_of_a_living_window_are_its_own();
+  void return_opens_the_focused_recent_file();
   void a_run_folder_is_listed_selected_and_replayed();
   void an_interrupted_run_is_offered_for_resume();
+  void the_selected_run_can_be_resumed();
   void changes_theme_live();
   void fits_a_small_screen();
   void the_loop_stays_lively_under_a_burst();
@@ -56,8 +67,8 @@ void TestWindow::opens_quickly() {
   studio.window->show();
   QVERIFY(QTest::qWaitForWindowExposed(studio.window.get()));
   qInfo("window exposed after %lld ms", static_cast<long long>(clock.elapsed()));
-  // The goal is 0.6 s on an idle machine; this catches a disk scan or a probe before the window.
-  QVERIFY(clock.elapsed() < 5000);
+  // The goal is 0.6 s on an idle machine; shared machines get room, a disk scan or a probe before the window does not.
+  QVERIFY(clock.elapsed() < 2000);
 }
 
 void TestWindow::closing_an_idle_window_asks_nothing() {
@@ -94,26 +105,6 @@ void TestWindow::closing_can_checkpoint_and_stop() {
   QVERIFY(studio.library->resumeUpdate(studio.control->run()->folder()) >= 1);
 }
 
-void TestWindow::closing_can_leave_the_run_training() {
-  StudioFixture studio("micro_ms=2");
-  qputenv("ACCRUE_RUN_PROGRAM", ACCRUE_BIN_DIR "/accrue-run");
-  qputenv("ACCRUE_RANK_PROGRAM", ACCRUE_BIN_DIR "/accrue-fake-rank");
-  runUntilRunning(studio, smallSpec(150));
-  studio.dialogs.close_answer = {CloseAnswer::keepRunning, false};
-  QVERIFY(!studio.window->close());
-  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
-  QVERIFY(!studio.control->isLive());
-  const std::filesystem::path folder = studio.control->run()->folder().toStdString();
-  const std::int64_t here = studio.control->run()->last().update;
-  QVERIFY(here < 150);
-  const auto state = [&folder] {
-    const auto run = read_run(folder);
-    return run ? run->state : run.error().text();
-  };
-  QTRY_COMPARE_WITH_TIMEOUT(state(), std::string("finished"), patience_ms);
-  QCOMPARE(read_run(folder)->updates, 150);
-}
-
 void TestWindow::closing_can_stop_now() {
   StudioFixture studio("micro_ms=5");
   runUntilRunning(studio, smallSpec(100'000));
@@ -143,6 +134,78 @@ void TestWindow::closing_twice_kills() {
   QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
 }
 
+void TestWindow::the_close_question_offers_three_ends_and_cancel() {
+  WidgetDialogs dialogs;
+  QStringList offered;
+  QTimer::singleShot(0, this, [&offered] {
+    auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+    QVERIFY(box);
+    QAbstractButton* keep = nullptr;
+    for (QAbstractButton* button : box->buttons()) {
+      offered.append(button->text().remove(QLatin1Char('&')));
+      if (offered.last() == QStringLiteral("Keep running")) keep = button;
+    }
+    keep ? keep->click() : box->reject();
+  });
+  const CloseChoice choice = dialogs.askClose(nullptr, QStringLiteral("What should become of it?"));
+  for (const char* text : {"Keep running", "Checkpoint and stop", "Stop now", "Cancel"})
+    QVERIFY2(offered.contains(QLatin1String(text)), text);
+  QCOMPARE(choice.answer, CloseAnswer::keepRunning);
+  QVERIFY(!choice.remember);
+}
+
+void TestWindow::closing_can_leave_the_run_training() {
+  StudioFixture studio("micro_ms=5");
+  runUntilRunning(studio, smallSpec(150));
+  const QString folder = studio.control->run()->folder();
+  studio.dialogs.close_answer = {CloseAnswer::keepRunning, true};
+  QVERIFY(!studio.window->close());
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+  QCOMPARE(studio.settings->value(QStringLiteral("closing/answer")).toString(), QStringLiteral("keep"));
+  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
+  const std::int64_t left_at = studio.control->run()->last().update;
+  QVERIFY(left_at < 150);
+  const auto state = [&folder] {
+    const auto run = read_run(folder.toStdString());
+    return run ? QString::fromStdString(run->state) : QString();
+  };
+  QTRY_COMPARE_WITH_TIMEOUT(state(), QStringLiteral("finished"), 2 * patience_ms);
+  QCOMPARE(read_run(folder.toStdString())->updates, 150);
+}
+
+void TestWindow::a_remembered_answer_can_be_revoked() {
+  StudioFixture studio("micro_ms=5");
+  studio.settings->setValue(QStringLiteral("closing/answer"), QStringLiteral("stop"));
+  StudioFixture again(studio.home, "micro_ms=5");
+  QVERIFY(again.action("askOnClosingAction")->isEnabled());
+  again.action("askOnClosingAction")->trigger();
+  QVERIFY(!again.action("askOnClosingAction")->isEnabled());
+  runUntilRunning(again, smallSpec(100'000));
+  again.dialogs.close_answer = {CloseAnswer::stopNow, true};
+  QVERIFY(!again.window->close());
+  QCOMPARE(again.dialogs.close_questions, 1);
+  QVERIFY(again.action("askOnClosingAction")->isEnabled());
+  QTRY_VERIFY_WITH_TIMEOUT(!again.window->isVisible(), patience_ms);
+}
+
+void TestWindow::a_long_save_is_asked_about() {
+  StudioFixture studio("micro_ms=5,stall=1@9");
+  runUntilRunning(studio, smallSpec(100'000));
+  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->last().microStep >= 8, patience_ms);
+  studio.window->closeGuard()->setDeadline(std::chrono::milliseconds(100));
+  studio.dialogs.close_answer = {CloseAnswer::checkpointAndStop, false};
+  QSignalSpy asked(studio.window->closeGuard(), &CloseGuard::stillSaving);
+  QVERIFY(!studio.window->close());
+  auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+  // More than one deadline passes and nobody is killed.
+  QTRY_VERIFY_WITH_TIMEOUT(asked.count() >= 3, patience_ms);
+  QVERIFY(studio.control->isLive());
+  QVERIFY(button->isVisible());
+  QCOMPARE(button->text(), QStringLiteral("Stop now"));
+  QTest::mouseClick(button, Qt::LeftButton);
+  QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+}
+
 void TestWindow::layout_comes_back_and_resets() {
   const auto home = std::make_shared<QTemporaryDir>();
   {
@@ -168,12 +231,103 @@ void TestWindow::unsaved_edits_survive_closing() {
     studio.document.setField(*find_field("accumulation.steps"), std::int64_t{11});
     QVERIFY(studio.window->close());
   }
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+    QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text() == QStringLiteral("Restore"), patience_ms);
+    // Neither restored nor dismissed: still there next time.
+    QVERIFY(studio.window->close());
+  }
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+    QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text() == QStringLiteral("Restore"), patience_ms);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.spec().accumulation.steps, 11);
+    QVERIFY(studio.document.isModified());
+    QVERIFY(studio.window->close());
+  }
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
+    QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text() == QStringLiteral("Restore"), patience_ms);
+    studio.find<QToolButton>(QStringLiteral("messageClose"))->click();
+    QVERIFY(studio.window->close());
+  }
+  StudioFixture studio(home, "");
+  QSignalSpy refreshed(studio.library.get(), &RunLibrary::refreshed);
+  studio.show();
+  QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
+  QVERIFY(!studio.find(QStringLiteral("messageBar"))->isVisible());
+}
+
+void TestWindow::restored_edits_know_their_file() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  const QString file = home->filePath(QStringLiteral("mine.accrue"));
+  {
+    StudioFixture studio(home, "");
+    studio.show();
+    studio.openSpec(smallSpec());
+    QVERIFY(studio.document.saveAs(file));
+    studio.document.setField(*find_field("accumulation.steps"), std::int64_t{11});
+    QVERIFY(studio.window->close());
+  }
   StudioFixture studio(home, "");
   studio.show();
   auto* button = studio.find<QPushButton>(QStringLiteral("messageAction"));
   QTRY_VERIFY_WITH_TIMEOUT(button->isVisible() && button->text() == QStringLiteral("Restore"), patience_ms);
   QTest::mouseClick(button, Qt::LeftButton);
-  QCOMPARE(studio.document.spec().accumulation.steps, 11);
+  QCOMPARE(studio.document.filePath(), file);
+  QVERIFY(studio.document.isModified());
+  studio.action("saveAction")->trigger();
+  QVERIFY(!studio.document.isModified());
+  SpecDocument saved;
+  QVERIFY(!has_errors(saved.open(file)));
+  QCOMPARE(saved.spec().accumulation.steps, 11);
+}
+
+void TestWindow::edits_of_a_living_window_are_its_own() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  StudioFixture first(home, "");
+  first.show();
+  first.document.restore(smallSpec(), QStringLiteral("mine"), {}, {});  // unsaved, and kept at once
+  const QDir folder(home->path());
+  QCOMPARE(folder.entryList({QStringLiteral("draft-*.accrue")}).size(), 1);
+  {
+    StudioFixture second(home, "");
+    QSignalSpy refreshed(second.library.get(), &RunLibrary::refreshed);
+    second.show();
+    QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
+    QVERIFY(!second.find(QStringLiteral("messageBar"))->isVisible());
+    QVERIFY(second.window->close());
+  }
+  QCOMPARE(folder.entryList({QStringLiteral("draft-*.accrue")}).size(), 1);
+}
+
+void TestWindow::return_opens_the_focused_recent_file() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  const QString file = home->filePath(QStringLiteral("mine.accrue"));
+  SpecDocument written;
+  written.reset(smallSpec(), QStringLiteral("mine"));
+  QVERIFY(written.saveAs(file));
+  {
+    QSettings settings(home->filePath(QStringLiteral("studio.conf")), QSettings::IniFormat);
+    settings.setValue(QStringLiteral("files/recent"), QStringList{home->filePath(QStringLiteral("gone.accrue")), file});
+  }
+  StudioFixture studio(home, "");
+  studio.show();
+  auto* gone = studio.find<QPushButton>(QStringLiteral("recentFile.0"));
+  QTRY_VERIFY_WITH_TIMEOUT(!gone->isEnabled(), patience_ms);
+  auto* there = studio.find<QPushButton>(QStringLiteral("recentFile.1"));
+  QVERIFY(there->isEnabled());
+  there->setFocus();
+  studio.press(Qt::Key_Return);
+  QCOMPARE(studio.document.filePath(), file);
+  QVERIFY(!studio.control->isLive());
+  QVERIFY(studio.control->state() != RunState::preflight);
 }
 
 void TestWindow::a_run_folder_is_listed_selected_and_replayed() {
@@ -243,6 +397,28 @@ void TestWindow::an_interrupted_run_is_offered_for_resume() {
   QCOMPARE(studio.control->run()->series(Metric::updateLoss).size(), std::size_t{60});
 }
 
+void TestWindow::the_selected_run_can_be_resumed() {
+  const auto home = std::make_shared<QTemporaryDir>();
+  {
+    StudioFixture studio(home, "micro_ms=5");
+    runUntilRunning(studio, smallSpec(60));
+    studio.control->checkpointAndStop();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+  }
+  StudioFixture studio(home, "micro_ms=1");
+  studio.show();
+  auto* table = studio.find<QTreeView>(QStringLiteral("runsTable"));
+  QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
+  QVERIFY(!studio.action("resumeAction")->isEnabled());
+  table->setCurrentIndex(table->model()->index(0, 0));
+  QVERIFY(studio.action("resumeAction")->isEnabled());
+  QVERIFY(!studio.action("attachAction")->isEnabled());
+  studio.action("resumeAction")->trigger();
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  QCOMPARE(studio.control->run()->last().update, 60);
+  QVERIFY(!studio.action("resumeAction")->isEnabled());
+}
+
 void TestWindow::changes_theme_live() {
   StudioFixture studio;
   studio.show();
@@ -283,8 +459,20 @@ void TestWindow::the_loop_stays_lively_under_a_burst() {
   QTRY_VERIFY_WITH_TIMEOUT(delays.size() >= 400, patience_ms);
   beat.stop();
   const std::int64_t steps = studio.control->run()->last().microStep;
-  studio.control->kill();
+  studio.control->stop();
   QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+  // Nothing was lost on the way: the window holds every micro-step that the run folder does.
+  const auto read =
+      read_events(QDir(studio.control->run()->folder()).filePath(QStringLiteral("events.jsonl")).toStdString());
+  QVERIFY(read);
+  std::map<std::int64_t, int> ranks_of;
+  for (const RunEvent& event : read->events)
+    if (const auto* steps = std::get_if<MicroSteps>(&event.body))
+      for (const std::int64_t step : steps->micro_step) ++ranks_of[step];
+  const auto complete =
+      std::count_if(ranks_of.begin(), ranks_of.end(), [](const auto& entry) { return entry.second == 2; });
+  QCOMPARE(studio.control->run()->series(Metric::microLoss).size(), static_cast<std::size_t>(complete));
+  QVERIFY(complete >= steps);
   std::sort(delays.begin(), delays.end());
   const qint64 p99 = delays[delays.size() * 99 / 100];
   qInfo("event loop delay p99 %lld ms, max %lld ms, %lld micro-steps", static_cast<long long>(p99),

@@ -101,6 +101,14 @@ bool EngineBridge::attached() const {
   return host_ && host_->attached();
 }
 
+std::int64_t EngineBridge::dropped() const {
+  return host_ ? static_cast<std::int64_t>(host_->events().dropped()) : 0;
+}
+
+bool EngineBridge::controls() const {
+  return !host_ || host_->controls();
+}
+
 void EngineBridge::beginFollowing(const std::filesystem::path& run_dir) {
   run_dir_ = run_dir;
   state_ = RunState::starting;

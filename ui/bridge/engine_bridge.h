@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@ namespace accrue::ui {
 struct BridgeOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: beside this program
   std::chrono::milliseconds stop_grace{5000};
-  bool interactive = true;  ///< somebody can answer a pause on values that are not finite
+  bool interactive = true;  ///< somebody answers a run that stands still on non-finite values; else it fails
 };
 
 /// The rank program that these options mean.
@@ -59,6 +60,11 @@ class EngineBridge : public QObject {
   QString detail() const { return detail_; }
   std::filesystem::path runDir() const { return run_dir_; }
   bool attached() const;
+  /// Events of the run followed that were left out because they came faster than they could be taken; its folder has
+  /// them all.
+  std::int64_t dropped() const;
+  /// False while a run is followed that can only be watched.
+  bool controls() const;
   const BridgeOptions& options() const { return options_; }
 
  Q_SIGNALS:

@@ -2,7 +2,9 @@
 #include "models/event_log_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <variant>
 
 #include "models/event_text.h"
 #include "models/number_text.h"
@@ -12,42 +14,103 @@ namespace accrue::ui {
 EventLogModel::EventLogModel(int capacity, QObject* parent)
     : QAbstractTableModel(parent), capacity_(std::max(capacity, 1)) {}
 
+namespace {
+
+bool isTraceBody(const accrue::EventBody& body) {
+  return std::holds_alternative<accrue::MicroSteps>(body) || std::holds_alternative<accrue::Sync>(body);
+}
+
+/// Kinds without a sentence: they are no rows.
+bool isSilent(const accrue::EventBody& body) {
+  return std::holds_alternative<accrue::Heartbeat>(body) || std::holds_alternative<accrue::Gauge>(body) ||
+         std::holds_alternative<accrue::Holding>(body);
+}
+
+}  // namespace
+
+bool EventLogModel::isTrace(const QString& kind) {
+  return kind == QLatin1String("micro_steps") || kind == QLatin1String("sync");
+}
+
 void EventLogModel::append(const QString& runId, const std::vector<accrue::RunEvent>& events) {
-  std::vector<Row> fresh;
   // Beyond one capacity the oldest of the batch would leave at once: they are counted, not worded.
-  const std::size_t room = static_cast<std::size_t>(capacity_);
-  const std::size_t skip = events.size() > room ? events.size() - room : 0;
-  dropped_ += static_cast<std::int64_t>(skip);
-  for (std::size_t i = skip; i < events.size(); ++i) {
-    const accrue::RunEvent& event = events[i];
+  std::array<std::int64_t, 2> surplus = {-capacity_, -capacity_};
+  for (const accrue::RunEvent& event : events)
+    if (!isSilent(event.body)) ++surplus[isTraceBody(event.body)];
+  std::array<std::vector<Row>, 2> fresh;
+  for (const accrue::RunEvent& event : events) {
+    if (isSilent(event.body)) continue;
+    const bool trace = isTraceBody(event.body);
+    const std::int64_t order = next_order_++;
+    if (surplus[trace]-- > 0) {
+      ++ringOf(trace).dropped[runId];
+      continue;
+    }
     QString text = eventSentence(event);
     if (text.isEmpty()) continue;
     const std::string_view kind = accrue::kind_of(event.body);
-    fresh.push_back({runId, QString::fromLatin1(kind.data(), static_cast<qsizetype>(kind.size())), std::move(text),
-                     event.rank, eventUpdate(event), static_cast<double>(event.time_ns) * 1e-9, eventSeverity(event)});
+    fresh[trace].push_back({runId, QString::fromLatin1(kind.data(), static_cast<qsizetype>(kind.size())),
+                            std::move(text), event.rank, eventUpdate(event), static_cast<double>(event.time_ns) * 1e-9,
+                            eventSeverity(event), order});
   }
+  append(false, std::move(fresh[false]));
+  append(true, std::move(fresh[true]));
+}
+
+void EventLogModel::append(bool traces, std::vector<Row> fresh) {
   if (fresh.empty()) return;
+  Ring& ring = ringOf(traces);
+  const int first = traces ? static_cast<int>(events_.rows.size()) : 0;
   const int count = static_cast<int>(fresh.size());
-  dropOldest(std::max(rowCount() + count - capacity_, 0));
-  beginInsertRows({}, rowCount(), rowCount() + count - 1);
-  for (Row& row : fresh) ring_.push_back(std::move(row));
+  const int surplus = static_cast<int>(ring.rows.size()) + count - capacity_;
+  if (surplus > 0) {
+    beginRemoveRows({}, first, first + surplus - 1);
+    for (int i = 0; i < surplus; ++i) {
+      ++ring.dropped[ring.rows.front().runId];
+      ring.rows.pop_front();
+    }
+    endRemoveRows();
+  }
+  const int at = first + static_cast<int>(ring.rows.size());
+  beginInsertRows({}, at, at + count - 1);
+  for (Row& row : fresh) ring.rows.push_back(std::move(row));
   endInsertRows();
 }
 
-void EventLogModel::dropOldest(int count) {
-  if (count <= 0) return;
-  beginRemoveRows({}, 0, count - 1);
-  for (int i = 0; i < count; ++i) ring_.pop_front();
-  endRemoveRows();
-  dropped_ += count;
+std::int64_t EventLogModel::dropped() const {
+  std::int64_t sum = 0;
+  for (const Ring* ring : {&events_, &traces_})
+    for (const std::int64_t count : ring->dropped) sum += count;
+  return sum;
+}
+
+std::int64_t EventLogModel::dropped(const QString& runId, bool traces) const {
+  return (traces ? traces_ : events_).dropped.value(runId);
+}
+
+void EventLogModel::removeRun(const QString& runId) {
+  const auto isOfRun = [&runId](const Row& row) { return row.runId == runId; };
+  const bool any = std::any_of(events_.rows.begin(), events_.rows.end(), isOfRun) ||
+                   std::any_of(traces_.rows.begin(), traces_.rows.end(), isOfRun);
+  if (any) beginResetModel();
+  for (Ring* ring : {&events_, &traces_}) {
+    std::erase_if(ring->rows, isOfRun);
+    ring->dropped.remove(runId);
+  }
+  if (any) endResetModel();
 }
 
 void EventLogModel::clear() {
-  if (ring_.empty() && dropped_ == 0) return;
+  if (rowCount() == 0 && dropped() == 0) return;
   beginResetModel();
-  ring_.clear();
-  dropped_ = 0;
+  events_ = {};
+  traces_ = {};
   endResetModel();
+}
+
+const EventLogModel::Row& EventLogModel::row(int index) const {
+  const auto at = static_cast<std::size_t>(index);
+  return at < events_.rows.size() ? events_.rows[at] : traces_.rows[at - events_.rows.size()];
 }
 
 QString EventLogModel::textOf(int row) const {
@@ -58,7 +121,7 @@ QString EventLogModel::textOf(int row) const {
 }
 
 int EventLogModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(ring_.size());
+  return parent.isValid() ? 0 : static_cast<int>(events_.rows.size() + traces_.rows.size());
 }
 
 int EventLogModel::columnCount(const QModelIndex& parent) const {
@@ -67,7 +130,7 @@ int EventLogModel::columnCount(const QModelIndex& parent) const {
 
 QVariant EventLogModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const Row& row = ring_[static_cast<std::size_t>(index.row())];
+  const Row& row = this->row(index.row());
   switch (role) {
     case kindRole:
       return row.kind;
@@ -81,6 +144,8 @@ QVariant EventLogModel::data(const QModelIndex& index, int role) const {
       return row.seconds;
     case runIdRole:
       return row.runId;
+    case orderRole:
+      return static_cast<qlonglong>(row.order);
     case Qt::ToolTipRole:
       return index.column() == textColumn ? row.text : QVariant();
     case Qt::TextAlignmentRole:
@@ -125,7 +190,14 @@ QVariant EventLogModel::headerData(int section, Qt::Orientation orientation, int
   }
 }
 
-EventLogFilter::EventLogFilter(QObject* parent) : QSortFilterProxyModel(parent) {}
+EventLogFilter::EventLogFilter(QObject* parent) : QSortFilterProxyModel(parent) {
+  setSortRole(EventLogModel::orderRole);
+  sort(0);
+}
+
+bool EventLogFilter::lessThan(const QModelIndex& left, const QModelIndex& right) const {
+  return left.data(EventLogModel::orderRole).toLongLong() < right.data(EventLogModel::orderRole).toLongLong();
+}
 
 void EventLogFilter::setText(const QString& text) {
   const QStringList words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The events log: a ring of the newest events as sentences, and a proxy that filters them.
+// The events log: the newest events as sentences, and a proxy that filters them and puts them in order. Traces (what
+// every micro-step and collective says) have a ring of their own, so that they push nothing else out.
 #pragma once
 
 #include <QAbstractTableModel>
+#include <QHash>
 #include <QSet>
 #include <QSortFilterProxyModel>
 #include <QString>
@@ -14,7 +16,8 @@
 
 namespace accrue::ui {
 
-/// Thread: GUI. Append once per frame.
+/// Thread: GUI. Append once per frame. The rows of other events come first, then those of traces, each oldest first;
+/// orderRole is the order in which they came.
 class EventLogModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -27,6 +30,7 @@ class EventLogModel : public QAbstractTableModel {
     severityRole,                 ///< 0 plain, 1 warning, 2 failure
     secondsRole,
     runIdRole,
+    orderRole,
   };
 
   explicit EventLogModel(int capacity = 20000, QObject* parent = nullptr);
@@ -34,9 +38,16 @@ class EventLogModel : public QAbstractTableModel {
   /// Appends the events that say something to a reader (heartbeats and gauges do not).
   void append(const QString& runId, const std::vector<accrue::RunEvent>& events);
   void clear();
+  /// Forgets a run's events, before they are read again.
+  void removeRun(const QString& runId);
+  /// Rows of each ring.
   int capacity() const { return capacity_; }
-  /// Rows that have left the ring; the run folder still has them.
-  std::int64_t dropped() const { return dropped_; }
+  /// Whether events of a kind, as the file spells it, are kept in the ring of traces.
+  static bool isTrace(const QString& kind);
+  /// Rows that have left the rings; the run folder still has them.
+  std::int64_t dropped() const;
+  /// Those of one run: of its traces, or of all else.
+  std::int64_t dropped(const QString& runId, bool traces) const;
   /// A row as one line, tab separated (Copy).
   QString textOf(int row) const;
 
@@ -54,15 +65,23 @@ class EventLogModel : public QAbstractTableModel {
     std::int64_t update = 0;
     double seconds = 0.0;
     int severity = 0;
+    std::int64_t order = 0;
   };
-  void dropOldest(int count);
+  struct Ring {
+    std::deque<Row> rows;
+    QHash<QString, std::int64_t> dropped;  // by run
+  };
+  Ring& ringOf(bool traces) { return traces ? traces_ : events_; }
+  const Row& row(int index) const;
+  void append(bool traces, std::vector<Row> fresh);
 
-  std::deque<Row> ring_;
+  Ring events_;
+  Ring traces_;
   int capacity_;
-  std::int64_t dropped_ = 0;
+  std::int64_t next_order_ = 0;
 };
 
-/// Filters by words (all must occur), kinds, rank and run.
+/// Filters by words (all must occur), kinds, rank and run, and shows the events in the order in which they came.
 class EventLogFilter : public QSortFilterProxyModel {
   Q_OBJECT
 
@@ -80,6 +99,7 @@ class EventLogFilter : public QSortFilterProxyModel {
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+  bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
 
  private:
   QStringList words_;

@@ -134,7 +134,10 @@ void MicroStepJoin::place(JoinedMicroStep& point) {
     point.at[Clock::epoch] = std::max(point.at[Clock::epoch], anchor_[Clock::epoch] + since * pace);
     return;
   }
-  if (!here_ || here_->micro_step + 1 != point.microStep) walk_->seek(point.microStep - 1);
+  // Seeking starts from the beginning: only the way back needs it.
+  if (walk_->micro_steps_done() >= point.microStep) walk_->seek(point.microStep - 1);
+  while (walk_->micro_steps_done() + 1 < point.microStep && walk_->next()) {
+  }
   here_ = walk_->next();
   if (!here_) return;
   point.windowPosition = here_->position + 1;

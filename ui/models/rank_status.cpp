@@ -49,9 +49,10 @@ void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
   if (!shape_) return;
   const auto at = walkers_.try_emplace(rank, Walker{AccumulationWindow(*shape_), {}}).first;
   Walker& walk = at->second;
-  // A restart goes back to its checkpoint.
-  if (status.micro_step <= walk.at.micro_step) walk = Walker{AccumulationWindow(*shape_), {}};
-  if (status.micro_step > walk.at.micro_step + 1) walk.window.seek(status.micro_step - 1);
+  // Seeking starts from the beginning: only the way back to a checkpoint needs it.
+  if (status.micro_step <= walk.window.micro_steps_done()) walk.window.seek(status.micro_step - 1);
+  while (walk.window.micro_steps_done() + 1 < status.micro_step && walk.window.next()) {
+  }
   if (const auto plan = walk.window.next()) walk.at = *plan;
   status.filled = walk.at.position + 1;
   status.window_size = walk.at.window_size;

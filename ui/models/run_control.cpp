@@ -36,6 +36,11 @@ RunActions RunControl::actions() const {
   RunActions actions = enabledActions(state());
   const bool resumable = run_ && (state() == RunState::failed || run_->outcome().outcome == QLatin1String("stopped"));
   if (!resumable) actions.erase(RunAction::resume);
+  if (isLive() && !controls()) {
+    using enum RunAction;
+    for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, checkpointAndStop})
+      actions.erase(command);
+  }
   return actions;
 }
 
@@ -110,6 +115,7 @@ void RunControl::attach(const QString& folder) {
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
   run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
   ranks_ = run_->plan() ? RankTracker(*run_->plan()) : RankTracker();
+  dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
   over_told_ = false;
   exit_status_ = 0;
@@ -147,7 +153,7 @@ void RunControl::stop() {
     Q_EMIT changed();
     return;
   }
-  if (!isLive()) return;
+  if (!isLive() || !controls()) return;
   if (state() == RunState::stopping) {
     kill();
     return;
@@ -174,6 +180,7 @@ void RunControl::checkpointAndStop() {
 void RunControl::takeBatch(const EventBatch& events) {
   if (!run_) return;
   library_->append(run_, events);
+  run_->setTracesNotDrawn(dropped_before_ + bridge_.dropped());
   ranks_.take(events);
   for (const RunEvent& event : events)
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) exit_status_ = finished->exit_status;

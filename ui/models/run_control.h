@@ -37,6 +37,9 @@ class RunControl : public QObject {
   const RankTracker& ranks() const { return ranks_; }
   bool isLive() const { return is_live(state()); }
   bool attached() const { return bridge_.attached(); }
+  /// False while the run can only be watched.
+  bool controls() const { return bridge_.controls(); }
+  const BridgeOptions& bridgeOptions() const { return bridge_.options(); }
   /// The state's table, and what this run allows of it.
   RunActions actions() const;
   /// Fields that differ from the spec of the last run; nothing before the first.
@@ -86,6 +89,7 @@ class RunControl : public QObject {
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
   RankTracker ranks_;
+  std::int64_t dropped_before_ = 0;  ///< of the run, before what is followed now
   std::optional<RunSpec> last_spec_;
   QString resume_pending_;  ///< waits for its history
   bool checking_ = false;

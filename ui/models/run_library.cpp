@@ -39,7 +39,6 @@ struct RunLibrary::Listing {
 
 struct RunLibrary::History {
   QString folder;
-  bool asked_to_open = false;
   Result<RunSummary> summary;
   std::optional<RunPlan> plan;
   std::vector<RunEvent> events;
@@ -55,6 +54,8 @@ RunLibrary::RunLibrary(QString runs_dir, QObject* parent)
   refresh_delay_.setSingleShot(true);
   refresh_delay_.setInterval(500);
   connect(&refresh_delay_, &QTimer::timeout, this, &RunLibrary::refresh);
+  watch_timer_.setInterval(watch_interval);
+  connect(&watch_timer_, &QTimer::timeout, this, &RunLibrary::watchLive);
   connect(watcher_, &QFileSystemWatcher::directoryChanged, &refresh_delay_, qOverload<>(&QTimer::start));
 }
 
@@ -77,27 +78,74 @@ void RunLibrary::refresh() {
 
 void RunLibrary::takeListing(const Listing& listing) {
   listing_ = false;
+  // Runs from elsewhere on disk are in no listing: watchLive asks after them.
+  const QStringList before = std::exchange(live_elsewhere_, {});
   interrupted_.clear();
-  const QString listed = canonical(runs_dir_);  // what lies elsewhere was opened by hand, and is not in the listing
-  live_elsewhere_.removeIf([&](const QString& folder) { return QFileInfo(folder).absolutePath() == listed; });
+  QSet<QString> listed;
   for (const RunSummary& summary : listing.runs) {
-    const QString folder = canonical(QString::fromStdString(summary.dir.string()));
-    checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
-    RunSeries* run = by_folder_.value(folder);
-    if (run && hosted_.contains(run) && run->isLive()) continue;
-    if (summary.state == "interrupted") interrupted_.append(folder);
-    if (summary.state == "running") live_elsewhere_.append(folder);
-    if (run && run->hasEvents() && !(run->isLive() && summary.state != "running")) continue;
-    if (run && run->hasEvents()) {  // it was read while it trained elsewhere, and has ended since
-      run->clear();
-      loaded_.remove(run);
-      loading_.remove(run);
-      load(run);
-    }
-    if (!run) run = addRun(QString::fromStdString(summary.run_id), folder);
-    run->setSummary(summary);
+    listed.insert(canonical(QString::fromStdString(summary.dir.string())));
+    takeSummary(summary);
   }
+  for (const QString& folder : before)
+    if (!listed.contains(folder)) noteLive(folder);
   Q_EMIT refreshed();
+}
+
+void RunLibrary::takeSummary(RunSummary summary) {
+  const QString folder = canonical(QString::fromStdString(summary.dir.string()));
+  summary.dir = folder.toStdString();
+  checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
+  RunSeries* run = by_folder_.value(folder);
+  if (run && hosted_.contains(run) && run->isLive()) return;
+  if (summary.state == "interrupted" && !interrupted_.contains(folder)) interrupted_.append(folder);
+  if (summary.state == "running") noteLive(folder);
+  const bool ended = run && run->isLive() && summary.state != "running";
+  const bool reread = ended && loaded_.contains(run);
+  if (run && run->hasEvents()) {
+    // What was read of it while it went on lacks its end; while it is still being read, the next look sees that.
+    if (!reread) {
+      if (ended) noteLive(folder);
+      return;
+    }
+    forget(run);
+  }
+  if (!run) run = addRun(QString::fromStdString(summary.run_id), folder);
+  run->setSummary(summary);
+  if (reread) load(run);
+}
+
+void RunLibrary::noteLive(const QString& folder) {
+  if (!live_elsewhere_.contains(folder)) live_elsewhere_.append(folder);
+  if (!watch_timer_.isActive()) watch_timer_.start();
+}
+
+void RunLibrary::watchLive() {
+  if (live_elsewhere_.isEmpty()) watch_timer_.stop();
+  if (live_elsewhere_.isEmpty() || watching_ || listing_) return;
+  watching_ = true;
+  const QStringList folders = live_elsewhere_;
+  jobs_.run(
+      [folders] {
+        Listing listing;
+        for (const QString& folder : folders)
+          if (auto summary = read_run(folder.toStdString())) listing.runs.push_back(std::move(*summary));
+        return listing;
+      },
+      [this, folders](const Listing& listing) {
+        watching_ = false;
+        const QStringList before = live_elsewhere_;
+        for (const QString& folder : folders) live_elsewhere_.removeAll(folder);
+        for (const RunSummary& summary : listing.runs) takeSummary(summary);
+        if (live_elsewhere_ != before) Q_EMIT refreshed();
+      });
+}
+
+void RunLibrary::forget(RunSeries* run) {
+  std::erase_if(histories_, [run](const auto& history) { return history->run == run; });
+  loading_.remove(run);
+  loaded_.remove(run);
+  run->clear();
+  log_.removeRun(run->id());
 }
 
 RunSeries* RunLibrary::addRun(const QString& id, const QString& folder) {
@@ -116,12 +164,11 @@ RunSeries* RunLibrary::addLive(const QString& folder, const std::optional<RunPla
   const QString path = canonical(folder);
   RunSeries* run = by_folder_.value(path);
   if (!run) run = addRun(QString(), path);
-  if (past == Past::forget && run->hasEvents()) run->clear();
+  if (past == Past::forget) forget(run);
+  live_elsewhere_.removeAll(path);
   if (const auto known = plan ? plan : readPlan(path.toStdString())) run->setPlan(*known);
   hosted_.insert(run);
   loading_.insert(run);
-  // What was being read of its folder would come after what it says from now on.
-  std::erase_if(histories_, [run](const auto& history) { return history->run == run; });
   return run;
 }
 
@@ -131,17 +178,19 @@ void RunLibrary::open(const QString& folder) {
     Q_EMIT opened(run);
     return;
   }
-  read(path, true);
+  asked_.insert(path);
+  read(path);
 }
 
-void RunLibrary::read(const QString& path, bool asked_to_open) {
+void RunLibrary::read(const QString& path) {
+  if (reading_.contains(path)) return;
+  reading_.insert(path);
   if (RunSeries* run = by_folder_.value(path)) loading_.insert(run);
   jobs_.run(
-      [path, asked_to_open] {
+      [path] {
         const std::filesystem::path dir = path.toStdString();
         auto history = std::make_unique<History>();
         history->folder = path;
-        history->asked_to_open = asked_to_open;
         history->summary = read_run(dir);
         history->plan = readPlan(dir);
         if (auto read = read_events(dir / "events.jsonl"))
@@ -155,7 +204,7 @@ void RunLibrary::read(const QString& path, bool asked_to_open) {
 
 void RunLibrary::load(RunSeries* run) {
   if (!run || run->folder().isEmpty() || loading_.contains(run)) return;
-  read(run->folder(), false);
+  read(canonical(run->folder()));
 }
 
 bool RunLibrary::isLoaded(const RunSeries* run) const {
@@ -164,6 +213,8 @@ bool RunLibrary::isLoaded(const RunSeries* run) const {
 
 void RunLibrary::takeHistory(History history) {
   RunSeries* run = by_folder_.value(history.folder);
+  reading_.remove(history.folder);
+  const bool asked = asked_.remove(history.folder);
   if (!history.summary && history.events.empty()) {
     loading_.remove(run);
     const QString why =
@@ -171,24 +222,26 @@ void RunLibrary::takeHistory(History history) {
     Q_EMIT openFailed(history.folder, why);
     return;
   }
-  if (run && hosted_.contains(run)) return;
+  if (run && hosted_.contains(run)) {
+    if (asked) Q_EMIT opened(run);
+    return;
+  }
   if (!run) run = addRun(history.summary ? QString::fromStdString(history.summary->run_id) : QString(), history.folder);
   loading_.insert(run);
   if (history.summary) {
+    history.summary->dir = history.folder.toStdString();
     run->setSummary(*history.summary);
     checkpoints_.insert(history.folder, QString::fromStdString(history.summary->last_checkpoint));
   }
   if (history.plan) run->setPlan(*history.plan);
-  // A run that another process trains can be attached to, wherever its folder lies.
-  if (history.summary && history.summary->state == "running" && !live_elsewhere_.contains(history.folder)) {
-    live_elsewhere_.append(history.folder);
-    Q_EMIT refreshed();
-  }
-  const bool asked_to_open = history.asked_to_open;
   history.run = run;
+  const bool live = history.summary && history.summary->state == "running";
   histories_.push_back(std::make_unique<History>(std::move(history)));
   feed_timer_.start();
-  if (asked_to_open) Q_EMIT opened(run);
+  if (asked) Q_EMIT opened(run);
+  if (!live) return;
+  noteLive(run->folder());
+  Q_EMIT liveFound(run);
 }
 
 void RunLibrary::feedSlice() {
@@ -197,6 +250,11 @@ void RunLibrary::feedSlice() {
     return;
   }
   History& history = *histories_.front();
+  if (hosted_.contains(history.run)) {
+    // Its events come from its host now.
+    histories_.pop_front();
+    return;
+  }
   const std::size_t end = std::min(history.fed + slice, history.events.size());
   const std::vector<RunEvent> events(
       std::make_move_iterator(history.events.begin() + static_cast<std::ptrdiff_t>(history.fed)),
@@ -223,16 +281,13 @@ void RunLibrary::append(RunSeries* run, const std::vector<RunEvent>& events) {
 
 void RunLibrary::assignColors(const QList<RunSeries*>& shown) {
   QSet<int> used;
+  const QList<RunSeries*> runs = table_.runs();
+  for (const RunSeries* run : runs) used.insert(run->colorIndex());
   for (RunSeries* run : shown) {
-    int color = run->colorIndex();
-    if (color < 0 || used.contains(color)) {
-      QSet<int> taken = used;
-      for (const RunSeries* other : table_.runs())
-        if (other->colorIndex() >= 0 && other->colorIndex() < 8) taken.insert(other->colorIndex());
-      const QSet<int>& avoid = taken.size() < 8 ? taken : used;
-      for (color = 0; avoid.contains(color);) ++color;
-      run->setColorIndex(color);
-    }
+    if (run->colorIndex() >= 0) continue;
+    int color = 0;
+    while (used.contains(color)) ++color;
+    run->setColorIndex(color);
     used.insert(color);
   }
 }

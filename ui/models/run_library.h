@@ -9,6 +9,7 @@
 #include <QString>
 #include <QStringList>
 #include <QTimer>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -20,6 +21,10 @@
 #include "run_table_model.h"
 
 class QFileSystemWatcher;
+
+namespace accrue {
+struct RunSummary;
+}
 
 namespace accrue::ui {
 
@@ -51,15 +56,17 @@ class RunLibrary : public QObject {
   void open(const QString& folder);
   /// Reads a listed run's events unless that was done.
   void load(RunSeries* run);
+  /// How often runs that another process hosts are looked after, in the background.
+  static constexpr std::chrono::milliseconds watch_interval{3000};
   /// True once a run's events are all there, or come from its host.
   bool isLoaded(const RunSeries* run) const;
   RunSeries* find(const QString& folder) const;
 
-  /// Gives shown runs colours that differ; a run keeps its colour unless another shown one has it.
+  /// Gives runs that are shown for the first time the lowest index that no run of the table has. A run keeps its own.
   void assignColors(const QList<RunSeries*>& shown);
   /// Hands a live batch to the run and the log.
   void append(RunSeries* run, const std::vector<RunEvent>& events);
-  /// Folders whose runs ended without saying so, newest first; and those that another process hosts.
+  /// Folders (canonical) whose runs ended without saying so, newest first; and those that another process hosts.
   QStringList interrupted() const { return interrupted_; }
   QStringList liveElsewhere() const { return live_elsewhere_; }
   /// The update a listed run could go on from; 0 = from its start.
@@ -67,15 +74,22 @@ class RunLibrary : public QObject {
 
  Q_SIGNALS:
   void refreshed();
+  /// The answer to open(); reading what is shown goes on without it.
   void opened(accrue::ui::RunSeries* run);
+  /// A run that was read turned out to be hosted by another process.
+  void liveFound(accrue::ui::RunSeries* run);
   void openFailed(const QString& folder, const QString& message);
   void loaded(accrue::ui::RunSeries* run);
 
  private:
   struct Listing;
   struct History;
-  void read(const QString& path, bool asked_to_open);
   void takeListing(const Listing& listing);
+  void takeSummary(RunSummary summary);
+  void watchLive();
+  void noteLive(const QString& folder);
+  void read(const QString& path);
+  void forget(RunSeries* run);
   void takeHistory(History history);
   void feedSlice();
   RunSeries* addRun(const QString& id, const QString& folder);
@@ -93,8 +107,12 @@ class RunLibrary : public QObject {
   std::deque<std::unique_ptr<History>> histories_;
   QTimer feed_timer_;
   QTimer refresh_delay_;
+  QTimer watch_timer_;
   QFileSystemWatcher* watcher_;
+  QSet<QString> reading_;  ///< folders that are being read
+  QSet<QString> asked_;    ///< of them, those that open() waits for
   bool listing_ = false;
+  bool watching_ = false;
   JobRunner jobs_;
 };
 

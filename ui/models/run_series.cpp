@@ -64,8 +64,20 @@ void RunSeries::setFolder(const QString& folder) {
   folder_ = folder;
 }
 
-void RunSeries::setSpec(const accrue::RunSpec& spec) {
+void RunSeries::takeSpec(const accrue::RunSpec& spec) {
+  if (spec_ && *spec_ == spec) return;
   spec_ = spec;
+  Q_EMIT specChanged();
+}
+
+void RunSeries::setTracesNotDrawn(std::int64_t count) {
+  if (count == tracesNotDrawn_) return;
+  tracesNotDrawn_ = count;
+  ++revision_;
+}
+
+void RunSeries::setSpec(const accrue::RunSpec& spec) {
+  takeSpec(spec);
   join_.setSteps(spec.accumulation.steps);
   if (!plan_) join_.expectRanks(spec.parallel.data);
   Q_EMIT changed();
@@ -73,7 +85,7 @@ void RunSeries::setSpec(const accrue::RunSpec& spec) {
 
 void RunSeries::setPlan(const accrue::RunPlan& plan) {
   plan_ = plan;
-  spec_ = plan.spec;
+  takeSpec(plan.spec);
   last_.plannedUpdates = plan.totals.updates;
   join_.expectRanks(plan.spec.parallel.data);
   join_.setPlan(plan.window);
@@ -357,7 +369,7 @@ void RunSeries::clear() {
   readyRanks_ = 0;
   offsetPending_ = false;
   timeOffset_ = keptSeconds_ = 0.0;
-  eventsTaken_ = 0;
+  eventsTaken_ = tracesNotDrawn_ = 0;
   ++revision_;
   Q_EMIT changed();
 }

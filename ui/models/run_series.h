@@ -113,6 +113,9 @@ class RunSeries : public QObject {
   /// True once events have been taken.
   bool hasEvents() const { return eventsTaken_ > 0; }
   std::int64_t eventsTaken() const { return eventsTaken_; }
+  /// Traces that came too fast to be taken and are in the run folder only.
+  std::int64_t tracesNotDrawn() const { return tracesNotDrawn_; }
+  void setTracesNotDrawn(std::int64_t count);
 
   const LastValues& last() const { return last_; }
   const RunOutcome& outcome() const { return outcome_; }
@@ -143,8 +146,11 @@ class RunSeries : public QObject {
  Q_SIGNALS:
   void changed();
   void stateChanged();
+  /// What the run was asked to do is known now, or has changed.
+  void specChanged();
 
  private:
+  void takeSpec(const accrue::RunSpec& spec);
   void take(const accrue::RunEvent& event);
   void takeStarted(const accrue::RunStarted& body);
   void takeUpdate(const accrue::RunEvent& event, const accrue::Update& body);
@@ -194,6 +200,7 @@ class RunSeries : public QObject {
   std::vector<PlannedPoint> planned_;
 
   std::int64_t eventsTaken_ = 0;
+  std::int64_t tracesNotDrawn_ = 0;
   std::uint64_t revision_ = 0;
   bool stateMoved_ = false;
   bool offsetPending_ = false;

@@ -22,6 +22,10 @@ const std::vector<int> resultColumns = {RunTableModel::stateColumn, RunTableMode
                                         RunTableModel::lossColumn, RunTableModel::rateColumn,
                                         RunTableModel::updatesColumn};
 
+/// What gives way to the differing keys: N, micro, ranks.
+constexpr int firstSetUp = 2;
+constexpr int lastSetUp = 4;
+
 bool isNumber(int column) {
   return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
 }
@@ -41,10 +45,8 @@ void RunTableModel::addRun(RunSeries* run) {
   beginInsertRows({}, row, row);
   runs_.push_back(run);
   endInsertRows();
-  connect(run, &RunSeries::changed, this, [this, run] {
-    refreshRow(run, 0, columnCount() - 1);
-    if (onlyDiffering_) refreshColumns();
-  });
+  connect(run, &RunSeries::changed, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
+  connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
   connect(run, &QObject::destroyed, this, &RunTableModel::forget);
   refreshColumns();
@@ -63,6 +65,7 @@ void RunTableModel::forget(QObject* object) {
   if (found == runs_.end()) return;
   const int row = static_cast<int>(found - runs_.begin());
   beginRemoveRows({}, row, row);
+  std::erase(compared_, *found);
   runs_.erase(found);
   endRemoveRows();
   refreshColumns();
@@ -84,17 +87,33 @@ int RunTableModel::rowOf(const RunSeries* run) const {
 void RunTableModel::setOnlyDiffering(bool on) {
   if (on == onlyDiffering_) return;
   onlyDiffering_ = on;
-  beginResetModel();
-  shown_ = on ? resultColumns : everyColumn;
-  keys_.clear();
-  endResetModel();
+  // No reset: the selection in the table is what is compared.
+  if (on) {
+    beginRemoveColumns({}, firstSetUp, lastSetUp);
+    shown_ = resultColumns;
+    endRemoveColumns();
+    refreshColumns();
+    return;
+  }
+  showKeys({});
+  beginInsertColumns({}, firstSetUp, lastSetUp);
+  shown_ = everyColumn;
+  endInsertColumns();
+}
+
+void RunTableModel::setCompared(const QList<RunSeries*>& runs) {
+  std::vector<const RunSeries*> compared(runs.begin(), runs.end());
+  std::erase_if(compared, [this](const RunSeries* run) { return rowOf(run) < 0; });
+  if (compared == compared_) return;
+  compared_ = std::move(compared);
   refreshColumns();
 }
 
 QStringList RunTableModel::differingKeys() const {
   std::set<std::string> keys;
   const accrue::RunSpec* first = nullptr;
-  for (const RunSeries* run : runs_) {
+  const std::vector<const RunSeries*> all(runs_.begin(), runs_.end());
+  for (const RunSeries* run : compared_.size() >= 2 ? compared_ : all) {
     if (!run->spec()) continue;
     if (first == nullptr) {
       first = &*run->spec();
@@ -114,6 +133,10 @@ void RunTableModel::refreshColumns() {
   std::vector<std::string> keys;
   const QStringList differing = differingKeys();
   for (const QString& key : differing) keys.push_back(key.toStdString());
+  showKeys(std::move(keys));
+}
+
+void RunTableModel::showKeys(std::vector<std::string> keys) {
   if (keys == keys_) return;
   const int fixed = static_cast<int>(shown_.size());
   if (!keys_.empty()) {

@@ -50,7 +50,9 @@ class RunTableModel : public QAbstractTableModel {
   /// On: one column a differing key, and the fixed set-up columns (N, micro, ranks) give way to them.
   void setOnlyDiffering(bool on);
   bool onlyDiffering() const { return onlyDiffering_; }
-  /// Dotted keys in which the runs of the table differ, in the order of a spec file.
+  /// The runs that the differing columns compare, if they are two or more; else all are.
+  void setCompared(const QList<RunSeries*>& runs);
+  /// Dotted keys in which the compared runs differ, in the order of a spec file.
   QStringList differingKeys() const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
@@ -62,6 +64,7 @@ class RunTableModel : public QAbstractTableModel {
   void forget(QObject* object);
   void refreshRow(RunSeries* run, int firstColumn, int lastColumn);
   void refreshColumns();
+  void showKeys(std::vector<std::string> keys);
   QVariant fixedText(const RunSeries& run, int column) const;
   QVariant sortValue(const RunSeries& run, int column) const;
   QString keyText(const RunSeries& run, const std::string& key) const;
@@ -71,6 +74,7 @@ class RunTableModel : public QAbstractTableModel {
   std::vector<RunSeries*> runs_;
   std::vector<int> shown_;         ///< fixed columns in order
   std::vector<std::string> keys_;  ///< differing keys after them
+  std::vector<const RunSeries*> compared_;
   bool onlyDiffering_ = false;
 };
 

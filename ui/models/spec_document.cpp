@@ -115,6 +115,17 @@ void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesyste
   Q_EMIT fileChanged();
 }
 
+void SpecDocument::restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir,
+                           const QString& file_path) {
+  undo_.clear();
+  undo_.resetClean();
+  file_path_ = file_path;
+  name_ = name;
+  base_dir_ = base_dir;
+  applySpec(std::move(spec), QString());
+  Q_EMIT fileChanged();
+}
+
 std::vector<Finding> SpecDocument::open(const QString& path) {
   SpecReading reading = read_spec(path.toStdString());
   if (!reading.ok()) return std::move(reading.findings);

@@ -46,6 +46,8 @@ class SpecDocument : public QObject {
 
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
+  /// Edits that were never saved, of a file or of none (empty): modified from the start. Clears the history.
+  void restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir, const QString& file_path);
   /// Replaces the document by a file's. On error the document stays as it was, and the findings say why.
   std::vector<Finding> open(const QString& path);
   Result<void> save();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "close_guard.h"
 
-#include <QProcess>
 #include <QSettings>
 #include <QWidget>
+#include <utility>
 
-#include "models/app_paths.h"
+#include "detached_run.h"
 #include "models/run_control.h"
 #include "models/run_series.h"
 
@@ -15,10 +15,8 @@ namespace {
 
 constexpr auto remembered_key = "closing/answer";
 
-/// The headless program hosts the run from here on; it takes the folder's lock once this window has let go of it.
-bool continueInBackground(const QString& folder) {
-  return QProcess::startDetached(runProgram(), {QStringLiteral("resume"), folder, QStringLiteral("--detach")});
-}
+constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
+    {CloseAnswer::keepRunning, "keep"}, {CloseAnswer::checkpointAndStop, "checkpoint"}, {CloseAnswer::stopNow, "stop"}};
 
 }  // namespace
 
@@ -26,19 +24,8 @@ CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* setting
     : QObject(window), control_(control), dialogs_(dialogs), settings_(settings), window_(window) {
   deadline_.setSingleShot(true);
   deadline_.setInterval(std::chrono::seconds(30));
-  connect(&deadline_, &QTimer::timeout, this, &CloseGuard::force);
-  connect(control_, &RunControl::ended, this, [this](const RunSeries* run) {
-    if (!waiting_) return;
-    waiting_ = false;
-    deadline_.stop();
-    if (keep_running_ && run->outcome().outcome == QLatin1String("stopped") && !continueInBackground(run->folder())) {
-      Q_EMIT waitingFor(
-          tr("accrue-run could not be started, so the run does not go on in the background. It is saved: "
-             "Resume continues it here."));
-      return;
-    }
-    Q_EMIT readyToClose();
-  });
+  connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);
+  connect(control_, &RunControl::ended, this, &CloseGuard::takeEnd);
 }
 
 bool CloseGuard::mayClose() {
@@ -48,24 +35,11 @@ bool CloseGuard::mayClose() {
     force();
     return false;
   }
-  const CloseAnswer answer = ask();
-  keep_running_ = answer == CloseAnswer::keepRunning;
-  switch (answer) {
-    case CloseAnswer::cancel:
-      return false;
-    case CloseAnswer::keepRunning:
-    case CloseAnswer::checkpointAndStop:
-      if (control_->actions().contains(RunAction::checkpointAndStop))
-        control_->checkpointAndStop();
-      else if (control_->state() != RunState::stopping)
-        control_->stop();
-      Q_EMIT waitingFor(tr("Closing once the update in hand is saved. Close again to end at once."));
-      break;
-    case CloseAnswer::stopNow:
-      if (control_->state() != RunState::stopping) control_->stop();
-      Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end at once."));
-      break;
-  }
+  answer_ = ask();
+  if (answer_ == CloseAnswer::cancel) return false;
+  // The run may have ended behind the question.
+  if (!control_->isLive()) return true;
+  carryOut();
   if (!control_->isLive()) return true;
   waiting_ = true;
   killed_ = false;
@@ -73,21 +47,88 @@ bool CloseGuard::mayClose() {
   return false;
 }
 
+void CloseGuard::carryOut() {
+  const bool stopping = control_->state() == RunState::stopping;
+  // Who has stopped the run does not keep it.
+  if (stopping && answer_ == CloseAnswer::keepRunning) answer_ = CloseAnswer::checkpointAndStop;
+  if (answer_ != CloseAnswer::stopNow && control_->actions().contains(RunAction::checkpointAndStop))
+    control_->checkpointAndStop();
+  else if (!stopping)
+    control_->stop();
+  switch (answer_) {
+    case CloseAnswer::keepRunning:
+      Q_EMIT waitingFor(
+          tr("Closing once the update in hand is saved; the run goes on from there. Close again to end at once."));
+      break;
+    case CloseAnswer::checkpointAndStop:
+      Q_EMIT waitingFor(tr("Closing once the update in hand is saved. Close again to end at once."));
+      break;
+    case CloseAnswer::stopNow:
+      Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end at once."));
+      break;
+    case CloseAnswer::cancel:
+      break;
+  }
+}
+
+void CloseGuard::takeEnd(const RunSeries* run) {
+  if (!waiting_) return;
+  waiting_ = false;
+  deadline_.stop();
+  if (answer_ == CloseAnswer::keepRunning && !killed_) {
+    const QString outcome = run->outcome().outcome;
+    if (outcome == QLatin1String("failed")) {
+      Q_EMIT stays(QString());  // what failed and how to go on is said by the window
+      return;
+    }
+    if (outcome == QLatin1String("stopped")) {
+      if (const auto resumed = resumeDetached(control_->bridgeOptions(), run->folder()); !resumed) {
+        Q_EMIT stays(QString::fromStdString(resumed.error().text()));
+        return;
+      }
+    }
+  }
+  Q_EMIT readyToClose();
+}
+
+bool CloseGuard::remembersAnswer() const {
+  return settings_->contains(QLatin1String(remembered_key));
+}
+
+void CloseGuard::forgetAnswer() {
+  settings_->remove(QLatin1String(remembered_key));
+  Q_EMIT rememberedChanged();
+}
+
 CloseAnswer CloseGuard::ask() {
   const QString remembered = settings_->value(QLatin1String(remembered_key)).toString();
-  if (remembered == QLatin1String("keep")) return CloseAnswer::keepRunning;
-  if (remembered == QLatin1String("checkpoint")) return CloseAnswer::checkpointAndStop;
-  if (remembered == QLatin1String("stop")) return CloseAnswer::stopNow;
+  for (const auto& [answer, word] : remembered_words)
+    if (remembered == QLatin1String(word)) return answer;
   const CloseChoice choice =
       dialogs_->askClose(window_, tr("A run is training in this window. What should become of it?"));
-  if (choice.remember && choice.answer != CloseAnswer::cancel) {
-    const bool keep = choice.answer == CloseAnswer::keepRunning;
-    const bool save = choice.answer == CloseAnswer::checkpointAndStop;
-    settings_->setValue(QLatin1String(remembered_key), keep   ? QStringLiteral("keep")
-                                                       : save ? QStringLiteral("checkpoint")
-                                                              : QStringLiteral("stop"));
+  if (!choice.remember) return choice.answer;
+  for (const auto& [answer, word] : remembered_words) {
+    if (choice.answer != answer) continue;
+    settings_->setValue(QLatin1String(remembered_key), QLatin1String(word));
+    Q_EMIT rememberedChanged();
   }
   return choice.answer;
+}
+
+void CloseGuard::passDeadline() {
+  if (killed_ || answer_ == CloseAnswer::stopNow) {
+    force();
+    return;
+  }
+  // What is being saved is worth more than the wait: the user decides.
+  Q_EMIT stillSaving(
+      tr("The ranks are still saving. The window closes when they are done; Stop now drops what was "
+         "trained since the last checkpoint."));
+  deadline_.start();
+}
+
+void CloseGuard::stopNow() {
+  if (waiting_ && !killed_) force();
 }
 
 void CloseGuard::force() {

@@ -62,10 +62,11 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
   QMessageBox box(QMessageBox::Question, tr("A run is in progress"), sentence, QMessageBox::NoButton, parent);
   box.setObjectName(QStringLiteral("closeDialog"));
   box.setInformativeText(
-      tr("Keep running moves the run into the background after the update in hand; the next start offers to attach to "
-         "it. Checkpoint and stop ends there, and Resume goes on. Stop now drops what was trained since the last "
-         "checkpoint."));
-  QPushButton* keep = box.addButton(tr("Keep running"), QMessageBox::YesRole);
+      tr("Keep running saves at the next boundary and goes on from there without a window; the next start offers to "
+         "attach. Checkpoint and stop ends after the update in hand, and Resume goes on from there. Stop now drops "
+         "what was "
+         "trained since the last checkpoint."));
+  QPushButton* keep = box.addButton(tr("Keep running"), QMessageBox::AcceptRole);
   QPushButton* checkpoint = box.addButton(tr("Checkpoint and stop"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop now"), QMessageBox::DestructiveRole);
   box.addButton(QMessageBox::Cancel);

@@ -4,7 +4,9 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QLockFile>
 #include <QSaveFile>
+#include <QUuid>
 #include <utility>
 
 #include "accrue/run/spec_io.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr auto base_mark = "# base_dir = ";
 constexpr auto name_mark = "# name = ";
+constexpr auto file_mark = "# file = ";
 
 QString markedLine(const QString& text, const char* mark) {
   for (const QString& line : text.split(QLatin1Char('\n')))
@@ -23,10 +26,19 @@ QString markedLine(const QString& text, const char* mark) {
   return {};
 }
 
+std::unique_ptr<QLockFile> lockFor(const QString& file) {
+  auto lock = std::make_unique<QLockFile>(file + QStringLiteral(".lock"));
+  lock->setStaleLockTime(0);  // held as long as its process lives, however long that is
+  return lock->tryLock(0) ? std::move(lock) : nullptr;
+}
+
 }  // namespace
 
 DraftKeeper::DraftKeeper(SpecDocument* document, QString folder, QObject* parent)
-    : QObject(parent), document_(document), folder_(std::move(folder)) {
+    : QObject(parent),
+      document_(document),
+      folder_(std::move(folder)),
+      id_(QUuid::createUuid().toString(QUuid::WithoutBraces)) {
   timer_.setSingleShot(true);
   timer_.setInterval(5000);
   connect(&timer_, &QTimer::timeout, this, &DraftKeeper::keep);
@@ -36,37 +48,55 @@ DraftKeeper::DraftKeeper(SpecDocument* document, QString folder, QObject* parent
   connect(document_, &SpecDocument::fileChanged, this, &DraftKeeper::keep);
 }
 
+DraftKeeper::~DraftKeeper() = default;
+
 QString DraftKeeper::file() const {
-  return QDir(folder_).filePath(QStringLiteral("draft.accrue"));
+  return QDir(folder_).filePath(QStringLiteral("draft-%1.accrue").arg(id_));
 }
 
 void DraftKeeper::keep() {
   timer_.stop();
   if (!document_->isModified()) {
+    if (!own_lock_) return;
     QFile::remove(file());
+    own_lock_.reset();
     return;
   }
   QDir().mkpath(folder_);
+  if (!own_lock_) own_lock_ = lockFor(file());
   QSaveFile out(file());
   if (!out.open(QIODevice::WriteOnly)) return;
-  const QString text = QStringLiteral("%1%2\n%3%4\n%5")
+  const QString text = QStringLiteral("%1%2\n%3%4\n%5%6\n%7")
                            .arg(QLatin1String(base_mark), QString::fromStdString(document_->baseDir().string()),
-                                QLatin1String(name_mark), document_->displayName(),
-                                QString::fromStdString(write_spec(document_->spec())));
+                                QLatin1String(name_mark), document_->displayName(), QLatin1String(file_mark),
+                                document_->filePath(), QString::fromStdString(write_spec(document_->spec())));
   out.write(text.toUtf8());
   out.commit();
 }
 
-std::optional<Draft> DraftKeeper::takeLeftOver() {
-  QFile in(file());
-  if (!in.open(QIODevice::ReadOnly)) return std::nullopt;
-  const QString text = QString::fromUtf8(in.readAll());
-  const QDateTime when = QFileInfo(in).lastModified();
-  in.close();
-  QFile::remove(file());
-  SpecReading reading = parse_spec(text.toStdString(), file().toStdString());
-  if (!reading.ok()) return std::nullopt;
-  return Draft{std::move(reading.spec), markedLine(text, name_mark), markedLine(text, base_mark), when};
+std::optional<Draft> DraftKeeper::leftOver() {
+  const QDir dir(folder_);
+  for (const QString& name : dir.entryList({QStringLiteral("draft-*.accrue")}, QDir::Files, QDir::Time)) {
+    const QString path = dir.filePath(name);
+    if (path == file()) continue;
+    auto lock = lockFor(path);
+    QFile in(path);
+    if (!lock || !in.open(QIODevice::ReadOnly)) continue;
+    const QString text = QString::fromUtf8(in.readAll());
+    SpecReading reading = parse_spec(text.toStdString(), path.toStdString());
+    if (!reading.ok()) continue;
+    left_over_ = path;
+    left_over_lock_ = std::move(lock);
+    return Draft{std::move(reading.spec), markedLine(text, name_mark), markedLine(text, base_mark),
+                 markedLine(text, file_mark), QFileInfo(in).lastModified()};
+  }
+  return std::nullopt;
+}
+
+void DraftKeeper::dropLeftOver() {
+  QFile::remove(left_over_);
+  left_over_.clear();
+  left_over_lock_.reset();
 }
 
 }  // namespace accrue::ui

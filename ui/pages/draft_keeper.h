@@ -5,9 +5,12 @@
 #include <QObject>
 #include <QString>
 #include <QTimer>
+#include <memory>
 #include <optional>
 
 #include "accrue/run/run_spec.h"
+
+class QLockFile;
 
 namespace accrue::ui {
 
@@ -18,18 +21,24 @@ struct Draft {
   RunSpec spec;
   QString name;
   QString base_dir;
+  QString spec_file;  ///< where the spec was saved before; empty = never
   QDateTime when;
 };
 
-/// Writes unsaved edits to the state folder every few seconds, so that neither closing nor a crash loses them.
+/// Writes unsaved edits to the state folder every few seconds, so that neither closing nor a crash loses them. Every
+/// window writes a file of its own, locked while the window lives, so that no other window takes it for left over.
 class DraftKeeper : public QObject {
   Q_OBJECT
 
  public:
   DraftKeeper(SpecDocument* document, QString folder, QObject* parent = nullptr);
+  ~DraftKeeper() override;
 
-  /// Reads and removes the draft that the last session left.
-  std::optional<Draft> takeLeftOver();
+  /// The newest draft that a window left which is gone; it is this window's to offer until it is dropped, and stays on
+  /// the disk until then.
+  std::optional<Draft> leftOver();
+  /// Removes the draft that leftOver() answered: it was restored or dismissed.
+  void dropLeftOver();
   /// Writes or removes the draft now.
   void keep();
 
@@ -38,7 +47,11 @@ class DraftKeeper : public QObject {
 
   SpecDocument* document_;
   QString folder_;
+  QString id_;
   QTimer timer_;
+  std::unique_ptr<QLockFile> own_lock_;
+  std::unique_ptr<QLockFile> left_over_lock_;
+  QString left_over_;
 };
 
 }  // namespace accrue::ui

@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHeaderView>
+#include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
 #include <QTreeView>
@@ -13,12 +14,17 @@
 
 #include "models/event_log_model.h"
 #include "models/run_series.h"
+#include "models/run_text.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
 
 EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
-    : QWidget(parent), filter_(new EventLogFilter(this)), search_(new QLineEdit(this)), view_(new QTreeView(this)) {
+    : QWidget(parent),
+      filter_(new EventLogFilter(this)),
+      search_(new QLineEdit(this)),
+      older_(new QLabel(this)),
+      view_(new QTreeView(this)) {
   setObjectName(QStringLiteral("eventsPanel"));
   filter_->setSourceModel(log);
   // A micro-step a line would drown everything else; the filter brings them back.
@@ -46,6 +52,12 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
+  older_->setObjectName(QStringLiteral("eventsOlder"));
+  older_->setFont(textFont(TextSize::small));
+  older_->setForegroundRole(QPalette::PlaceholderText);
+  older_->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
+  older_->hide();
+  layout->addWidget(older_);
   layout->addWidget(view_, 1);
   auto* copy = new QAction(tr("Copy"), view_);
   copy->setObjectName(QStringLiteral("copyEventsAction"));
@@ -58,8 +70,11 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
     filter_->hideKinds(text.isEmpty() ? QSet<QString>{QStringLiteral("micro_steps"), QStringLiteral("sync")}
                                       : QSet<QString>{});
     filter_->setText(text);
+    showOlder();
   });
   connect(filter_, &QAbstractItemModel::rowsInserted, this, &EventsPanel::followEnd);
+  connect(log, &QAbstractItemModel::rowsInserted, this, &EventsPanel::showOlder);
+  connect(log, &QAbstractItemModel::modelReset, this, &EventsPanel::showOlder);
   connect(view_->verticalScrollBar(), &QScrollBar::valueChanged, this, &EventsPanel::noteScroll);
   connect(view_, &QTreeView::activated, this, [this](const QModelIndex& index) {
     const qint64 update = index.data(EventLogModel::updateRole).toLongLong();
@@ -73,8 +88,19 @@ QWidget* EventsPanel::titleControl() const {
 
 void EventsPanel::setRun(const RunSeries* run) {
   filter_->setRun(run ? run->id() : QString());
+  run_id_ = run ? run->id() : QString();
   at_end_ = true;
   view_->scrollToBottom();
+  showOlder();
+}
+
+void EventsPanel::showOlder() {
+  const auto* log = qobject_cast<const EventLogModel*>(filter_->sourceModel());
+  std::int64_t older = log->dropped(run_id_, false);
+  if (!search_->text().isEmpty()) older += log->dropped(run_id_, true);
+  older_->setVisible(older > 0);
+  older_->setText(older == 1 ? tr("1 older event is only in the run's folder")
+                             : tr("%1 older events are only in the run's folder").arg(groupedNumber(older)));
 }
 
 void EventsPanel::followEnd() {

@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+class QLabel;
 class QLineEdit;
 class QTreeView;
 
@@ -28,12 +29,16 @@ class EventsPanel : public QWidget {
 
  private:
   void followEnd();
+  /// Says how many of the run's events have left the log.
+  void showOlder();
   void noteScroll();
   void copySelected();
 
   EventLogFilter* filter_;
   QLineEdit* search_;
+  QLabel* older_;
   QTreeView* view_;
+  QString run_id_;
   bool at_end_ = true;
 };
 

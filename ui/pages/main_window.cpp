@@ -124,6 +124,10 @@ void MainWindow::connectDocument() {
   actions_.redo->setEnabled(undo->canRedo());
   connect(parts_.document, &SpecDocument::modifiedChanged, this, &MainWindow::showTitle);
   connect(parts_.document, &SpecDocument::fileChanged, this, &MainWindow::showTitle);
+  connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
+    setup_dock_->show();
+    setup_dock_->raise();
+  });
   connect(actions_.find, &QAction::triggered, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();
@@ -137,7 +141,6 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
     centre_->showPlots();
     runs_->showAlso(run);
-    if (!parts_.control->isLive()) centre_->plots()->fit();
   });
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
@@ -154,8 +157,13 @@ void MainWindow::connectRuns() {
   connect(parts_.library, &RunLibrary::opened, this, [this](RunSeries* run) {
     centre_->showPlots();
     runs_->showAlso(run);
+    // A fitted view grows while the run's events come in.
+    if (!parts_.control->isLive()) centre_->plots()->fit();
   });
-  connect(parts_.library, &RunLibrary::loaded, this, [this] { numbers_moved_ = true; });
+  connect(parts_.library, &RunLibrary::loaded, this, [this] {
+    numbers_moved_ = true;
+    showContinuations();
+  });
   connect(events_, &EventsPanel::updateRequested, this, [this](qint64 update) {
     if (centre_->plots()->clock() == Clock::update) centre_->plots()->goTo(static_cast<double>(update));
   });
@@ -168,6 +176,18 @@ void MainWindow::connectRuns() {
   connect(close_guard_, &CloseGuard::waitingFor, this, [this](const QString& sentence) {
     centre_->messages()->post({QStringLiteral("closing"), RunState::paused, sentence, {}, {}});
   });
+  connect(close_guard_, &CloseGuard::stillSaving, this, [this](const QString& sentence) {
+    centre_->messages()->post(
+        {QStringLiteral("closing"), RunState::degraded, sentence, tr("Stop now"), [this] { close_guard_->stopNow(); }});
+  });
+  connect(close_guard_, &CloseGuard::stays, this, [this](const QString& why) {
+    centre_->messages()->withdraw(QStringLiteral("closing"));
+    if (!why.isEmpty()) centre_->messages()->post({QStringLiteral("closing"), RunState::failed, why, {}, {}});
+  });
+  const auto show_remembered = [this] { actions_.askOnClosing->setEnabled(close_guard_->remembersAnswer()); };
+  connect(close_guard_, &CloseGuard::rememberedChanged, this, show_remembered);
+  connect(actions_.askOnClosing, &QAction::triggered, close_guard_, &CloseGuard::forgetAnswer);
+  show_remembered();
 }
 
 void MainWindow::connectRunActions() {
@@ -180,9 +200,13 @@ void MainWindow::connectRunActions() {
   connect(actions_.kill, &QAction::triggered, control, &RunControl::kill);
   connect(actions_.checkpoint, &QAction::triggered, control, &RunControl::checkpoint);
   connect(actions_.checkpointAndStop, &QAction::triggered, control, &RunControl::checkpointAndStop);
-  connect(actions_.resume, &QAction::triggered, control, [control] {
-    if (control->run()) control->resume(control->run()->folder());
+  connect(actions_.resume, &QAction::triggered, this, [this, control] {
+    if (const RunSeries* run = focusedRun()) control->resume(run->folder());
   });
+  connect(actions_.attach, &QAction::triggered, this, [this, control] {
+    if (const RunSeries* run = focusedRun()) control->attach(run->folder());
+  });
+  connect(parts_.library, &RunLibrary::refreshed, this, &MainWindow::showContinuations);
   connect(actions_.demo, &QAction::triggered, this, &MainWindow::runDemo);
   connect(actions_.runFolder, &QAction::triggered, this, [this] { openRunFolder(focusedRun()); });
   connect(actions_.copyCommand, &QAction::triggered, this, &MainWindow::copyCommand);
@@ -245,7 +269,10 @@ void MainWindow::tick() {
     const bool followed = run && run == parts_.control->run();
     const RunState state =
         parts_.control->state() == RunState::preflight || followed || !run ? parts_.control->state() : run->state();
-    status_->refresh(run, state, followed && parts_.control->attached(),
+    const RunHost host = !followed || !parts_.control->attached() ? RunHost::here
+                         : parts_.control->controls()             ? RunHost::attached
+                                                                  : RunHost::viewed;
+    status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
     window_panel_->refresh();
   }
@@ -275,22 +302,33 @@ void MainWindow::showState() {
   enable(actions_.demo, RunAction::run);
   enable(actions_.stepMicro, RunAction::step);
   enable(actions_.stepUpdate, RunAction::step);
-  actions_.stop->setEnabled(possible.contains(RunAction::stop) || parts_.control->state() == RunState::stopping);
+  const bool stopping = parts_.control->state() == RunState::stopping;
+  actions_.stop->setEnabled(possible.contains(stopping ? RunAction::kill : RunAction::stop));
   enable(actions_.kill, RunAction::kill);
   enable(actions_.checkpoint, RunAction::checkpoint);
   enable(actions_.checkpointAndStop, RunAction::checkpointAndStop);
-  enable(actions_.resume, RunAction::resume);
+  showContinuations();
   const bool paused = possible.contains(RunAction::proceed);
   actions_.pause->setEnabled(paused || possible.contains(RunAction::pause));
   actions_.pause->setIconText(paused ? tr("Continue") : tr("Pause"));
   actions_.pause->setText(paused ? tr("&Continue") : tr("&Pause"));
   actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));
-  const bool stopping = parts_.control->state() == RunState::stopping;
   actions_.stop->setIconText(stopping ? tr("Kill") : tr("Stop"));
   actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
   setup_->form()->setEditable(possible.contains(RunAction::edit) || parts_.control->isLive());
   numbers_moved_ = true;
   showTitle();
+}
+
+void MainWindow::showContinuations() {
+  const RunSeries* run = focusedRun();
+  const RunControl& control = *parts_.control;
+  const bool idle = !control.isLive() && control.state() != RunState::preflight;
+  // The library may not have seen yet that the run which ended here is over.
+  const bool elsewhere = run && run != control.run() && parts_.library->liveElsewhere().contains(run->folder());
+  actions_.attach->setEnabled(idle && elsewhere);
+  actions_.resume->setEnabled(idle && run && !elsewhere && !run->isLive() &&
+                              run->outcome().outcome != QLatin1String("finished"));
 }
 
 void MainWindow::showRuns() {
@@ -304,6 +342,7 @@ void MainWindow::showRuns() {
   const bool any = focused != nullptr;
   actions_.runFolder->setEnabled(any);
   actions_.copyCommand->setEnabled(any);
+  showContinuations();
   numbers_moved_ = true;
 }
 
@@ -335,12 +374,12 @@ void MainWindow::runDemo() {
 }
 
 void MainWindow::run() {
-  const QString rejected = setup_->form()->rejectedField();
+  const QStringList rejected = setup_->form()->rejectedFields();
   if (rejected.isEmpty()) {
     parts_.control->start();
     return;
   }
-  setup_->form()->focusField(rejected);
+  setup_->form()->focusField(rejected.front());
   centre_->messages()->post({QStringLiteral("refused"),
                              RunState::failed,
                              tr("What stands in the form cannot be run: a field has no valid value"),
@@ -354,15 +393,22 @@ QImage MainWindow::picture() {
 }
 
 void MainWindow::offerDraft() {
-  const auto draft = drafts_->takeLeftOver();
+  const auto draft = drafts_->leftOver();
   if (!draft) return;
   const QString when = QLocale().toString(draft->when, QLocale::ShortFormat);
   centre_->messages()->post({QStringLiteral("draft"), RunState::paused,
                              tr("Unsaved edits of %1 from %2 were kept").arg(draft->name, when), tr("Restore"),
                              [this, draft] {
                                if (!files_->mayReplace()) return;
-                               parts_.document->reset(draft->spec, draft->name, draft->base_dir.toStdString());
+                               parts_.document->restore(draft->spec, draft->name, draft->base_dir.toStdString(),
+                                                        draft->spec_file);
+                               drafts_->keep();
+                               drafts_->dropLeftOver();
                                showDocumentOpened();
+                             },
+                             [this] {
+                               drafts_->dropLeftOver();
+                               offerDraft();
                              }});
 }
 
@@ -374,7 +420,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   QTimer::singleShot(0, this, [this] {
     parts_.preflight->refresh();
     parts_.library->refresh();
-    offerDraft();
+    if (parts_.offer_drafts) offerDraft();
   });
 }
 

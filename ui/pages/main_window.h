@@ -47,6 +47,7 @@ struct StudioParts {
   Dialogs* dialogs = nullptr;
   QSettings* settings = nullptr;  ///< layout, recent files, remembered answers
   Theme* theme = nullptr;
+  bool offer_drafts = true;  ///< somebody is there to answer
 };
 
 class MainWindow : public QMainWindow {
@@ -96,6 +97,7 @@ class MainWindow : public QMainWindow {
   void tick();
   void showTitle();
   void showState();
+  void showContinuations();
   void showRuns();
   void showDocumentOpened();
   void offerDraft();

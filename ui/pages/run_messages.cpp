@@ -33,12 +33,13 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   connect(control_, &RunControl::commandFailed, this, &RunMessages::showFailed);
   connect(control_, &RunControl::stateChanged, this, &RunMessages::showState);
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
-  connect(control_, &RunControl::runBegun, this, [this] {
+  connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
+    told_problems_ = run->problems().size();
     for (const char* id : {"refused", "command", "end", "degraded", "interrupted"}) bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
-  connect(library_, &RunLibrary::opened, this, [this](const RunSeries* run) {
-    if (!control_->isLive() && library_->liveElsewhere().contains(run->folder())) offerAttach(run->folder());
+  connect(library_, &RunLibrary::liveFound, this, [this](RunSeries* run) {
+    if (!control_->isLive()) offerAttach(run->folder());
   });
   connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
     bar_->post(
@@ -66,8 +67,9 @@ void RunMessages::showState(RunState state) {
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Show log"), [this] { Q_EMIT logRequested(); }});
-  } else if (state == RunState::paused && run && !run->problems().empty() &&
+  } else if (state == RunState::paused && run && run->problems().size() > told_problems_ &&
              run->problems().back().className == QLatin1String("numerics")) {
+    told_problems_ = run->problems().size();
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Continue"), [this] { control_->togglePause(); }});

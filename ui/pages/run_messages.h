@@ -40,6 +40,7 @@ class RunMessages : public QObject {
   RunLibrary* library_;
   MessageBar* bar_;
   bool offered_ = false;
+  std::size_t told_problems_ = 0;  ///< of the run, already shown or older than this window's part of it
 };
 
 }  // namespace accrue::ui

@@ -66,11 +66,24 @@ void RunsPanel::connectSignals() {
   connect(differing_, &QCheckBox::toggled, library_->table(), &RunTableModel::setOnlyDiffering);
   connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &RunsPanel::shownRunsChanged);
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &RunsPanel::shownRunsChanged);
+  // Queued: columns must not come and go while a selection is being changed.
+  connect(
+      this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
+      Qt::QueuedConnection);
+  connect(sorted_, &QAbstractItemModel::columnsInserted, this, &RunsPanel::selectWholeRows);
   connect(view_, &QTreeView::activated, this, &RunsPanel::activate);
   connect(view_, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
   connect(sorted_, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showEmptyState);
   connect(sorted_, &QAbstractItemModel::rowsRemoved, this, &RunsPanel::showEmptyState);
   connect(sorted_, &QAbstractItemModel::modelReset, this, &RunsPanel::showEmptyState);
+}
+
+void RunsPanel::selectWholeRows() {
+  QItemSelection rows;
+  const QModelIndexList cells = view_->selectionModel()->selectedIndexes();
+  for (const QModelIndex& cell : cells)
+    if (cell.column() == 0) rows.select(cell, cell.siblingAtColumn(sorted_->columnCount() - 1));
+  view_->selectionModel()->select(rows, QItemSelectionModel::Select);
 }
 
 void RunsPanel::showEmptyState() {

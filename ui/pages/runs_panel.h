@@ -43,6 +43,8 @@ class RunsPanel : public QWidget {
  private:
   void connectSignals();
   void showEmptyState();
+  /// Columns that come after a row was selected belong to the selection, too.
+  void selectWholeRows();
   void showMenu(const QPoint& at);
   void activate(const QModelIndex& index);
   RunSeries* runAt(const QModelIndex& index) const;

@@ -43,11 +43,16 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   layout->addWidget(line);
   layout->addWidget(arithmetic_);
   connectSignals();
+  connect(document, &SpecDocument::changed, this, [this] { arithmetic_->setChecking(true); });
+  arithmetic_->setChecking(!preflight_->isCurrent());
 }
 
 void SetupPanel::connectSignals() {
   connect(search_, &QLineEdit::textChanged, form_, &FieldForm::setFilter);
   connect(search_, &QLineEdit::returnPressed, form_, &FieldForm::focusFirstFound);
+  connect(form_, &FieldForm::filterDropped, search_, &QLineEdit::clear);
+  connect(form_, &FieldForm::rejectedFieldsChanged, this,
+          [this] { arithmetic_->setRejectedFields(form_->rejectedFields()); });
   connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
   connect(control_, &RunControl::changed, this, [this] { arithmetic_->setEditsNotRun(control_->editsNotRun()); });
@@ -56,6 +61,7 @@ void SetupPanel::connectSignals() {
 void SetupPanel::showPreflight() {
   form_->setFindings(preflight_->result().findings);
   arithmetic_->showResult(preflight_->result());
+  arithmetic_->setChecking(!preflight_->isCurrent());
 }
 
 void SetupPanel::focusSearch() {

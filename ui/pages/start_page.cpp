@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "start_page.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPainter>
 #include <QStyle>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include "style/theme.h"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int card_width = 264;
 constexpr int recent_shown = 5;
+constexpr auto file_property = "file";
 
 }  // namespace
 
@@ -110,12 +113,31 @@ void StartPage::setRecentFiles(const QStringList& files) {
     auto* link = new QPushButton(QFileInfo(file).fileName(), this);
     link->setObjectName(QStringLiteral("recentFile.%1").arg(recent_->count()));
     link->setFlat(true);
+    link->setAutoDefault(true);
+    link->setProperty(file_property, file);
     link->setToolTip(file);
     link->setAccessibleName(tr("Open %1").arg(QFileInfo(file).fileName()));
     link->setIcon(themedIcon(QStringLiteral("recent")));
     recent_->addWidget(link, 0, Qt::AlignLeft);
     connect(link, &QPushButton::clicked, this, [this, file] { Q_EMIT fileRequested(file); });
   }
+  // The disk is asked once the window stands.
+  QTimer::singleShot(0, this, &StartPage::disableMissing);
+}
+
+void StartPage::disableMissing() {
+  for (int i = 0; i < recent_->count(); ++i) {
+    QWidget* link = recent_->itemAt(i)->widget();
+    const QString file = link->property(file_property).toString();
+    const bool there = QFileInfo::exists(file);
+    link->setEnabled(there);
+    link->setToolTip(there ? file : tr("%1 is gone").arg(file));
+  }
+}
+
+void StartPage::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  QTimer::singleShot(0, this, &StartPage::disableMissing);
 }
 
 void StartPage::focusDefault() {
@@ -128,7 +150,8 @@ void StartPage::keyPressEvent(QKeyEvent* event) {
     cards_[digit]->click();
     return;
   }
-  if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
+  const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  if (enter && !qobject_cast<QAbstractButton*>(QApplication::focusWidget())) {
     demo_->click();
     return;
   }

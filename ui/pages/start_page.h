@@ -33,7 +33,7 @@ class StartPage : public QWidget {
 
  public:
   explicit StartPage(QWidget* parent = nullptr);
-  /// Files that are gone are left out by the caller.
+  /// Files that are gone are shown, but cannot be opened.
   void setRecentFiles(const QStringList& files);
   void focusDefault();
 
@@ -46,8 +46,11 @@ class StartPage : public QWidget {
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
+  void disableMissing();
+
   StartCard* demo_;
   QList<StartCard*> cards_;
   QLabel* recent_title_;

@@ -25,8 +25,6 @@ StatusRow::StatusRow(QWidget* parent)
   layout->addWidget(sentence_, 1);
   sentence_->setObjectName(QStringLiteral("stateSentence"));
   chain_->setObjectName(QStringLiteral("attachedLabel"));
-  chain_->setText(tr("Attached"));
-  chain_->setToolTip(tr("Another process hosts this run; it goes on when this window closes"));
   chain_->hide();
   progress_ = addNumber(
       QStringLiteral("statusProgress"),
@@ -56,10 +54,14 @@ QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, 
   return label;
 }
 
-void StatusRow::refresh(const RunSeries* run, RunState state, bool attached, const QString& backend) {
+void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend) {
   state_ = state;
   chip_->setState(state, stateWord(run, state));
-  chain_->setVisible(attached);
+  chain_->setVisible(host != RunHost::here);
+  chain_->setText(host == RunHost::viewed ? tr("Viewing") : tr("Attached"));
+  chain_->setToolTip(host == RunHost::viewed
+                         ? tr("Another process hosts this run and takes no commands from this window")
+                         : tr("Another process hosts this run; it goes on when this window closes"));
   const bool has_run = run != nullptr;
   sentence_->setFullText(has_run                        ? stateSentence(*run, state)
                          : state == RunState::preflight ? tr("spec, data, memory and devices")

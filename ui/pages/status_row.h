@@ -15,6 +15,9 @@ class RankTracker;
 class RunSeries;
 class StateChip;
 
+/// Who hosts the run that is shown: this window, or another process that takes its commands or only lets it watch.
+enum class RunHost { here, attached, viewed };
+
 /// The bottom line: the state as a sentence, how far the run is, and what it costs.
 class StatusRow : public QWidget {
   Q_OBJECT
@@ -22,8 +25,8 @@ class StatusRow : public QWidget {
  public:
   explicit StatusRow(QWidget* parent = nullptr);
 
-  /// run may be nullptr (nothing was ever run). attached: another process hosts it.
-  void refresh(const RunSeries* run, RunState state, bool attached, const QString& backend);
+  /// run may be nullptr (nothing was ever run).
+  void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend);
   /// Counts a drawn frame.
   void countFrame();
   QString sentence() const;

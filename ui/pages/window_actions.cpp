@@ -51,6 +51,8 @@ WindowActions::WindowActions(QObject* owner) {
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
                    tr("Every point of the shown runs on every clock, as CSV"));
+  askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
+                     tr("Forget the remembered answer to what becomes of a run when the window closes"));
   closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));
   quit = add(owner, "quitAction", tr("&Quit"), keys("Ctrl+Q"));
 
@@ -71,7 +73,9 @@ WindowActions::WindowActions(QObject* owner) {
                    tr("Save at the end of this update"));
   checkpointAndStop = add(owner, "checkpointAndStopAction", tr("Checkpoint and s&top"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
-               tr("Continue the ended run from its newest checkpoint"));
+               tr("Continue the selected run from its newest checkpoint"));
+  attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,
+               tr("Follow the selected run, which another process trains"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
   // Single letters belong to a focused plot, which handles them itself; here they are shown only.
@@ -119,10 +123,11 @@ WindowActions::WindowActions(QObject* owner) {
 }
 
 QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {
-      newSpec, open, openRun, save,   saveAs,    exportPlot,    exportData,   closeSpec, quit,       undo,
-      redo,    find, run,     pause,  stepMicro, stepUpdate,    stop,         kill,      checkpoint, checkpointAndStop,
-      resume,  demo, fit,     follow, logY,      lessSmoothing, moreSmoothing};
+  QList<QAction*> list = {newSpec,      open,      openRun,    save, saveAs, exportPlot, exportData,
+                          askOnClosing, closeSpec, quit,       undo, redo,   find,       run,
+                          pause,        stepMicro, stepUpdate, stop, kill,   checkpoint, checkpointAndStop,
+                          resume,       attach,    demo,       fit,  follow, logY,       lessSmoothing,
+                          moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};
   list += themes->actions();

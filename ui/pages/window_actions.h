@@ -16,9 +16,9 @@ namespace accrue::ui {
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
-  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *closeSpec, *quit;
+  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *askOnClosing, *closeSpec, *quit;
   QAction *undo, *redo, *find;
-  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *checkpointAndStop, *resume, *demo;
+  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *checkpointAndStop, *resume, *attach, *demo;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand;

@@ -66,7 +66,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   file->addSeparator();
   file->addActions({actions.exportPlot, actions.exportData});
   file->addSeparator();
-  file->addActions({actions.closeSpec, actions.quit});
+  file->addActions({actions.askOnClosing, actions.closeSpec, actions.quit});
 
   QMenu* edit = addMenu(window, "editMenu", tr("&Edit"));
   edit->addActions({actions.undo, actions.redo});
@@ -78,7 +78,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addSeparator();
   run->addActions({actions.stop, actions.kill});
   run->addSeparator();
-  run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume});
+  run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume, actions.attach});
   run->addSeparator();
   run->addAction(actions.demo);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/curve_layer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "plots/series_swatch.h"
@@ -14,6 +15,16 @@ constexpr double farOutside = 1e5;
 
 double bounded(double pixel) {
   return std::clamp(pixel, -farOutside, farOutside);
+}
+
+/// Pictures are painted without cosmetic pens: their widths belong to the picture.
+bool isPicture(const QCPPainter& painter) {
+  return painter.modes().testFlag(QCPPainter::pmNonCosmetic);
+}
+
+QPen penFor(const QCPPainter& painter, QPen pen) {
+  pen.setCosmetic(!isPicture(painter) && pen.widthF() <= 1.0);
+  return pen;
 }
 
 }  // namespace
@@ -73,26 +84,21 @@ void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
 void CurveLayer::drawLine(QCPPainter* painter, const LineItem& item) {
   const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
   run_.clear();
+  const QPen pen = penFor(*painter, item.pen);
   for (std::size_t i = 0; i < item.line.x.size(); ++i) {
     const double y = item.line.y[i];
     if (!(y - y == 0.0) || (logarithmic && y <= 0.0)) {
-      flush(painter, item.pen);
+      flush(painter, pen);
       continue;
     }
     run_.append(QPointF(bounded(key_->coordToPixel(item.line.x[i])), bounded(value_->coordToPixel(y))));
   }
-  flush(painter, item.pen);
+  flush(painter, pen);
 }
 
 void CurveLayer::flush(QCPPainter* painter, const QPen& pen) {
   if (run_.size() > 1) {
-    painter->setPen(pen);
-    painter->setBrush(Qt::NoBrush);
-    const double ratio = pen.isCosmetic() ? 1.0 : painter->device()->devicePixelRatioF();
-    if (pen.widthF() * ratio <= 1.0 || pen.style() != Qt::SolidLine)
-      painter->drawPolyline(run_);
-    else
-      drawSegments(painter, pen);
+    stroke(painter, pen);
   } else if (run_.size() == 1) {
     painter->setPen(Qt::NoPen);
     painter->setBrush(pen.color());
@@ -101,14 +107,54 @@ void CurveLayer::flush(QCPPainter* painter, const QPen& pen) {
   run_.clear();
 }
 
-// Qt strokes a wide polyline as one outline and finds where it crosses itself: seconds for a noisy curve. Segment by
-// segment it costs milliseconds, and round ends hide the joints.
-void CurveLayer::drawSegments(QCPPainter* painter, QPen pen) {
-  pen.setCapStyle(Qt::RoundCap);
-  painter->setPen(pen);
-  segments_.clear();
-  for (qsizetype i = 1; i < run_.size(); ++i) segments_.append(QLineF(run_[i - 1], run_[i]));
-  painter->drawLines(segments_);
+void CurveLayer::stroke(QCPPainter* painter, const QPen& pen) {
+  const qreal ratio = pen.isCosmetic() || painter->device() == nullptr ? 1.0 : painter->device()->devicePixelRatioF();
+  painter->setBrush(Qt::NoBrush);
+  if (pen.widthF() * ratio <= 1.0 || painter->modes().testFlag(QCPPainter::pmVectorized)) {
+    painter->setPen(pen);
+    painter->drawPolyline(run_);
+    return;
+  }
+  pieces_.clear();
+  if (pen.style() == Qt::SolidLine) {
+    for (qsizetype i = 1; i < run_.size(); ++i) pieces_.append(QLineF(run_[i - 1], run_[i]));
+  } else {
+    cutIntoDashes(pen);
+  }
+  painter->setPen(
+      QPen(pen.color(), pen.widthF(), Qt::SolidLine, pen.style() == Qt::SolidLine ? Qt::SquareCap : Qt::FlatCap));
+  painter->drawLines(pieces_);
+}
+
+void CurveLayer::cutIntoDashes(const QPen& pen) {
+  QVector<qreal> pattern = pen.dashPattern();
+  qreal period = 0.0;
+  for (qreal& part : pattern) {
+    part = std::max(part * pen.widthF(), 0.1);
+    period += part;
+  }
+  if (pattern.isEmpty()) return;
+  const QRectF visible = QRectF(clipRect()).adjusted(-10, -10, 10, 10);
+  qsizetype part = 0;
+  qreal left = pattern.first();
+  for (qsizetype i = 1; i < run_.size(); ++i) {
+    const QLineF segment(run_[i - 1], run_[i]);
+    const qreal length = segment.length();
+    const QRectF box = QRectF(segment.p1(), segment.p2()).normalized().adjusted(-1, -1, 1, 1);
+    const bool seen = box.intersects(visible);
+    // Out of sight only the place within the pattern counts.
+    const qreal end = seen ? length : std::fmod(length, period);
+    for (qreal at = 0.0; at < end;) {
+      const qreal step = std::min(left, end - at);
+      if (seen && part % 2 == 0)
+        pieces_.append(QLineF(segment.pointAt(at / length), segment.pointAt((at + step) / length)));
+      at += step;
+      left -= step;
+      if (left > 1e-9) break;
+      part = (part + 1) % pattern.size();
+      left = pattern[part];
+    }
+  }
 }
 
 void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {

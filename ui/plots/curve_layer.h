@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // CurveLayer: all curves of a plot as one QCPLayerable. It is given data that are already reduced (at most two points a
-// pixel) and paints them with one pixel pens, so that its cost depends on the width of the plot alone.
+// pixel) and paints them so that its cost depends on the width of the plot alone: hairlines as cosmetic polylines, and
+// whatever is wider segment by segment, because the outline of a whole wide polyline costs seconds.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace accrue::ui {
 
-/// Lines break at NaN; a point alone between gaps is painted as a dot.
+/// Lines break at NaN; a point alone between gaps is painted as a dot. The pen's width is in logical pixels; on screen
+/// one of up to 1 is a hairline of one device pixel at every pixel ratio, and in a picture it grows with the picture.
 struct LineItem {
   ReducedLine line;
   QPen pen;
@@ -55,7 +57,8 @@ class CurveLayer final : public QCPLayerable {
   void drawLine(QCPPainter* painter, const LineItem& item);
   void drawMarkers(QCPPainter* painter, const MarkerItem& item) const;
   void flush(QCPPainter* painter, const QPen& pen);
-  void drawSegments(QCPPainter* painter, QPen pen);
+  void stroke(QCPPainter* painter, const QPen& pen);
+  void cutIntoDashes(const QPen& pen);
 
   QCPAxis* key_;
   QCPAxis* value_;
@@ -63,7 +66,7 @@ class CurveLayer final : public QCPLayerable {
   std::vector<LineItem> lines_;
   std::vector<MarkerItem> markers_;
   QPolygonF run_;  // reused from frame to frame
-  QVector<QLineF> segments_;
+  QVector<QLineF> pieces_;
   QVector<QRectF> bars_;
 };
 

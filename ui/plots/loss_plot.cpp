@@ -27,9 +27,7 @@ QPen thinPen(const QColor& color) {
 
 QPen updatePen(const ThemeColors& colors, int index) {
   QPen pen = seriesPen(colors, index);
-  if (pen.style() != Qt::SolidLine) return pen;  // dashes are drawn one pixel wide
   pen.setWidthF(updateWidth);
-  pen.setCosmetic(false);
   return pen;
 }
 
@@ -125,6 +123,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
     account_.notFinite += store->marks().size();
     account_.notPositive += store->countNotPositive();
   }
+  account_.notDrawn += run.tracesNotDrawn();
 }
 
 void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double spacing) {
@@ -166,6 +165,10 @@ void LossPlot::updateBadge(double pixels) {
   else if (account_.stored > 0)
     parts << tr("%1 pts").arg(countText(static_cast<double>(account_.stored)));
   if (account_.notFinite > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(account_.notFinite)));
+  if (account_.notDrawn > 0)
+    parts << (account_.notDrawn == 1
+                  ? tr("1 trace not drawn; all are in the folder")
+                  : tr("%1 traces not drawn; all are in the folder").arg(groupedNumber(account_.notDrawn)));
   if (hub().logY() && account_.notPositive > 0)
     parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
   header().setBadge(parts.join(QStringLiteral(" · ")));

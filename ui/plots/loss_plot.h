@@ -37,6 +37,7 @@ class LossPlot final : public PlotView {
     bool reduced = false;
     std::size_t notFinite = 0;
     std::size_t notPositive = 0;
+    std::int64_t notDrawn = 0;  ///< traces the studio was too slow for
   };
   void addRun(RunSeries& run, double pixels);
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/plot_area.h"
 
+#include <QApplication>
 #include <QEvent>
 #include <QKeyEvent>
 #include <QLabel>
@@ -176,7 +177,13 @@ void PlotArea::showEmptyState() {
   const bool any =
       std::any_of(runs.begin(), runs.end(), [](const RunSeries* run) { return run->hasEvents() || run->plan(); });
   QWidget* page = any ? static_cast<QWidget*>(splitter_) : emptyPage_;
-  if (stack_->currentWidget() != page) stack_->setCurrentWidget(page);
+  if (stack_->currentWidget() == page) return;
+  const QWidget* focus = QApplication::focusWidget();
+  const bool had = focus != nullptr && (focus == this || isAncestorOf(focus));
+  stack_->setCurrentWidget(page);
+  // The keyboard goes where a focus mark can show it.
+  setFocusProxy(any ? static_cast<QWidget*>(&loss_->canvas()) : nullptr);
+  if (had) setFocus();
 }
 
 void PlotArea::reportCursor() {

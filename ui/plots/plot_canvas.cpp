@@ -49,6 +49,7 @@ namespace {
 
 constexpr int smallestBox = 6;  // pixels; a shorter drag is a click
 constexpr double wheelStep = 1.25;
+constexpr double focusWidth = 2.0;
 
 }  // namespace
 
@@ -121,6 +122,7 @@ void PlotCanvas::showCursor(std::optional<double> x, std::vector<CursorDot> dots
 
 void PlotCanvas::paintInto(QCPPainter* painter, int width, int height) {
   cursor_->setVisible(false);
+  painter->setMode(QCPPainter::pmNonCosmetic);
   toPainter(painter, width, height);
   cursor_->setVisible(true);
 }
@@ -223,13 +225,23 @@ void PlotCanvas::changeEvent(QEvent* event) {
 
 void PlotCanvas::focusInEvent(QFocusEvent* event) {
   QCustomPlot::focusInEvent(event);
-  if (parentWidget() != nullptr) parentWidget()->update();
+  update();
 }
 
 void PlotCanvas::focusOutEvent(QFocusEvent* event) {
   QCustomPlot::focusOutEvent(event);
   cancelDrag();
-  if (parentWidget() != nullptr) parentWidget()->update();
+  update();
+}
+
+void PlotCanvas::paintEvent(QPaintEvent* event) {
+  QCustomPlot::paintEvent(event);
+  if (!hasFocus()) return;
+  // In the margin, so that it hides no data.
+  QPainter painter(this);
+  painter.setPen(QPen(colors_.accent, focusWidth, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+  constexpr double half = focusWidth / 2.0;
+  painter.drawRect(QRectF(rect()).adjusted(half, half, -half, -half));
 }
 
 bool PlotCanvas::event(QEvent* event) {

@@ -54,6 +54,8 @@ class PlotCanvas final : public QCustomPlot {
   void themeApplied();
 
  protected:
+  /// Adds the mark of a plot that has the keyboard.
+  void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;

@@ -56,10 +56,12 @@ void PlotHub::setClock(Clock clock) {
   back_.clear();
   forward_.clear();
   y_.clear();
+  // Fitted to the new clock at once; it goes on growing only where it follows.
   fitted_ = true;
   cursor_.reset();
   ++revision_;
   advance();
+  fitted_ = follow_;
   Q_EMIT clockChanged(clock);
   Q_EMIT cursorChanged();
 }

@@ -17,6 +17,8 @@ namespace accrue::ui {
 ArithmeticPanel::ArithmeticPanel(QWidget* parent)
     : QWidget(parent),
       line_(new QLabel(this)),
+      checking_(new QLabel(tr("checking\u2026"), this)),
+      warnings_(new QLabel(this)),
       details_(new QLabel(this)),
       edits_(new QLabel(this)),
       show_field_(new QPushButton(tr("Show the field"), this)),
@@ -30,11 +32,26 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
   layout->setSpacing(space::base);
   layout->addWidget(line_);
+  layout->addWidget(warnings_);
   layout->addWidget(preview_);
   layout->addWidget(details_);
   layout->addWidget(show_field_, 0, Qt::AlignLeft);
-  layout->addWidget(edits_);
-  for (QLabel* label : {line_, details_, edits_}) {
+  auto* bottom = new QHBoxLayout;
+  bottom->addWidget(edits_, 1);
+  bottom->addWidget(checking_, 0, Qt::AlignRight);
+  layout->addLayout(bottom);
+  checking_->setObjectName(QStringLiteral("arithmeticChecking"));
+  checking_->setFont(textFont(TextSize::small));
+  checking_->setForegroundRole(QPalette::PlaceholderText);
+  // It comes and goes with every key: its room stays, so that nothing else moves.
+  QSizePolicy keeps_room = checking_->sizePolicy();
+  keeps_room.setRetainSizeWhenHidden(true);
+  checking_->setSizePolicy(keeps_room);
+  checking_->hide();
+  warnings_->setObjectName(QStringLiteral("arithmeticWarnings"));
+  warnings_->setFont(textFont(TextSize::small));
+  warnings_->hide();
+  for (QLabel* label : {line_, warnings_, details_, edits_}) {
     label->setWordWrap(true);
     label->setTextFormat(Qt::PlainText);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -51,10 +68,52 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
 }
 
 void ArithmeticPanel::showResult(const Preflight& result) {
-  if (result.plan)
-    showPlan(*result.plan);
+  result_ = result;
+  showWhatHolds();
+}
+
+void ArithmeticPanel::setChecking(bool checking) {
+  checking_->setVisible(checking);
+  line_->setForegroundRole(checking ? QPalette::PlaceholderText : QPalette::WindowText);
+}
+
+void ArithmeticPanel::setRejectedFields(const QStringList& keys) {
+  if (keys == rejected_) return;
+  rejected_ = keys;
+  showWhatHolds();
+}
+
+void ArithmeticPanel::showWhatHolds() {
+  if (!rejected_.isEmpty()) {
+    showRejected();
+    return;
+  }
+  if (!result_) return;
+  showWarnings(result_->findings);
+  if (result_->plan)
+    showPlan(*result_->plan);
   else
-    showError(result.findings);
+    showError(result_->findings);
+}
+
+void ArithmeticPanel::showRejected() {
+  const auto count = static_cast<int>(rejected_.size());
+  line_->setText(count == 1 ? tr("One field has no valid value") : tr("%n fields have no valid value", nullptr, count));
+  details_->hide();
+  preview_->hide();
+  warnings_->hide();
+  key_ = rejected_.front();
+  show_field_->show();
+}
+
+void ArithmeticPanel::showWarnings(const std::vector<Finding>& findings) {
+  const auto is_warning = [](const Finding& finding) { return finding.severity == Severity::warning; };
+  const auto count = static_cast<int>(std::count_if(findings.begin(), findings.end(), is_warning));
+  warnings_->setVisible(count > 0);
+  if (count == 0) return;
+  const QString first = findingText(*std::find_if(findings.begin(), findings.end(), is_warning));
+  //: %2 is the first warning's sentence
+  warnings_->setText(count == 1 ? tr("1 warning: %1").arg(first) : tr("%1 warnings: %2").arg(count).arg(first));
 }
 
 void ArithmeticPanel::showPlan(const RunPlan& plan) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QStringList>
 #include <QWidget>
 #include <optional>
 
@@ -22,6 +23,10 @@ class ArithmeticPanel : public QWidget {
   explicit ArithmeticPanel(QWidget* parent = nullptr);
 
   void showResult(const Preflight& result);
+  /// The result shown belongs to an older document; the next is being worked out.
+  void setChecking(bool checking);
+  /// Fields whose text means no value: while there are any, no plan is shown, for none belongs to what stands there.
+  void setRejectedFields(const QStringList& keys);
   /// "2 edits not run"; 0 or nothing hides it.
   void setEditsNotRun(std::optional<int> edits);
   QString text() const;
@@ -31,15 +36,22 @@ class ArithmeticPanel : public QWidget {
   void fieldRequested(const QString& key);
 
  private:
+  void showWhatHolds();
   void showPlan(const RunPlan& plan);
   void showError(const std::vector<Finding>& findings);
+  void showWarnings(const std::vector<Finding>& findings);
+  void showRejected();
 
   QLabel* line_;
+  QLabel* checking_;
+  QLabel* warnings_;
   QLabel* details_;
   QLabel* edits_;
   QPushButton* show_field_;
   WindowPreview* preview_;
   QString key_;
+  std::optional<Preflight> result_;
+  QStringList rejected_;
 };
 
 }  // namespace accrue::ui

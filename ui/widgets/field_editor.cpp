@@ -43,7 +43,7 @@ FieldEditor* FieldEditor::create(const SpecField& field, QWidget* parent) {
   widget->setAccessibleName(fromView(field.label));
   widget->setAccessibleDescription(fromView(field.help));
   WheelGuard::protect(widget);
-  UndoGuard::protect(widget);
+  UndoGuard::protect(editor);
   return editor;
 }
 

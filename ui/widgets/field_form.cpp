@@ -56,6 +56,7 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   build();
   setWidget(content_);
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
+  connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
   showDocument();
 }
 
@@ -117,6 +118,7 @@ void FieldForm::connectRow(FieldRow* row) {
           [this](const SpecField& field, const SpecValue& value) { document_->setField(field, value); });
   connect(row, &FieldRow::fixRequested, document_,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
+  connect(row, &FieldRow::textRejectedChanged, this, &FieldForm::rejectedFieldsChanged);
 }
 
 void FieldForm::chainTabOrder() {
@@ -134,6 +136,12 @@ void FieldForm::chainTabOrder() {
 void FieldForm::showDocument() {
   for (const auto& [key, row] : rows_) row->showSpec(document_->spec());
   arrange();
+}
+
+void FieldForm::showOtherDocument() {
+  // Text that was refused belongs to the document it was typed into. One without history has just been opened or made.
+  if (document_->undoStack()->count() > 0) return;
+  for (const auto& [key, row] : rows_) row->discardText(document_->spec());
 }
 
 void FieldForm::setFindings(const std::vector<Finding>& findings) {
@@ -177,21 +185,27 @@ FieldRow* FieldForm::row(const QString& key) const {
   return at == rows_.end() ? nullptr : at->second;
 }
 
-QString FieldForm::rejectedField() const {
+QStringList FieldForm::rejectedFields() const {
+  QStringList keys;
   for (const auto& [key, row] : rows_)
-    if (row->isTextRejected()) return QString::fromStdString(key);
-  return {};
+    if (row->isTextRejected()) keys.append(QString::fromStdString(key));
+  return keys;
 }
 
 void FieldForm::focusField(const QString& key) {
   FieldRow* wanted = row(key);
   if (!wanted) return;
+  Q_EMIT attentionWanted();
   for (FieldSection* section : sections_) {
     if (std::find(section->rows().begin(), section->rows().end(), wanted) == section->rows().end()) continue;
     section->setExpanded(true);
     if (wanted->field().advanced) section->setAdvancedShown(true);
   }
   arrange();
+  if (!wanted->isVisible() && !filter_.isEmpty()) {
+    setFilter(QString());
+    Q_EMIT filterDropped();
+  }
   ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
   wanted->editorWidget()->setFocus(Qt::OtherFocusReason);
 }
@@ -207,12 +221,18 @@ bool FieldForm::focusFirstFound() {
 }
 
 void FieldForm::setEditable(bool editable) {
-  if (editable == content_->isEnabled()) return;
-  // A disabled field loses the focus; where nothing else has taken it meanwhile, it comes back.
-  QWidget* focus = QApplication::focusWidget();
-  if (!editable) left_ = focus && content_->isAncestorOf(focus) ? focus : nullptr;
-  content_->setEnabled(editable);
-  if (editable && left_ && !QApplication::focusWidget()) left_->setFocus(Qt::OtherFocusReason);
+  if (content_->isEnabled() == editable) return;
+  if (!editable) {
+    QWidget* focus = window()->focusWidget();
+    focus_before_ = focus && content_->isAncestorOf(focus) ? focus : nullptr;
+    content_->setEnabled(false);
+    focus_meanwhile_ = window()->focusWidget();
+    return;
+  }
+  content_->setEnabled(true);
+  // Back to where one typed, unless the user has gone elsewhere meanwhile.
+  if (focus_before_ && window()->focusWidget() == focus_meanwhile_) focus_before_->setFocus(Qt::OtherFocusReason);
+  focus_before_ = nullptr;
 }
 
 QStringList FieldForm::foldState() const {

@@ -29,19 +29,26 @@ class FieldForm : public QScrollArea {
   void setFindings(const std::vector<Finding>& findings);
   /// Shows only fields that the text finds: by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
-  /// Unfolds, scrolls to and focuses a field.
+  /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
   /// Focuses the first field that the filter leaves; false where it leaves none.
   bool focusFirstFound();
   FieldRow* row(const QString& key) const;
-  /// Key of a field whose text means no value; empty where all do.
-  QString rejectedField() const;
+  /// Keys of the fields whose text means no value.
+  QStringList rejectedFields() const;
   void setEditable(bool editable);
   /// Sections and their folds, for the window's state.
   QStringList foldState() const;
   void restoreFoldState(const QStringList& state);
 
   QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  /// A field is about to be focused: what hides the form should give way.
+  void attentionWanted();
+  /// The filter hid the field that was asked for and is empty now.
+  void filterDropped();
+  void rejectedFieldsChanged();
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -51,6 +58,7 @@ class FieldForm : public QScrollArea {
   void build();
   void connectRow(FieldRow* row);
   void showDocument();
+  void showOtherDocument();
   void arrange();
   void chainTabOrder();
 
@@ -61,7 +69,8 @@ class FieldForm : public QScrollArea {
   std::map<std::string, FieldRow*, std::less<>> rows_;
   std::vector<Finding> findings_;
   QString filter_;
-  QPointer<QWidget> left_;  ///< had the focus when the form was disabled
+  QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
+  QPointer<QWidget> focus_meanwhile_;
 };
 
 }  // namespace accrue::ui

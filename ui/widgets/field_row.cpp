@@ -5,6 +5,8 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QWidget>
+#include <algorithm>
+#include <utility>
 
 #include "field_editor.h"
 #include "finding_note.h"
@@ -64,8 +66,10 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   editor_->widget()->setToolTip(tip);
   connect(editor_, &FieldEditor::edited, this, [this](const SpecValue& value) { Q_EMIT edited(field_, value); });
   connect(editor_, &FieldEditor::problemChanged, this, [this](const QString& problem) {
+    const bool turned = problem.isEmpty() != problem_.isEmpty();
     problem_ = problem;
     showNotes();
+    if (turned) Q_EMIT textRejectedChanged(isTextRejected());
   });
   connect(note_, &FindingNote::fixRequested, this,
           [this](const QString& value) { Q_EMIT fixRequested(field_, value); });
@@ -76,7 +80,14 @@ QWidget* FieldRow::editorWidget() const {
 }
 
 void FieldRow::showSpec(const RunSpec& spec) {
+  SpecValue value = field_.get(spec);
+  if (isTextRejected() && value == shown_) return;
+  shown_ = std::move(value);
   editor_->show(spec);
+}
+
+void FieldRow::discardText(const RunSpec& spec) {
+  if (isTextRejected()) editor_->show(spec);
 }
 
 void FieldRow::setFindings(std::vector<Finding> findings) {
@@ -84,8 +95,9 @@ void FieldRow::setFindings(std::vector<Finding> findings) {
   showNotes();
 }
 
-bool FieldRow::hasProblem() const {
-  return !problem_.isEmpty() || has_errors(findings_);
+bool FieldRow::needsAttention() const {
+  return !problem_.isEmpty() || std::any_of(findings_.begin(), findings_.end(),
+                                            [](const Finding& finding) { return finding.severity != Severity::note; });
 }
 
 void FieldRow::showNotes() {

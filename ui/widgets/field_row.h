@@ -28,9 +28,13 @@ class FieldRow : public QObject {
   QWidget* editorWidget() const;
   QLabel* label() const { return label_; }
   QLabel* unit() const { return unit_; }
+  /// Shows the spec's value. Text that means no value stays, for the user to mend, unless the value has changed.
   void showSpec(const RunSpec& spec);
+  /// Shows the spec's value in place of text that means none.
+  void discardText(const RunSpec& spec);
   void setFindings(std::vector<Finding> findings);
-  bool hasProblem() const;
+  /// An error or a warning, which must be seen even where the field itself would be folded away.
+  bool needsAttention() const;
   /// What was typed means no value, so the field shows something that is not in the spec.
   bool isTextRejected() const { return !problem_.isEmpty(); }
   /// Shown beneath while a search found the field by another tool's name; empty hides it.
@@ -42,6 +46,7 @@ class FieldRow : public QObject {
  Q_SIGNALS:
   void edited(const accrue::SpecField& field, const accrue::SpecValue& value);
   void fixRequested(const accrue::SpecField& field, const QString& value);
+  void textRejectedChanged(bool rejected);
 
  private:
   void showNotes();
@@ -55,6 +60,7 @@ class FieldRow : public QObject {
   QLabel* found_as_;
   std::vector<Finding> findings_;
   QString problem_;
+  SpecValue shown_;  ///< the spec's value when it was shown last
   bool visible_ = true;
 };
 

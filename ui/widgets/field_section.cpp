@@ -27,11 +27,7 @@ FieldSection::FieldSection(const QString& name, const QString& title, QWidget* p
   grid_->setHorizontalSpacing(space::inGroup);
   grid_->setVerticalSpacing(space::base);
   grid_->setColumnStretch(1, 1);
-  connect(title_, &QAbstractButton::toggled, this, [this] {
-    showFolding();
-    Q_EMIT foldingChanged();
-  });
-  showFolding();
+  connect(title_, &QAbstractButton::toggled, this, &FieldSection::foldingChanged);
 }
 
 FieldRow* FieldSection::addField(const SpecField& field) {
@@ -40,10 +36,7 @@ FieldRow* FieldSection::addField(const SpecField& field) {
     more_->setAccessibleName(tr("Advanced fields of %1").arg(title_->text()));
     more_->setFont(textFont(TextSize::small));
     grid_->addWidget(more_, grid_->rowCount(), 0, 1, 3, Qt::AlignLeft);
-    connect(more_, &QAbstractButton::toggled, this, [this] {
-      showFolding();
-      Q_EMIT foldingChanged();
-    });
+    connect(more_, &QAbstractButton::toggled, this, &FieldSection::foldingChanged);
   }
   auto* row = new FieldRow(field, grid_, body_);
   rows_.push_back(row);
@@ -85,27 +78,27 @@ bool FieldSection::isAdvancedShown() const {
 }
 
 void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter) {
-  searching_ = filter != nullptr;
+  const bool folded = !filter && !title_->isChecked();
   bool any = false;
+  bool any_visible = false;
   bool any_advanced = false;
   for (FieldRow* row : rows_) {
     const SpecField& field = row->field();
     const bool applies = !field.applies || field.applies(spec);
-    // A field with a problem is shown even where it means nothing: it must be seen to be mended.
+    // A field that needs attention is shown even where it means nothing or is folded away: it must be seen to be
+    // mended.
+    const bool attention = row->needsAttention();
     const bool wanted = filter ? std::find(filter->begin(), filter->end(), &field) != filter->end()
-                               : !field.advanced || isAdvancedShown() || row->hasProblem();
-    const bool visible = wanted && (applies || filter || row->hasProblem());
+                               : (!folded && (!field.advanced || isAdvancedShown())) || attention;
+    const bool visible = wanted && (applies || filter || attention);
     if (row->isVisible() != visible) row->setVisible(visible);
+    any_visible = any_visible || visible;
     any = any || visible || (applies && !filter);
     any_advanced = any_advanced || (field.advanced && applies);
   }
-  if (more_) more_->setVisible(!filter && any_advanced);
+  if (more_) more_->setVisible(!filter && !folded && any_advanced);
   setVisible(any);
-  showFolding();
-}
-
-void FieldSection::showFolding() {
-  body_->setVisible(title_->isChecked() || searching_);
+  body_->setVisible(!folded || any_visible);
 }
 
 }  // namespace accrue::ui

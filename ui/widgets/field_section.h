@@ -30,22 +30,19 @@ class FieldSection : public QWidget {
   bool isExpanded() const;
   void setAdvancedShown(bool shown);
   bool isAdvancedShown() const;
-  /// Shows what the spec gives a meaning; with a filter, only those fields, whether advanced or folded.
+  /// Shows what the spec gives a meaning; with a filter, only those fields, whether advanced or folded. What needs
+  /// attention is shown in any fold. To be called again after foldingChanged().
   void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter);
 
  Q_SIGNALS:
   void foldingChanged();
 
  private:
-  void showFolding();
-
   FoldButton* title_;
   QWidget* body_;
   QGridLayout* grid_;
   FoldButton* more_ = nullptr;
   std::vector<FieldRow*> rows_;
-  int more_row_ = -1;
-  bool searching_ = false;
 };
 
 }  // namespace accrue::ui

@@ -51,7 +51,7 @@ MessageBar::MessageBar(QWidget* parent)
   close_->setToolTip(tr("Dismiss (Esc)"));
   close_->setAccessibleName(tr("Dismiss the message"));
   connect(action_, &QPushButton::clicked, this, &MessageBar::act);
-  connect(close_, &QToolButton::clicked, this, [this] { withdraw(currentId()); });
+  connect(close_, &QToolButton::clicked, this, &MessageBar::dismiss);
   hide();
 }
 
@@ -97,6 +97,13 @@ void MessageBar::act() {
   if (message.act) message.act();
 }
 
+void MessageBar::dismiss() {
+  if (messages_.empty()) return;
+  const Message message = messages_.back();
+  withdraw(message.id);
+  if (message.dismissed) message.dismissed();
+}
+
 void MessageBar::paintEvent(QPaintEvent*) {
   if (messages_.empty()) return;
   const ThemeColors colors = themeColors(palette());
@@ -113,7 +120,7 @@ void MessageBar::changeEvent(QEvent* event) {
 
 void MessageBar::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Escape)
-    withdraw(currentId());
+    dismiss();
   else
     QWidget::keyPressEvent(event);
 }

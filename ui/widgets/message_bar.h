@@ -19,6 +19,7 @@ struct Message {
   QString text;
   QString action;  ///< of the button; empty = none
   std::function<void()> act;
+  std::function<void()> dismissed = {};  ///< closed by the user without acting
 };
 
 /// Messages of the window, one at a time, the gravest first, each with at most one button. Never in the way: the rest
@@ -43,6 +44,7 @@ class MessageBar : public QWidget {
  private:
   void showTop();
   void act();
+  void dismiss();
 
   std::vector<Message> messages_;
   QLabel* icon_;

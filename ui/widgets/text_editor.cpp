@@ -38,7 +38,8 @@ void TextEditor::show(const RunSpec& spec) {
   shown_ = spec;
   const QString text = textOf(field_.get(spec));
   // While one types, "[1,2" and "[1,  2]" must not be rewritten under the cursor.
-  if (!edit_->hasFocus() || !edit_->isModified()) edit_->setText(text);
+  if (!edit_->hasFocus() || !edit_->isModified() || rejected_) edit_->setText(text);
+  rejected_ = false;
   edit_->setModified(false);
   Q_EMIT problemChanged(QString());
 }
@@ -49,6 +50,7 @@ void TextEditor::takeText(const QString& text) {
     return;
   }
   if (text.trimmed().isEmpty() && field_.optional) {
+    rejected_ = false;
     Q_EMIT problemChanged(QString());
     Q_EMIT edited(SpecValue(std::monostate{}));
     return;
@@ -56,7 +58,8 @@ void TextEditor::takeText(const QString& text) {
   RunSpec probe = shown_;
   std::vector<Finding> findings;
   set_field(probe, std::string(field_.key) + "=" + text.toStdString(), findings);
-  if (has_errors(findings)) {
+  rejected_ = has_errors(findings);
+  if (rejected_) {
     Q_EMIT problemChanged(QString::fromStdString(findings.front().message));
     return;
   }

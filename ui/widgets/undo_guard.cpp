@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "undo_guard.h"
 
+#include <QEvent>
 #include <QKeyEvent>
+#include <QKeySequence>
 #include <QLineEdit>
+
+#include "field_editor.h"
 
 namespace accrue::ui {
 
-void UndoGuard::protect(QWidget* widget) {
-  QList<QLineEdit*> lines = widget->findChildren<QLineEdit*>();
-  if (auto* self = qobject_cast<QLineEdit*>(widget)) lines.append(self);
-  for (QLineEdit* line : lines) line->installEventFilter(new UndoGuard(line));
+UndoGuard::UndoGuard(FieldEditor* editor) : QObject(editor) {
+  connect(editor, &FieldEditor::problemChanged, this,
+          [this](const QString& problem) { text_rejected_ = !problem.isEmpty(); });
 }
 
-bool UndoGuard::eventFilter(QObject* object, QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride) {
-    auto* key = static_cast<QKeyEvent*>(event);
-    if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {
-      event->ignore();
-      return true;
-    }
-  }
-  return QObject::eventFilter(object, event);
+void UndoGuard::protect(FieldEditor* editor) {
+  QWidget* widget = editor->widget();
+  auto* line = qobject_cast<QLineEdit*>(widget);
+  if (!line) line = widget->findChild<QLineEdit*>();
+  if (!line) return;
+  auto* guard = new UndoGuard(editor);
+  line->installEventFilter(guard);
+  // A spin box hands the event to its line edit by a plain call, which no filter of the line edit sees.
+  if (widget != line) widget->installEventFilter(guard);
+}
+
+bool UndoGuard::eventFilter(QObject*, QEvent* event) {
+  if (event->type() != QEvent::ShortcutOverride || text_rejected_) return false;
+  const auto* key = static_cast<QKeyEvent*>(event);
+  if (!key->matches(QKeySequence::Undo) && !key->matches(QKeySequence::Redo)) return false;
+  event->ignore();
+  return true;
 }
 
 }  // namespace accrue::ui

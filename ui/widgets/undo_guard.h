@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// UndoGuard: one history. A line of text keeps its own undo and would take the keys for it while it has the focus; with
-// the guard they reach the document's commands, which know every field.
 #pragma once
 
 #include <QObject>
 
-class QWidget;
-
 namespace accrue::ui {
 
+class FieldEditor;
+
+/// Leaves Undo and Redo to the window, whose history holds every edit: a line edit would keep the keys for its own.
+/// Text that means no value never reached the document; while it stands, the keys are the line edit's.
 class UndoGuard : public QObject {
   Q_OBJECT
 
  public:
-  /// Guards every line of text in the widget, itself included.
-  static void protect(QWidget* widget);
+  static void protect(FieldEditor* editor);
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
-  using QObject::QObject;
+  explicit UndoGuard(FieldEditor* editor);
+
+  bool text_rejected_ = false;
 };
 
 }  // namespace accrue::ui

@@ -285,6 +285,7 @@ Result<void> EngineHost::attach(const fs::path& folder) {
   std::optional<ControlClient> control;
   if (auto client = ControlClient::connect(run->run_id)) control = std::move(*client);
   impl_->attached = true;
+  impl_->watches_only = !control.has_value();
   auto shared = std::make_shared<std::optional<ControlClient>>(std::move(control));
   impl_->launch(RunState::running, dir, [impl = impl_.get(), dir, shared] { impl->follow(dir, std::move(*shared)); });
   return {};
@@ -332,6 +333,10 @@ fs::path EngineHost::run_dir() const {
 
 bool EngineHost::attached() const {
   return impl_->attached.load();
+}
+
+bool EngineHost::controls() const {
+  return !impl_->attached.load() || !impl_->watches_only.load();
 }
 
 bool EngineHost::on_engine_thread() const {

@@ -56,6 +56,7 @@ struct EngineHost::Impl {
   OwnedFd wake;
   std::atomic<RunState> state{RunState::idle};
   std::atomic<bool> attached{false};
+  std::atomic<bool> watches_only{false};  ///< attached without a way to send commands
   std::atomic<bool> shutting_down{false};
   std::atomic<std::thread::id> engine_thread{};
 

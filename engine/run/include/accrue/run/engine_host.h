@@ -68,6 +68,7 @@ class EngineHost {
   RunState state() const;
   std::filesystem::path run_dir() const;
   bool attached() const;  ///< commands go to another process
+  bool controls() const;  ///< commands reach the ranks; false for a run that can only be watched
   bool on_engine_thread() const;
   /// Called on the engine thread after a push when the queue was empty; for a consumer that sleeps (accrue-run). May be
   /// empty.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A user's hour in a minute, on a real X server with a window manager: demo by Enter, pause and step by key, an edit,
-// a second run, the clock switched, the window closed. What happened is read from the run folders and the window's
-// title.
+// a second run over samples, the studio killed and the run resumed, the window closed. What happened is read from the
+// run folders, the settings and the window's title.
 #include <QDir>
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QtTest>
+#include <algorithm>
 
 #include "support/places.h"
 #include "x_session.h"
@@ -17,9 +18,10 @@ class TestStory : public QObject {
  private Q_SLOTS:
   void initTestCase();
   void the_window_manager_gives_focus_and_shortcuts();
-  void pauses_steps_and_goes_on();
+  void pauses_after_micro_step_2_of_4_and_goes_on();
   void stops_and_keeps_the_run();
   void edits_n_and_runs_again();
+  void a_killed_studio_leaves_a_run_to_resume();
   void closing_leaves_nobody_behind();
   void cleanupTestCase();
 
@@ -28,6 +30,9 @@ class TestStory : public QObject {
   /// Values of a key in a run's events of a kind, oldest first.
   QList<QJsonObject> events(const QString& run, const QString& kind) const;
   QString state(const QString& run) const;
+  /// No rank of the run is a process any more.
+  bool ranksAreGone(const QString& run) const;
+  void startStudio(const QStringList& arguments);
 
   XSession x_;
   QTemporaryDir home_;
@@ -59,6 +64,21 @@ QString TestStory::state(const QString& run) const {
   return changes.isEmpty() ? QString() : changes.last().value(QStringLiteral("state")).toString();
 }
 
+bool TestStory::ranksAreGone(const QString& run) const {
+  const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
+  return !ready.isEmpty() && std::none_of(ready.begin(), ready.end(), [](const QJsonObject& rank) {
+    return QFile::exists(QStringLiteral("/proc/%1").arg(rank.value(QStringLiteral("pid")).toInteger()));
+  });
+}
+
+void TestStory::startStudio(const QStringList& arguments) {
+  studio_.start(accrue::test::programPath("accrue"), QStringList{QStringLiteral("--new-instance")} + arguments);
+  QVERIFY(studio_.waitForStarted());
+  window_ = x_.window(QStringLiteral(" - Accrue$"));
+  QVERIFY(!window_.isEmpty());
+  QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
+}
+
 void TestStory::initTestCase() {
   QCOMPARE(x_.start(), QString());
   QProcessEnvironment environment = x_.environment();
@@ -70,14 +90,10 @@ void TestStory::initTestCase() {
   environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
   studio_.setProcessEnvironment(environment);
   studio_.setProcessChannelMode(QProcess::ForwardedChannels);
-  studio_.start(accrue::test::programPath("accrue"), {QStringLiteral("--new-instance")});
-  QVERIFY(studio_.waitForStarted());
-  window_ = x_.window(QStringLiteral(" - Accrue$"));
-  QVERIFY(!window_.isEmpty());
+  startStudio({});
 }
 
 void TestStory::the_window_manager_gives_focus_and_shortcuts() {
-  QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
   // Enter on the start page's default card; pressed again until the page has it, as a person would.
   QVERIFY(waitUntil([this] {
     if (runs().isEmpty()) x_.key(QStringLiteral("Return"));
@@ -87,7 +103,7 @@ void TestStory::the_window_manager_gives_focus_and_shortcuts() {
   QVERIFY(waitUntil([this] { return events(runs().first(), QStringLiteral("update")).size() >= 2; }));
 }
 
-void TestStory::pauses_steps_and_goes_on() {
+void TestStory::pauses_after_micro_step_2_of_4_and_goes_on() {
   const QString run = runs().first();
   x_.key(QStringLiteral("F8"));
   // What the title says, the window has taken in: a key pressed before would be pressed in another state.
@@ -96,9 +112,13 @@ void TestStory::pauses_steps_and_goes_on() {
   const auto micro = [&] {
     return events(run, QStringLiteral("state")).last().value(QStringLiteral("micro_step")).toInteger();
   };
-  const qint64 before = micro();
-  x_.key(QStringLiteral("F11"));
-  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && micro() == before + 1; }));
+  while (micro() % 4 != 2) {
+    const qint64 before = micro();
+    x_.key(QStringLiteral("F11"));
+    QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && micro() == before + 1; }));
+  }
+  const qsizetype updates = events(run, QStringLiteral("update")).size();
+  QCOMPARE(updates, micro() / 4);
   x_.key(QStringLiteral("F8"));
   QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("running"); }));
 }
@@ -130,6 +150,43 @@ void TestStory::edits_n_and_runs_again() {
   QCOMPARE(boundary, 16);
 }
 
+void TestStory::a_killed_studio_leaves_a_run_to_resume() {
+  const QString run = runs().last();
+  const auto updates = [&] { return events(run, QStringLiteral("update")).size(); };
+  QVERIFY(waitUntil([&] { return updates() >= 2; }));
+  studio_.kill();
+  QVERIFY(studio_.waitForFinished());
+  QVERIFY(waitUntil([&] { return ranksAreGone(run); }, 35000));
+  QVERIFY(events(run, QStringLiteral("run_finished")).isEmpty());
+  QVERIFY(!QDir(run + QStringLiteral("/checkpoints")).entryList({QStringLiteral("step-*")}).isEmpty());
+  const qsizetype kept = updates();
+  const auto joined = [&] { return events(run, QStringLiteral("rank_ready")).size(); };
+  const qsizetype before = joined();
+
+  startStudio({run});
+  QVERIFY(waitUntil([&] {
+    if (joined() == before) x_.key(QStringLiteral("ctrl+shift+r"));
+    return updates() > kept + 1;
+  }));
+  // What the ranks trained on their own before they saved has no events, and that is said.
+  qint64 last = 0;
+  for (const QJsonObject& update : events(run, QStringLiteral("update"))) {
+    const qint64 number = update.value(QStringLiteral("update")).toInteger();
+    if (number > last + 1) {
+      const QString gap = last + 2 == number
+                              ? QStringLiteral("update %1 has no events").arg(last + 1)
+                              : QStringLiteral("updates %1 to %2 have no events").arg(last + 1).arg(number - 1);
+      const QList<QJsonObject> warnings = events(run, QStringLiteral("warning"));
+      QVERIFY2(std::any_of(warnings.begin(), warnings.end(),
+                           [&](const QJsonObject& warning) {
+                             return warning.value(QStringLiteral("message")).toString().startsWith(gap);
+                           }),
+               qPrintable(gap));
+    }
+    last = number;
+  }
+}
+
 void TestStory::closing_leaves_nobody_behind() {
   x_.key(QStringLiteral("ctrl+q"));
   const QString question = x_.window(QStringLiteral("A run is in progress"));
@@ -138,12 +195,7 @@ void TestStory::closing_leaves_nobody_behind() {
   x_.key(QStringLiteral("Return"));  // checkpoint and stop
   QVERIFY(studio_.waitForFinished(60000));
   QCOMPARE(studio_.exitCode(), 0);
-  for (const QString& run : runs()) {
-    const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
-    QVERIFY(!ready.isEmpty());
-    for (const QJsonObject& rank : ready)
-      QVERIFY(!QFile::exists(QStringLiteral("/proc/%1").arg(rank.value(QStringLiteral("pid")).toInteger())));
-  }
+  for (const QString& run : runs()) QVERIFY(ranksAreGone(run));
 }
 
 void TestStory::cleanupTestCase() {

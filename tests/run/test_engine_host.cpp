@@ -506,6 +506,35 @@ class TestEngineHost : public QObject {
     QVERIFY(!host.resume(dir).has_value());  // there is nothing left to do
   }
 
+  void updates_that_nobody_wrote_down_are_named_at_resume() {
+    const auto dir = fresh();
+    {
+      const FakeScript script("micro_ms=5,die=0@14:9");
+      EngineHost host(fake_options());
+      Observer observer(host);
+      QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 2}), dir}).has_value());
+      VERIFY_STORY(observer.wait_for_end());
+    }
+    // As when the supervisor had died after update 1: the checkpoint of update 2 is there, its events are not.
+    std::string kept;
+    std::ifstream events(dir / "events.jsonl");
+    for (std::string line; std::getline(events, line) && line.find("\"update\":2,") == std::string::npos;)
+      kept += line + '\n';
+    std::ofstream(dir / "events.jsonl", std::ios::trunc) << kept;
+    std::filesystem::remove(dir / "summary.json");
+    const FakeScript script("micro_ms=2");
+    EngineHost host(fake_options());
+    Observer observer(host);
+    QVERIFY(host.resume(dir).has_value());
+    const auto end = observer.wait_for_end();
+    VERIFY_STORY(end && end->outcome == "finished");
+    int named = 0;
+    for (const auto& event : observer.all())
+      if (const auto* warning = std::get_if<Warning>(&event.body))
+        named += warning->message.starts_with("update 2 has no events") ? 1 : 0;
+    QCOMPARE(named, 1);
+  }
+
   void resumes_a_stopped_run_by_the_same_host() {
     const FakeScript script("micro_ms=5");
     const auto dir = fresh();

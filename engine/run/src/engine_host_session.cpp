@@ -124,7 +124,15 @@ void RunSession::announce_start(bool resumed) {
   if (const auto checkpoint = newest_checkpoint(order_.run_dir); resumed && !checkpoint.empty())
     started.resumed_update =
         std::stoll(order_.resume_from.starts_with("step-") ? order_.resume_from.substr(5) : checkpoint.substr(5));
+  const std::int64_t told = last_update_ ? last_update_->update : 0;
+  const std::int64_t from = started.resumed_update;
   emit(supervisor_rank, std::move(started));
+  // Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.
+  const std::string which =
+      from == told + 1 ? fmt::format("update {} has", from) : fmt::format("updates {} to {} have", told + 1, from);
+  if (from > told)
+    warn("events", which + " no events, being trained after the supervisor had ended",
+         "Nothing is to be done: the weights hold them, only the curves have a gap");
 }
 
 Result<void> RunSession::spawn_all() {

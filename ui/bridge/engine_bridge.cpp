@@ -63,15 +63,6 @@ Result<void> EngineBridge::attach(const std::filesystem::path& run_dir) {
   return attached;
 }
 
-Result<void> EngineBridge::replay(const std::filesystem::path& run_dir) {
-  auto host = makeHost(options_);
-  auto replayed = host->replay(run_dir);
-  if (!replayed) return replayed;
-  host_ = std::move(host);
-  beginFollowing(run_dir);
-  return replayed;
-}
-
 void EngineBridge::pause() {
   if (host_) host_->pause();
 }

@@ -31,7 +31,7 @@ struct BridgeOptions {
 /// The rank program that these options mean.
 std::string rankProgram(const BridgeOptions& options);
 
-/// Follows one run at a time: hosted here, attached to, or replayed.
+/// Follows one run at a time: hosted here or attached to.
 /// Thread: GUI. No call waits for the engine.
 class EngineBridge : public QObject {
   Q_OBJECT
@@ -44,7 +44,6 @@ class EngineBridge : public QObject {
   Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {});
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
   Result<void> attach(const std::filesystem::path& run_dir);
-  Result<void> replay(const std::filesystem::path& run_dir);
 
   void pause();
   void proceed();

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "accrue/run/preflight.h"
+#include "accrue/run/run_store.h"
 #include "support/places.h"
 
 namespace accrue_test {
@@ -112,6 +113,27 @@ EngineHostOptions fake_options() {
   options.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString();
   options.stop_grace = std::chrono::milliseconds(1500);
   return options;
+}
+
+void HostHome::take_over() const {
+  const auto runtime = path() / "runtime";
+  std::filesystem::create_directories(runtime);
+  qputenv("XDG_RUNTIME_DIR", runtime.c_str());
+}
+
+std::filesystem::path HostHome::fresh() {
+  return path() / ("run" + std::to_string(++count_));
+}
+
+std::string HostHome::leftovers() const {
+  std::error_code error;
+  for (const auto& socket : std::filesystem::directory_iterator(path() / "runtime" / "accrue", error))
+    return socket.path().string();
+  for (int i = 1; i <= count_; ++i) {
+    const auto run = path() / ("run" + std::to_string(i));
+    if (std::filesystem::exists(run) && is_locked(run)) return run.string() + " is locked";
+  }
+  return {};
 }
 
 FakeScript::FakeScript(const char* script) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <QTemporaryDir>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -73,6 +74,22 @@ class FakeScript {
  public:
   explicit FakeScript(const char* script);
   ~FakeScript();
+};
+
+/// A home for runs and control sockets that goes with the test.
+class HostHome {
+ public:
+  /// Makes this process use it.
+  void take_over() const;
+  std::filesystem::path path() const { return folder_.path().toStdString(); }
+  /// The folder of a run that is not there yet.
+  std::filesystem::path fresh();
+  /// The first socket or lock that a run left behind; empty if there is none.
+  std::string leftovers() const;
+
+ private:
+  QTemporaryDir folder_;
+  int count_ = 0;
 };
 
 /// Process ids by rank, from the rank_ready events.

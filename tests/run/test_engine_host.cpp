@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <signal.h>
 
-#include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
 
@@ -22,26 +21,17 @@ namespace fs = std::filesystem;
 
 class TestEngineHost : public QObject {
   Q_OBJECT
-  QTemporaryDir temporary_;
-  int count_ = 0;
-  fs::path fresh() { return fs::path(temporary_.path().toStdString()) / ("run" + std::to_string(++count_)); }
-  fs::path sockets() { return fs::path(temporary_.path().toStdString()) / "runtime" / "accrue"; }
+  HostHome home_;
+  fs::path fresh() { return home_.fresh(); }
 
  private Q_SLOTS:
-  void initTestCase() {
-    const auto runtime = fs::path(temporary_.path().toStdString()) / "runtime";
-    fs::create_directories(runtime);
-    qputenv("XDG_RUNTIME_DIR", runtime.c_str());
-  }
+  void initTestCase() { home_.take_over(); }
 
   /// After every test: no process, no zombie, no socket, no lock.
   void cleanup() {
     qunsetenv("ACCRUE_FAKE_RANK");
     QVERIFY(eventually([] { return child_count() == 0; }));
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(sockets(), error)) QFAIL(entry.path().c_str());
-    for (int i = 1; i <= count_; ++i)
-      QVERIFY(!is_locked(fs::path(temporary_.path().toStdString()) / ("run" + std::to_string(i))));
+    QCOMPARE(home_.leftovers(), std::string());
   }
 
   void a_run_goes_from_start_to_finish_and_is_all_in_the_folder() {
@@ -54,7 +44,6 @@ class TestEngineHost : public QObject {
       QVERIFY2(started.has_value(), started ? "" : started.error().text().c_str());
       QCOMPARE(*started, dir);
       QVERIFY(!host.start({small_plan({}), fresh()}).has_value());  // one at a time
-      --count_;
       const auto end = observer.wait_for_end();
       VERIFY_STORY(end && end->outcome == "finished" && end->exit_status == 0 && end->updates == 5);
       QCOMPARE(host.state(), RunState::finished);
@@ -429,148 +418,6 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(end->reason.find("version 99") != std::string::npos);
   }
 
-  void restarts_after_a_lost_rank_and_finishes() {
-    const FakeScript script("micro_ms=5,die=1@14:9,once");
-    const auto dir = fresh();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 2, .max_restarts = 3}), dir}).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "finished" && end->updates == 6);
-    bool told = false;
-    bool resumed = false;
-    for (const auto& event : observer.all()) {
-      if (const auto* changed = std::get_if<StateChanged>(&event.body))
-        told = told || changed->detail == "Rank 1 was killed (signal 9). Restarting from update 2 (attempt 1 of 3)";
-      if (const auto* started = std::get_if<RunStarted>(&event.body))
-        resumed = resumed || (started->resumed && started->resumed_update == 2);
-    }
-    VERIFY_STORY(told && resumed);
-    QVERIFY(read_events(dir / "events.jsonl")->problems == ReadProblems{});
-  }
-
-  void gives_up_after_two_restarts_without_progress() {
-    const FakeScript script("micro_ms=2,die=1@6:9");
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({.max_restarts = 10}), fresh()}).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 4);
-    VERIFY_STORY(end->reason.find("No progress: 2 restarts") != std::string::npos);
-    int starts = 0;
-    for (const auto& event : observer.all()) starts += std::holds_alternative<RunStarted>(event.body) ? 1 : 0;
-    QCOMPARE(starts, 3);
-  }
-
-  void does_not_restart_what_would_fail_again() {
-    const FakeScript script("micro_ms=2,fail=1@6:numerics");
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({.max_restarts = 10}), fresh()}).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 3);
-    int starts = 0;
-    for (const auto& event : observer.all()) starts += std::holds_alternative<RunStarted>(event.body) ? 1 : 0;
-    QCOMPARE(starts, 1);
-  }
-
-  void resumes_a_killed_run_from_its_checkpoint_with_gapless_numbers() {
-    const auto dir = fresh();
-    {
-      const FakeScript script("micro_ms=5,die=0@14:9");
-      EngineHost host(fake_options());
-      Observer observer(host);
-      QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 2}), dir}).has_value());
-      VERIFY_STORY(observer.wait_for_end());
-      QCOMPARE(host.state(), RunState::failed);
-    }
-    std::ofstream(dir / "events.jsonl", std::ios::app) << "{\"v\":1,\"kind\":\"torn";
-    const FakeScript script("micro_ms=2");
-    EngineHost host(fake_options());
-    Observer observer(host);
-    const auto resumed = host.resume(dir);
-    QVERIFY2(resumed.has_value(), resumed ? "" : resumed.error().text().c_str());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "finished" && end->updates == 6);
-    const auto history = read_events(dir / "events.jsonl");
-    QVERIFY(history->problems == ReadProblems{});
-    std::int64_t last_time = 0;
-    for (const auto& event : history->events) {
-      if (event.rank != supervisor_rank) continue;
-      QVERIFY(event.time_ns >= last_time);
-      last_time = event.time_ns;
-    }
-    const auto curve = loss_curve(dir);
-    QCOMPARE(curve->size(), std::size_t{6});
-    QCOMPARE(read_run(dir)->state, std::string("finished"));
-    QVERIFY(!host.resume(dir).has_value());  // there is nothing left to do
-  }
-
-  void updates_that_nobody_wrote_down_are_named_at_resume() {
-    const auto dir = fresh();
-    {
-      const FakeScript script("micro_ms=5,die=0@14:9");
-      EngineHost host(fake_options());
-      Observer observer(host);
-      QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 2}), dir}).has_value());
-      VERIFY_STORY(observer.wait_for_end());
-    }
-    // As when the supervisor had died after update 1: the checkpoint of update 2 is there, its events are not.
-    std::string kept;
-    std::ifstream events(dir / "events.jsonl");
-    for (std::string line; std::getline(events, line) && line.find("\"update\":2,") == std::string::npos;)
-      kept += line + '\n';
-    std::ofstream(dir / "events.jsonl", std::ios::trunc) << kept;
-    std::filesystem::remove(dir / "summary.json");
-    const FakeScript script("micro_ms=2");
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.resume(dir).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "finished");
-    int named = 0;
-    for (const auto& event : observer.all())
-      if (const auto* warning = std::get_if<Warning>(&event.body))
-        named += warning->message.starts_with("update 2 has no events") ? 1 : 0;
-    QCOMPARE(named, 1);
-  }
-
-  void resumes_a_stopped_run_by_the_same_host() {
-    const FakeScript script("micro_ms=5");
-    const auto dir = fresh();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({.updates = 12, .checkpoint_every = 1}), dir}).has_value());
-    VERIFY_STORY(observer.wait_for<Update>());
-    host.stop();
-    VERIFY_STORY(observer.wait_for_end());
-    observer.forget();
-    QVERIFY(host.resume(dir).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "finished" && end->updates == 12);
-  }
-
-  void waits_for_orphans_that_are_still_saving() {
-    const FakeScript script("micro_ms=5");
-    const auto dir = fresh();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({.updates = 12, .checkpoint_every = 1}), dir}).has_value());
-    VERIFY_STORY(observer.wait_for<CheckpointDone>());
-    host.stop();
-    VERIFY_STORY(observer.wait_for_end());
-    observer.forget();
-    auto holder = RunWriter::reopen(dir);  // stands for the orphans: it holds what they inherited
-    QVERIFY(holder.has_value());
-    QVERIFY(host.resume(dir).has_value());
-    const auto waiting = observer.wait_for_state("starting");
-    VERIFY_STORY(waiting && waiting->detail.find("saving") != std::string::npos);
-    QVERIFY(!observer.wait_for<RankReady>(200ms));
-    holder = tl::unexpected(Error{});
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "finished");
-  }
-
   void non_finite_values_pause_an_interactive_run_at_the_boundary() {
     const FakeScript script("micro_ms=5,nan=6");
     auto options = fake_options();
@@ -634,86 +481,6 @@ class TestEngineHost : public QObject {
       if (event.seq >= 0) seen.push_back(event);
     QVERIFY(seen == read_events(dir / "events.jsonl")->events);
     QVERIFY(!second.attach(dir).has_value());
-  }
-
-  void replay_gives_the_same_events_and_the_same_end() {
-    const FakeScript script("micro_ms=1,die=1@10:9");
-    const auto dir = fresh();
-    {
-      EngineHost host(fake_options());
-      Observer observer(host);
-      QVERIFY(host.start({small_plan({}), dir}).has_value());
-      VERIFY_STORY(observer.wait_for_end());
-    }
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.replay(dir).has_value());
-    VERIFY_STORY(observer.wait_for_end());
-    QCOMPARE(host.state(), RunState::failed);
-    QVERIFY(observer.all() == read_events(dir / "events.jsonl")->events);
-    QVERIFY(!host.replay("/nowhere").has_value());
-  }
-
-  void replay_of_an_interrupted_run_ends_as_failed() {
-    const FakeScript script("micro_ms=1");
-    const auto dir = fresh();
-    {
-      EngineHost host(fake_options());
-      Observer observer(host);
-      QVERIFY(host.start({small_plan({}), dir}).has_value());
-      VERIFY_STORY(observer.wait_for_end());
-    }
-    fs::resize_file(dir / "events.jsonl", fs::file_size(dir / "events.jsonl") - 10);  // the end is torn off
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.replay(dir).has_value());
-    const auto failed = observer.wait([](const RunEvent& e) {
-      const auto* changed = std::get_if<StateChanged>(&e.body);
-      return changed != nullptr && changed->state == "failed";
-    });
-    VERIFY_STORY(failed);
-    QCOMPARE(host.state(), RunState::failed);
-  }
-
-  void data_that_changed_is_refused_at_resume() {
-    const FakeScript script("micro_ms=5,die=0@14:9");
-    const auto dir = fresh();
-    const auto csv = fs::path(temporary_.path().toStdString()) / "data.csv";
-    const auto write_csv = [&csv](int shift) {
-      std::ofstream out(csv);
-      out << "x,y\n";
-      for (int i = 0; i < 200; ++i) out << i << ',' << 2 * i + shift << '\n';
-    };
-    write_csv(0);
-    RunPlan plan = small_plan({.updates = 6});
-    plan.spec.data.kind = DataKind::csv;
-    plan.spec.data.path = csv.string();
-    const auto facts = scan_data(plan.spec, csv.parent_path());
-    QVERIFY2(facts.has_value(), facts ? "" : facts.error().text().c_str());
-    plan.data = *facts;
-    plan.base_dir = csv.parent_path();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({plan, dir}).has_value());
-    VERIFY_STORY(observer.wait_for_end());
-    write_csv(1);
-    observer.forget();
-    QVERIFY(host.resume(dir).has_value());
-    const auto end = observer.wait_for_end();
-    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 2);
-    VERIFY_STORY(end->reason.find("changed since the run began") != std::string::npos);
-  }
-
-  void the_folder_of_a_run_cannot_be_used_twice() {
-    const FakeScript script("micro_ms=1");
-    const auto dir = fresh();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    QVERIFY(host.start({small_plan({}), dir}).has_value());
-    VERIFY_STORY(observer.wait_for_end());
-    const auto again = host.start({small_plan({}), dir});
-    QVERIFY(!again.has_value());
-    QCOMPARE(again.error().code, ErrorCode::disk);
   }
 };
 

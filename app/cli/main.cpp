@@ -41,6 +41,12 @@ int main(int argc, char** argv) {
   add_doctor(app, status);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    const auto unknown = app.remaining();
+    if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;
+    std::fprintf(stderr, "accrue-run: there is no subcommand \"%s\"\nRun with --help for more information.\n",
+                 unknown.front().c_str());
+    return status_refused;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? status_done : status_refused;
   } catch (const std::exception& error) {

@@ -97,7 +97,8 @@ class Follower {
       view_.end_bar();
       const bool interrupt = info.ssi_signo == SIGINT;
       if (options_.on_interrupt == OnInterrupt::detach) {
-        std::fputs("left; the run goes on\n", stderr);
+        std::fputs(host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n",
+                   stderr);
         left_ = true;
       } else if (std::exchange(asked_to_stop_, true)) {
         std::fputs("killing the ranks\n", stderr);

@@ -100,10 +100,9 @@ Statement write_shard(const fs::path& part, const CheckpointContent& content, st
 }
 
 /// Round 3, rank 0 alone: the manifest and the commit.
-Result<void> commit(const fs::path& run_dir, const fs::path& part, const Manifest& manifest, std::int64_t keep) {
+Result<void> commit(const fs::path& part, const Manifest& manifest) {
   if (auto written = write_synced(part / "manifest.json", to_json(manifest)); !written) return written;
-  if (auto done = commit_folder(part, checkpoint_name(manifest.cursor.update)); !done) return done;
-  return retain_checkpoints(run_dir, keep);
+  return commit_folder(part, checkpoint_name(manifest.cursor.update));
 }
 
 /// The first error among the statements, with the rank it came from.
@@ -186,7 +185,7 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
     outcome.ok = 0;
     outcome.set_error(*failed);
   } else if (rank == 0) {
-    const auto committed = commit(run_dir, part, manifest_of(content, identity, shards), keep);
+    const auto committed = commit(part, manifest_of(content, identity, shards));
     outcome.ok = committed ? 1 : 0;
     if (!committed) outcome.set_error(committed.error());
   }
@@ -198,6 +197,8 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
   }
   CommittedCheckpoint committed{.name = checkpoint_name(content.cursor.update)};
   for (const Statement& shard : shards) committed.bytes += shard.bytes;
+  if (rank == 0)
+    if (const auto retained = retain_checkpoints(run_dir, keep); !retained) committed.retention = retained.error();
   committed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return committed;
 }

@@ -69,6 +69,11 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   const std::string message = describe(training, pass, verdict);
   const NonFiniteRule rule = training.spec().run.on_non_finite;
   const bool pauses = rule == NonFiniteRule::pause && training.order.interactive;
+  if (training.plan().knobs.overflow == OverflowPolicy::raise) {
+    const char* hint = "accumulation.overflow = \"raise\" asked for this; \"hold\" leaves such updates out.";
+    training.report.warn_first("numerics", message, hint);
+    return fail(ErrorCode::numerics, message, {}, hint);
+  }
   if (rule == NonFiniteRule::skip || pauses) {
     training.report.warn_first("numerics", message,
                                pauses ? "Continue leaves this update out; stopping keeps the last checkpoint."

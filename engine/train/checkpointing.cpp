@@ -167,6 +167,9 @@ void save(Training& training) {
     return;
   }
   training.saved_update = cursor.update;
+  if (saved->retention)
+    training.report.warn_first("disk", "older checkpoints were left in place: " + saved->retention->text(),
+                               "The checkpoint itself is saved.");
   training.report.from_first(CheckpointDone{
       .update = cursor.update, .path = "checkpoints/" + saved->name, .bytes = saved->bytes, .seconds = saved->seconds});
 }

@@ -89,7 +89,10 @@ void clip_partial_sum(Training& training) {
   const double max_norm = training.spec().optimizer.clip_norm;
   if (training.plan().knobs.clip_stage != ClipStage::every_micro_step || max_norm <= 0.0) return;
   at::Tensor gradients = training.reducer.flat_gradients();
-  gradients.mul_(clip_factor(flat_norm(gradients), max_norm));
+  if (training.plan().knobs.clip_kind == ClipKind::value)
+    gradients.clamp_(-max_norm, max_norm);
+  else
+    gradients.mul_(clip_factor(flat_norm(gradients), max_norm));
 }
 
 void micro_step(Training& training, const MicroPlan& plan, const Batch& batch, const WindowCounts& counts,

@@ -222,6 +222,29 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(schedule_digits(all(shape_of(Dialect(dialect), 10, 4, 1, world))), expected);
   }
 
+  void a_shorter_window_neither_stops_the_schedule_nor_the_divisor() {
+    // N goes from 4 to 2 with the third update: the scheduler's own count of calls must not run past it.
+    WindowShape llm = shape_of(Dialect::llm, 8, 4, 2);
+    llm.knobs.group_length = GroupLength::by_update;
+    llm.length_schedule = {{.from = 0, .steps = 4}, {.from = 2, .steps = 2}};
+    QCOMPARE(updates_at(all(llm)), QString("4 8 10 12 14 16"));
+    QCOMPARE(schedule_digits(all(llm)), QString("0 0 0 1 1 1 1 2 2 3 3 4 4 5 5 6"));
+
+    WindowShape eager = shape_of(Dialect::accrue, 8, 4, 2);
+    eager.knobs.normalizer = Normalizer::steps;
+    eager.knobs.normalize_when = NormalizeWhen::eager;
+    eager.knobs.group_length = GroupLength::by_epoch;
+    eager.length_schedule = {{.from = 0, .steps = 4}, {.from = 1, .steps = 2}};
+    QCOMPARE(divisors(all(eager)), QString("4 4 4 4 4 4 4 4 2 2 2 2 2 2 2 2"));
+  }
+
+  void accelerate_counts_from_the_start_of_every_epoch() {
+    WindowShape shape = shape_of(Dialect::accelerate, 8, 4, 2);
+    shape.knobs.group_length = GroupLength::by_epoch;
+    shape.length_schedule = {{.from = 0, .steps = 4}, {.from = 1, .steps = 3}};
+    QCOMPARE(updates_at(all(shape)), QString("4 8 11 14 16"));
+  }
+
   void letters_follow_each_systems_loop_order_data() {
     QTest::addColumn<int>("dialect");
     QTest::addColumn<int>("micro_steps");

@@ -152,7 +152,7 @@ class TestDataFacts : public QObject {
 
   void says_why_a_file_cannot_be_used() {
     const RunSpec spec = text_spec(4);
-    QCOMPARE(error(spec), QString("./data: the file does not exist. Check data.path."));
+    QCOMPARE(error(spec), QString("./data: the file does not exist. Name an existing file in data.path."));
     write("");
     QCOMPARE(error(spec), QString("./data: the file is empty. Name a file with training data."));
     write("abcd");

@@ -173,12 +173,12 @@ class TestPreflight : public QObject {
     row("a run longer than anyone's patience", "run.updates=100000000",
         "error: run.updates: the run is too long (found up to 400000000 micro-steps, expected at most 100000000)", "-");
     row("data that are not there", "data.kind=text;data.path=no-such-file",
-        "error: data.path: the file does not exist (found ./no-such-file, expected Check data.path)", "-");
-    row("no file named", "data.kind=text",
-        "error: data.path: no file is named (expected Set data.path to the training data)", "-");
+        "error: data.path: the file does not exist; name an existing file in data.path (found ./no-such-file)", "-");
+    row("no file named", "data.kind=text", "error: data.path: no file is named; set data.path to the training data",
+        "-");
     row("a context longer than the text", "data.kind=text;data.path=short.txt",
-        "error: data.path: 20 bytes are too few for one sample of 129 (found ./short.txt, expected Lower "
-        "model.context, or name a longer file)",
+        "error: data.path: 20 bytes are too few for one sample of 129; lower model.context, or name a longer file "
+        "(found ./short.txt)",
         "-");
     row("a model that memory cannot hold", "model.width=16384;model.heads=16;model.layers=48",
         "error: model.width: the run does not fit into memory (found 2.3 TiB for all ranks, expected at most 16.0 GiB)",

@@ -121,6 +121,10 @@ void TestClock::nearest_finds_the_nearer_neighbour() {
   QCOMPARE(store.nearest(Clock::sample, -5.0), std::size_t{0});
   QCOMPARE(store.nearest(Clock::sample, 4.0), std::size_t{0});
   QCOMPARE(store.nearest(Clock::sample, 6.0), std::size_t{1});
+  // A step beyond its end a series still has its last value; further out it has none.
+  QCOMPARE(store.reading(Clock::sample, 29.0), std::size_t{2});
+  QCOMPARE(store.reading(Clock::sample, 31.0), store.size());
+  QCOMPARE(store.reading(Clock::sample, -11.0), store.size());
   QCOMPARE(store.nearest(Clock::sample, 99.0), std::size_t{2});
 }
 

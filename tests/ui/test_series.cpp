@@ -49,6 +49,7 @@ class TestSeries : public QObject {
   void the_planned_rate_is_the_used_rate();
   void a_very_long_plan_is_laid_out_at_once();
   void lost_traces_cost_no_walk_from_the_start();
+  void the_window_is_one_for_all_ranks();
   void only_a_new_spec_is_told_as_one();
   void the_window_is_counted();
   void the_pace_is_measured_over_all_ranks();
@@ -393,6 +394,25 @@ void TestSeries::lost_traces_cost_no_walk_from_the_start() {
   const auto [half, placedToo, filledToo] = cost(lossy);
   QVERIFY(placed && filled && placedToo && filledToo);
   QVERIFY2(half < 5.0 * whole, qPrintable(QStringLiteral("%1 ms against %2 ms").arg(half * 1e-6).arg(whole * 1e-6)));
+}
+
+void TestSeries::the_window_is_one_for_all_ranks() {
+  const MadeRun made{.steps = 4, .ranks = 2, .updates = 3};
+  RankTracker ranks(made.plan());
+  const auto steps = [](std::int64_t rank, std::int64_t micro) {
+    return RunEvent{rank, micro, micro, MicroSteps{{micro}, {1.0}, {100}, {4}, {micro}, {1}, {1}}};
+  };
+  std::vector<RunEvent> events;
+  for (std::int64_t micro = 1; micro <= 4; ++micro) events.push_back(steps(0, micro));
+  for (std::int64_t micro = 1; micro <= 6; ++micro) events.push_back(steps(1, micro));
+  ranks.take(events);
+  // Rank 1 is two micro-steps into update 2, which rank 0 has not begun: nothing of its full bar belongs there.
+  QCOMPARE(ranks.window(), 2);
+  const auto seen = ranks.inWindow();
+  QCOMPARE(seen.at(0).filled, 0);
+  QCOMPARE(seen.at(0).window_tokens, 0);
+  QCOMPARE(seen.at(1).filled, 2);
+  QCOMPARE(seen.at(1).window_tokens, 200);
 }
 
 void TestSeries::only_a_new_spec_is_told_as_one() {

@@ -42,6 +42,7 @@ class TestWindow : public QObject {
   void a_run_folder_is_listed_selected_and_replayed();
   void an_interrupted_run_is_offered_for_resume();
   void the_selected_run_can_be_resumed();
+  void a_file_with_errors_costs_no_edits();
   void changes_theme_live();
   void fits_a_small_screen();
   void nothing_is_lost_in_a_burst();
@@ -404,6 +405,23 @@ void TestWindow::the_selected_run_can_be_resumed() {
   QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
   QCOMPARE(studio.control->run()->last().update, 60);
   QVERIFY(!studio.action("resumeAction")->isEnabled());
+}
+
+void TestWindow::a_file_with_errors_costs_no_edits() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  studio.document.setField(*find_field("accumulation.steps"), std::int64_t{11});
+  const QString path = studio.home->filePath(QStringLiteral("bad.accrue"));
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("accrue = 1\n[accumulation]\nsteps = 0\nnonsense = 3\n");
+  file.close();
+  studio.dialogs.open_answer = path;
+  studio.dialogs.unsaved_answer = UnsavedAnswer::cancel;  // would end it, were it asked
+  studio.action("openAction")->trigger();
+  QTRY_VERIFY_WITH_TIMEOUT(studio.find(QStringLiteral("messageBar"))->isVisible(), patience_ms);
+  QCOMPARE(studio.document.spec().accumulation.steps, 11);
 }
 
 void TestWindow::changes_theme_live() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "rank_status.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace accrue::ui {
@@ -54,6 +55,7 @@ void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
   while (walk.window.micro_steps_done() + 1 < status.micro_step && walk.window.next()) {
   }
   if (const auto plan = walk.window.next()) walk.at = *plan;
+  status.window = walk.at.window + 1;
   status.filled = walk.at.position + 1;
   status.window_size = walk.at.window_size;
 }
@@ -74,10 +76,18 @@ std::string RankTracker::backend() const {
   return {};
 }
 
-std::int64_t RankTracker::windowTokens() const {
-  std::int64_t tokens = 0;
-  for (const auto& [rank, status] : ranks_) tokens += status.window_tokens;
-  return tokens;
+std::int64_t RankTracker::window() const {
+  std::int64_t window = 0;
+  for (const auto& [rank, status] : ranks_) window = std::max(window, status.window);
+  return window;
+}
+
+std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
+  const std::int64_t now = window();
+  std::map<std::int64_t, RankStatus> ranks = ranks_;
+  for (auto& [rank, status] : ranks)
+    if (status.window < now) status.filled = status.window_tokens = 0;  // has not begun it yet
+  return ranks;
 }
 
 }  // namespace accrue::ui

@@ -20,7 +20,8 @@ struct RankStatus {
   std::string backend;
   std::string phase;               ///< of the last heartbeat
   std::int64_t micro_step = 0;     ///< last completed
-  std::int64_t filled = 0;         ///< micro-steps done in the window
+  std::int64_t window = 0;         ///< number of the update that its last micro-step belongs to; 0 = not known
+  std::int64_t filled = 0;         ///< micro-steps done in that window
   std::int64_t window_size = 0;    ///< 0 = not known
   std::int64_t window_tokens = 0;  ///< items counted in the window so far
   std::int64_t last_sync_update = -1;
@@ -38,8 +39,10 @@ class RankTracker {
   const std::map<std::int64_t, RankStatus>& ranks() const { return ranks_; }
   /// The backend the ranks said they use; empty before they are ready.
   std::string backend() const;
-  /// Items that all ranks together counted in the open window.
-  std::int64_t windowTokens() const;
+  /// The newest window that any rank has trained in, as the number of its update; 0 before the first micro-step.
+  std::int64_t window() const;
+  /// All ranks as that window sees them: empty where a rank has not begun it.
+  std::map<std::int64_t, RankStatus> inWindow() const;
 
  private:
   struct Walker {

@@ -94,4 +94,14 @@ std::size_t SeriesStore::nearest(Clock clock, double x) const {
   return x - column[after - 1] < column[after] - x ? after - 1 : after;
 }
 
+std::size_t SeriesStore::reading(Clock clock, double x) const {
+  const std::size_t index = nearest(clock, x);
+  if (index >= size() || size() < 2) return index;
+  const ClockColumn& column = this->clock(clock);
+  const bool last = index + 1 == size();
+  const double step = last ? column[index] - column[index - 1] : column[index + 1] - column[index];
+  const bool beyond = (last && x > column[index] + step) || (index == 0 && x < column[0] - step);
+  return beyond ? size() : index;
+}
+
 }  // namespace accrue::ui

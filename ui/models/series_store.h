@@ -80,6 +80,8 @@ class SeriesStore {
   std::size_t countNotPositive() const { return notPositive_; }
   /// Index of the point nearest to x on a clock; size() where there is none.
   std::size_t nearest(Clock clock, double x) const;
+  /// The same, but size() where the series has not begun or has ended by more than a step: nothing is known there.
+  std::size_t reading(Clock clock, double x) const;
 
  private:
   const ClockTable* clocks_;

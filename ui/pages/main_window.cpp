@@ -139,6 +139,7 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
   connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
+    centre_->plots()->fit();  // a view zoomed into another run would hide the one that begins
     centre_->showPlots();
     runs_->showAlso(run);
   });

@@ -91,6 +91,11 @@ void WindowFiles::openPath(const QString& path) {
     library_->open(path);
     return;
   }
+  // Read before anything is asked: edits are not to be given up for a file that cannot take their place.
+  if (const auto read = read_spec(path.toStdString()); has_errors(read.findings)) {
+    Q_EMIT failed(textOf(read.findings));
+    return;
+  }
   if (!mayReplace()) return;
   const std::vector<Finding> findings = document_->open(path);
   if (has_errors(findings)) {

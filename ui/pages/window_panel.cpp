@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/rank_status.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
 #include "style/theme.h"
@@ -33,7 +34,7 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(1, 1);
   tokens_ = addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
-                   tr("What the open window has counted so far, and each rank's share of it"));
+                   tr("What the window has counted so far, and each rank's share of it"));
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank put into the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
@@ -67,27 +68,28 @@ QLabel* WindowPanel::addRow(QGridLayout* grid, const QString& name, const QStrin
 
 void WindowPanel::refresh() {
   const RunSeries* run = control_->run();
-  const auto& ranks = control_->ranks().ranks();
+  const auto ranks = control_->ranks().inWindow();
   const bool any = run && !ranks.empty();
   empty_->setVisible(!any);
   title_->setVisible(any);
   bars_->setVisible(any);
   facts_->setVisible(any);
   if (!any) return;
-  title_->setText(tr("Update %1").arg(groupedNumber(control_->isLive() ? run->last().update + 1 : run->last().update)));
+  title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(control_->ranks().window(), 1))));
   bars_->setRanks(ranks);
   bars_->setAccessibleDescription(bars_->text());
-  tokens_->setText(tokensText());
+  tokens_->setText(tokensText(ranks));
   const RankStatus& first = ranks.begin()->second;
   sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
   const double norm = run->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
-  next_->setText(control_->isLive() && !first.phase.empty() ? QString::fromStdString(first.phase) : tr("ended"));
+  const QString phase = first.phase.empty() ? tr("not told") : QString::fromStdString(first.phase);
+  next_->setText(control_->isLive() ? phase : tr("ended"));
 }
 
-QString WindowPanel::tokensText() const {
-  const auto& ranks = control_->ranks().ranks();
-  const std::int64_t total = control_->ranks().windowTokens();
+QString WindowPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
+  std::int64_t total = 0;
+  for (const auto& [rank, status] : ranks) total += status.window_tokens;
   if (total == 0 || ranks.size() > 4) return groupedNumber(total);
   QStringList shares;
   for (const auto& [rank, status] : ranks)

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <QWidget>
+#include <cstdint>
+#include <map>
 
 class QGridLayout;
 class QLabel;
@@ -10,6 +12,7 @@ namespace accrue::ui {
 
 class RankBars;
 class RunControl;
+struct RankStatus;
 
 /// The window dock: how far each rank is in the open window, what it has counted, what the last reduction moved.
 class WindowPanel : public QWidget {
@@ -22,7 +25,7 @@ class WindowPanel : public QWidget {
 
  private:
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
-  QString tokensText() const;
+  QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
 
   RunControl* control_;
   QLabel* title_;

@@ -84,7 +84,7 @@ PlotView::Readout LearningRatePlot::readout(double x) const {
   const QList<RunSeries*> runs = hub().runs();
   for (const RunSeries* run : runs) {
     const SeriesStore& store = run->series(Metric::learningRate);
-    const std::size_t index = store.nearest(hub().clock(), x);
+    const std::size_t index = store.reading(hub().clock(), x);
     if (index >= store.size()) continue;
     const double value = store.value(index);
     result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, valueText(value, 3)});
@@ -97,7 +97,7 @@ PlotView::Readout LearningRatePlot::readout(double x) const {
 
 QString LearningRatePlot::valueAt(const RunSeries& run, double x) const {
   const SeriesStore& store = run.series(Metric::learningRate);
-  const std::size_t index = store.nearest(hub().clock(), x);
+  const std::size_t index = store.reading(hub().clock(), x);
   return index < store.size() ? tr("learning rate %1").arg(valueText(store.value(index), 3)) : QString();
 }
 

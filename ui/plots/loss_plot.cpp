@@ -185,8 +185,11 @@ PlotView::Readout LossPlot::readout(double x) const {
   for (const RunSeries* run : runs) {
     const SeriesStore& store = run->series(Metric::updateLoss);
     const SeriesStore& shown = store.empty() ? run->series(Metric::microLoss) : store;
-    const std::size_t index = shown.nearest(hub().clock(), x);
-    if (index >= shown.size()) continue;
+    const std::size_t index = shown.reading(hub().clock(), x);
+    if (index >= shown.size()) {
+      if (!shown.empty()) result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, QStringLiteral("–")});
+      continue;
+    }
     const double value = shown.value(index);
     double drawn = value;
     if (const auto smooth = smoothed_.find(run);
@@ -206,7 +209,7 @@ PlotView::Readout LossPlot::readout(double x) const {
 
 QString LossPlot::valueAt(const RunSeries& run, double x) const {
   const SeriesStore& store = run.series(Metric::updateLoss);
-  const std::size_t index = store.nearest(hub().clock(), x);
+  const std::size_t index = store.reading(hub().clock(), x);
   return index < store.size() ? tr("loss %1").arg(valueText(store.value(index))) : QString();
 }
 

@@ -102,7 +102,8 @@ std::int64_t guarded_ticks(const WindowShape& shape, const WindowPosition& at, s
   return std::clamp<std::int64_t>(*shape.schedule_total - at.guard_count, 0, ticks);
 }
 
-std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro) {
+std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro,
+                            std::int64_t steps) {
   switch (shape.knobs.schedule_clock) {
     case ScheduleClock::update:
       return micro.update ? 1 : 0;
@@ -114,14 +115,14 @@ std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, 
     case ScheduleClock::epoch:
       return micro.epoch_ends ? 1 : 0;
     case ScheduleClock::every_nth_call:
-      return at.schedule_calls == scheduled_steps(shape, at) ? 1 : 0;
+      return at.schedule_calls >= steps ? 1 : 0;
   }
   return 0;
 }
 
-void move_schedule(const WindowShape& shape, WindowPosition& at, MicroPlan& micro) {
+void move_schedule(const WindowShape& shape, WindowPosition& at, MicroPlan& micro, std::int64_t steps) {
   ++at.schedule_calls;
-  micro.schedule_ticks = schedule_ticks(shape, at, micro);
+  micro.schedule_ticks = schedule_ticks(shape, at, micro, steps);
   if (micro.schedule_ticks > 0) at.schedule_calls = 0;
   at.schedule_position += micro.schedule_ticks;
   at.guard_count += micro.schedule_ticks;
@@ -129,12 +130,13 @@ void move_schedule(const WindowShape& shape, WindowPosition& at, MicroPlan& micr
   micro.schedule_position = at.schedule_position;
 }
 
-/// Where the counter goes after a boundary: modulo counters run on and only a flush resets them; the others count
-/// within a window, and after a flush keep their phase where K4 is never.
-void move_counter(const WindowShape& shape, WindowPosition& at, BoundaryReason reason) {
-  const bool full = reason == BoundaryReason::full;
+/// Where the counter goes after a boundary: modulo counters run on and only a flush resets them, also one that a full
+/// window leaves nothing to do; the others count within a window, and after a flush keep their phase where K4 is never.
+void move_counter(const WindowShape& shape, WindowPosition& at, const MicroPlan& micro) {
+  const bool flushes = micro.epoch_ends && shape.knobs.tail == EpochTail::flush;
+  const bool full = micro.reason == BoundaryReason::full && !flushes;
   const bool modulo = shape.knobs.boundary_compare == BoundaryCompare::modulo;
-  if (full && !modulo) at.counter = 0;
+  if (micro.reason == BoundaryReason::full && !modulo) at.counter = 0;
   if (!full && shape.knobs.counter_reset != CounterReset::never) at.counter = 0;
 }
 
@@ -144,11 +146,13 @@ bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool upda
   return rest == 0 || (drops_tail(shape.knobs.tail) && update && rest < scheduled_steps(shape, at));
 }
 
-/// One micro-step. Everything of MicroPlan but window_size and divisor.
-std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped) {
+/// One micro-step. Everything of MicroPlan but window_size and divisor; `compared` becomes the N that its boundary test
+/// used, of this epoch and not of the one before.
+std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
+                                 std::int64_t& compared) {
   if (!find_batch(shape, at, dropped)) return std::nullopt;
   if (at.position == 0) at.steps = scheduled_steps(shape, at);
-  const std::int64_t steps = compared_steps(shape, at);
+  const std::int64_t steps = compared = compared_steps(shape, at);
   MicroPlan micro;
   micro.micro_step = ++at.micro_step;
   micro.epoch = at.epoch;
@@ -165,36 +169,36 @@ std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, b
   if (micro.update) {
     ++at.updates;
     at.position = 0;
-    move_counter(shape, at, micro.reason);
+    move_counter(shape, at, micro);
   }
   micro.sync = shape.knobs.reduce_when == ReduceWhen::every_micro_step ||
                (shape.knobs.reduce_when == ReduceWhen::boundary && micro.update);
-  move_schedule(shape, at, micro);
+  move_schedule(shape, at, micro, steps);
   return micro;
 }
 
 /// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
   std::int64_t dropped = 0;
-  while (const auto micro = advance(shape, at, false, dropped))
+  std::int64_t compared = 0;
+  while (const auto micro = advance(shape, at, false, dropped, compared))
     if (micro->update) return micro->position + 1;
   return at.position;
 }
 
-std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition& before, const MicroPlan& micro) {
+std::optional<double> divisor_of(const WindowShape& shape, const MicroPlan& micro, std::int64_t steps) {
   if (shape.knobs.normalize_when == NormalizeWhen::deferred) return std::nullopt;
   switch (shape.knobs.normalizer) {
     case Normalizer::none:
       return 1.0;
     case Normalizer::steps:
-      return static_cast<double>(compared_steps(shape, before));
+      return static_cast<double>(steps);
     case Normalizer::true_size:
       return static_cast<double>(micro.window_size);
     case Normalizer::run_remainder: {
-      const std::int64_t steps = compared_steps(shape, before);
       if (!shape.max_iters || steps == 1) return static_cast<double>(steps);
       const std::int64_t remainder = *shape.max_iters % steps;
-      const bool in_remainder = remainder > 0 && before.micro_step >= *shape.max_iters - remainder;
+      const bool in_remainder = remainder > 0 && micro.micro_step > *shape.max_iters - remainder;
       return static_cast<double>(in_remainder ? remainder : steps);
     }
     case Normalizer::samples:
@@ -248,7 +252,8 @@ WindowTotals walk(const WindowShape& shape) {
   WindowTotals totals;
   WindowPosition at;
   std::int64_t last_epoch = -1;
-  while (const auto micro = advance(shape, at, false, totals.dropped_batches)) {
+  std::int64_t compared = 0;
+  while (const auto micro = advance(shape, at, false, totals.dropped_batches, compared)) {
     last_epoch = micro->epoch;
     if (micro->update) skip_windows(shape, at, std::numeric_limits<std::int64_t>::max());
   }
@@ -305,7 +310,8 @@ AccumulationWindow::AccumulationWindow(WindowShape shape) : shape_(resolved(std:
 std::optional<MicroPlan> AccumulationWindow::next() {
   const WindowPosition before = at_;
   std::int64_t dropped = 0;
-  auto micro = advance(shape_, at_, requested_, dropped);
+  std::int64_t compared = 0;
+  auto micro = advance(shape_, at_, requested_, dropped, compared);
   if (!micro) return std::nullopt;
   requested_ = false;
   if (micro->position == 0) {
@@ -314,7 +320,7 @@ std::optional<MicroPlan> AccumulationWindow::next() {
   }
   if (micro->reason == BoundaryReason::requested) window_size_ = micro->position + 1;
   micro->window_size = window_size_;
-  micro->divisor = divisor_of(shape_, before, *micro);
+  micro->divisor = divisor_of(shape_, *micro, compared);
   last_ticks_ = micro->schedule_ticks;
   return micro;
 }
@@ -351,7 +357,9 @@ void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_
   do {
     if (at_.steps > 0) skip_windows(shape_, at_, (micro_step - at_.micro_step) / at_.steps);
   } while (at_.micro_step < micro_step && next());
-  if (schedule_position) at_.schedule_position = *schedule_position;
+  if (!schedule_position) return;
+  at_.guard_count -= at_.schedule_position - *schedule_position;
+  at_.schedule_position = *schedule_position;
 }
 
 void AccumulationWindow::restore(const WindowPosition& position) {

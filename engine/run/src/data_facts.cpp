@@ -68,7 +68,8 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
   };
   if (path.empty()) return fail(ErrorCode::data, "no file is named", "", "Set data.path to the training data.");
   const FileDescriptor file(path);
-  if (file.get() < 0 && errno == ENOENT) return refuse("the file does not exist", "Check data.path.");
+  if (file.get() < 0 && errno == ENOENT)
+    return refuse("the file does not exist", "Name an existing file in data.path.");
   if (file.get() < 0)
     return refuse("the file cannot be read: " + std::string(std::strerror(errno)), "Check its permissions.");
   struct stat status {};

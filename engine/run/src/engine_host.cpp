@@ -18,6 +18,7 @@
 #include "accrue/run/spec_io.h"
 #include "engine_host_impl.h"
 #include "posix_file.h"
+#include "run_folder.h"
 
 namespace accrue {
 namespace {
@@ -52,6 +53,12 @@ Result<ResumeRequest> read_resumable(fs::path dir) {
     dir = dir.parent_path().parent_path();
   }
   request.dir = fs::absolute(dir).lexically_normal();
+  std::error_code error;
+  if (resume_from != "newest" && (checkpoint_update_of(resume_from) < 0 ||
+                                  !fs::exists(request.dir / "checkpoints" / resume_from / "manifest.json", error)))
+    return fail(ErrorCode::config, "is not a checkpoint of this run",
+                (request.dir / "checkpoints" / resume_from).string(),
+                "Name one of the folders step-N, or give the run folder to take the newest");
   const auto plan = read_file(request.dir / "plan.json");
   if (!plan)
     return fail(ErrorCode::config, "is not a run that can be continued: " + plan.error().message,
@@ -59,6 +66,8 @@ Result<ResumeRequest> read_resumable(fs::path dir) {
   auto order = run_order_from_json(*plan);
   if (!order) return tl::unexpected(order.error());
   request.order = std::move(*order);
+  // A copy is a run of its own: with the other's name it would answer the other's commands.
+  if (fs::path(request.order.run_dir).lexically_normal() != request.dir) request.order.run_id = new_run_id();
   request.order.run_dir = request.dir;
   request.order.resume_from = resume_from;
   if (const auto spec = read_file(request.dir / "spec.toml")) request.spec_sha256 = sha256_hex(*spec);

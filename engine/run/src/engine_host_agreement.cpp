@@ -39,6 +39,10 @@ HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holdi
       check_held(move);
       break;
     case Stage::open:
+      if (holding.micro_step <= released_) {
+        held_at_[rank].reset();
+        break;
+      }
       // Ranks that stand still of their own accord (non-finite values) do so together.
       target_ = holding.micro_step;
       if (holding.held) check_held(move);
@@ -68,6 +72,7 @@ void HoldAgreement::check_held(Move& move) {
 HoldAgreement::Move HoldAgreement::release() {
   Move move;
   if (stage_ == Stage::open) return move;
+  if (stage_ == Stage::settling) released_ = target_;
   stage_ = Stage::open;
   goal_ = Goal::hold;
   std::fill(held_at_.begin(), held_at_.end(), std::nullopt);

@@ -44,6 +44,7 @@ class HoldAgreement {
   Stage stage_ = Stage::open;
   Goal goal_ = Goal::hold;
   std::int64_t target_ = 0;
+  std::int64_t released_ = -1;  ///< answers up to here are of a hold that is over
   std::vector<std::optional<std::int64_t>> in_flight_;
   std::vector<std::optional<std::int64_t>> held_at_;
 };

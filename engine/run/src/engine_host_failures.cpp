@@ -21,6 +21,7 @@ constexpr auto survivors_may_end = 700ms;
 constexpr auto causes_may_turn_up = 400ms;
 constexpr std::size_t log_tail_bytes = 2048;
 constexpr std::int64_t max_fruitless_restarts = 2;
+constexpr auto restart_window = std::chrono::minutes(10);  // launch.max_restarts is counted within it
 
 ErrorCode code_of_name(const std::string& name) {
   for (int i = static_cast<int>(ErrorCode::unset); i <= static_cast<int>(ErrorCode::internal); ++i)
@@ -59,13 +60,15 @@ std::string cause_text(std::int64_t rank, const ExitReport& exit) {
   return fmt::format("Rank {} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
 }
 
-std::string advice_for(ErrorCode code, const ExitReport& exit) {
+std::string advice_for(ErrorCode code, const ExitReport& exit, const std::string& checkpoint) {
+  const std::string resume = checkpoint.empty() ? "There is no checkpoint yet, so resuming starts over; "
+                                                  "checkpoint.every_updates takes one now and then"
+                                                : "Resume continues from update " + checkpoint.substr(5);
   if (exit.signal == SIGKILL)
-    return "If nobody killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch. "
-           "Resume continues from the last checkpoint";
-  if (exit.signal != 0) return "See the end of its log. Resume continues from the last checkpoint";
-  if (code == ErrorCode::config || code == ErrorCode::data) return "See the end of its log";
-  return "See the end of its log. Resume continues from the last checkpoint";
+    return "If nobody killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch. " +
+           resume;
+  if (exit.signal == 0 && (code == ErrorCode::config || code == ErrorCode::data)) return "See the end of its log";
+  return "See the end of its log. " + resume;
 }
 
 }  // namespace
@@ -102,14 +105,18 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   failed.class_name = to_string(code_of_exit(exit));
   if (slot.failure_report) failed = std::get<RankFailed>(slot.failure_report->body);
   const auto number = static_cast<std::int64_t>(rank);
-  if (failed.message.empty()) failed.message = cause_text(number, exit);
   if (failed.phase.empty()) failed.phase = last.phase;
   if (failed.update == 0) failed.update = last.update;
+  if (failed.message.empty()) {
+    failed.message = cause_text(number, exit);
+    if (!failed.phase.empty()) failed.message += fmt::format(" in phase \"{}\"", failed.phase);
+  }
   if (failed.micro_step == 0) failed.micro_step = last.micro_step;
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);
   failed.signal = exit.signal;
   failed.exit_status = exit.status;
-  if (failed.what_to_do.empty()) failed.what_to_do = advice_for(code_of_name(failed.class_name), exit);
+  if (failed.what_to_do.empty())
+    failed.what_to_do = advice_for(code_of_name(failed.class_name), exit, newest_checkpoint(order_.run_dir));
   return {number, -1, 0, std::move(failed)};
 }
 
@@ -146,7 +153,9 @@ void RunSession::settle_failures() {
 
 bool RunSession::may_restart() const {
   if (restart_refused_ || ending_ != Ending::failure || !failure_ || !is_retryable(failure_->code)) return false;
-  if (restarts_ >= order_.plan.spec.launch.max_restarts) return false;
+  const auto recent = std::count_if(recent_restarts_.begin(), recent_restarts_.end(),
+                                    [](Clock::time_point at) { return Clock::now() - at < restart_window; });
+  if (recent >= order_.plan.spec.launch.max_restarts) return false;
   const bool fruitless = restarts_ > 0 && commits_ == 0;
   return fruitless_restarts_ + (fruitless ? 1 : 0) < max_fruitless_restarts;
 }
@@ -154,18 +163,22 @@ bool RunSession::may_restart() const {
 /// Why a failed run was not started again, as an addition to its reason.
 std::string RunSession::no_restart_text() const {
   if (!failure_ || !is_retryable(failure_->code) || restarts_ == 0) return {};
-  if (restarts_ < order_.plan.spec.launch.max_restarts)
+  if (static_cast<std::int64_t>(recent_restarts_.size()) < order_.plan.spec.launch.max_restarts)
     return fmt::format(". No progress: {} restarts without a new checkpoint", fruitless_restarts_ + 1);
-  return restarts_ == 1 ? ". Its one restart is used up" : fmt::format(". Its {} restarts are used up", restarts_);
+  return recent_restarts_.size() == 1
+             ? ". Its one restart in ten minutes is used up"
+             : fmt::format(". Its {} restarts in ten minutes are used up", recent_restarts_.size());
 }
 
 void RunSession::restart() {
   fruitless_restarts_ = commits_ > 0 ? 0 : fruitless_restarts_ + (restarts_ > 0 ? 1 : 0);
   ++restarts_;
+  std::erase_if(recent_restarts_, [](Clock::time_point at) { return Clock::now() - at >= restart_window; });
+  recent_restarts_.push_back(Clock::now());
   const std::string checkpoint = newest_checkpoint(order_.run_dir);
   const std::string from = checkpoint.empty() ? "the start" : "update " + checkpoint.substr(5);
   set_state(RunState::restarting, fmt::format("{}. Restarting from {} (attempt {} of {})", failure_->message, from,
-                                              restarts_, order_.plan.spec.launch.max_restarts));
+                                              recent_restarts_.size(), order_.plan.spec.launch.max_restarts));
   order_.resume_from = checkpoint.empty() ? "" : "newest";
   resumed_ = true;
   start_attempt();

@@ -41,6 +41,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event) {
   const bool is_ready = std::holds_alternative<RankReady>(event.body);
   const bool is_commit = std::holds_alternative<CheckpointDone>(event.body);
   if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && rank == 0) {
+    check_updates(*update);
     last_update_ = *update;
     last_update_->weights.clear();
   }
@@ -77,8 +78,18 @@ void RunSession::note_ready(std::size_t rank) {
   set_state(RunState::running, "Running");
 }
 
+/// Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.
+void RunSession::check_updates(const Update& next) {
+  const std::int64_t told = last_update_ ? last_update_->update : 0;
+  if (!resumed_ || next.update <= told + 1) return;
+  const std::string which = next.update == told + 2 ? fmt::format("update {} has", told + 1)
+                                                    : fmt::format("updates {} to {} have", told + 1, next.update - 1);
+  warn("events", which + " no events, being trained after the supervisor had ended",
+       "Nothing is to be done: the weights hold them, only the curves have a gap");
+}
+
 void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
-  if (!writer_ || event.seq < 0) return;
+  if (!writer_ || event.seq < 0 || disk_warned_) return;  // a full disk loses lines, and has said so
   const auto entry = writer_->next_seq().find(event.rank);
   const auto expected = entry == writer_->next_seq().end() ? 0 : entry->second;
   if (event.seq > expected)

@@ -37,7 +37,8 @@ std::string utc_now() {
 }
 
 std::string finished_text(const RunFinished& end) {
-  if (end.outcome == "finished") return fmt::format("Finished {} updates, loss {:.4g}", end.updates, end.loss);
+  if (end.outcome == "finished")
+    return fmt::format("Finished {} update{}, loss {:.4g}", end.updates, end.updates == 1 ? "" : "s", end.loss);
   if (end.outcome == "stopped")
     return fmt::format("{} after {} updates", end.reason.empty() ? "Stopped" : end.reason, end.updates);
   return fmt::format("Failed: {}", end.reason);
@@ -94,6 +95,7 @@ void RunSession::start_attempt() {
     set_state(RunState::starting, fmt::format("Starting {} rank{}", world, world == 1 ? "" : "s"));
   announce_start(resumed_);
   auto started = check_data();
+  if (started) started = leave_later_branch();
   if (started) started = writer_->write_plan(to_json(order_));
   if (started) started = spawn_all();
   if (!started) fail_run(started.error().code, started.error().text(), started.error().hint);
@@ -123,16 +125,22 @@ void RunSession::announce_start(bool resumed) {
   started.resumed = resumed;
   if (const auto checkpoint = newest_checkpoint(order_.run_dir); resumed && !checkpoint.empty())
     started.resumed_update =
-        std::stoll(order_.resume_from.starts_with("step-") ? order_.resume_from.substr(5) : checkpoint.substr(5));
-  const std::int64_t told = last_update_ ? last_update_->update : 0;
-  const std::int64_t from = started.resumed_update;
+        checkpoint_update_of(order_.resume_from.starts_with("step-") ? order_.resume_from : checkpoint);
   emit(supervisor_rank, std::move(started));
-  // Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.
-  const std::string which =
-      from == told + 1 ? fmt::format("update {} has", from) : fmt::format("updates {} to {} have", told + 1, from);
-  if (from > told)
-    warn("events", which + " no events, being trained after the supervisor had ended",
-         "Nothing is to be done: the weights hold them, only the curves have a gap");
+}
+
+/// Going back to a certain checkpoint gives up the branch that led away from it.
+Result<void> RunSession::leave_later_branch() {
+  const std::int64_t update = checkpoint_update_of(order_.resume_from);
+  if (!resumed_ || update < 0) return {};
+  const auto abandoned = abandon_checkpoints_after(order_.run_dir, update);
+  if (!abandoned) return tl::unexpected(abandoned.error());
+  if (*abandoned > 0)
+    warn("checkpoint",
+         fmt::format("The run goes back to update {}: {} later checkpoint{} set aside", update, *abandoned,
+                     *abandoned == 1 ? " is" : "s are"),
+         "They lie in checkpoints/ as abandoned-step-N; remove them when they are not wanted");
+  return {};
 }
 
 Result<void> RunSession::spawn_all() {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -79,6 +80,8 @@ class RunSession {
   Result<void> spawn_all();
   Result<void> check_data() const;
   void announce_start(bool resumed);
+  Result<void> leave_later_branch();
+  void check_updates(const Update& next);
   void check_clocks(Clock::time_point now);
   void check_join(Clock::time_point now);
   void check_progress(Clock::time_point now);
@@ -172,6 +175,7 @@ class RunSession {
   std::string last_numerics_;
   std::string started_at_;
   std::int64_t restarts_ = 0;
+  std::deque<Clock::time_point> recent_restarts_;  ///< within the budget's window
   std::int64_t fruitless_restarts_ = 0;
   std::int64_t commits_ = 0;  ///< checkpoints committed in this attempt
 };

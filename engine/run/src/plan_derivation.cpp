@@ -62,7 +62,11 @@ void limit_by_epochs(WindowShape& shape, double epochs) {
   WindowShape before = shape;
   before.max_epochs = static_cast<std::int64_t>(whole);
   const double part = std::ceil((epochs - whole) * static_cast<double>(shape.batches_per_epoch) - 1e-9);
-  shape.max_micro_steps = total_windows(before).micro_steps + static_cast<std::int64_t>(part);
+  WindowShape after = shape;
+  after.max_epochs = static_cast<std::int64_t>(whole) + 1;
+  // Batches that the last epoch drops never become micro-steps: the part must not reach for those of a further epoch.
+  shape.max_micro_steps =
+      std::min(total_windows(before).micro_steps + static_cast<std::int64_t>(part), total_windows(after).micro_steps);
 }
 
 void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& data, WindowShape& shape) {

@@ -20,6 +20,11 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
+/// "1 update", "2 updates".
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
 class Report {
  public:
   void section(std::string_view title) { text_ += fmt::format("{}{}\n", text_.empty() ? "" : "\n", title); }
@@ -38,13 +43,14 @@ void add_window(Report& report, const RunPlan& plan) {
   report.row("samples an update", grouped(plan.global_batch));
   report.row("tokens an update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
   report.row("micro-steps an epoch",
-             fmt::format("{} = {} full windows and {} left over", grouped(plan.window.batches_per_epoch),
-                         grouped(plan.full_windows_per_epoch), plan.tail_micro_steps));
-  report.row("whole run", fmt::format("{} updates = {} micro-steps in {} epochs", grouped(totals.updates),
-                                      grouped(totals.micro_steps), grouped(totals.epochs_started)));
-  if (totals.dropped_batches > 0) report.row("dropped", grouped(totals.dropped_batches) + " micro-steps");
+             fmt::format("{} = {} and {} left over", grouped(plan.window.batches_per_epoch),
+                         counted(plan.full_windows_per_epoch, "full window"), plan.tail_micro_steps));
+  report.row("whole run",
+             fmt::format("{} = {} in {}", counted(totals.updates, "update"), counted(totals.micro_steps, "micro-step"),
+                         counted(totals.epochs_started, "epoch")));
+  if (totals.dropped_batches > 0) report.row("dropped", counted(totals.dropped_batches, "micro-step"));
   if (totals.left_over_micro_steps > 0)
-    report.row("never used", grouped(totals.left_over_micro_steps) + " micro-steps at the end of the run");
+    report.row("never used", counted(totals.left_over_micro_steps, "micro-step") + " at the end of the run");
 }
 
 void add_schedule(Report& report, const RunPlan& plan) {

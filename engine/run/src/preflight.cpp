@@ -4,6 +4,7 @@
 #include "accrue/run/preflight.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "accrue/run/spec_fields.h"
@@ -62,9 +63,11 @@ std::filesystem::path absolute_dir(const std::filesystem::path& dir) {
 
 void add_data_error(const Error& error, Findings& findings) {
   const bool keyed = find_field(error.where) != nullptr;
-  Finding& finding = findings.error(keyed ? error.where : "data.path", error.message, keyed ? "" : error.where);
-  finding.expected = error.hint;
-  if (finding.expected.ends_with('.')) finding.expected.pop_back();
+  std::string hint = error.hint;
+  if (hint.ends_with('.')) hint.pop_back();
+  if (!hint.empty()) hint.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(hint.front())));
+  findings.error(keyed ? error.where : "data.path", error.message + (hint.empty() ? "" : "; ") + hint,
+                 keyed ? "" : error.where);
 }
 
 // Data may be missing: then every check that needs none still speaks.

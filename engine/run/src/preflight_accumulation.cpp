@@ -127,6 +127,23 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   if (spec.accumulation.knobs.no_sync_cover && *spec.accumulation.knobs.no_sync_cover != NoSyncCover::forward_backward)
     findings.note("accumulation.no_sync_cover",
                   "changes nothing here: Accrue decides in backward, when a gradient is complete");
+  const KnobOverrides& asked = spec.accumulation.knobs;
+  const auto no_effect = [&findings](const char* key, const char* why) {
+    findings.note(key, std::string("changes nothing here: ") + why);
+  };
+  if (asked.reduce_mechanism && *asked.reduce_mechanism != ReduceMechanism::reducer)
+    no_effect("accumulation.reduce_mechanism", "the trainer reduces with its own reducer");
+  if (asked.clear_gradients && *asked.clear_gradients != ClearGradients::engine)
+    no_effect("accumulation.clear_gradients", "the trainer clears the gradients after each update");
+  if (asked.checkpoint_scope && *asked.checkpoint_scope != CheckpointScope::boundary)
+    no_effect("accumulation.checkpoint_scope", "checkpoints are taken between two windows");
+  if (asked.validation && *asked.validation != Validation::full)
+    no_effect("accumulation.validation", "every check is made");
+  if (knobs.accumulation_dtype == AccumulationDtype::float32_compensated)
+    findings
+        .error("accumulation.accumulation_dtype", "is not available in this version", "\"float32_compensated\"",
+               "parameter or float32")
+        .fix_value = "float32";
   const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
                               (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
   if (ranks > 1 && one_rank_scope)

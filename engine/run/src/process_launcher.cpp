@@ -305,7 +305,8 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
 }
 
 std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir) {
-  const std::string plan = (run_dir / "plan.json").string();
+  // A whole argument: the end of another run's longer path must not match.
+  const std::string plan = '\0' + (run_dir / "plan.json").string() + '\0';
   std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -317,7 +318,7 @@ std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir) {
     const auto count = fd ? ::read(fd.get(), text, sizeof text) : -1;
     if (count <= 0) continue;
     const std::string_view command(text, static_cast<std::size_t>(count));
-    if (command.find(plan + '\0') != std::string_view::npos && command.find("--events-fd") != std::string_view::npos)
+    if (command.find(plan) != std::string_view::npos && command.find("--events-fd") != std::string_view::npos)
       found.push_back(pid);
   }
   return found;

@@ -143,18 +143,39 @@ std::string default_name(const RunSpec& spec) {
 
 }  // namespace
 
+std::int64_t checkpoint_update_of(const std::string& name) {
+  std::int64_t update = -1;
+  if (!name.starts_with("step-")) return -1;
+  const char* end = name.data() + name.size();
+  const auto [at, bad] = std::from_chars(name.data() + 5, end, update);
+  return bad == std::errc{} && at == end && update >= 0 ? update : -1;
+}
+
 std::string newest_checkpoint(const fs::path& dir) {
   std::int64_t newest = -1;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    std::int64_t step = 0;
-    if (!name.starts_with("step-")) continue;
-    const auto [end, bad] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
-    if (bad != std::errc{} || end != name.data() + name.size()) continue;
-    if (fs::exists(entry.path() / "manifest.json", error)) newest = std::max(newest, step);
-  }
+  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
+    if (fs::exists(entry.path() / "manifest.json", error))
+      newest = std::max(newest, checkpoint_update_of(entry.path().filename().string()));
   return newest < 0 ? std::string() : fmt::format("step-{}", newest);
+}
+
+Result<int> abandon_checkpoints_after(const fs::path& dir, std::int64_t update) {
+  std::vector<fs::path> later;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
+    if (checkpoint_update_of(entry.path().filename().string()) > update) later.push_back(entry.path());
+  for (const fs::path& folder : later) {
+    const std::string name = "abandoned-" + folder.filename().string();
+    fs::path target = folder.parent_path() / name;
+    for (int copy = 2; fs::exists(target, error); ++copy)
+      target = folder.parent_path() / fmt::format("{}.{}", name, copy);
+    fs::rename(folder, target, error);
+    if (error)
+      return fail(ErrorCode::disk, "a checkpoint that the run goes back from cannot be set aside: " + error.message(),
+                  folder.string(), "Make the folder writable");
+  }
+  return static_cast<int>(later.size());
 }
 
 Result<RunSummary> read_run(const fs::path& folder) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct CommittedCheckpoint {
   std::string name;  ///< "step-100"
   std::int64_t bytes = 0;
   double seconds = 0.0;
+  std::optional<Error> retention;  ///< why older checkpoints were left where they are; on rank 0
 };
 
 /// Errors (disk) leave the previous checkpoints as they were; training may go on. All ranks get the same answer.

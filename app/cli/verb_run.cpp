@@ -28,6 +28,17 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--supervise-fd", options.supervise_fd)->group("");
 }
 
+/// What resuming would mean, for a run that did not come to its end.
+void tell_how_to_go_on(const std::string& dir) {
+  const auto run = read_run(dir);
+  if (!run) return;
+  if (run->last_checkpoint.empty())
+    std::fputs("no checkpoint was taken, so resuming starts over (checkpoint.every_updates takes one now and then)\n",
+               stderr);
+  else
+    std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
+}
+
 int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t planned_updates, DetachedReport& report) {
   const std::string dir = host.run_dir().string();
   report.folder(dir);
@@ -39,7 +50,9 @@ int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t plan
   follow_options.style = report.active() ? ProgressView::Style::quiet : ProgressView::style_for_stderr(options.quiet);
   follow_options.planned_updates = planned_updates;
   follow_options.on_training = [&report] { report.training(); };
-  return follow(host, follow_options);
+  const int status = follow(host, follow_options);
+  if (status != status_done && status != status_refused && !options.quiet && !report.active()) tell_how_to_go_on(dir);
+  return status;
 }
 
 int run_spec(const RunOptions& options) {

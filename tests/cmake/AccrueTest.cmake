@@ -3,6 +3,9 @@
 # One Qt Test executable per file, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
 # core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow.
 
+# A test is compiled far more often than its own code is waited for.
+set(accrue_test_optimisation -O1)
+
 # accrue_test_support(variable libraries): the small library that every test links, with the precompiled headers of the
 # tests in it. One for each set of Qt's modules, because those are defined as macros, which the headers read.
 function(accrue_test_support variable libraries)
@@ -30,7 +33,7 @@ function(accrue_test_support variable libraries)
     COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
   # An executable's code, as that of the tests that use the headers.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIE)
+  target_compile_options(${name} PRIVATE -fPIE ${accrue_test_optimisation})
   accrue_precompile(${name} <QTest> <QSignalSpy> <QTemporaryDir>)
 endfunction()
 
@@ -62,7 +65,7 @@ function(accrue_add_test)
   accrue_test_support(support "${T_LIBS}")
   target_link_libraries(${T_NAME} PRIVATE ${support})
   target_precompile_headers(${T_NAME} REUSE_FROM ${support})
-  target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags})
+  target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()

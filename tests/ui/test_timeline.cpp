@@ -104,6 +104,8 @@ void TestTimeline::rewinding_forgets_later_spans() {
   QCOMPARE(timeline.lanes().at(0).micro.size(), expected.lanes().at(0).micro.size());
   QCOMPARE(timeline.lanes().at(0).sync.size(), expected.lanes().at(0).sync.size());
   QCOMPARE(timeline.end(), expected.end());
+  QCOMPARE(timeline.collectives(), expected.collectives());
+  QCOMPARE(timeline.bytes(), expected.bytes());
   QCOMPARE(timeline.lanes().at(0).spent(1e9).backward, expected.lanes().at(0).spent(1e9).backward);
 }
 

@@ -292,7 +292,7 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
       case rateColumn:
         return tr("Samples/s");
       case updatesColumn:
-        return tr("Updates");
+        return tr("Done");
       default:
         return {};
     }

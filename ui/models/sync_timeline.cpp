@@ -152,7 +152,15 @@ void SyncTimeline::clear() {
 }
 
 void SyncTimeline::rewind(std::int64_t microStep) {
-  for (auto& [rank, lane] : lanes_) lane.truncate(microStep);
+  collectives_ = bytes_ = largestBytes_ = 0;
+  for (auto& [rank, lane] : lanes_) {
+    lane.truncate(microStep);
+    collectives_ += static_cast<std::int64_t>(lane.sync.size());
+    for (const SyncSpan& span : lane.sync) {
+      bytes_ += span.bytes;
+      largestBytes_ = std::max(largestBytes_, span.bytes);
+    }
+  }
 }
 
 double SyncTimeline::begin() const {

@@ -103,6 +103,11 @@ void EventsPanel::showOlder() {
                              : tr("%1 older events are only in the run's folder").arg(groupedNumber(older)));
 }
 
+void EventsPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  followEnd();  // rows came while nobody looked
+}
+
 void EventsPanel::followEnd() {
   if (at_end_ && isVisible()) view_->scrollToBottom();
 }

@@ -27,6 +27,9 @@ class EventsPanel : public QWidget {
   /// A row was opened: where the plots should go.
   void updateRequested(qint64 update);
 
+ protected:
+  void showEvent(QShowEvent* event) override;
+
  private:
   void followEnd();
   /// Says how many of the run's events have left the log.

@@ -9,7 +9,10 @@ namespace accrue::ui {
 void RunStateDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
   option->features |= QStyleOptionViewItem::HasDecoration;
-  option->icon = stateIcon(static_cast<RunState>(index.data(RunTableModel::stateRole).toInt()));
+  const auto state = static_cast<RunState>(index.data(RunTableModel::stateRole).toInt());
+  const QString name = index.data(RunTableModel::iconNameRole).toString();
+  // A run that was stopped ended well, but not at its end: it has an icon of its own.
+  option->icon = name == stateIconName(state) ? stateIcon(state) : themedIcon(name);
   option->decorationSize = QSize(space::icon, space::icon);
 }
 

@@ -172,7 +172,8 @@ void LossPlot::updateBadge(double pixels) {
   if (hub().logY() && account_.notPositive > 0)
     parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
   header().setBadge(parts.join(QStringLiteral(" · ")));
-  QString unit = hub().logY() ? tr("mean per item, log y") : tr("mean per item");
+  QString unit = tr("mean per item; thin: micro-step, thick: update, dots: evaluation");
+  if (hub().logY()) unit += tr(", log y");
   if (hub().smoothing() > 0.0) unit += QStringLiteral(" · ") + smoothingFormula(hub().smoothing());
   header().setTitle(tr("Loss"), unit);
 }

@@ -71,17 +71,22 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   left += titleMetrics.horizontalAdvance(title_) + space::inGroup;
   painter.setFont(plain);
   painter.setPen(colors.muted);
-  if (items_.empty() || rect.width() > 640) {
-    painter.drawText(left, baseline, unit_);
-    left += plainMetrics.horizontalAdvance(unit_);
+  // What is read now goes before what the plot is: the unit gives way where both do not fit.
+  int wanted = badge_.isEmpty() ? 0 : plainMetrics.horizontalAdvance(badge_) + space::betweenGroups;
+  for (const HeaderItem& item : items_) wanted += itemWidth(item, numberMetrics) + space::betweenGroups;
+  const int room = std::max(rect.right() - space::betweenGroups - left - wanted, 0);
+  if (items_.empty() || plainMetrics.horizontalAdvance(unit_) <= room) {
+    const QString unit = plainMetrics.elidedText(unit_, Qt::ElideRight, room);
+    painter.drawText(left, baseline, unit);
+    left += plainMetrics.horizontalAdvance(unit);
   }
   left += space::betweenGroups;
 
   int right = rect.right() - space::betweenGroups;
   if (!badge_.isEmpty()) {
-    const int room = std::max(right - left, 0);
+    const int rest = std::max(right - left, 0);
     const QString badge =
-        plainMetrics.elidedText(badge_, Qt::ElideRight, items_.empty() ? room : std::min(room, rect.width() * 2 / 5));
+        plainMetrics.elidedText(badge_, Qt::ElideRight, items_.empty() ? rest : std::min(rest, rect.width() * 2 / 5));
     const int width = plainMetrics.horizontalAdvance(badge);
     painter.drawText(right - width, baseline, badge);
     right -= width + space::betweenGroups;

@@ -93,9 +93,14 @@ std::string new_run_id() {
 
 Result<RunWriter> RunWriter::create(const fs::path& folder, const std::string& spec_toml) {
   const fs::path dir = fs::absolute(folder).lexically_normal();
+  std::error_code ignored;
+  const bool existed = fs::exists(dir, ignored);
   if (auto made = make_folder(dir); !made) return tl::unexpected(made.error());
   if (auto empty = check_empty(dir); !empty) return tl::unexpected(empty.error());
-  if (auto space = check_space(dir); !space) return tl::unexpected(space.error());
+  if (auto space = check_space(dir); !space) {
+    if (!existed) fs::remove(dir, ignored);  // a refusal leaves nothing behind
+    return tl::unexpected(space.error());
+  }
   RunWriter writer;
   writer.dir_ = dir;
   if (auto locked = writer.take_lock(); !locked) return tl::unexpected(locked.error());

@@ -22,7 +22,7 @@ std::string gpt_spec(int world, int steps, const std::string& rest = {}) {
 }
 
 /// One weight; the sample at `poison` (from 1) overflows when it is squared.
-std::string poisoned_spec(int world, int poison, const std::string& rule) {
+std::string poisoned_spec(int world, int poison, const std::string& rule, const std::string& accumulation = "") {
   std::string x;
   std::string y;
   for (int i = 1; i <= 16; ++i) {
@@ -34,8 +34,9 @@ std::string poisoned_spec(int world, int poison, const std::string& rule) {
          "[data]\nkind = \"inline\"\nshuffle = false\nx = [" +
          x + "]\ny = [" + y +
          "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.001\n[schedule]\nkind = \"exponential\"\n"
-         "[accumulation]\nsteps = 2\nmicro_batch = 2\n[parallel]\ndata = " +
-         std::to_string(world) + "\n[run]\nepochs = 1\nrecord_weights = true\non_non_finite = \"" + rule + "\"\n";
+         "[accumulation]\nsteps = 2\nmicro_batch = 2\n" +
+         accumulation + "[parallel]\ndata = " + std::to_string(world) +
+         "\n[run]\nepochs = 1\nrecord_weights = true\non_non_finite = \"" + rule + "\"\n";
 }
 
 std::vector<double> losses(const TrainedRank& rank) {
@@ -165,12 +166,16 @@ class TestTraining : public QObject {
 
   void ends_the_run_where_the_rule_says_stop_data() {
     QTest::addColumn<QString>("rule");
-    QTest::newRow("stop") << "stop";
-    QTest::newRow("pause, but nobody can answer") << "pause";
+    QTest::addColumn<bool>("raises");
+    QTest::newRow("stop") << "stop" << false;
+    QTest::newRow("pause, but nobody can answer") << "pause" << false;
+    QTest::newRow("skip, but an overflow raises") << "skip" << true;
   }
   void ends_the_run_where_the_rule_says_stop() {
     QFETCH(QString, rule);
-    const auto trained = train({.spec = poisoned_spec(2, 13, rule.toStdString())}, 2);
+    QFETCH(bool, raises);
+    const std::string policy = raises ? "overflow = \"raise\"\n" : "";
+    const auto trained = train({.spec = poisoned_spec(2, 13, rule.toStdString(), policy)}, 2);
     for (const TrainedRank& rank : trained) {
       QCOMPARE(rank.outcome, std::string("error numerics"));
       QVERIFY2(rank.message.find("micro-step 4 on rank 0") != std::string::npos, rank.text().c_str());

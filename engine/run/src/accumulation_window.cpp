@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 
 namespace accrue {
 namespace {
@@ -33,8 +34,14 @@ std::int64_t compared_steps(const WindowShape& shape, const WindowPosition& at) 
   return locked ? at.steps : scheduled_steps(shape, at);
 }
 
+/// L of the epoch in hand; of a stream whose end is not in sight, more than any run has.
+std::int64_t length_of_epoch(const WindowShape& shape, const WindowPosition& at) {
+  if (shape.batches_per_epoch != unknown_length) return shape.batches_per_epoch;
+  return at.epoch_length > 0 ? at.epoch_length : std::numeric_limits<std::int64_t>::max() / 4;
+}
+
 bool limit_reached(const WindowShape& shape, const WindowPosition& at) {
-  return shape.batches_per_epoch <= 0 || (shape.max_epochs && at.epoch >= *shape.max_epochs) ||
+  return shape.batches_per_epoch == 0 || (shape.max_epochs && at.epoch >= *shape.max_epochs) ||
          (shape.max_updates && at.updates >= *shape.max_updates) ||
          (shape.max_micro_steps && at.micro_step >= *shape.max_micro_steps);
 }
@@ -42,6 +49,7 @@ bool limit_reached(const WindowShape& shape, const WindowPosition& at) {
 void begin_next_epoch(const WindowShape& shape, WindowPosition& at) {
   ++at.epoch;
   at.batch = 0;
+  at.epoch_length = 0;
   if (shape.knobs.counter_reset == CounterReset::epoch_end) at.counter = 0;
 }
 
@@ -55,9 +63,9 @@ std::int64_t last_length_change(const WindowShape& shape) {
 
 /// Moves to the next batch that is trained on. Returns false when the run is over.
 bool find_batch(const WindowShape& shape, WindowPosition& at, std::int64_t& dropped) {
-  const std::int64_t length = shape.batches_per_epoch;
   while (true) {
     if (limit_reached(shape, at)) return false;
+    const std::int64_t length = length_of_epoch(shape, at);
     const bool pad = shape.knobs.tail == EpochTail::pad_repeat;
     if (at.batch >= length && !(pad && at.position > 0)) {
       begin_next_epoch(shape, at);
@@ -84,16 +92,25 @@ bool is_full(const WindowShape& shape, std::int64_t counter, std::int64_t steps)
   return false;
 }
 
-bool ends_run(const WindowShape& shape, const MicroPlan& micro) {
-  const bool last_batch = micro.epoch_ends && shape.max_epochs && micro.epoch + 1 >= *shape.max_epochs;
-  return last_batch || (shape.max_micro_steps && micro.micro_step >= *shape.max_micro_steps) ||
-         (shape.max_iters && micro.micro_step == *shape.max_iters);
+/// What max_iters is compared with: a counter that nothing resets is the run's micro-step, unless somebody set it
+/// otherwise (a count restored from a resumed iteration).
+std::int64_t iteration_of(const WindowShape& shape, const WindowPosition& at) {
+  const bool runs_on =
+      shape.knobs.boundary_compare == BoundaryCompare::modulo && shape.knobs.counter_reset == CounterReset::never;
+  return runs_on ? at.counter : at.micro_step;
 }
 
-BoundaryReason boundary_reason(const WindowShape& shape, const MicroPlan& micro, bool full, bool requested) {
+bool ends_run(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro) {
+  if (shape.max_iters) return iteration_of(shape, at) == *shape.max_iters;
+  const bool last_batch = micro.epoch_ends && shape.max_epochs && micro.epoch + 1 >= *shape.max_epochs;
+  return last_batch || (shape.max_micro_steps && micro.micro_step >= *shape.max_micro_steps);
+}
+
+BoundaryReason boundary_reason(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro, bool full,
+                               bool requested) {
   if (full) return BoundaryReason::full;
   if (micro.epoch_ends && shape.knobs.tail == EpochTail::flush) return BoundaryReason::epoch_end;
-  if (shape.knobs.run_tail == RunTail::flush && ends_run(shape, micro)) return BoundaryReason::run_end;
+  if (shape.knobs.run_tail == RunTail::flush && ends_run(shape, at, micro)) return BoundaryReason::run_end;
   return requested ? BoundaryReason::requested : BoundaryReason::none;
 }
 
@@ -102,78 +119,90 @@ std::int64_t guarded_ticks(const WindowShape& shape, const WindowPosition& at, s
   return std::clamp<std::int64_t>(*shape.schedule_total - at.guard_count, 0, ticks);
 }
 
-std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, const MicroPlan& micro,
-                            std::int64_t steps) {
+/// Inner steps of one call to the schedule, after a micro-step that was a boundary or was not.
+std::int64_t schedule_ticks(const WindowShape& shape, const WindowPosition& at, bool epoch_ends, std::int64_t steps) {
   switch (shape.knobs.schedule_clock) {
     case ScheduleClock::update:
-      return micro.update ? 1 : 0;
+      return at.at_boundary ? guarded_ticks(shape, at, 1) : 0;
     case ScheduleClock::update_times_world:
-      return micro.update ? guarded_ticks(shape, at, shape.world) : 0;
+      return at.at_boundary ? guarded_ticks(shape, at, shape.world) : 0;
     case ScheduleClock::micro_step:
     case ScheduleClock::external:
       return 1;  // in a run the loop calls the scheduler once a micro-step
     case ScheduleClock::epoch:
-      return micro.epoch_ends ? 1 : 0;
+      return epoch_ends ? 1 : 0;
     case ScheduleClock::every_nth_call:
       return at.schedule_calls >= steps ? 1 : 0;
   }
   return 0;
 }
 
-void move_schedule(const WindowShape& shape, WindowPosition& at, MicroPlan& micro, std::int64_t steps) {
+/// The schedule is called once: the inner steps it takes.
+std::int64_t move_schedule(const WindowShape& shape, WindowPosition& at, bool epoch_ends, std::int64_t steps) {
   ++at.schedule_calls;
-  micro.schedule_ticks = schedule_ticks(shape, at, micro, steps);
-  if (micro.schedule_ticks > 0) at.schedule_calls = 0;
-  at.schedule_position += micro.schedule_ticks;
-  at.guard_count += micro.schedule_ticks;
-  if (!micro.update && shape.knobs.micro_bump) ++at.guard_count;
-  micro.schedule_position = at.schedule_position;
+  const std::int64_t ticks = schedule_ticks(shape, at, epoch_ends, steps);
+  if (ticks > 0) at.schedule_calls = 0;
+  at.schedule_position += ticks;
+  at.guard_count += ticks;
+  if (!at.at_boundary && shape.knobs.micro_bump) ++at.guard_count;
+  return ticks;
 }
 
-/// Where the counter goes after a boundary: modulo counters run on and only a flush resets them, also one that a full
-/// window leaves nothing to do; the others count within a window, and after a flush keep their phase where K4 is never.
-void move_counter(const WindowShape& shape, WindowPosition& at, const MicroPlan& micro) {
+bool counts_modulo(const WindowShape& shape) {
+  return shape.knobs.boundary_compare == BoundaryCompare::modulo;
+}
+
+/// The window that the micro-step ended is closed. Where its counter goes: modulo counters run on and only a flush
+/// resets them, also one that a full window leaves nothing to do; the others count within a window, and after a flush
+/// keep their phase where K4 is never.
+void close_window(const WindowShape& shape, WindowPosition& at, const MicroPlan& micro) {
+  ++at.updates;
+  at.position = 0;
   const bool flushes = micro.epoch_ends && shape.knobs.tail == EpochTail::flush;
   const bool full = micro.reason == BoundaryReason::full && !flushes;
-  const bool modulo = shape.knobs.boundary_compare == BoundaryCompare::modulo;
-  if (micro.reason == BoundaryReason::full && !modulo) at.counter = 0;
+  if (micro.reason == BoundaryReason::full && !counts_modulo(shape)) at.counter = 0;
   if (!full && shape.knobs.counter_reset != CounterReset::never) at.counter = 0;
 }
 
 bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool update) {
-  const std::int64_t rest = shape.batches_per_epoch - at.batch;  // after this micro-step
+  const std::int64_t rest = length_of_epoch(shape, at) - at.batch;  // after this micro-step
   if (shape.knobs.tail == EpochTail::pad_repeat) return rest <= 0 && update;
   return rest == 0 || (drops_tail(shape.knobs.tail) && update && rest < scheduled_steps(shape, at));
 }
 
-/// One micro-step. Everything of MicroPlan but window_size and divisor; `compared` becomes the N that its boundary test
-/// used, of this epoch and not of the one before.
-std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
-                                 std::int64_t& compared) {
+/// A micro-step begins. Everything of MicroPlan but window_size, divisor and schedule; `compared` becomes the N that
+/// its boundary test used, of this epoch and not of the one before. The window is not closed yet.
+std::optional<MicroPlan> begin(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
+                               std::int64_t& compared) {
   if (!find_batch(shape, at, dropped)) return std::nullopt;
   if (at.position == 0) at.steps = scheduled_steps(shape, at);
-  const std::int64_t steps = compared = compared_steps(shape, at);
+  compared = compared_steps(shape, at);
   MicroPlan micro;
   micro.micro_step = ++at.micro_step;
   micro.epoch = at.epoch;
-  micro.batch = at.batch % shape.batches_per_epoch;
+  micro.batch = at.batch % length_of_epoch(shape, at);
   micro.window = at.updates;
   micro.position = at.position;
   ++at.batch;
   ++at.position;
   ++at.counter;
-  const bool full = is_full(shape, at.counter, steps);
+  const bool full = is_full(shape, at.counter, compared);
   micro.epoch_ends = is_last_batch(shape, at, full);
-  micro.reason = boundary_reason(shape, micro, full, requested);
-  micro.update = micro.reason != BoundaryReason::none;
-  if (micro.update) {
-    ++at.updates;
-    at.position = 0;
-    move_counter(shape, at, micro);
-  }
+  micro.reason = boundary_reason(shape, at, micro, full, requested);
+  micro.update = at.at_boundary = micro.reason != BoundaryReason::none;
   micro.sync = shape.knobs.reduce_when == ReduceWhen::every_micro_step ||
                (shape.knobs.reduce_when == ReduceWhen::boundary && micro.update);
-  move_schedule(shape, at, micro, steps);
+  return micro;
+}
+
+/// One micro-step of a planned run, whole.
+std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
+                                 std::int64_t& compared) {
+  auto micro = begin(shape, at, requested, dropped, compared);
+  if (!micro) return micro;
+  if (micro->update) close_window(shape, at, *micro);
+  micro->schedule_ticks = move_schedule(shape, at, micro->epoch_ends, compared);
+  micro->schedule_position = at.schedule_position;
   return micro;
 }
 
@@ -186,7 +215,8 @@ std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
   return at.position;
 }
 
-std::optional<double> divisor_of(const WindowShape& shape, const MicroPlan& micro, std::int64_t steps) {
+std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition& after, const MicroPlan& micro,
+                                 std::int64_t steps) {
   if (shape.knobs.normalize_when == NormalizeWhen::deferred) return std::nullopt;
   switch (shape.knobs.normalizer) {
     case Normalizer::none:
@@ -198,7 +228,7 @@ std::optional<double> divisor_of(const WindowShape& shape, const MicroPlan& micr
     case Normalizer::run_remainder: {
       if (!shape.max_iters || steps == 1) return static_cast<double>(steps);
       const std::int64_t remainder = *shape.max_iters % steps;
-      const bool in_remainder = remainder > 0 && micro.micro_step > *shape.max_iters - remainder;
+      const bool in_remainder = iteration_of(shape, after) > *shape.max_iters - remainder;
       return static_cast<double>(in_remainder ? remainder : steps);
     }
     case Normalizer::samples:
@@ -216,18 +246,19 @@ std::int64_t skippable_windows(const WindowShape& shape, const WindowPosition& a
     return 0;
   if (shape.knobs.group_length == GroupLength::by_update || shape.knobs.schedule_clock == ScheduleClock::epoch)
     return 0;
-  std::int64_t windows = (shape.batches_per_epoch - at.batch) / at.steps - 1;
+  std::int64_t windows = (length_of_epoch(shape, at) - at.batch) / at.steps - 1;
   if (shape.max_updates) windows = std::min(windows, *shape.max_updates - at.updates - 1);
   if (shape.max_micro_steps) windows = std::min(windows, (*shape.max_micro_steps - at.micro_step) / at.steps - 1);
-  if (shape.max_iters) windows = std::min(windows, (*shape.max_iters - at.micro_step) / at.steps - 1);
+  if (shape.max_iters) windows = std::min(windows, (*shape.max_iters - iteration_of(shape, at)) / at.steps - 1);
   return std::max<std::int64_t>(windows, 0);
 }
 
 std::int64_t ticks_of_windows(const WindowShape& shape, const WindowPosition& at, std::int64_t windows) {
   switch (shape.knobs.schedule_clock) {
-    case ScheduleClock::update:
     case ScheduleClock::every_nth_call:
       return windows;
+    case ScheduleClock::update:
+      return guarded_ticks(shape, at, windows);
     case ScheduleClock::update_times_world:
       return guarded_ticks(shape, at, windows * shape.world);
     default:
@@ -242,7 +273,7 @@ std::int64_t skip_windows(const WindowShape& shape, WindowPosition& at, std::int
   at.micro_step += windows * at.steps;
   at.batch += windows * at.steps;
   at.updates += windows;
-  if (shape.knobs.boundary_compare == BoundaryCompare::modulo) at.counter += windows * at.steps;
+  if (counts_modulo(shape)) at.counter += windows * at.steps;
   at.schedule_position += ticks;
   at.guard_count += ticks;
   return windows;
@@ -270,7 +301,9 @@ WindowTotals walk(const WindowShape& shape) {
 WindowShape resolved(WindowShape shape) {
   shape.steps = std::max<std::int64_t>(shape.steps, 1);
   for (LengthChange& change : shape.length_schedule) change.steps = std::max<std::int64_t>(change.steps, 1);
-  if (shape.knobs.normalizer == Normalizer::run_remainder && !shape.max_iters)
+  const bool limited =
+      shape.max_updates || shape.max_micro_steps || (shape.max_epochs && shape.batches_per_epoch != unknown_length);
+  if (shape.knobs.normalizer == Normalizer::run_remainder && !shape.max_iters && limited)
     shape.max_iters = walk(shape).micro_steps;
   return shape;
 }
@@ -301,28 +334,76 @@ std::string_view to_string(StepOutcome outcome) {
       return "skipped_overflow";
     case StepOutcome::skipped_empty:
       return "skipped_empty";
+    case StepOutcome::accumulated:
+      return "accumulated";
   }
   return "";
 }
 
 AccumulationWindow::AccumulationWindow(WindowShape shape) : shape_(resolved(std::move(shape))) {}
 
-std::optional<MicroPlan> AccumulationWindow::next() {
+std::optional<MicroPlan> AccumulationWindow::move(bool planned) {
   const WindowPosition before = at_;
   std::int64_t dropped = 0;
   std::int64_t compared = 0;
-  auto micro = advance(shape_, at_, requested_, dropped, compared);
+  auto micro =
+      planned ? advance(shape_, at_, requested_, dropped, compared) : begin(shape_, at_, requested_, dropped, compared);
   if (!micro) return std::nullopt;
   requested_ = false;
-  if (micro->position == 0) {
-    WindowPosition open = before;
-    window_size_ = size_of_window(shape_, open);
-  }
+  held_ = false;
+  epoch_ends_ = micro->epoch_ends;
+  if (micro->position == 0) window_size_ = size_of_window(shape_, before);
   if (micro->reason == BoundaryReason::requested) window_size_ = micro->position + 1;
-  micro->window_size = window_size_;
-  micro->divisor = divisor_of(shape_, *micro, compared);
+  micro->window_size = std::max(window_size_, micro->position + 1);
+  micro->divisor = divisor_of(shape_, at_, *micro, compared);
   last_ticks_ = micro->schedule_ticks;
+  micro->schedule_position = at_.schedule_position;
   return micro;
+}
+
+std::optional<MicroPlan> AccumulationWindow::next() {
+  return move(true);
+}
+
+std::optional<MicroPlan> AccumulationWindow::peek() const {
+  AccumulationWindow copy = *this;
+  return copy.next();
+}
+
+void AccumulationWindow::announce_end(std::int64_t remaining) {
+  if (shape_.batches_per_epoch != unknown_length || at_.batch + remaining <= 0) return;
+  at_.epoch_length = at_.batch + std::max<std::int64_t>(remaining, 0);
+}
+
+MicroPlan AccumulationWindow::count() {
+  auto micro = move(false);
+  if (!micro) throw std::logic_error("AccumulationWindow: a micro-step was counted after the end of the run");
+  // A modulo counter runs on whether anybody steps or not, and a flushed epoch is over; the others wait for the step.
+  const bool waits = micro->reason == BoundaryReason::full && !counts_modulo(shape_);
+  if (micro->update && !waits) close_window(shape_, at_, *micro);
+  return *micro;
+}
+
+bool AccumulationWindow::boundary_due() const {
+  return at_.at_boundary;
+}
+
+bool AccumulationWindow::take_boundary() {
+  if (!at_.at_boundary) return false;
+  if (at_.position > 0) {
+    MicroPlan micro;
+    micro.reason = BoundaryReason::full;
+    close_window(shape_, at_, micro);
+  }
+  if (!counts_modulo(shape_)) at_.at_boundary = false;
+  return true;
+}
+
+std::int64_t AccumulationWindow::call_schedule() {
+  const bool follows_updates = shape_.knobs.schedule_clock == ScheduleClock::update ||
+                               shape_.knobs.schedule_clock == ScheduleClock::update_times_world;
+  if (held_ && follows_updates) return 0;
+  return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, at_));
 }
 
 std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {
@@ -330,7 +411,8 @@ std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {
 }
 
 void AccumulationWindow::report(StepOutcome outcome) {
-  if (outcome == StepOutcome::updated || shape_.knobs.overflow != OverflowPolicy::hold) return;
+  held_ = outcome != StepOutcome::updated && shape_.knobs.overflow == OverflowPolicy::hold;
+  if (!held_) return;
   const ScheduleClock clock = shape_.knobs.schedule_clock;
   const bool follows_updates = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world ||
                                clock == ScheduleClock::every_nth_call;
@@ -353,7 +435,7 @@ void AccumulationWindow::set_steps(std::int64_t steps) {
 
 void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position) {
   at_ = {};
-  requested_ = false;
+  requested_ = held_ = false;
   do {
     if (at_.steps > 0) skip_windows(shape_, at_, (micro_step - at_.micro_step) / at_.steps);
   } while (at_.micro_step < micro_step && next());
@@ -364,7 +446,7 @@ void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_
 
 void AccumulationWindow::restore(const WindowPosition& position) {
   at_ = position;
-  requested_ = false;
+  requested_ = held_ = epoch_ends_ = false;
   last_ticks_ = 0;
   window_size_ = at_.position > 0 ? size_of_window(shape_, at_) : 0;
 }

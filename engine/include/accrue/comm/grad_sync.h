@@ -9,6 +9,8 @@ class GradSync {
   virtual ~GradSync() = default;
   virtual bool sync_enabled() const = 0;
   virtual void set_sync_enabled(bool enabled) = 0;
+  /// After a backward: reduces what has piled up and waits. Does nothing while sync is off. Collective: the axis.
+  virtual void finish() = 0;
 
   /// While it lives, gradients accumulate locally and nothing is reduced. Restores what was in force on every exit.
   /// Scopes nest.

@@ -55,7 +55,7 @@ class DistributedDataParallel final : public GradSync {
   /// After the last backward of a window: reduces, waits, and makes all ranks' gradients equal; a parameter that no
   /// loss reached counts as zero. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
   /// second sum over gradients that already hold one would count it once per rank. Collective: the whole axis.
-  void finish();
+  void finish() override;
   /// Zeroes the arena; the views stay. Module::zero_grad() and Optimizer::zero_grad() default to dropping gradients,
   /// which takes them out of the arena: finish() notices, copies them back and says so once.
   void zero_grad();

@@ -4,6 +4,11 @@
 // stands. Optimizer, schedule, clip, clearing, no-sync, logger, checkpoint, preview, "trace" and the form's arithmetic
 // line read its MicroPlan and count nothing themselves. It is a value: copyable, seekable, the same on every rank,
 // without a clock or random numbers.
+//
+// Two ways to drive it. A planned run asks next() for one micro-step after another. A loop that belongs to somebody
+// else (the facades of the five systems) tells it what happens, in its own order: count() as a micro-step begins,
+// take_boundary() as the optimizer steps, call_schedule() as the scheduler's step is called. Both run the same
+// transitions; next() is the three of them in one.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +25,8 @@ enum class BoundaryReason { none, full, epoch_end, run_end, requested };
 /// "" for none, else "full", "epoch_end", "run_end", "requested".
 std::string_view to_string(BoundaryReason reason);
 
-/// What became of a boundary: an enum, never a silent skip.
-enum class StepOutcome { updated, skipped_overflow, skipped_empty };
+/// What became of a boundary, or of a step that was asked for off one (accumulated): an enum, never a silent skip.
+enum class StepOutcome { updated, skipped_overflow, skipped_empty, accumulated };
 std::string_view to_string(StepOutcome outcome);
 
 /// The plan of one micro-step.
@@ -43,12 +48,15 @@ struct MicroPlan {
   bool operator==(const MicroPlan&) const = default;
 };
 
+/// L of a stream: the epoch ends when announce_end() says so.
+inline constexpr std::int64_t unknown_length = -1;
+
 /// What a plan depends on. All of it is agreed by the ranks before data flows.
 struct WindowShape {
   AccumulationKnobs knobs;
   std::int64_t steps = 1;  ///< N
   std::vector<LengthChange> length_schedule;
-  std::int64_t batches_per_epoch = 0;  ///< L, equal on all ranks
+  std::int64_t batches_per_epoch = 0;  ///< L, equal on all ranks; or unknown_length
   std::int64_t world = 1;              ///< data-parallel ranks
   // The run ends at the first limit that is set and reached; at least one is.
   std::optional<std::int64_t> max_epochs;
@@ -73,6 +81,8 @@ struct WindowPosition {
   std::int64_t schedule_position = 0;
   std::int64_t schedule_calls = 0;  ///< calls since the last tick (K13 every_nth_call)
   std::int64_t guard_count = 0;     ///< what K13's guard on total reads
+  std::int64_t epoch_length = 0;    ///< L of this epoch of a stream, once it is announced; 0 = it is not
+  bool at_boundary = false;         ///< the last micro-step ended its window, or would have
   bool operator==(const WindowPosition&) const = default;
 };
 
@@ -82,13 +92,30 @@ class AccumulationWindow {
 
   /// The next micro-step's plan, or nothing when the run is over. Batches the dialect never trains on are passed over.
   std::optional<MicroPlan> next();
+  /// What next() or count() would answer, without moving.
+  std::optional<MicroPlan> peek() const;
+
+  /// Of a stream: the epoch ends after that many more micro-steps (0 or more). A reader that looks one group ahead says
+  /// so before the group begins, which makes its planned size exact; the ranks agree on the least of their numbers.
+  void announce_end(std::int64_t remaining);
+
+  /// Call-driven: a micro-step begins. Where K7 is exact or at_least the window stays open until take_boundary(); a
+  /// counter that runs past N is then what that system makes of it (exact: never again a boundary). Throws
+  /// std::logic_error where a limit of the shape says that the run is over.
+  MicroPlan count();
+  /// Call-driven: the last counted micro-step ends its window, and no boundary has been taken since.
+  bool boundary_due() const;
+  /// Call-driven: the optimizer steps. False, and nothing happens, off a boundary.
+  bool take_boundary();
+  /// Call-driven: the scheduler's step is called once; how many inner steps it takes (K13, K12).
+  std::int64_t call_schedule();
 
   /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
   /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.
   std::int64_t skip_full_windows(std::int64_t at_most);
 
-  /// Tells what became of the boundary that next() answered last; holds or advances the schedule by K12. Not calling it
-  /// means updated.
+  /// Tells what became of the boundary that next() or count() answered last; holds or advances the schedule by K12. Not
+  /// calling it means updated.
   void report(StepOutcome outcome);
   /// Ends the open window with the next micro-step (reason "requested").
   void request_boundary();
@@ -109,11 +136,15 @@ class AccumulationWindow {
   std::int64_t schedule_position() const { return at_.schedule_position; }
 
  private:
+  std::optional<MicroPlan> move(bool planned);
+
   WindowShape shape_;
   WindowPosition at_;
   std::int64_t window_size_ = 0;  ///< of the open window
   std::int64_t last_ticks_ = 0;
   bool requested_ = false;
+  bool epoch_ends_ = false;  ///< of the last micro-step
+  bool held_ = false;        ///< the last boundary was left out, and the schedule waits (K12)
 };
 
 /// Totals of a whole plan, by walking it once (10 million micro-steps take well under a second).

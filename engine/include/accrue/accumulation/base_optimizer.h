@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// BaseOptimizer: what every accumulation wrapper is and wraps. It is the interface of torch::optim::Optimizer with
+// backward() added, so that a wrapper can decide what a backward divides by and whether it reduces. A LibTorch
+// optimizer becomes one through wrap(). Wrappers of several kinds stack: mixed precision inside accumulation.
+//
+// Thread: the training thread. None of these objects is shared between threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/optim/optimizer.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue {
+
+/// State of an optimizer, a scheduler or a scaler: tensors by name, numbers as tensors without dims. Never code, never
+/// an object graph, so that it can be written by write_archive() and read back by anybody.
+using StateDict = std::map<std::string, at::Tensor>;
+
+class BaseOptimizer {
+ public:
+  virtual ~BaseOptimizer() = default;
+
+  /// Adds the gradient of `loss` (shape [], with a graph) to the parameters' gradients.
+  virtual void backward(const at::Tensor& loss) = 0;
+  /// One update, or what became of it: a step that is not taken is said, never silent.
+  virtual StepOutcome step() = 0;
+  virtual void zero_grad() = 0;
+
+  virtual StateDict state_dict() const = 0;
+  /// Errors: throws std::invalid_argument naming the entry that is missing or does not fit; nothing is changed then.
+  virtual void load_state_dict(const StateDict& state) = 0;
+
+  /// The innermost LibTorch optimizer: its groups, options and parameters are those of every wrapper around it.
+  virtual torch::optim::Optimizer& torch() = 0;
+  const torch::optim::Optimizer& torch() const { return const_cast<BaseOptimizer*>(this)->torch(); }
+  std::vector<torch::optim::OptimizerParamGroup>& param_groups() { return torch().param_groups(); }
+  torch::optim::OptimizerOptions& defaults() { return torch().defaults(); }
+  void add_param_group(const torch::optim::OptimizerParamGroup& group) { torch().add_param_group(group); }
+  /// Every parameter of every group, in order.
+  std::vector<at::Tensor> parameters();
+};
+
+/// A LibTorch optimizer as a BaseOptimizer: backward() is the loss's own, zero_grad() zeroes in place, which keeps
+/// gradients that lie in DistributedDataParallel's flat memory there, and the state is the optimizer's own archive
+/// under the name "optimizer". `optimizer` must outlive the answer.
+std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer);
+
+/// Numbers in a StateDict.
+at::Tensor state_number(double value);
+at::Tensor state_number(std::int64_t value);
+/// Errors: throws std::invalid_argument if `name` is not there.
+double real_of(const StateDict& state, const std::string& name);
+std::int64_t integer_of(const StateDict& state, const std::string& name);
+/// Entries of `part` under "prefix.", and back.
+void put_under(StateDict& state, const std::string& prefix, const StateDict& part);
+StateDict take_under(const StateDict& state, const std::string& prefix);
+
+/// Where a window stands, as state, and back: what makes a wrapper resumable inside a window.
+StateDict window_state(const WindowPosition& position);
+WindowPosition window_position(const StateDict& state);
+
+}  // namespace accrue

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// BaseScheduler: what every schedule wrapper is and wraps. LibTorch's schedulers become one through wrap(); LambdaLR
+// and CurveLR bring what LibTorch lacks. A scheduler moves the learning rate of every group of one optimizer; its
+// position begins at 0, in force from construction, and each step() moves it by one. Thread: the training thread.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+#include <torch/optim/schedulers/lr_scheduler.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accrue/accumulation/base_optimizer.h"
+#include "accrue/run/lr_curve.h"
+
+namespace accrue {
+
+class BaseScheduler {
+ public:
+  virtual ~BaseScheduler() = default;
+
+  virtual void step() = 0;
+  /// The rates that the last step put in force, one per group.
+  virtual std::vector<double> get_last_lr() const = 0;
+  /// Positions after which the schedule has nothing more to say; none where it goes on for ever. Wrappers that tick
+  /// several times an update stop there.
+  virtual std::optional<std::int64_t> total_steps() const { return std::nullopt; }
+
+  virtual StateDict state_dict() const = 0;
+  /// Sets the position and the optimizer's rates. Errors: throws std::invalid_argument naming what is missing.
+  virtual void load_state_dict(const StateDict& state) = 0;
+};
+
+/// A scheduler of LibTorch's family. `scheduler` and `optimizer`, the one it was made for, must outlive the answer.
+std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
+                                    std::optional<std::int64_t> total_steps = std::nullopt);
+
+/// lr of each group = its lr at construction times factor(position).
+/// Source: the role of torch.optim.lr_scheduler.LambdaLR, which LibTorch has no counterpart of.
+class LambdaLR : public BaseScheduler {
+ public:
+  using Factor = std::function<double(std::int64_t position)>;
+  LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps = std::nullopt);
+
+  void step() override;
+  std::vector<double> get_last_lr() const override;
+  std::optional<std::int64_t> total_steps() const override { return total_steps_; }
+  std::int64_t position() const { return position_; }
+  StateDict state_dict() const override;
+  void load_state_dict(const StateDict& state) override;
+
+ private:
+  void apply();
+
+  torch::optim::Optimizer& optimizer_;
+  Factor factor_;
+  std::optional<std::int64_t> total_steps_;
+  std::vector<double> base_;
+  std::int64_t position_ = 0;
+};
+
+/// One of Accrue's own curves (constant, linear, cosine, WSD, ... with warm-up): the rate of every group is
+/// lr_at(curve, position). Its total is the curve's, where the curve has an end.
+std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve);
+
+/// Rates of all groups, read and set.
+std::vector<double> learning_rates(const torch::optim::Optimizer& optimizer);
+void set_learning_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& rates);
+
+}  // namespace accrue

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// GradScaler: loss scaling for float16. Scaled gradients pile up over a window as they are; they are unscaled and
+// looked at for infinities once, at the boundary, and what one rank found all ranks act on, so a window is discarded
+// everywhere or nowhere. A step answers an outcome; nothing is skipped in silence.
+// Source: the role of torch.amp.GradScaler (dynamic loss scaling after Micikevicius et al., Mixed Precision Training).
+// Thread: the training thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "accrue/accumulation/base_optimizer.h"
+#include "accrue/comm/communicator.h"
+
+namespace accrue {
+
+struct GradScalerOptions {
+  double init_scale = 65536.0;
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
+  bool enabled = true;                  ///< false: scale is 1, nothing is looked for
+};
+
+class GradScaler {
+ public:
+  /// `axis`, if given, reduces found_inf over its ranks (max) and must outlive this; step() is then collective on it.
+  explicit GradScaler(GradScalerOptions options = {}, Communicator* axis = nullptr);
+
+  bool enabled() const { return options_.enabled; }
+  double get_scale() const { return scale_; }
+
+  /// loss * scale.
+  at::Tensor scale(const at::Tensor& loss) const;
+  /// Divides the accumulated gradients by the scale and notes whether any is not finite. At most once per optimizer
+  /// between two update(): a second call throws std::logic_error, as it would divide twice.
+  void unscale_(BaseOptimizer& optimizer);
+  /// Unscales unless done, agrees with the other ranks, and steps `optimizer` where all gradients are finite; else the
+  /// optimizer is not touched and the answer is skipped_overflow.
+  StepOutcome step(BaseOptimizer& optimizer);
+  /// Once an update, after the last step(): backs off after an overflow, grows after enough updates without one.
+  void update();
+
+  StateDict state_dict() const;
+  void load_state_dict(const StateDict& state);
+
+ private:
+  struct Unscaled {
+    const torch::optim::Optimizer* optimizer;
+    bool found_inf;
+    bool agreed;
+  };
+  Unscaled* find(BaseOptimizer& optimizer);
+
+  GradScalerOptions options_;
+  Communicator* axis_;
+  double scale_;
+  std::int64_t growth_tracker_ = 0;
+  std::vector<Unscaled> unscaled_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedulers behind BaseScheduler. Problem: LibTorch's schedulers can be neither asked for their rates nor saved, and
+// know no rule but a step. Choice: the adapter reads the rates off the optimizer and the position through a pointer to
+// the protected member; LambdaLR and the curves are pure functions of a position. Cost: two virtual calls a step.
+// Source: torch::optim::LRScheduler; torch.optim.lr_scheduler.LambdaLR.
+#include "accrue/accumulation/base_scheduler.h"
+
+#include <ATen/ops/empty.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace accrue {
+namespace {
+
+at::Tensor rates_tensor(const std::vector<double>& rates) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(rates.size())}, at::kDouble);
+  std::copy(rates.begin(), rates.end(), tensor.mutable_data_ptr<double>());
+  return tensor;
+}
+
+/// One number per group under `name`, or an error that says how many there are.
+std::vector<double> rates_of(const StateDict& state, const std::string& name, std::size_t groups) {
+  const auto found = state.find(name);
+  if (found == state.end() || !found->second.defined())
+    throw std::invalid_argument("the scheduler's state has no entry \"" + name + "\"");
+  if (found->second.numel() != static_cast<std::int64_t>(groups))
+    throw std::invalid_argument("the scheduler's state has " + std::to_string(found->second.numel()) +
+                                " rates under \"" + name + "\"; the optimizer has " + std::to_string(groups) +
+                                " parameter groups");
+  const at::Tensor rates = found->second.to(at::kDouble).contiguous();
+  const double* first = rates.const_data_ptr<double>();
+  return {first, first + groups};
+}
+
+std::int64_t position_of(const StateDict& state) {
+  const std::int64_t position = integer_of(state, "position");
+  if (position < 0) throw std::invalid_argument("the scheduler's state has a negative position");
+  return position;
+}
+
+/// step_count_ is protected in LRScheduler; a pointer to the member, taken in a derived class, reaches it.
+struct StepCount : torch::optim::LRScheduler {
+  static unsigned& of(torch::optim::LRScheduler& scheduler) { return scheduler.*(&StepCount::step_count_); }
+};
+
+class TorchScheduler final : public BaseScheduler {
+ public:
+  TorchScheduler(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
+                 std::optional<std::int64_t> total_steps)
+      : scheduler_(scheduler), optimizer_(optimizer), total_steps_(total_steps), last_(learning_rates(optimizer)) {}
+
+  void step() override {
+    scheduler_.step();
+    last_ = learning_rates(optimizer_);
+  }
+  std::vector<double> get_last_lr() const override { return last_; }
+  std::optional<std::int64_t> total_steps() const override { return total_steps_; }
+
+  StateDict state_dict() const override {
+    return {{"position", state_number(std::int64_t{StepCount::of(scheduler_)})}, {"last_lr", rates_tensor(last_)}};
+  }
+  void load_state_dict(const StateDict& state) override {
+    auto rates = rates_of(state, "last_lr", optimizer_.param_groups().size());
+    StepCount::of(scheduler_) = static_cast<unsigned>(position_of(state));
+    set_learning_rates(optimizer_, rates);
+    last_ = std::move(rates);
+  }
+
+ private:
+  torch::optim::LRScheduler& scheduler_;
+  torch::optim::Optimizer& optimizer_;
+  std::optional<std::int64_t> total_steps_;
+  std::vector<double> last_;
+};
+
+class CurveLR final : public BaseScheduler {
+ public:
+  CurveLR(torch::optim::Optimizer& optimizer, const LrCurve& curve) : optimizer_(optimizer), curve_(curve) { apply(); }
+
+  void step() override {
+    ++position_;
+    apply();
+  }
+  std::vector<double> get_last_lr() const override {
+    return std::vector<double>(optimizer_.param_groups().size(), lr_at(curve_, position_));
+  }
+  std::optional<std::int64_t> total_steps() const override {
+    const bool ends =
+        curve_.kind == ScheduleKind::linear || curve_.kind == ScheduleKind::cosine || curve_.kind == ScheduleKind::wsd;
+    return ends ? std::optional(curve_.total) : std::nullopt;
+  }
+
+  StateDict state_dict() const override { return {{"position", state_number(position_)}}; }
+  void load_state_dict(const StateDict& state) override {
+    position_ = position_of(state);
+    apply();
+  }
+
+ private:
+  void apply() { set_learning_rates(optimizer_, get_last_lr()); }
+
+  torch::optim::Optimizer& optimizer_;
+  LrCurve curve_;
+  std::int64_t position_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
+                                    std::optional<std::int64_t> total_steps) {
+  return std::make_shared<TorchScheduler>(scheduler, optimizer, total_steps);
+}
+
+LambdaLR::LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps)
+    : optimizer_(optimizer), factor_(std::move(factor)), total_steps_(total_steps), base_(learning_rates(optimizer)) {
+  if (!factor_) throw std::invalid_argument("LambdaLR: the factor is empty; give a function of the position");
+  apply();
+}
+
+void LambdaLR::step() {
+  ++position_;
+  apply();
+}
+
+std::vector<double> LambdaLR::get_last_lr() const {
+  std::vector<double> rates = base_;
+  const double factor = factor_(position_);
+  for (double& rate : rates) rate *= factor;
+  return rates;
+}
+
+StateDict LambdaLR::state_dict() const {
+  return {{"position", state_number(position_)}, {"base_lr", rates_tensor(base_)}};
+}
+
+void LambdaLR::load_state_dict(const StateDict& state) {
+  auto base = rates_of(state, "base_lr", base_.size());
+  position_ = position_of(state);
+  base_ = std::move(base);
+  apply();
+}
+
+void LambdaLR::apply() {
+  set_learning_rates(optimizer_, get_last_lr());
+}
+
+std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve) {
+  return std::make_shared<CurveLR>(optimizer, curve);
+}
+
+std::vector<double> learning_rates(const torch::optim::Optimizer& optimizer) {
+  std::vector<double> rates;
+  for (const auto& group : optimizer.param_groups()) rates.push_back(group.options().get_lr());
+  return rates;
+}
+
+void set_learning_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& rates) {
+  auto& groups = optimizer.param_groups();
+  if (rates.size() != groups.size())
+    throw std::invalid_argument("set_learning_rates: " + std::to_string(rates.size()) + " rates for " +
+                                std::to_string(groups.size()) + " parameter groups");
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
+}
+
+}  // namespace accrue

@@ -113,11 +113,11 @@ struct Deep : torch::nn::Module {
   }
 };
 
-QString letters_of(Plugin plugin, std::int64_t counts, std::int64_t micro_steps) {
+QString letters_of(Plugin plugin, std::int64_t counts, std::int64_t micro_steps, std::vector<Replay> replay = {}) {
   Line line;
   torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.005));
   const auto scribe = std::make_shared<ScribeBooster>(std::move(plugin));
-  ColossalAIOptimWrapper wrapper(sgd, scribe, counts);
+  ColossalAIOptimWrapper wrapper(sgd, scribe, counts, {}, std::move(replay));
   wrapper.initialize_count_status(line, 0, micro_steps);
   for (std::int64_t m = 1; m <= micro_steps; ++m)
     train_step(wrapper, line, [&] {
@@ -375,8 +375,7 @@ class TestMmengineAccumulation : public QObject {
 
   void the_replayed_restart_of_the_count_loses_the_last_group() {
     Run run(4);
-    const ColossalAIStrategy strategy(
-        {.accumulative_counts = 4, .max_iters = 10, .replay_count_restarts_on_resume = true});
+    const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = {Replay::restart_count}});
     strategy.prepare(run.line, run.wrapper);
     run.train(1, 4);
     strategy.resume(run.line, run.wrapper, 4);
@@ -606,6 +605,17 @@ class TestMmengineAccumulation : public QObject {
     const QString quiet = "(f)(b)", loud = "fbr";
     for (const Plugin& plugin : {torch_ddp_plugin(), low_level_zero_plugin(1)})
       QCOMPARE(letters_of(plugin, 3, 7), quiet + quiet + loud + quiet + quiet + loud + loud);
+  }
+
+  void the_replayed_narrow_no_sync_leaves_out_the_backward() {
+    const std::vector<Replay> narrow{Replay::narrow_no_sync};
+    QCOMPARE(letters_of(low_level_zero_plugin(1), 2, 3, narrow), QString("(f)brfbrfbr"));
+    QCOMPARE(letters_of(torch_ddp_plugin(), 2, 2, narrow), QString("(f)(b)fbr"));
+    Line line;
+    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    QVERIFY(thrown_by<std::invalid_argument>([&] {
+              OptimWrapper(sgd, {.replay = {Replay::drain_early}});
+            }).contains("restart_count"));
   }
 
   void without_accumulation_no_sync_is_never_asked_for() {

@@ -101,7 +101,9 @@ int train_through_a_plugin(RankContext& rank) {
   Line line;
   DistributedDataParallel ddp(line, *joined.data);
   torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batches_lr));
-  const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
+  std::vector<Replay> replay;
+  if (rank.arguments.at(1) == "as the original") replay = {Replay::narrow_no_sync};
+  const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = replay});
   const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), make_booster(plugin_named(rank.arguments.at(0)), ddp));
   strategy.prepare(line, *wrapper);
   const TrafficCounters before = joined.data->traffic();
@@ -183,18 +185,29 @@ class TestMmengineRanks : public QObject {
 
   void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights_data() {
     QTest::addColumn<QString>("plugin");
+    QTest::addColumn<QString>("cover");
     QTest::addColumn<int>("reductions");
-    QTest::newRow("TorchDDP") << "ddp" << 3;
-    QTest::newRow("LowLevelZero, stage 1") << "zero1" << 3;
-    QTest::newRow("LowLevelZero, stage 2") << "zero2" << 10;
-    QTest::newRow("Gemini") << "gemini" << 10;
-    QTest::newRow("TorchFSDP") << "fsdp" << 10;
+    QTest::newRow("TorchDDP") << "ddp"
+                              << "" << 3;
+    QTest::newRow("TorchDDP, replayed") << "ddp"
+                                        << "as the original" << 3;
+    QTest::newRow("LowLevelZero, stage 1") << "zero1"
+                                           << "" << 3;
+    QTest::newRow("LowLevelZero, stage 1, replayed") << "zero1"
+                                                     << "as the original" << 10;
+    QTest::newRow("LowLevelZero, stage 2") << "zero2"
+                                           << "" << 10;
+    QTest::newRow("Gemini") << "gemini"
+                            << "" << 10;
+    QTest::newRow("TorchFSDP") << "fsdp"
+                               << "" << 10;
   }
 
   void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights() {
     QFETCH(QString, plugin);
+    QFETCH(QString, cover);
     QFETCH(int, reductions);
-    RankGroup ranks("train_through_a_plugin", 2, {.arguments = {plugin.toStdString()}});
+    RankGroup ranks("train_through_a_plugin", 2, {.arguments = {plugin.toStdString(), cover.toStdString()}});
     const auto outcomes = ranks.finish(60s);
     ACCRUE_ALL_RANKS_OK(outcomes);
     for (const RankOutcome& outcome : outcomes) {

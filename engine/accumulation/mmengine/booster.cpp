@@ -46,7 +46,8 @@ Plugin low_level_zero_plugin(std::int64_t stage) {
     throw std::invalid_argument("low_level_zero_plugin: stage is " + std::to_string(stage) + "; it is 1 or 2");
   return {.name = "LowLevelZeroPlugin stage " + std::to_string(stage),
           .supports_no_sync = stage == 1,
-          .supports_accumulation = true};
+          .supports_accumulation = true,
+          .asks_in_backward = true};
 }
 
 Plugin gemini_plugin(bool enable_gradient_accumulation) {

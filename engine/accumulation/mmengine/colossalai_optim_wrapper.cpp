@@ -5,6 +5,7 @@
 // Source: mmengine's ColossalAIOptimWrapper and ColossalAIStrategy.
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -12,14 +13,17 @@ namespace accrue::mmengine {
 
 ColossalAIOptimWrapper::ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer,
                                                std::shared_ptr<Booster> booster, std::int64_t accumulative_counts,
-                                               WarningSink warn)
-    : OptimWrapper(std::move(optimizer), {.accumulative_counts = accumulative_counts, .warn = std::move(warn)}) {
+                                               WarningSink warn, std::vector<Replay> replay)
+    : OptimWrapper(std::move(optimizer),
+                   {.accumulative_counts = accumulative_counts, .warn = std::move(warn), .replay = std::move(replay)}) {
   set_booster(std::move(booster));
 }
 
 ColossalAIOptimWrapper::ColossalAIOptimWrapper(torch::optim::Optimizer& optimizer, std::shared_ptr<Booster> booster,
-                                               std::int64_t accumulative_counts, WarningSink warn)
-    : ColossalAIOptimWrapper(wrap(optimizer), std::move(booster), accumulative_counts, std::move(warn)) {}
+                                               std::int64_t accumulative_counts, WarningSink warn,
+                                               std::vector<Replay> replay)
+    : ColossalAIOptimWrapper(wrap(optimizer), std::move(booster), accumulative_counts, std::move(warn),
+                             std::move(replay)) {}
 
 void ColossalAIOptimWrapper::set_booster(std::shared_ptr<Booster> booster) {
   if (booster && accumulative_counts() > 1 && !booster->plugin().supports_accumulation)
@@ -34,6 +38,10 @@ bool ColossalAIOptimWrapper::skips_reduction() const {
   return booster_ && booster_->plugin().supports_no_sync && !should_sync();
 }
 
+bool ColossalAIOptimWrapper::covers_backward() const {
+  return !booster_->plugin().asks_in_backward || !window()->shape().knobs.replays(Replay::narrow_no_sync);
+}
+
 OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
   if (!booster_)
     throw std::logic_error(
@@ -46,7 +54,7 @@ OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
 }
 
 void ColossalAIOptimWrapper::backward(const at::Tensor& loss) {
-  const bool quiet = skips_reduction();
+  const bool quiet = skips_reduction() && covers_backward();
   window()->count();
   if (!booster_) return inner().backward(loss);
   const std::shared_ptr<void> scope = quiet ? booster_->no_sync(model_, inner()) : nullptr;
@@ -80,7 +88,7 @@ ColossalAIStrategy::ColossalAIStrategy(ColossalAIStrategyOptions options) : opti
 std::shared_ptr<ColossalAIOptimWrapper> ColossalAIStrategy::build_optim_wrapper(
     std::shared_ptr<BaseOptimizer> optimizer, std::shared_ptr<Booster> booster) const {
   return std::make_shared<ColossalAIOptimWrapper>(std::move(optimizer), std::move(booster),
-                                                  options_.accumulative_counts, options_.warn);
+                                                  options_.accumulative_counts, options_.warn, options_.replay);
 }
 
 void ColossalAIStrategy::prepare(const torch::nn::Module& model, OptimWrapper& optim_wrapper) const {
@@ -89,7 +97,9 @@ void ColossalAIStrategy::prepare(const torch::nn::Module& model, OptimWrapper& o
 
 void ColossalAIStrategy::resume(const torch::nn::Module& model, OptimWrapper& optim_wrapper,
                                 std::int64_t iteration) const {
-  if (options_.replay_count_restarts_on_resume) return prepare(model, optim_wrapper);
+  const auto& replay = options_.replay;
+  const bool restarts = std::find(replay.begin(), replay.end(), Replay::restart_count) != replay.end();
+  if (restarts) return prepare(model, optim_wrapper);
   optim_wrapper.initialize_count_status(model, iteration, options_.max_iters.value_or(unset_counts));
 }
 

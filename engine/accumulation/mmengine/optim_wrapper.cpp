@@ -25,6 +25,10 @@ OptimWrapperOptions checked(OptimWrapperOptions options) {
     throw std::invalid_argument("OptimWrapper: accumulative_counts is " + std::to_string(options.accumulative_counts) +
                                 "; it is at least 1, which is no accumulation");
   if (options.clip_grad) check(*options.clip_grad);
+  for (const Replay defect : options.replay)
+    if (!has_defect(Dialect::mmengine, defect))
+      throw std::invalid_argument(
+          "OptimWrapper: a defect to replay is not one of MMEngine's; those are restart_count and narrow_no_sync");
   if (!options.warn) options.warn = warn_on_stderr;
   return options;
 }
@@ -33,6 +37,7 @@ WindowShape shape_of(const OptimWrapperOptions& options) {
   WindowShape shape;
   shape.knobs = preset(Dialect::mmengine);
   if (options.clip_grad) shape.knobs.clip_stage = ClipStage::in_update;
+  shape.knobs.replay = options.replay;
   shape.steps = options.accumulative_counts;
   shape.batches_per_epoch = unknown_length;
   return shape;

@@ -24,6 +24,7 @@ struct Plugin {
   std::string name;
   bool supports_no_sync = false;       ///< false: every backward reduces
   bool supports_accumulation = false;  ///< false: gradients of several backwards do not add up
+  bool asks_in_backward = false;       ///< its no_sync matters to the backward; else the forward alone decides
 };
 
 /// Replicas whose gradients are averaged.

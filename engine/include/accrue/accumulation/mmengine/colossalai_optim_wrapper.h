@@ -11,13 +11,17 @@ namespace accrue::mmengine {
 
 class ColossalAIOptimWrapper : public OptimWrapper {
  public:
-  /// Errors: throws std::invalid_argument for accumulative_counts below 1, or above 1 with a plugin whose gradients do
-  /// not add up.
+  /// `replay`, for comparison with a run of the original (0.10.7, 0.11) only, is off unless named. narrow_no_sync: the
+  /// backward is not under no_sync, so a plugin that asks there (LowLevelZero) reduces in every micro-step.
+  /// restart_count is ColossalAIStrategy's. Errors: throws std::invalid_argument for accumulative_counts below 1, or
+  /// above 1 with a plugin whose gradients do not add up.
   explicit ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, std::shared_ptr<Booster> booster = nullptr,
-                                  std::int64_t accumulative_counts = 1, WarningSink warn = {});
+                                  std::int64_t accumulative_counts = 1, WarningSink warn = {},
+                                  std::vector<Replay> replay = {});
   /// `optimizer` must outlive the wrapper.
   explicit ColossalAIOptimWrapper(torch::optim::Optimizer& optimizer, std::shared_ptr<Booster> booster = nullptr,
-                                  std::int64_t accumulative_counts = 1, WarningSink warn = {});
+                                  std::int64_t accumulative_counts = 1, WarningSink warn = {},
+                                  std::vector<Replay> replay = {});
 
   const std::shared_ptr<Booster>& booster() const { return booster_; }
   /// As the strategy does once the booster is there. Errors: as the constructor's.
@@ -37,6 +41,7 @@ class ColossalAIOptimWrapper : public OptimWrapper {
 
  private:
   bool skips_reduction() const;
+  bool covers_backward() const;
 
   std::shared_ptr<Booster> booster_;
   torch::nn::Module* model_ = nullptr;
@@ -46,11 +51,11 @@ struct ColossalAIStrategyOptions {
   std::int64_t accumulative_counts = 1;
   std::optional<ClipGrad> clip_grad;      ///< refused: clipping belongs to the plugin
   std::optional<std::int64_t> max_iters;  ///< micro-iterations of the whole run; needed where counts are above 1
-  /// Replays a defect of the original (mmengine's ColossalAIStrategy, seen in 0.10.7 and 0.11): a resumed run counts
-  /// from 0 again while max_iters stays, so the group phase restarts, the run's last short group is never flushed and
-  /// its losses are divided by N. For comparison with a run of the original only.
-  bool replay_count_restarts_on_resume = false;
   WarningSink warn;
+  /// Defects of the original, for comparison with a run of it only. restart_count: a resumed run counts from 0 again
+  /// while max_iters stays, so the group phase restarts, the run's last short group is never flushed and its losses are
+  /// divided by N. narrow_no_sync: handed to the wrapper.
+  std::vector<Replay> replay;
 };
 
 class ColossalAIStrategy {

@@ -43,6 +43,7 @@ struct OptimWrapperOptions {
   std::optional<ClipGrad> clip_grad;     ///< applied inside step(), so once a group
   GradSync* sync = nullptr;              ///< data parallelism, if there is any; must outlive the wrapper
   WarningSink warn;                      ///< standard error where it is left out
+  std::vector<Replay> replay;            ///< defects of the original, reproduced on purpose; see ColossalAIOptimWrapper
 };
 
 /// max_counts of a run whose length nobody said.
@@ -50,7 +51,8 @@ inline constexpr std::int64_t unset_counts = -1;
 
 class OptimWrapper : public BaseOptimizer {
  public:
-  /// Errors: throws std::invalid_argument for accumulative_counts below 1 or a clip_grad without a bound.
+  /// Errors: throws std::invalid_argument for accumulative_counts below 1, a clip_grad without a bound or a replayed
+  /// defect that this system does not have.
   explicit OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options = {});
   /// `optimizer` must outlive the wrapper.
   explicit OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options = {});

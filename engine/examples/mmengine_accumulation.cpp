@@ -79,5 +79,6 @@ int main() {
   const double expected[] = {2.0 - 2.0 * last, 2.0 - 2.0 * across, 2.0 - 2.0 * across * last};
   bool right = true;
   for (int epochs = 1; epochs <= 3; ++epochs) right &= std::abs(train(epochs) - expected[epochs - 1]) <= 1e-12;
+  std::printf("%s\n", right ? "every weight is that of the closed form" : "a weight is not that of the closed form");
   return right ? 0 : 1;
 }

@@ -23,6 +23,8 @@ class SyncBooster final : public Booster {
     return std::make_shared<GradSync::NoSyncScope>(sync_);
   }
 
+  bool in_no_sync() const override { return !sync_.sync_enabled(); }
+
   void backward(const at::Tensor& loss, BaseOptimizer& optimizer) override {
     optimizer.backward(loss);
     sync_.finish();

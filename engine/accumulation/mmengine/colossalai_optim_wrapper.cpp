@@ -42,6 +42,13 @@ bool ColossalAIOptimWrapper::covers_backward() const {
   return !booster_->plugin().asks_in_backward || !window()->shape().knobs.replays(Replay::narrow_no_sync);
 }
 
+void ColossalAIOptimWrapper::require_open() const {
+  if (booster_->in_no_sync())
+    throw std::logic_error(
+        "ColossalAIOptimWrapper: the gradients have to be reduced now, but a no_sync scope or the optim_context of an "
+        "earlier micro-step is still open; close it before the next micro-step begins");
+}
+
 OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
   if (!booster_)
     throw std::logic_error(
@@ -54,6 +61,7 @@ OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
 }
 
 void ColossalAIOptimWrapper::backward(const at::Tensor& loss) {
+  if (booster_ && !skips_reduction()) require_open();
   const bool quiet = skips_reduction() && covers_backward();
   window()->count();
   if (!booster_) return inner().backward(loss);
@@ -65,6 +73,7 @@ void ColossalAIOptimWrapper::backward(const at::Tensor& loss) {
 
 void ColossalAIOptimWrapper::settle() {
   if (!booster_ || !unreduced_) return;
+  require_open();
   booster_->reduce(inner());
   unreduced_ = false;
 }

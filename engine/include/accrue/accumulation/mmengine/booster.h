@@ -46,6 +46,8 @@ class Booster {
   /// A scope in which backwards accumulate without reducing. `model` is the user's own module, null where the loop
   /// named none. Errors: throws std::logic_error where the plugin does not support it.
   virtual std::shared_ptr<void> no_sync(torch::nn::Module* model, BaseOptimizer& optimizer) = 0;
+  /// Whether such a scope is open.
+  virtual bool in_no_sync() const = 0;
   /// The backward of `loss`, and outside no_sync the reduction. Collective there.
   virtual void backward(const at::Tensor& loss, BaseOptimizer& optimizer) = 0;
   /// Reduces what no_sync let pile up: for a step that comes before its time. Collective.

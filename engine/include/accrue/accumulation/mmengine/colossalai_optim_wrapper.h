@@ -31,7 +31,8 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   /// the user's own module; it must live until the backward. Errors: throws std::logic_error without a booster.
   OptimContext optim_context(torch::nn::Module& model) override;
   /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
-  /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward.
+  /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward. Errors: throws
+  /// std::logic_error where it has to reduce inside somebody's no_sync scope.
   void backward(const at::Tensor& loss) override;
   /// In place where a booster reduces, whose memory the gradients lie in.
   void zero_grad() override;
@@ -42,6 +43,7 @@ class ColossalAIOptimWrapper : public OptimWrapper {
  private:
   bool skips_reduction() const;
   bool covers_backward() const;
+  void require_open() const;
 
   std::shared_ptr<Booster> booster_;
   torch::nn::Module* model_ = nullptr;

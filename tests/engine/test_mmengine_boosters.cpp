@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ColossalAIOptimWrapper and what it asks of a booster, plugin by plugin, and the checks of its strategy.
+#include <ATen/ATen.h>
 #include <torch/optim/sgd.h>
 
 #include <QTest>
@@ -153,12 +154,12 @@ class TestMmengineBoosters : public QObject {
     QVERIFY(
         thrown_by<std::invalid_argument>([] { ColossalAIStrategy({.accumulative_counts = 2}); }).contains("max_iters"));
     Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batches_lr));
+    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
     const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
     const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), std::make_shared<ScribeBooster>(torch_ddp_plugin()));
     strategy.prepare(line, *wrapper);
     for (std::int64_t m = 1; m <= 10; ++m) train_step(*wrapper, line, [&] { return line.loss(batch_of(m)); });
-    QVERIFY(near(line.weight(), 1.90070125));
+    ACCRUE_NEAR(line.weight(), 1.90070125);
     ColossalAIStrategy({}).prepare(line, *wrapper);
     QCOMPARE(wrapper->max_counts(), unset_counts);
   }

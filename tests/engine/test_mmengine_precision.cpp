@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What MMEngine's wrappers do to gradients before a step, once a group: clipping, and loss scaling with its verdict.
+#include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
@@ -9,6 +10,7 @@
 
 #include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
 #include "support/mmengine_checks.h"
+#include "support/ten_batches.h"
 
 using namespace accrue;
 using namespace accrue::mmengine;
@@ -60,7 +62,7 @@ class TestMmenginePrecision : public QObject {
     QVERIFY(!wrapper.grad_norm());
     wrapper.update_params((weight * slope).sum());
     QCOMPARE(wrapper.grad_norm().value(), 10.0);
-    QVERIFY(near(weight.detach().norm().item<double>(), 10.0 / (10.0 + 1e-6)));
+    ACCRUE_NEAR(weight.detach().norm().item<double>(), 10.0 / (10.0 + 1e-6));
   }
 
   void leaves_gradients_below_the_bound_alone() {
@@ -128,7 +130,7 @@ class TestMmenginePrecision : public QObject {
     QVERIFY(at::equal(weight.grad(), slope * 512.0));
     QCOMPARE(wrapper.update_params((weight * slope).sum()), StepOutcome::updated);
     QCOMPARE(wrapper.grad_norm().value(), 10.0);
-    QVERIFY(near(weight.detach().norm().item<double>(), 10.0 / (10.0 + 1e-6)));
+    ACCRUE_NEAR(weight.detach().norm().item<double>(), 10.0 / (10.0 + 1e-6));
   }
 
   void a_static_scale_stays() {

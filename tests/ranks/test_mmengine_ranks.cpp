@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MMEngine's wrappers on two ranks: gradients are equal where a group ends and nowhere else, what travels is counted,
 // and an overflow of one rank costs both the same group.
+#include <ATen/ATen.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
@@ -33,7 +34,7 @@ double sample_of(const RankContext& rank, std::int64_t m) {
 double factor_of(std::initializer_list<double> batches, double divisor) {
   double squares = 0.0;
   for (const double b : batches) squares += (b * b + (b + 0.5) * (b + 0.5)) / 2.0;
-  return 1.0 - ten_batches_lr * 2.0 * squares / divisor;
+  return 1.0 - ten_batch_lr * 2.0 * squares / divisor;
 }
 double trained_weight() {
   return weight_after({factor_of({1, 2, 3, 4}, 4), factor_of({5, 6, 7, 8}, 4), factor_of({9, 10}, 2)});
@@ -72,7 +73,7 @@ int train_ten_batches(RankContext& rank) {
   JoinedRank joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
   Line line;
   DistributedDataParallel ddp(line, *joined.data);
-  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batches_lr));
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
   OptimWrapper wrapper(sgd, {.accumulative_counts = 4, .sync = &ddp});
   wrapper.initialize_count_status(line, 0, 10);
   const TrafficCounters before = joined.data->traffic();
@@ -100,7 +101,7 @@ int train_through_a_plugin(RankContext& rank) {
   JoinedRank joined = join_ranks(rank);
   Line line;
   DistributedDataParallel ddp(line, *joined.data);
-  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batches_lr));
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
   std::vector<Replay> replay;
   if (rank.arguments.at(1) == "as the original") replay = {Replay::narrow_no_sync};
   const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = replay});

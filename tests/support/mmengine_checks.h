@@ -3,19 +3,10 @@
 #pragma once
 
 #include <QString>
-#include <QtGlobal>
-#include <cmath>
 
 #include "accrue/comm/grad_sync.h"
 
 namespace accrue::test {
-
-/// Equal to 1e-12, or both numbers are printed.
-inline bool near(double value, double expected) {
-  if (std::abs(value - expected) <= 1e-12) return true;
-  qWarning("%.17g is not %.17g", value, expected);
-  return false;
-}
 
 /// What `call` throws as text; empty where it returns.
 template <typename Thrown, typename Call>

@@ -108,6 +108,7 @@ void apply_replay(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
 void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   switch (bug) {
     case Bug::mean_of_means:
+    case Bug::divide_by_own_size:  // the engine forgets the mean over the micro-batch besides
       knobs.normalizer = Normalizer::true_size;
       break;
     case Bug::no_division:

@@ -9,6 +9,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/comm/communicator.h"
@@ -26,6 +28,7 @@ struct GradScalerOptions {
 class GradScaler {
  public:
   /// `axis`, if given, reduces found_inf over its ranks (max) and must outlive this; step() is then collective on it.
+  /// Errors: throws std::invalid_argument where the options could not follow the gradients up and down.
   explicit GradScaler(GradScalerOptions options = {}, Communicator* axis = nullptr);
 
   bool enabled() const { return options_.enabled; }
@@ -37,21 +40,28 @@ class GradScaler {
   /// between two update(): a second call throws std::logic_error, as it would divide twice.
   void unscale_(BaseOptimizer& optimizer);
   /// Unscales unless done, agrees with the other ranks, and steps `optimizer` where all gradients are finite; else the
-  /// optimizer is not touched and the answer is skipped_overflow.
+  /// optimizer is not touched and the answer is skipped_overflow; skipped_empty where no rank has a gradient. At most
+  /// once per optimizer between two update(): a second call throws std::logic_error.
   StepOutcome step(BaseOptimizer& optimizer);
-  /// Once an update, after the last step(): backs off after an overflow, grows after enough updates without one.
-  void update();
+  /// Once an update, after the last step(): backs off after an overflow, grows after enough updates without one. Throws
+  /// std::logic_error where no gradients were looked at since the last update().
+  /// `new_scale` sets it instead, as a scale that is not meant to follow does.
+  void update(std::optional<double> new_scale = std::nullopt);
 
+  /// scale, growth_factor, backoff_factor, growth_interval, growth_tracker; nothing where disabled.
   StateDict state_dict() const;
+  /// Errors: throws std::invalid_argument naming the entry that is missing; nothing is changed then.
   void load_state_dict(const StateDict& state);
 
  private:
   struct Unscaled {
     const torch::optim::Optimizer* optimizer;
     bool found_inf;
-    bool agreed;
+    bool found_any;  ///< a gradient at all
+    bool agreed;     ///< both hold for all ranks of the axis
   };
   Unscaled* find(BaseOptimizer& optimizer);
+  void agree(Unscaled& entry);
 
   GradScalerOptions options_;
   Communicator* axis_;

@@ -9,6 +9,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
 

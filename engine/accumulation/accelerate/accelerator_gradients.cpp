@@ -10,11 +10,21 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "accelerator_impl.h"
 
 namespace accrue::accelerate {
 namespace {
+
+/// A joined rank repeats the clips it has seen; one that has seen none would end with other parameters.
+void check_that_all_ranks_clip(const GradientState& state) {
+  const ActiveLoader* loader = state.active_dataloader();
+  if (loader == nullptr || !loader->leaves_a_rank_out()) return;
+  throw std::logic_error(
+      "clip: the loader has too few batches for a rank to have one, and that rank cannot know that gradients are "
+      "clipped; use uneven_ranks = empty_micro_steps, or even_batches");
+}
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> gradients;
@@ -32,6 +42,7 @@ void Accelerator::unscale_gradients(AcceleratedOptimizer* optimizer) {
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
+  check_that_all_ranks_clip(state());
   state().script().note([=, this] { clip_grad_norm_(parameters, max_norm, norm_type); });
   unscale_gradients();
   const at::NoGradGuard no_grad;
@@ -46,6 +57,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
+  check_that_all_ranks_clip(state());
   state().script().note([=, this] { clip_grad_value_(parameters, clip_value); });
   unscale_gradients();
   const at::NoGradGuard no_grad;

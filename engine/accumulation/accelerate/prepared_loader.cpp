@@ -36,6 +36,11 @@ std::int64_t order_remainder(const SampleOrder& order) {
   return order.samples % (order.micro_batch * order.world);
 }
 
+bool rank_without_batches(const SampleOrder& order, std::int64_t first) {
+  return order.uneven == UnevenRanks::join && first < order.batches_per_epoch() &&
+         order.batch(0, first, order.world - 1).empty();
+}
+
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis) {
   if (axis.size() == 1) return true;
   const at::Tensor mine = at::full({1}, length.value_or(-1), at::kLong);

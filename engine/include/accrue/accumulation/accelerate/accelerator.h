@@ -112,7 +112,8 @@ class Accelerator {
   void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }
 
   /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 they are unscaled before, and a second
-  /// unscaling before the scaler's update throws std::logic_error. The norm before clipping, shape [].
+  /// unscaling before the scaler's update throws std::logic_error; so does a clip that a rank which joins without ever
+  /// having had a batch could not repeat. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
   /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.

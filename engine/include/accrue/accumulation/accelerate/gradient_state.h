@@ -26,6 +26,8 @@ class ActiveLoader {
   virtual std::int64_t remainder() const = 0;
   /// The batch in hand has no sample on this rank.
   virtual bool empty() const = 0;
+  /// Some rank joins without having had a batch, so that it has seen none of the loop's calls.
+  virtual bool leaves_a_rank_out() const = 0;
 };
 
 class PreparedLoaderBase;

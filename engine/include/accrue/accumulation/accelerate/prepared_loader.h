@@ -96,6 +96,8 @@ class PreparedLoaderBase {
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
 /// Samples of the last batch over all ranks that fill no whole one.
 std::int64_t order_remainder(const SampleOrder& order);
+/// Some rank joins, and has no batch from `first` on.
+bool rank_without_batches(const SampleOrder& order, std::int64_t first);
 
 /// Whether all ranks give the same known length. Collective: the axis.
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
@@ -187,7 +189,11 @@ class PreparedLoader final : public PreparedLoaderBase {
   class Pass final : public ActiveLoader {
    public:
     explicit Pass(PreparedLoader& loader) : loader_(loader), pieces_(loader.open()), ahead_(pieces_()) {
-      if (!loader.source_) remainder_ = order_remainder(loader.order());
+      if (!loader.source_) {
+        const SampleOrder order = loader.order();
+        remainder_ = order_remainder(order);
+        left_out_ = rank_without_batches(order, loader.first_);
+      }
       loader.position_ = std::exchange(loader.first_, 0);
       loader.state_.enter(*this);
       advance();
@@ -202,6 +208,7 @@ class PreparedLoader final : public PreparedLoaderBase {
     bool end_of_dataloader() const override { return !ahead_; }
     std::int64_t remainder() const override { return remainder_; }
     bool empty() const override { return current.empty; }
+    bool leaves_a_rank_out() const override { return left_out_; }
 
     void advance() {
       while (!over) {
@@ -228,6 +235,7 @@ class PreparedLoader final : public PreparedLoaderBase {
     LoaderPieces<Batch> pieces_;
     std::optional<LoaderPiece<Batch>> ahead_;
     std::int64_t remainder_ = -1;
+    bool left_out_ = false;
   };
 
   LoaderPieces<Batch> open() {

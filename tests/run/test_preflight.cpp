@@ -78,11 +78,6 @@ class TestPreflight : public QObject {
         "error: accumulation.micro_batch: the data do not fill one micro-step on every rank, and the rest is dropped "
         "(found 6 x 2 ranks, expected at most 10 samples)",
         "5");
-    row("no window gets full",
-        "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;accumulation.steps=16",
-        "error: accumulation.steps: no window ever gets full, so nothing would be learned (found 16, expected at most "
-        "10)",
-        "10");
     row("heads do not divide the width", "model.heads=3",
         "error: model.heads: does not divide model.width (found 3, expected a divisor of 128)", "2");
     row("a GPT with a loss of distances", "model.loss=mse",
@@ -96,19 +91,22 @@ class TestPreflight : public QObject {
     row("ZeRO", "parallel.zero=1", "error: parallel.zero: is not available in this version (found 1, expected 0)", "0");
     row("sequence parallel", "parallel.sequence=true",
         "error: parallel.sequence: is not available in this version (found true, expected false)", "false");
-    row("memory search", "accumulation.group_length=memory_search",
-        "error: accumulation.group_length: is not available in this version (found \"memory_search\", expected one of "
-        "fixed, by_update, by_epoch, global_batch)",
-        "fixed");
+    row("a memory limit that nothing asks for", "accumulation.memory_limit=100",
+        "error: accumulation.memory_limit: has an effect only with group_length memory_search (expected "
+        "accumulation.group_length = \"memory_search\")",
+        "");
+    row("a defect that the dialect's original does not have", "accumulation.replay=[\"drain_early\"]",
+        "error: accumulation.replay: the original of this dialect has no such defect (found \"drain_early\" with "
+        "dialect accrue, expected another dialect, or not to name it)",
+        "-");
+    row("an overflow on a rank that is not there", "teaching.overflow_rank=1",
+        "error: teaching.overflow_rank: there is no such rank (found 1, expected less than parallel.data = 1)", "-");
     row("no CUDA device", "launch.device=cuda",
         "error: launch.device: this host has no CUDA device: no driver (found \"cuda\", expected \"cpu\")", "cpu");
     row("NCCL without CUDA", "parallel.backend=nccl",
         "error: parallel.backend: exchanges CUDA tensors only (found \"nccl\", expected \"auto\", or launch.device = "
         "\"cuda\")",
         "auto");
-    row("float16 on a CPU", "model.dtype=float16",
-        "error: model.dtype: a CPU has no usable arithmetic for it (found \"float16\", expected \"float32\")",
-        "float32");
     row("a GPT on a table", "data.kind=csv",
         "error: data.kind: does not give the tokens that a GPT is trained on (found \"csv\", expected \"text\", "
         "\"tokens\" or \"synthetic\")",
@@ -240,6 +238,20 @@ class TestPreflight : public QObject {
     row("bfloat16 on this CPU", "model.dtype=bfloat16",
         "warning: model.dtype: this CPU computes in it far slower than in float32, since it has no AVX512 BF16 (found "
         "\"bfloat16\", expected \"float32\")");
+    row("float16 on a CPU", "model.dtype=float16",
+        "warning: model.dtype: a CPU computes in it far slower than in float32 (found \"float16\", expected "
+        "\"float32\")");
+    row("no window gets full",
+        "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;accumulation.steps=16",
+        "warning: accumulation.steps: no window ever gets full, so nothing is learned (found 16, expected at most 10)");
+    row("a bug on purpose", "teaching.bug=no_division",
+        "warning: teaching.bug: this run has a bug on purpose, and its record says so for ever (found "
+        "\"no_division\", expected \"none\" for a run that is meant)");
+    row("a defect on purpose", "accumulation.dialect=accelerate;accumulation.replay=[\"zero_before_backward\"]",
+        "note: accumulation.replay: reproduces a defect of the original: zero_before_backward");
+    row("a global batch that is rounded",
+        "accumulation.group_length=global_batch;accumulation.global_batch=30;accumulation.batch_rounding=fill",
+        "note: accumulation.global_batch: is no multiple of micro_batch x ranks = 4 and is rounded to one");
     row("warm-up longer than the run", "schedule.warmup=300;run.updates=100",
         "warning: schedule.warmup: the warm-up is longer than the run, so the rate never reaches its peak (found 300 "
         "positions, expected at most 100)");

@@ -84,7 +84,7 @@ class TestSpecReader : public QObject {
         "accrue, llm, colossalai, accelerate, mmengine)");
     row("optimizer of a later version", "[optimizer]\nkind = \"HybridAdam\"\n",
         "s.accrue:2:8: error: optimizer.kind: is not available in this version (found \"HybridAdam\", expected one of "
-        "sgd, adamw)");
+        "sgd, adam, adamw)");
     row("model of a later version", "[model]\nkind = \"bert\"\n",
         "s.accrue:2:8: error: model.kind: is not available in this version (found \"bert\", expected one of linear, "
         "mlp, gpt)");

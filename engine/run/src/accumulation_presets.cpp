@@ -2,7 +2,10 @@
 // The five dialects as presets of the eighteen knobs. Each row says what that system does, as measured on the
 // originals: llm.engine.accumulation (main), colossalai.utils.gradient_accumulation, Hugging Face Accelerate 1.15,
 // MMEngine 0.10.7. Where an original leaves a question to its caller, the row holds what its documented loop does.
+#include <algorithm>
+
 #include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/choice_names.h"
 #include "accrue/run/run_spec.h"
 
 namespace accrue {
@@ -91,6 +94,46 @@ AccumulationKnobs mmengine() {
   return knobs;
 }
 
+/// What a defect does to the plan; those that are not here show in the engine alone.
+void apply_replay(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
+  if (knobs.replays(Replay::clip_partial_sums)) knobs.clip_stage = ClipStage::every_micro_step;
+  if (knobs.replays(Replay::drain_early)) knobs.tail = EpochTail::carry;  // of the batches that are left of an epoch
+  if (knobs.replays(Replay::adjust_scheduler)) knobs.micro_bump = spec.adjust_scheduler.value_or(true);
+  // Colossal-AI's handlers reduce by themselves, at the boundary, whatever no_sync covers.
+  const bool reducer = knobs.reduce_mechanism != ReduceMechanism::handlers;
+  if (knobs.replays(Replay::narrow_no_sync) && reducer) knobs.reduce_when = ReduceWhen::every_micro_step;
+}
+
+/// The bugs of the gallery that are a wrong choice among the knobs.
+void apply_bug(Bug bug, AccumulationKnobs& knobs) {
+  switch (bug) {
+    case Bug::mean_of_means:
+      knobs.normalizer = Normalizer::true_size;
+      break;
+    case Bug::no_division:
+      knobs.normalizer = Normalizer::none;
+      break;
+    case Bug::tail_by_steps:
+      knobs.normalizer = Normalizer::steps;
+      break;
+    case Bug::no_sync_backward_only:
+    case Bug::no_no_sync:
+      knobs.reduce_when = ReduceWhen::every_micro_step;
+      break;
+    case Bug::clip_every_micro_step:
+      knobs.clip_stage = ClipStage::every_micro_step;
+      break;
+    case Bug::schedule_per_micro_step:
+      knobs.schedule_clock = ScheduleClock::micro_step;
+      break;
+    case Bug::repeated_samples:
+      knobs.uneven_ranks = UnevenRanks::repeat;
+      break;
+    default:
+      break;
+  }
+}
+
 template <typename T>
 void override_with(T& knob, const std::optional<T>& value) {
   if (value) knob = *value;
@@ -132,6 +175,28 @@ AccumulationKnobs preset(Dialect dialect) {
   return {};
 }
 
+bool has_defect(Dialect dialect, Replay defect) {
+  switch (defect) {
+    case Replay::scheduler_state:
+      return dialect == Dialect::llm;
+    case Replay::clip_partial_sums:
+    case Replay::drain_early:
+      return dialect == Dialect::colossalai;
+    case Replay::adjust_scheduler:
+    case Replay::zero_before_backward:
+      return dialect == Dialect::accelerate;
+    case Replay::restart_count:
+      return dialect == Dialect::mmengine;
+    case Replay::narrow_no_sync:
+      return dialect == Dialect::llm || dialect == Dialect::colossalai || dialect == Dialect::mmengine;
+  }
+  return false;
+}
+
+bool AccumulationKnobs::replays(Replay defect) const {
+  return std::ranges::find(replay, defect) != replay.end();
+}
+
 AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
   AccumulationKnobs knobs = preset(spec.dialect);
   if (spec.dialect == Dialect::accelerate) apply_accelerate_keys(spec, knobs);
@@ -158,7 +223,17 @@ AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
   override_with(knobs.accumulation_dtype, set.accumulation_dtype);
   override_with(knobs.reported_loss, set.reported_loss);
   override_with(knobs.validation, set.validation);
+  for (const std::string& name : spec.replay)
+    if (const auto defect = from_name<Replay>(name); defect && has_defect(spec.dialect, *defect))
+      knobs.replay.push_back(*defect);
+  apply_replay(spec, knobs);
   if (knobs.schedule_clock != ScheduleClock::update_times_world) knobs.total_guard = false;
+  return knobs;
+}
+
+AccumulationKnobs resolve_knobs(const RunSpec& spec) {
+  AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
+  apply_bug(spec.teaching.bug, knobs);
   return knobs;
 }
 

@@ -206,8 +206,17 @@ std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, b
   return micro;
 }
 
+/// A window of a stream without an end whose counter is past an exact N: no walk would find its end.
+bool never_closes(const WindowShape& shape, const WindowPosition& at) {
+  const bool endless =
+      shape.batches_per_epoch == unknown_length && at.epoch_length == 0 && !shape.max_micro_steps && !shape.max_iters;
+  return endless && shape.knobs.boundary_compare == BoundaryCompare::exact && at.position > 0 &&
+         at.counter >= compared_steps(shape, at);
+}
+
 /// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
+  if (never_closes(shape, at)) return at.position;
   std::int64_t dropped = 0;
   std::int64_t compared = 0;
   while (const auto micro = advance(shape, at, false, dropped, compared))

@@ -25,7 +25,7 @@ ACCRUE_CHOICES(WeightInit, values, "torch", "zeros", "normal", "values")
 ACCRUE_CHOICES(LossKind, cross_entropy, "mse", "cross_entropy")
 ACCRUE_CHOICES(Activation, tanh, "relu", "gelu", "tanh")
 ACCRUE_CHOICES(DataKind, synthetic, "text", "tokens", "csv", "inline", "synthetic")
-ACCRUE_CHOICES(OptimizerKind, adamw, "sgd", "adamw")
+ACCRUE_CHOICES(OptimizerKind, adamw, "sgd", "adam", "adamw")
 ACCRUE_CHOICES(ScheduleKind, exponential, "constant", "linear", "cosine", "inverse-square-root", "WSD", "exponential")
 ACCRUE_CHOICES(BackendKind, nccl, "auto", "shm", "gloo", "nccl")
 ACCRUE_CHOICES(DeviceKind, cuda, "cpu", "cuda")
@@ -54,6 +54,13 @@ ACCRUE_CHOICES(UnevenRanks, drop, "repeat", "empty_micro_steps", "join", "drop")
 ACCRUE_CHOICES(CheckpointScope, nothing, "boundary", "anywhere", "counter_only", "nothing")
 ACCRUE_CHOICES(AccumulationDtype, float32_compensated, "parameter", "float32", "float32_compensated")
 ACCRUE_CHOICES(ReportedLoss, last_micro, "by_denominator", "mean_of_micro", "last_micro")
+ACCRUE_CHOICES(BatchRounding, fill, "error", "round", "fill")
+ACCRUE_CHOICES(Replay, narrow_no_sync, "scheduler_state", "clip_partial_sums", "drain_early", "adjust_scheduler",
+               "zero_before_backward", "restart_count", "narrow_no_sync")
+ACCRUE_CHOICES(Bug, zero_grad_inside, "none", "mean_of_means", "no_division", "tail_by_steps", "no_sync_off_by_one",
+               "no_sync_backward_only", "no_no_sync", "clip_every_micro_step", "schedule_per_micro_step", "batch_norm",
+               "skipped_micro_step", "unused_parameters", "pipeline_sync", "divide_by_own_size", "repeated_samples",
+               "zero_grad_inside")
 ACCRUE_CHOICES(Validation, full, "none", "positive", "clash", "handler_type", "full")
 
 }  // namespace accrue

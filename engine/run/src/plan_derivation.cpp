@@ -14,9 +14,53 @@ namespace accrue {
 
 namespace {
 
+/// K1 global_batch: preflight has refused what does not divide, unless it may be rounded.
 std::int64_t base_steps(const AccumulationSpec& spec, const AccumulationKnobs& knobs, std::int64_t world) {
   if (knobs.group_length != GroupLength::global_batch) return spec.steps;
-  return std::max<std::int64_t>(1, spec.knobs.global_batch.value_or(1) / (spec.micro_batch * world));
+  const std::int64_t wanted = spec.knobs.global_batch.value_or(1);
+  const std::int64_t micro = spec.micro_batch * world;
+  switch (spec.knobs.batch_rounding.value_or(BatchRounding::error)) {
+    case BatchRounding::fill:
+      return (wanted + micro - 1) / micro;
+    case BatchRounding::round:
+      return std::max<std::int64_t>(1, (wanted + micro / 2) / micro);
+    case BatchRounding::error:
+      break;
+  }
+  return std::max<std::int64_t>(1, wanted / micro);
+}
+
+std::int64_t parameter_count(const ModelSpec& model) {
+  std::int64_t count = 0;
+  for (const ParameterShape& shape : parameter_shapes(model)) count += shape.numel();
+  return count;
+}
+
+/// K1 memory_search: the largest micro-batch, not above the one asked for, with which a rank fits, such that a window
+/// of whole micro-batches holds exactly the samples asked for. Halving first would miss sizes that divide otherwise.
+RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
+  AccumulationSpec& accumulation = spec.accumulation;
+  const AccumulationKnobs knobs = resolve_knobs(spec);
+  if (knobs.group_length != GroupLength::memory_search) return spec;
+  double limit = static_cast<double>(memory_per_rank);
+  if (accumulation.knobs.memory_limit) limit = *accumulation.knobs.memory_limit * 1048576.0;
+  if (limit <= 0) return spec;
+  const std::int64_t parameters = parameter_count(spec.model);
+  const std::int64_t samples = accumulation.steps * accumulation.micro_batch;
+  for (std::int64_t micro = accumulation.micro_batch; micro >= 1; --micro) {
+    if (samples % micro != 0) continue;
+    accumulation.micro_batch = micro;
+    accumulation.steps = samples / micro;
+    if (static_cast<double>(estimate_memory(spec, knobs, parameters, parameters).total()) <= limit) break;
+  }
+  return spec;
+}
+
+/// Batches of an epoch that the dialect's loader hands out, where it keeps less than all of them.
+std::int64_t batches_handed_out(const WindowShape& shape) {
+  const std::int64_t length = shape.batches_per_epoch;
+  if (!shape.knobs.replays(Replay::drain_early)) return length;
+  return std::max<std::int64_t>(0, length - length % shape.steps - 1);
 }
 
 // What a micro-step adds to a clock, over all ranks.
@@ -113,7 +157,9 @@ void derive_traffic(RunPlan& plan) {
   const auto bucket_bytes = static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024 * 1024);
   const FlatLayout layout = flat_layout(numels, element, bucket_bytes);
   plan.gradient_buckets = static_cast<std::int64_t>(layout.buckets.size());
-  plan.memory = estimate_memory(plan.spec, plan.knobs, plan.parameter_count, layout.numel);
+  RunSpec fitted = plan.spec;
+  fitted.accumulation.micro_batch = plan.order.micro_batch;
+  plan.memory = estimate_memory(fitted, plan.knobs, plan.parameter_count, layout.numel);
   const std::int64_t once = all_reduce_wire_bytes(layout.numel * element, plan.grid.data);
   if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
   if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;
@@ -128,17 +174,19 @@ SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
   order.world = spec.parallel.data;
   order.shuffle = spec.data.shuffle;
   order.seed = static_cast<std::uint64_t>(spec.run.seed);
-  order.uneven = resolve_knobs(spec.accumulation).uneven_ranks;
+  order.uneven = resolve_knobs(spec).uneven_ranks;
+  order.fill_alone = spec.teaching.bug == Bug::repeated_samples;
   order.split_batches = spec.accumulation.split_batches.value_or(false);
   return order;
 }
 
 WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data) {
   WindowShape shape;
-  shape.knobs = resolve_knobs(spec.accumulation);
+  shape.knobs = resolve_knobs(spec);
   shape.steps = base_steps(spec.accumulation, shape.knobs, order.world);
   shape.length_schedule = spec.accumulation.knobs.length_schedule;
   shape.batches_per_epoch = order.batches_per_epoch();
+  shape.batches_per_epoch = batches_handed_out(shape);
   shape.world = order.world;
   if (shape.knobs.total_guard) shape.schedule_total = spec.schedule.total;
   shape.max_iters = spec.accumulation.max_iters;
@@ -154,8 +202,10 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.backend = inputs.backend;
   plan.threads_per_rank = inputs.threads_per_rank;
   plan.grid = make_grid(plan.spec.parallel);
-  plan.order = make_order(plan.spec, plan.data);
-  plan.window = make_window(plan.spec, plan.order, plan.data);
+  plan.memory_per_rank = inputs.memory_per_rank;
+  const RunSpec fitted = fitted_to_memory(plan.spec, inputs.memory_per_rank);
+  plan.order = make_order(fitted, plan.data);
+  plan.window = make_window(fitted, plan.order, plan.data);
   plan.knobs = plan.window.knobs;
   plan.totals = total_windows(plan.window);
   plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, plan.totals.schedule_ticks);

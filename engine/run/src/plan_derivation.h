@@ -14,6 +14,7 @@ struct PlanInputs {
   DataFacts data;
   BackendKind backend = BackendKind::shm;
   std::int64_t threads_per_rank = 1;
+  std::int64_t memory_per_rank = 0;  ///< bytes a rank may take, for K1 memory_search; 0 = not known
 };
 
 /// Derives every number. The spec must have passed preflight's checks.

@@ -59,6 +59,7 @@ Result<PlanInputs> inputs_from(const Json& json) {
   if (!backend || *backend == BackendKind::automatic) return damaged("no backend is chosen");
   inputs.backend = *backend;
   json.at("threads_per_rank").get_to(inputs.threads_per_rank);
+  inputs.memory_per_rank = json.value("memory_per_rank", std::int64_t{0});
   const bool ragged = inputs.data.tokens_per_sample == 0;
   if (ragged && static_cast<std::int64_t>(inputs.data.sample_tokens.size()) != inputs.data.samples)
     return damaged("sample_tokens does not have one entry a sample");
@@ -101,6 +102,7 @@ std::string to_json(const RunOrder& order) {
                      {"data", data_json(plan.data)},
                      {"backend", std::string(to_name(plan.backend))},
                      {"threads_per_rank", plan.threads_per_rank},
+                     {"memory_per_rank", plan.memory_per_rank},
                      {"derived", plan_summary(plan)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

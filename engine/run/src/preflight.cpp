@@ -44,6 +44,13 @@ std::int64_t threads_of(const RunSpec& spec, const HostFacts& host) {
   return spec.launch.threads_per_rank.value_or(share);
 }
 
+// Ranks of one host share four fifths of its memory; each CUDA rank has a device of its own.
+std::int64_t memory_of_rank(const RunSpec& spec, const HostFacts& host) {
+  if (spec.launch.device == DeviceKind::cuda && !host.cuda_devices.empty())
+    return std::ranges::min_element(host.cuda_devices, {}, &DeviceFacts::memory_bytes)->memory_bytes / 5 * 4;
+  return host.memory_bytes / std::max<std::int64_t>(1, world_of(spec)) / 5 * 4;
+}
+
 BackendKind backend_of(const RunSpec& spec) {
   if (spec.parallel.backend != BackendKind::automatic) return spec.parallel.backend;
   return spec.launch.device == DeviceKind::cuda ? BackendKind::nccl : BackendKind::shm;
@@ -91,7 +98,8 @@ Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFac
   if (!has_errors(findings.all)) check_length(spec, *data, findings);
   Preflight result;
   if (!has_errors(findings.all)) {
-    RunPlan plan = derive_plan({spec, absolute_dir(base_dir), *data, backend_of(spec), threads_of(spec, host)});
+    RunPlan plan = derive_plan(
+        {spec, absolute_dir(base_dir), *data, backend_of(spec), threads_of(spec, host), memory_of_rank(spec, host)});
     check_plan(plan, host, findings);
     if (!has_errors(findings.all)) result.plan = std::move(plan);
   }

@@ -32,18 +32,81 @@ void check_own_names(const RunSpec& spec, Findings& findings) {
   belongs("accumulation.adjust_scheduler", accumulation.adjust_scheduler.has_value(), Dialect::accelerate);
   belongs("accumulation.max_iters", accumulation.max_iters.has_value(), Dialect::mmengine);
   if (accumulation.dialect == Dialect::accelerate && accumulation.adjust_scheduler)
-    findings.note("accumulation.adjust_scheduler", "has no effect, here as in Accelerate");
+    findings.note("accumulation.adjust_scheduler",
+                  std::ranges::find(accumulation.replay, "adjust_scheduler") != accumulation.replay.end()
+                      ? "does what Accelerate's documentation says, since it is replayed"
+                      : "has no effect, here as in Accelerate");
+}
+
+// A defect is reproduced where its original has it, and never unsaid.
+void check_replay(const RunSpec& spec, Findings& findings) {
+  for (const std::string& name : spec.accumulation.replay) {
+    const auto defect = from_name<Replay>(name);
+    if (!defect) continue;
+    if (has_defect(spec.accumulation.dialect, *defect))
+      findings.note("accumulation.replay", "reproduces a defect of the original: " + name);
+    else
+      findings.error("accumulation.replay", "the original of this dialect has no such defect",
+                     "\"" + name + "\" with dialect " + dialect_name(spec), "another dialect, or not to name it");
+  }
+}
+
+void check_teaching(const RunSpec& spec, Findings& findings) {
+  if (spec.teaching.bug != Bug::none)
+    findings
+        .warn("teaching.bug", "this run has a bug on purpose, and its record says so for ever",
+              "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "\"none\" for a run that is meant")
+        .fix_value = "none";
+  if (!spec.teaching.overflow_at.empty())
+    findings
+        .warn("teaching.overflow_at", "losses are made infinite on purpose",
+              std::to_string(spec.teaching.overflow_at.size()) + " micro-steps", "[] for a run that is meant")
+        .fix_value = "[]";
+  if (spec.teaching.overflow_rank >= spec.parallel.data)
+    findings.error("teaching.overflow_rank", "there is no such rank", std::to_string(spec.teaching.overflow_rank),
+                   "less than parallel.data = " + std::to_string(spec.parallel.data));
+}
+
+void check_checkpoints(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
+  if (spec.checkpoint.every_micro_steps == 0) return;
+  switch (knobs.checkpoint_scope) {
+    case CheckpointScope::anywhere:
+      return;
+    case CheckpointScope::boundary:
+      findings.note("checkpoint.every_micro_steps",
+                    "waits for the end of the window each time, as the dialect " + dialect_name(spec) + " does");
+      return;
+    case CheckpointScope::counter_only:
+      findings.warn(
+          "checkpoint.every_micro_steps",
+          "a run that goes on from the middle of a window keeps its place there and has lost its gradients, as "
+          "in the original",
+          "checkpoint_scope counter_only", "accumulation.checkpoint_scope = \"anywhere\"");
+      return;
+    case CheckpointScope::nothing:
+      findings.warn(
+          "checkpoint.every_micro_steps",
+          "a run that goes on from the middle of a window has lost its gradients and its place there, as in the "
+          "original",
+          "checkpoint_scope nothing", "accumulation.checkpoint_scope = \"anywhere\"");
+      return;
+  }
 }
 
 void check_length_knobs(const RunSpec& spec, Findings& findings) {
   const KnobOverrides& knobs = spec.accumulation.knobs;
   const GroupLength length = knobs.group_length.value_or(GroupLength::fixed);
   const bool scheduled = length == GroupLength::by_update || length == GroupLength::by_epoch;
-  if (length == GroupLength::memory_search)
+  if (length != GroupLength::memory_search && knobs.memory_limit)
     findings
-        .error("accumulation.group_length", "is not available in this version", "\"memory_search\"",
-               "one of fixed, by_update, by_epoch, global_batch")
-        .fix_value = "fixed";
+        .error("accumulation.memory_limit", "has an effect only with group_length memory_search", "",
+               "accumulation.group_length = \"memory_search\"")
+        .fix_value = "";
+  if (length != GroupLength::global_batch && knobs.batch_rounding)
+    findings
+        .error("accumulation.batch_rounding", "has an effect only with group_length global_batch", "",
+               "accumulation.group_length = \"global_batch\"")
+        .fix_value = "";
   if (scheduled && knobs.length_schedule.empty())
     findings.error("accumulation.length_schedule", "is missing, and the windows' length follows it", "",
                    "a list of rows [from, steps]");
@@ -77,6 +140,11 @@ void check_global_batch(const RunSpec& spec, Findings& findings) {
   if (!used || !knobs.global_batch) return;
   const std::int64_t micro = spec.accumulation.micro_batch * spec.parallel.data;
   if (*knobs.global_batch % micro == 0) return;
+  if (knobs.batch_rounding.value_or(BatchRounding::error) != BatchRounding::error) {
+    findings.note("accumulation.global_batch",
+                  "is no multiple of micro_batch x ranks = " + std::to_string(micro) + " and is rounded to one");
+    return;
+  }
   findings
       .error("accumulation.global_batch", "is no multiple of micro_batch x ranks", std::to_string(*knobs.global_batch),
              "a multiple of " + std::to_string(spec.accumulation.micro_batch) + " x " +
@@ -131,19 +199,13 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   const auto no_effect = [&findings](const char* key, const char* why) {
     findings.note(key, std::string("changes nothing here: ") + why);
   };
-  if (asked.reduce_mechanism && *asked.reduce_mechanism != ReduceMechanism::reducer)
-    no_effect("accumulation.reduce_mechanism", "the trainer reduces with its own reducer");
   if (asked.clear_gradients && *asked.clear_gradients != ClearGradients::engine)
     no_effect("accumulation.clear_gradients", "the trainer clears the gradients after each update");
-  if (asked.checkpoint_scope && *asked.checkpoint_scope != CheckpointScope::boundary)
-    no_effect("accumulation.checkpoint_scope", "checkpoints are taken between two windows");
+  if (asked.checkpoint_scope && spec.checkpoint.every_micro_steps == 0)
+    no_effect("accumulation.checkpoint_scope",
+              "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
   if (asked.validation && *asked.validation != Validation::full)
     no_effect("accumulation.validation", "every check is made");
-  if (knobs.accumulation_dtype == AccumulationDtype::float32_compensated)
-    findings
-        .error("accumulation.accumulation_dtype", "is not available in this version", "\"float32_compensated\"",
-               "parameter or float32")
-        .fix_value = "float32";
   const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
                               (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
   if (ranks > 1 && one_rank_scope)
@@ -173,8 +235,11 @@ void check_clock(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& 
 }  // namespace
 
 void check_accumulation(const RunSpec& spec, Findings& findings) {
-  const AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
+  const AccumulationKnobs knobs = resolve_knobs(spec);
   check_own_names(spec, findings);
+  check_replay(spec, findings);
+  check_teaching(spec, findings);
+  check_checkpoints(spec, knobs, findings);
   check_length_knobs(spec, findings);
   check_global_batch(spec, findings);
   check_clipping(spec, knobs, findings);

@@ -43,6 +43,8 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings);
 
 /// Ranks of the whole run, saturating.
 std::int64_t world_of(const RunSpec& spec);
+/// Bytes that one rank may take of its host or device.
+std::int64_t memory_of_rank(const RunSpec& spec, const HostFacts& host);
 std::int64_t threads_of(const RunSpec& spec, const HostFacts& host);
 BackendKind backend_of(const RunSpec& spec);
 LossKind loss_of(const ModelSpec& model);

@@ -19,7 +19,7 @@ bool drops_tail(const AccumulationKnobs& knobs) {
 // An upper bound of the run's micro-steps, without walking it.
 double most_micro_steps(const RunSpec& spec, const SampleOrder& order) {
   const auto batches = static_cast<double>(order.batches_per_epoch());
-  const AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
+  const AccumulationKnobs knobs = resolve_knobs(spec);
   double longest = static_cast<double>(spec.accumulation.steps);
   const double micro = static_cast<double>(order.micro_batch) * static_cast<double>(order.world);
   if (knobs.group_length == GroupLength::global_batch)
@@ -52,8 +52,8 @@ void check_windows(const RunPlan& plan, Findings& findings) {
     const std::int64_t trained = plan.totals.micro_steps;
     const std::string most = std::to_string(trained > 0 ? std::min(batches, trained) : batches);
     findings
-        .error("accumulation.steps", "no window ever gets full, so nothing would be learned", std::to_string(steps),
-               "at most " + most)
+        .warn("accumulation.steps", "no window ever gets full, so nothing is learned", std::to_string(steps),
+              "at most " + most)
         .fix_value = most;
     return;
   }
@@ -91,9 +91,9 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
         .error("accumulation.max_iters", "the run goes on beyond it, where MMEngine fails", std::to_string(*max_iters),
                std::to_string(micro_steps) + ", the micro-steps of the run")
         .fix_value = std::to_string(micro_steps);
-  else if (micro_steps < *max_iters && plan.totals.left_over_micro_steps == 0)
-    findings.note("accumulation.max_iters",
-                  "the run ends before it, after " + std::to_string(micro_steps) + " micro-steps");
+  else if (micro_steps < *max_iters)
+    findings.note("accumulation.max_iters", "the run ends before it, after " + std::to_string(micro_steps) +
+                                                " micro-steps, and its last window is not flushed");
 }
 
 void check_schedule(const RunPlan& plan, Findings& findings) {

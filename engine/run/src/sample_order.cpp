@@ -64,7 +64,7 @@ std::int64_t first_position(const SampleOrder& order, std::int64_t batch, std::i
 
 /// A lone rank has nobody to be even with: its short tail stays short.
 bool repeats(const SampleOrder& order) {
-  return order.uneven == UnevenRanks::repeat && order.world > 1;
+  return order.uneven == UnevenRanks::repeat && (order.world > 1 || order.fill_alone);
 }
 
 std::int64_t batch_size(const SampleOrder& order, std::int64_t batch, std::int64_t rank) {

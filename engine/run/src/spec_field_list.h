@@ -112,6 +112,8 @@ class FieldRow {
     field_.choices = names;
     return *this;
   }
+  /// Makes a list of texts a list of such names.
+  FieldRow& each_of(std::span<const std::string_view> names) { return field_.choices = names, *this; }
   FieldRow& unavailable(std::span<const std::string_view> names) { return field_.unavailable = names, *this; }
   FieldRow& rows(std::string_view rows) { return field_.rows = rows, *this; }
   FieldRow& alias(std::string_view system, std::string_view name) {
@@ -184,6 +186,7 @@ void add_launch_fields(FieldList& list);
 void add_run_fields(FieldList& list);
 void add_evaluate_fields(FieldList& list);
 void add_checkpoint_fields(FieldList& list);
+void add_teaching_fields(FieldList& list);
 
 }  // namespace accrue::field_detail
 

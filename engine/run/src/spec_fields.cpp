@@ -29,6 +29,7 @@ std::vector<SpecField> make_fields() {
   field_detail::add_run_fields(list);
   field_detail::add_evaluate_fields(list);
   field_detail::add_checkpoint_fields(list);
+  field_detail::add_teaching_fields(list);
   return std::move(list.fields);
 }
 

@@ -89,6 +89,16 @@ void add_dialect_fields(FieldList& list) {
       .alias("MMEngine", "max_counts")
       .when(is_mmengine)
       .advanced();
+  list.add("accumulation.replay", "Upstream defects", ACCRUE_MEMBER(accumulation.replay),
+           "Reproduces defects of the dialect's original, so that a run of it can be compared. scheduler_state (llm): "
+           "after a resume the rate stays where it was. clip_partial_sums (colossalai): clips in every micro-step, and "
+           "clip_norm 0 zeroes. drain_early (colossalai): an epoch loses its last kept batch. adjust_scheduler "
+           "(accelerate): the documented effect of that key. zero_before_backward (accelerate): zeroes at the boundary "
+           "before its backward. restart_count (mmengine): a resume counts from 0. narrow_no_sync (llm, colossalai, "
+           "mmengine): every micro-step reduces.")
+      .each_of(choice_names<Replay>())
+      .when([](const RunSpec& spec) { return spec.accumulation.dialect != Dialect::accrue; })
+      .advanced();
 }
 
 }  // namespace accrue::field_detail

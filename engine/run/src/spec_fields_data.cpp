@@ -51,6 +51,13 @@ void add_data_fields(FieldList& list) {
            "on.")
       .one_of(shard_rules)
       .advanced();
+  list.add(
+          "data.stream", "Stream", ACCRUE_MEMBER(data.stream),
+          "The ranks read on without knowing where the data end: they look one window ahead and agree on its size. The "
+          "plan shown before the run counts the data as they are now.")
+      .alias("Accelerate", "IterableDataset")
+      .alias("PyTorch", "IterableDataset")
+      .advanced();
   list.add("data.label_columns", "Label columns", ACCRUE_MEMBER(data.label_columns),
            "Columns of a csv file that hold y: names of its header line, or numbers from 1. Left empty: the last one.")
       .when([](const RunSpec& spec) { return spec.data.kind == DataKind::csv; });

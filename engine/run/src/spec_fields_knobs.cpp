@@ -6,7 +6,9 @@ namespace accrue::field_detail {
 
 namespace {
 
-constexpr std::string_view later_lengths[] = {"memory_search"};
+bool has_global_batch(const RunSpec& spec) {
+  return spec.accumulation.knobs.group_length == GroupLength::global_batch;
+}
 
 bool has_length_schedule(const RunSpec& spec) {
   const auto& length = spec.accumulation.knobs.group_length;
@@ -15,10 +17,11 @@ bool has_length_schedule(const RunSpec& spec) {
 
 // K1 to K7: how long a window is, what ends it, what divides it.
 void add_window_knobs(FieldList& list) {
-  list.add("accumulation.group_length", "Window length", ACCRUE_MEMBER(accumulation.knobs.group_length),
-           "K1. fixed: steps. by_update, by_epoch: by length_schedule. global_batch: as many micro-steps as "
-           "global_batch samples need.")
-      .unavailable(later_lengths)
+  list.add(
+          "accumulation.group_length", "Window length", ACCRUE_MEMBER(accumulation.knobs.group_length),
+          "K1. fixed: steps. by_update, by_epoch: by length_schedule. global_batch: as many micro-steps as "
+          "global_batch samples need. memory_search: micro-batches are made smaller until a rank fits into memory, and "
+          "windows longer, so that an update sees exactly the samples that steps x micro_batch ask for.")
       .advanced();
   list.add("accumulation.length_schedule", "Length schedule", ACCRUE_MEMBER(accumulation.knobs.length_schedule),
            "K1 by_update and by_epoch: from this update or epoch on (counted from 0), windows have that many "
@@ -33,7 +36,20 @@ void add_window_knobs(FieldList& list) {
       .range(1, 1e9)
       .alias("Megatron-LM", "--global-batch-size")
       .alias("DeepSpeed", "train_batch_size")
-      .when([](const RunSpec& spec) { return spec.accumulation.knobs.group_length == GroupLength::global_batch; })
+      .when(has_global_batch)
+      .advanced();
+  list.add("accumulation.batch_rounding", "Where it does not divide", ACCRUE_MEMBER(accumulation.knobs.batch_rounding),
+           "K1 global_batch: what happens where micro_batch x ranks does not divide it. error: refused. round: the "
+           "nearest multiple. fill: the next multiple above.")
+      .when(has_global_batch)
+      .advanced();
+  list.add(
+          "accumulation.memory_limit", "Memory of a rank", ACCRUE_MEMBER(accumulation.knobs.memory_limit),
+          "K1 memory_search: what a rank may take. Left out: four fifths of the host's memory, shared among its ranks.")
+      .unit("MiB")
+      .above(0, 1e9)
+      .alias("Accelerate", "find_executable_batch_size")
+      .when([](const RunSpec& spec) { return spec.accumulation.knobs.group_length == GroupLength::memory_search; })
       .advanced();
   list.add("accumulation.tail", "Epoch tail", ACCRUE_MEMBER(accumulation.knobs.tail),
            "K2. What becomes of the batches left at the end of an epoch. flush: an update with what came. carry: the "

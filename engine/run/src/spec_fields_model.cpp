@@ -81,6 +81,12 @@ void add_dense_fields(FieldList& list) {
       .range(1, 1048576)
       .alias("scikit-learn", "hidden_layer_sizes")
       .when(is_mlp);
+  list.add("model.batch_norm", "Batch norm", ACCRUE_MEMBER(model.batch_norm),
+           "Whether the outputs of each hidden layer are normalised over the micro-batch, without parameters and "
+           "without "
+           "running statistics. An accumulated update then never equals that of one large batch.")
+      .when([](const RunSpec& spec) { return spec.model.kind == ModelKind::mlp; })
+      .advanced();
   list.add("model.activation", "Activation", ACCRUE_MEMBER(model.activation), "What follows each hidden layer.")
       .alias("transformers", "hidden_act")
       .when(is_mlp);

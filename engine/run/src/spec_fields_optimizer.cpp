@@ -6,11 +6,11 @@ namespace accrue::field_detail {
 
 namespace {
 
-constexpr std::string_view later_optimizers[] = {"adam",     "CPUAdam",    "FusedAdam", "FusedLAMB",
-                                                 "FusedSGD", "HybridAdam", "Lamb",      "Lars"};
+constexpr std::string_view later_optimizers[] = {"CPUAdam",    "FusedAdam", "FusedLAMB", "FusedSGD",
+                                                 "HybridAdam", "Lamb",      "Lars"};
 
-bool is_adamw(const RunSpec& spec) {
-  return spec.optimizer.kind == OptimizerKind::adamw;
+bool is_adam(const RunSpec& spec) {
+  return spec.optimizer.kind == OptimizerKind::adam || spec.optimizer.kind == OptimizerKind::adamw;
 }
 bool is_sgd(const RunSpec& spec) {
   return spec.optimizer.kind == OptimizerKind::sgd;
@@ -23,8 +23,10 @@ bool has_end(const RunSpec& spec) {
 }  // namespace
 
 void add_optimizer_fields(FieldList& list) {
-  list.add("optimizer.kind", "Optimizer", ACCRUE_MEMBER(optimizer.kind),
-           "sgd: gradient descent with momentum if wanted. adamw: Adam with weight decay apart from the gradient.")
+  list.add(
+          "optimizer.kind", "Optimizer", ACCRUE_MEMBER(optimizer.kind),
+          "sgd: gradient descent with momentum if wanted. adam: weight decay is part of the gradient. adamw: Adam with "
+          "weight decay apart from the gradient.")
       .unavailable(later_optimizers)
       .alias("transformers", "optim")
       .alias("Megatron-LM", "--optimizer");
@@ -47,20 +49,20 @@ void add_optimizer_fields(FieldList& list) {
       .range(0, 0.999999)
       .alias("transformers", "adam_beta1")
       .alias("Megatron-LM", "--adam-beta1")
-      .when(is_adamw)
+      .when(is_adam)
       .advanced();
   list.add("optimizer.beta2", "Beta 2", ACCRUE_MEMBER(optimizer.beta2), "Memory of the mean of the squared gradients.")
       .range(0, 0.999999)
       .alias("transformers", "adam_beta2")
       .alias("Megatron-LM", "--adam-beta2")
-      .when(is_adamw)
+      .when(is_adam)
       .advanced();
   list.add("optimizer.eps", "Epsilon", ACCRUE_MEMBER(optimizer.eps),
            "Added to the divisor of a step, so that it never divides by zero.")
       .above(0, 1)
       .alias("transformers", "adam_epsilon")
       .alias("Megatron-LM", "--adam-eps")
-      .when(is_adamw)
+      .when(is_adam)
       .advanced();
   list.add("optimizer.clip_norm", "Clip at norm", ACCRUE_MEMBER(optimizer.clip_norm),
            "Longest gradient an update may use, as the L2 norm over all parameters; longer ones are shortened to it. 0 "

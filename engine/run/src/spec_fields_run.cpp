@@ -141,11 +141,23 @@ void add_evaluate_fields(FieldList& list) {
       .range(0, 1e9)
       .alias("transformers", "eval_steps")
       .alias("Megatron-LM", "--eval-interval");
+  list.add("evaluate.every_micro_steps", "Evaluate every, inside windows", ACCRUE_MEMBER(evaluate.every_micro_steps),
+           "The same after this many micro-steps, wherever in a window that is: it changes neither gradients nor "
+           "counters nor the schedule. 0 never does.")
+      .unit("micro-steps")
+      .range(0, 1e9)
+      .advanced();
   list.add("evaluate.batches", "Evaluation batches", ACCRUE_MEMBER(evaluate.batches),
            "Batches of micro_batch samples each rank evaluates on, fewer where the kept samples end.")
       .unit("batches")
       .range(1, 1e9)
       .alias("Megatron-LM", "--eval-iters");
+  list.add(
+          "evaluate.exactness_every", "Check exactness every", ACCRUE_MEMBER(evaluate.exactness_every),
+          "The gradient of a window is compared with that of the same samples in one batch each time this many updates "
+          "are done, which costs about two more windows; 0 never does.")
+      .unit("updates")
+      .range(0, 1e9);
 }
 
 void add_checkpoint_fields(FieldList& list) {
@@ -155,10 +167,32 @@ void add_checkpoint_fields(FieldList& list) {
       .range(0, 1e9)
       .alias("transformers", "save_steps")
       .alias("Megatron-LM", "--save-interval");
+  list.add("checkpoint.every_micro_steps", "Checkpoint every, inside windows",
+           ACCRUE_MEMBER(checkpoint.every_micro_steps),
+           "A checkpoint is written each time this many micro-steps are done, wherever in a window that is. What it "
+           "holds of an open window says accumulation.checkpoint_scope. 0 writes none.")
+      .unit("micro-steps")
+      .range(0, 1e9)
+      .advanced();
   list.add("checkpoint.keep", "Checkpoints kept", ACCRUE_MEMBER(checkpoint.keep),
            "How many of the newest checkpoints stay on disk.")
       .range(1, 1e6)
       .alias("transformers", "save_total_limit");
+}
+
+void add_teaching_fields(FieldList& list) {
+  list.add("teaching.bug", "Bug", ACCRUE_MEMBER(teaching.bug),
+           "Gives the run one of the bugs that gradient accumulation is known for, to see what it does and what finds "
+           "it. The run is marked with it for ever.")
+      .advanced();
+  list.add("teaching.overflow_at", "Overflow at", ACCRUE_MEMBER(teaching.overflow_at),
+           "Micro-steps, counted from 1, whose loss is made infinite.")
+      .range(1, 1e12)
+      .advanced();
+  list.add("teaching.overflow_rank", "Overflow on rank", ACCRUE_MEMBER(teaching.overflow_rank),
+           "The rank on which they are; -1 means all.")
+      .range(-1, 1023)
+      .advanced();
 }
 
 }  // namespace accrue::field_detail

@@ -28,6 +28,12 @@ Json list_of(Json items) {
   return {{"type", "array"}, {"items", std::move(items)}};
 }
 
+Json names_schema(const SpecField& field) {
+  Json names = Json::array();
+  for (const std::string_view choice : field.choices) names.push_back(std::string(choice));
+  return {{"type", "string"}, {"enum", names}};
+}
+
 Json type_schema(const SpecField& field) {
   switch (field.type) {
     case FieldType::boolean:
@@ -43,15 +49,13 @@ Json type_schema(const SpecField& field) {
     case FieldType::reals:
       return list_of(number_schema(field, "number"));
     case FieldType::texts:
-      return list_of({{"type", "string"}});
+      return list_of(field.choices.empty() ? Json{{"type", "string"}} : names_schema(field));
     case FieldType::matrix:
       return list_of(list_of({{"type", "number"}}));
     case FieldType::choice:
       break;
   }
-  Json names = Json::array();
-  for (const std::string_view choice : field.choices) names.push_back(std::string(choice));
-  return {{"type", "string"}, {"enum", names}};
+  return names_schema(field);
 }
 
 struct DefaultValue {

@@ -64,6 +64,16 @@ std::vector<double> numbers_of(const SpecValue& value) {
 
 }  // namespace
 
+namespace {
+
+std::string joined(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+}  // namespace
+
 std::string number_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
@@ -155,18 +165,21 @@ std::string expected_text(const SpecField& field) {
     case FieldType::reals:
       return "a list of numbers" + range_text(field);
     case FieldType::texts:
+      if (!field.choices.empty()) return "a list of any of " + joined(field.choices);
       return "a list of strings";
     case FieldType::matrix:
       return "a list of rows " + std::string(field.rows);
     case FieldType::choice:
       break;
   }
-  std::string text;
-  for (const std::string_view choice : field.choices) text += (text.empty() ? "one of " : ", ") + std::string(choice);
-  return text;
+  return "one of " + joined(field.choices);
 }
 
 std::optional<Finding> check_value(const SpecField& field, const SpecValue& value) {
+  if (const auto* names = std::get_if<std::vector<std::string>>(&value); names && !field.choices.empty())
+    for (const std::string& name : *names)
+      if (std::ranges::find(field.choices, name) == field.choices.end())
+        return value_finding(field, "has an element that is not one of the choices", quoted(name));
   if (field.type == FieldType::choice) {
     const auto& name = std::get<std::string>(value);
     if (std::ranges::find(field.choices, name) != field.choices.end()) return std::nullopt;

@@ -22,6 +22,9 @@ class BatchSource {
   virtual std::optional<Batch> next() = 0;
   /// L, batches per epoch; nothing for a stream.
   virtual std::optional<std::int64_t> length() const { return std::nullopt; }
+  /// A new epoch begins well only if this one was read to its end, as with loaders that fill a pipeline ahead: who
+  /// stops early must pull the rest and throw it away.
+  virtual bool must_be_drained() const { return false; }
 };
 
 /// A source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose

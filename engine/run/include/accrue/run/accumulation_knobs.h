@@ -55,6 +55,23 @@ enum class ReportedLoss { by_denominator, mean_of_micro, last_micro };
 /// K18
 enum class Validation { none, positive, clash, handler_type, full };
 
+/// K1 global_batch where micro_batch x ranks does not divide it: refused, the nearest multiple, or the next one up.
+enum class BatchRounding { error, round, fill };
+
+/// Defects of the originals that a run can reproduce on purpose, so that an upstream run can be compared. Each exists
+/// in the dialects that have it, and is off unless named.
+enum class Replay {
+  scheduler_state,       ///< llm: a resumed run trains on at the rate of the resume while its schedule goes on
+  clip_partial_sums,     ///< colossalai: the running sum is clipped in every micro-step, and clip_norm 0 zeroes it
+  drain_early,           ///< colossalai: the loader loses the last batch it should have kept
+  adjust_scheduler,      ///< accelerate: adjust_scheduler does what its documentation says
+  zero_before_backward,  ///< accelerate: gradients are zeroed on the boundary before its backward
+  restart_count,         ///< mmengine: a resume counts from 0 towards the same max_iters
+  narrow_no_sync,        ///< llm, colossalai, mmengine: no_sync covers too little, so every micro-step reduces
+};
+/// Whether that dialect's original has the defect.
+bool has_defect(Dialect dialect, Replay defect);
+
 /// One entry of a length schedule (K1 by_update, by_epoch): from this update or epoch on, windows have this many
 /// micro-steps.
 struct LengthChange {
@@ -89,6 +106,8 @@ struct AccumulationKnobs {
   AccumulationDtype accumulation_dtype = AccumulationDtype::float32;
   ReportedLoss reported_loss = ReportedLoss::by_denominator;
   Validation validation = Validation::full;
+  std::vector<Replay> replay;  ///< defects reproduced on purpose
+  bool replays(Replay defect) const;
   bool operator==(const AccumulationKnobs&) const = default;
 };
 
@@ -97,6 +116,8 @@ struct KnobOverrides {
   std::optional<GroupLength> group_length;
   std::vector<LengthChange> length_schedule;  ///< K1 by_update and by_epoch
   std::optional<std::int64_t> global_batch;   ///< K1 global_batch: samples per update over all ranks
+  std::optional<BatchRounding> batch_rounding;
+  std::optional<double> memory_limit;  ///< K1 memory_search: MiB per rank
   std::optional<EpochTail> tail;
   std::optional<RunTail> run_tail;
   std::optional<CounterReset> counter_reset;
@@ -122,6 +143,7 @@ struct KnobOverrides {
 };
 
 struct AccumulationSpec;
+struct RunSpec;
 
 /// The preset of a dialect.
 /// Source: the table of what each upstream system does (llm.engine.accumulation, colossalai gradient_accumulation,
@@ -131,5 +153,7 @@ AccumulationKnobs preset(Dialect dialect);
 /// The preset with the spec's overrides and the dialect's own keys (sync_with_dataloader, sync_each_batch, ...)
 /// applied.
 AccumulationKnobs resolve_knobs(const AccumulationSpec& spec);
+/// The same for a whole spec: its bug of the gallery may turn a knob the wrong way, last of all.
+AccumulationKnobs resolve_knobs(const RunSpec& spec);
 
 }  // namespace accrue

@@ -39,6 +39,7 @@ struct RunPlan {
   DataFacts data;
   BackendKind backend = BackendKind::shm;  ///< never automatic
   std::int64_t threads_per_rank = 1;
+  std::int64_t memory_per_rank = 0;  ///< bytes that K1 memory_search may count on; 0 = not known
 
   std::int64_t global_batch = 0;       ///< samples per full update, all ranks
   std::int64_t tokens_per_update = 0;  ///< of a full window; 0 where samples differ

@@ -21,7 +21,7 @@ enum class WeightInit { torch, zeros, normal, values };
 enum class LossKind { mse, cross_entropy };
 enum class Activation { relu, gelu, tanh };
 enum class DataKind { text, tokens, csv, inline_, synthetic };
-enum class OptimizerKind { sgd, adamw };
+enum class OptimizerKind { sgd, adam, adamw };
 enum class ScheduleKind { constant, linear, cosine, inverse_square_root, wsd, exponential };
 enum class BackendKind { automatic, shm, gloo, nccl };
 enum class DeviceKind { cpu, cuda };
@@ -41,6 +41,7 @@ struct ModelSpec {
   std::int64_t outputs = 1;
   std::vector<std::int64_t> hidden = {64, 64};  ///< mlp: widths of the hidden layers
   Activation activation = Activation::relu;     ///< mlp
+  bool batch_norm = false;                      ///< mlp: between each hidden layer and its activation
   bool bias = true;                             ///< linear, mlp
   WeightInit init = WeightInit::torch;
   std::vector<double> values;    ///< init = "values": weight row-major [outputs, inputs], then bias
@@ -56,6 +57,7 @@ struct DataSpec {
   std::int64_t samples = 512;         ///< synthetic: how many samples the seeded generator makes
   std::string token_type = "uint16";  ///< tokens: uint16 | uint32
   std::string shard = "contiguous-batches";
+  bool stream = false;                            ///< the ranks find the end of the data themselves, a window ahead
   std::vector<std::string> label_columns;         ///< csv: columns that are labels; default the last one
   Matrix x;                                       ///< inline
   Matrix y;                                       ///< inline
@@ -68,11 +70,12 @@ struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double momentum = 0.0;   ///< sgd
-  double beta1 = 0.9;      ///< adamw
-  double beta2 = 0.999;    ///< adamw
-  double eps = 1e-8;       ///< adamw
-  double clip_norm = 0.0;  ///< 0 = no clipping; global L2 norm over all parameters
+  double momentum = 0.0;             ///< sgd
+  double beta1 = 0.9;                ///< adamw
+  double beta2 = 0.999;              ///< adamw
+  double eps = 1e-8;                 ///< adamw
+  double clip_norm = 0.0;            ///< 0 = no clipping; global L2 norm over all parameters
+  std::optional<double> loss_scale;  ///< float16: first value of the dynamic scale; 0 = no scaling
   bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -98,6 +101,7 @@ struct AccumulationSpec {
   std::optional<bool> step_scheduler_with_optimizer;
   std::optional<bool> adjust_scheduler;
   std::optional<std::int64_t> max_iters;  ///< mmengine: micro-steps of the whole run
+  std::vector<std::string> replay;        ///< names of Replay
   bool operator==(const AccumulationSpec&) const = default;
 };
 
@@ -138,15 +142,46 @@ struct RunSection {
 };
 
 struct EvaluateSpec {
-  std::int64_t every_updates = 0;  ///< 0 = never
-  std::int64_t batches = 8;        ///< per rank
+  std::int64_t every_updates = 0;      ///< 0 = never
+  std::int64_t every_micro_steps = 0;  ///< 0 = never; inside windows too
+  std::int64_t batches = 8;            ///< per rank
+  std::int64_t exactness_every = 0;    ///< updates between two checks against the one-shot gradient; 0 = never
   bool operator==(const EvaluateSpec&) const = default;
 };
 
 struct CheckpointSpec {
-  std::int64_t every_updates = 0;  ///< 0 = only on "checkpoint and stop" and at the end
+  std::int64_t every_updates = 0;      ///< 0 = only on "checkpoint and stop" and at the end
+  std::int64_t every_micro_steps = 0;  ///< 0 = never; inside windows, where the dialect's K15 allows it
   std::int64_t keep = 2;
   bool operator==(const CheckpointSpec&) const = default;
+};
+
+/// The fifteen bugs of the gallery: what goes wrong in gradient accumulation, as a fault that a run can be given.
+enum class Bug {
+  none,
+  mean_of_means,            ///< micro-steps weigh alike whatever they hold
+  no_division,              ///< nothing divides the sum
+  tail_by_steps,            ///< a short window is divided by N
+  no_sync_off_by_one,       ///< the first micro-step reduces, the last does not
+  no_sync_backward_only,    ///< the forward decides, so nothing is saved
+  no_no_sync,               ///< every micro-step reduces
+  clip_every_micro_step,    ///< unfinished sums are clipped
+  schedule_per_micro_step,  ///< the schedule moves N times too fast
+  batch_norm,               ///< statistics of a micro-batch, not of the window
+  skipped_micro_step,       ///< a non-finite micro-step is left out, the divisor stays
+  unused_parameters,        ///< gradients that some micro-steps do not reach are not reduced
+  pipeline_sync,            ///< one stage's gradients are never reduced
+  divide_by_own_size,       ///< the loss is scaled by the micro-batch's own size
+  repeated_samples,         ///< the last batch is filled up with samples seen already
+  zero_grad_inside,         ///< gradients are cleared in every micro-step
+};
+
+/// For tests and lessons. A run with any of it says so in its record for ever.
+struct TeachingSpec {
+  Bug bug = Bug::none;
+  std::vector<std::int64_t> overflow_at;  ///< micro-steps whose loss becomes infinite
+  std::int64_t overflow_rank = 0;         ///< on this rank; -1 = on all
+  bool operator==(const TeachingSpec&) const = default;
 };
 
 struct RunSpec {
@@ -161,6 +196,7 @@ struct RunSpec {
   RunSection run;
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
+  TeachingSpec teaching;
   bool operator==(const RunSpec&) const = default;
 };
 

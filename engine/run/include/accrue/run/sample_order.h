@@ -32,6 +32,7 @@ struct SampleOrder {
   std::uint64_t seed = 0;
   UnevenRanks uneven = UnevenRanks::empty_micro_steps;
   bool split_batches = false;  ///< accelerate: one batch of micro_batch * world is cut in world parts
+  bool fill_alone = false;     ///< repeat applies to a lone rank too, which has nobody to be even with
 
   /// L: batches per epoch, the same on all ranks. repeat and empty_micro_steps round up, drop rounds down to full
   /// rounds of batches.

@@ -35,9 +35,9 @@ struct SpecField {
   std::string_view unit;                                      ///< e.g. "samples", "MiB"; empty where there is none
   double minimum = -std::numeric_limits<double>::infinity();  ///< inclusive unless open_minimum
   double maximum = std::numeric_limits<double>::infinity();
-  bool open_minimum = false;  ///< the minimum itself is out of range (lr > 0)
-  bool optional = false;      ///< may be left out; then it is derived
-  std::span<const std::string_view> choices;
+  bool open_minimum = false;                      ///< the minimum itself is out of range (lr > 0)
+  bool optional = false;                          ///< may be left out; then it is derived
+  std::span<const std::string_view> choices;      ///< of a choice; of each element of a list of texts that has them
   std::span<const std::string_view> unavailable;  ///< choices of the format that this version does not have yet
   std::string_view rows;                          ///< matrix: what one row holds, e.g. "[from, steps]"
   std::string_view help;

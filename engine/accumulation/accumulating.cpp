@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gates that llm and colossalai share. Problem: the originals count in every wrapper, so the wrappers drift apart,
+// and their no_sync begins after the forward, so every micro-step reduces. Choice: one window answers all of them, and
+// the reduction is a call of its own, finish(), made once a group. Cost: none that can be measured beside a backward.
+// Source: the gates of llm.engine.accumulation and colossalai.utils.gradient_accumulation.
+#include "accrue/accumulation/accumulating.h"
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace accrue {
+namespace {
+
+constexpr const char* window_entry = "window";
+
+/// The schedule's half of a position; the rest is the optimizer's.
+void take_schedule(WindowPosition& into, const WindowPosition& from) {
+  into.schedule_position = from.schedule_position;
+  into.schedule_calls = from.schedule_calls;
+  into.guard_count = from.guard_count;
+}
+
+StateDict with_window(StateDict state, const AccumulationWindow& window) {
+  put_under(state, window_entry, window_state(window.position()));
+  return state;
+}
+
+/// Errors: throws std::invalid_argument where the state is that of something that does not accumulate.
+WindowPosition saved_position(const StateDict& state) {
+  const StateDict part = take_under(state, window_entry);
+  if (part.empty())
+    throw std::invalid_argument(
+        "the state has no entries under \"window.\", so it is not one of an accumulating wrapper; load it into what "
+        "the wrapper holds, inner(), to begin at a group's start");
+  return window_position(part);
+}
+
+}  // namespace
+
+SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
+  if (steps < 1)
+    throw std::invalid_argument(who + ": the number of micro-steps per update is " + std::to_string(steps) +
+                                "; it is at least 1");
+  for (const Replay each : replay)
+    if (!has_defect(dialect, each))
+      throw std::invalid_argument(who + ": one of the defects to replay is not this system's");
+  WindowShape shape;
+  shape.knobs = preset(dialect);
+  shape.knobs.replay = replay;
+  if (shape.knobs.replays(Replay::narrow_no_sync)) shape.knobs.reduce_when = ReduceWhen::every_micro_step;
+  shape.steps = steps;
+  shape.batches_per_epoch = unknown_length;
+  return std::make_shared<AccumulationWindow>(std::move(shape));
+}
+
+AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window)
+    : inner_(optimizer.shared()), model_(model), window_(std::move(window)) {
+  if (!window_) throw std::invalid_argument("an accumulating optimizer was given no window");
+}
+
+void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPlan&)>& backward) {
+  const MicroPlan micro = window_->count();
+  std::optional<GradSync::NoSyncScope> quiet;
+  if (model_ != nullptr && !micro.sync) quiet.emplace(*model_);
+  backward(micro);
+  if (model_ != nullptr && micro.sync) model_->finish();
+}
+
+void AccumulatingOptimizer::backward(const at::Tensor& loss) {
+  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.divisor.value_or(1.0)); });
+}
+
+StepOutcome AccumulatingOptimizer::step() {
+  if (!window_->take_boundary()) return StepOutcome::accumulated;
+  const StepOutcome outcome = inner_->step();
+  window_->report(outcome);
+  return outcome;
+}
+
+void AccumulatingOptimizer::zero_grad() {
+  if (window_->open_micro_steps() == 0) inner_->zero_grad();
+}
+
+StateDict AccumulatingOptimizer::state_dict() const {
+  return with_window(inner_->state_dict(), *window_);
+}
+
+void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
+  WindowPosition position = saved_position(state);
+  take_schedule(position, window_->position());
+  inner_->load_state_dict(state);
+  window_->restore(position);
+}
+
+torch::optim::Optimizer& AccumulatingOptimizer::torch() {
+  return inner_->torch();
+}
+
+AccumulatingScheduler::AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window)
+    : inner_(scheduler.shared()), window_(std::move(window)) {
+  if (!window_) throw std::invalid_argument("an accumulating scheduler was given no window");
+}
+
+void AccumulatingScheduler::step() {
+  for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) step_inner();
+}
+
+StateDict AccumulatingScheduler::state_dict() const {
+  return with_window(inner_->state_dict(), *window_);
+}
+
+void AccumulatingScheduler::load_state_dict(const StateDict& state) {
+  WindowPosition position = window_->position();
+  take_schedule(position, saved_position(state));
+  inner_->load_state_dict(state);
+  window_->restore(position);
+}
+
+}  // namespace accrue

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of Colossal-AI's accumulation over one window. There the optimizer, the scheduler, every handler and the
+// loader count for themselves and drift apart where one of them is called more often; here they ask the same window.
+// Source: colossalai.utils.gradient_accumulation, colossalai.engine.Engine.
+#include "accrue/accumulation/colossalai.h"
+
+#include <ostream>
+#include <stdexcept>
+#include <string>
+
+#include "accrue/accumulation/clip_grad_norm.h"
+
+namespace accrue::colossalai {
+
+GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, std::int64_t accumulate_size, GradSync* model,
+                                       const Replays& replay)
+    : GradAccumOptimizer(optim, make_call_window(Dialect::colossalai, accumulate_size, "GradAccumOptimizer", replay),
+                         model) {}
+
+GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, SharedWindow window, GradSync* model)
+    : AccumulatingOptimizer(optim, model, std::move(window)) {}
+
+void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad) {
+  count_and_run([&](const MicroPlan&) { tensor.backward(grad); });
+}
+
+std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
+  const bool gated = !window().boundary_due() || max_norm <= 0.0;
+  if (gated && !window().shape().knobs.replays(Replay::clip_partial_sums)) return std::nullopt;
+  if (auto* clips = dynamic_cast<ClipsGradNorm*>(&inner()); clips != nullptr && !gated)
+    return clips->clip_grad_norm(parameters, max_norm);
+  return accrue::clip_grad_norm(parameters, max_norm);
+}
+
+GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, std::int64_t accumulate_size)
+    : AccumulatingScheduler(lr_scheduler,
+                            make_call_window(Dialect::colossalai, accumulate_size, "GradAccumLrSchedulerByStep")) {}
+
+GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, SharedWindow window)
+    : AccumulatingScheduler(lr_scheduler, std::move(window)) {}
+
+void GradAccumLrSchedulerByStep::print_lr(std::ostream& out) const {
+  const auto rates = get_last_lr();
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    out << "learning rate of parameter group " << i << ": " << rates[i] << '\n';
+}
+
+std::int64_t GradAccumLrSchedulerByStep::compute_effective_steps_per_epoch(std::int64_t batches_per_epoch,
+                                                                           std::int64_t accumulate_size) {
+  return total_windows(epoch_shape(batches_per_epoch, accumulate_size)).updates;
+}
+
+GradAccumGradientHandler::GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler,
+                                                   std::int64_t accumulate_size)
+    : GradAccumGradientHandler(std::move(grad_handler),
+                               make_call_window(Dialect::colossalai, accumulate_size, "GradAccumGradientHandler")) {
+  counts_ = true;
+}
+
+GradAccumGradientHandler::GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler,
+                                                   SharedWindow window)
+    : inner_(std::move(grad_handler)), window_(std::move(window)), counts_(false) {
+  if (!inner_) throw std::invalid_argument("GradAccumGradientHandler: the handler is empty; give one that reduces");
+  if (!window_) throw std::invalid_argument("GradAccumGradientHandler: there is no window");
+}
+
+void GradAccumGradientHandler::handle_gradient() {
+  if (counts_) window_->count();
+  const bool due = counts_ ? window_->take_boundary() : window_->boundary_due();
+  if (!due || handled_at_ == window_->micro_steps_done()) return;
+  handled_at_ = window_->micro_steps_done();
+  inner_->handle_gradient();
+}
+
+GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWindow& window) {
+  GradAccumHandlers wrapped;
+  for (const auto& each : handlers) wrapped.push_back(std::make_shared<GradAccumGradientHandler>(each, window));
+  return wrapped;
+}
+
+Engine::Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers,
+               double clip_grad_norm)
+    : optimizer_(std::move(optimizer)),
+      gradient_handlers_(std::move(gradient_handlers)),
+      clip_grad_norm_(clip_grad_norm) {
+  if (!optimizer_) throw std::invalid_argument("Engine: there is no optimizer");
+}
+
+StepOutcome Engine::step() {
+  for (const auto& handler : gradient_handlers_) handler->handle_gradient();
+  optimizer_->clip_grad_norm(optimizer_->parameters(), clip_grad_norm_);
+  return optimizer_->step();
+}
+
+}  // namespace accrue::colossalai

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader's arithmetic is the planner's: one epoch of L batches with this system's preset.
+#include "accrue/accumulation/colossalai_loader.h"
+
+#include <c10/util/Exception.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace accrue::colossalai {
+
+WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay) {
+  if (accumulate_size < 1)
+    throw std::invalid_argument("accumulate_size is " + std::to_string(accumulate_size) + "; it is at least 1");
+  if (!length || *length < 0)
+    throw std::invalid_argument(
+        "the data source does not tell how many batches an epoch has, and this system drops the tail, which it can "
+        "only do where it knows; give the source a length");
+  WindowShape shape;
+  shape.knobs = preset(Dialect::colossalai);
+  shape.knobs.replay = replay;
+  shape.steps = accumulate_size;
+  shape.batches_per_epoch = *length;
+  shape.max_epochs = 1;
+  return shape;
+}
+
+void warn_of_empty_epoch(const WindowShape& shape) {
+  if (shape.batches_per_epoch >= shape.steps) return;
+  TORCH_WARN("GradAccumDataloader: an epoch of ", shape.batches_per_epoch, " batches is shorter than a group of ",
+             shape.steps, ", so no batch is ever trained on");
+}
+
+}  // namespace accrue::colossalai

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the systems that count backwards share: an optimizer and a scheduler that ask one AccumulationWindow when to act
+// and hold no number of their own. The systems differ by the window's preset and by the names they give these methods.
+// Made together they share one window; each alone has its own. Thread: the training thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accrue/accumulation/any_optimizer.h"
+#include "accrue/comm/grad_sync.h"
+#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue {
+
+using SharedWindow = std::shared_ptr<AccumulationWindow>;
+/// Defects of the original that a wrapper reproduces on purpose, so that one of its runs can be compared. None unless
+/// named; what each does stands at the wrapper that has it.
+using Replays = std::vector<Replay>;
+
+/// A window with the system's preset for a loop that belongs to the caller: without a limit and without a length, so
+/// that epochs are the caller's affair. Replay::narrow_no_sync reduces in every micro-step, as an original does whose
+/// no_sync begins after the forward: the same weights for N times the traffic. Errors: throws std::invalid_argument,
+/// beginning with `who`, where steps < 1 or the system does not have one of the defects.
+SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay = {});
+
+/// backward() counts and divides, step() and zero_grad() act only where the window says so.
+class AccumulatingOptimizer : public BaseOptimizer {
+ public:
+  /// loss / N, and its gradient added. Within a group nothing is reduced; after the group's last backward the model's
+  /// gradients are reduced and waited for: collective then, on the model's axis.
+  void backward(const at::Tensor& loss) override;
+  /// The inner step, if a group is due; else accumulated. The group is closed before the inner step runs.
+  StepOutcome step() override;
+  /// Forwarded only where no gradient is pending: before a group and after its step. Else nothing happens.
+  void zero_grad() override;
+
+  /// The inner state, and the window's position under "window.". The gradients of an open group are the caller's.
+  StateDict state_dict() const override;
+  /// Continues at the micro-step of the group where the state was taken.
+  void load_state_dict(const StateDict& state) override;
+
+  torch::optim::Optimizer& torch() override;
+  BaseOptimizer& inner() { return *inner_; }
+  const AccumulationWindow& window() const { return *window_; }
+  const SharedWindow& shared_window() const { return window_; }
+
+ protected:
+  AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
+  /// Counts one micro-step and runs its backward, covered as the window plans it.
+  void count_and_run(const std::function<void(const MicroPlan&)>& backward);
+
+ private:
+  std::shared_ptr<BaseOptimizer> inner_;
+  GradSync* model_;
+  SharedWindow window_;
+};
+
+/// step() takes as many inner steps as the window answers: one at every N-th call.
+class AccumulatingScheduler : public BaseScheduler {
+ public:
+  void step() override;
+  std::vector<double> get_last_lr() const override { return inner_->get_last_lr(); }
+  std::optional<std::int64_t> total_steps() const override { return inner_->total_steps(); }
+
+  /// The inner state, and the window's position under "window.", of which only the schedule's half is taken back: the
+  /// rest belongs to the optimizer.
+  StateDict state_dict() const override;
+  void load_state_dict(const StateDict& state) override;
+
+  BaseScheduler& inner() { return *inner_; }
+  const AccumulationWindow& window() const { return *window_; }
+
+ protected:
+  AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window);
+  virtual void step_inner() { inner_->step(); }
+
+ private:
+  std::shared_ptr<BaseScheduler> inner_;
+  SharedWindow window_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accumulation of Colossal-AI (colossalai.utils.gradient_accumulation), for any LibTorch program.
+//
+//   auto [optimizer, loader, handlers, schedule] =
+//       accrue::colossalai::accumulate_gradient(&ddp, sgd, batches, 4, {}, decay);
+//   for (auto& batch : *loader) {                   // whole groups; the tail of the epoch is dropped
+//     optimizer->zero_grad();
+//     optimizer->backward(loss_of(model, batch));   // loss / 4
+//     optimizer->clip_grad_norm(parameters, 1.0);   // every 4th time
+//     optimizer->step();
+//     schedule->step();
+//   }
+//
+// As there: divisor N, the tail is never seen, a backward too many is made up for by the next step, schedules are sized
+// in updates (compute_effective_steps_per_epoch). Unlike there: one window for all four, so they cannot drift apart;
+// gradients are reduced once a group; N below 1 is refused, which the original accepts.
+// Thread: the training thread.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accrue/accumulation/accumulating.h"
+#include "accrue/accumulation/colossalai_loader.h"
+#include "accrue/accumulation/gradient_handlers.h"
+
+namespace accrue::colossalai {
+
+/// Source: colossalai.utils.gradient_accumulation.GradAccumOptimizer.
+class GradAccumOptimizer final : public AccumulatingOptimizer {
+ public:
+  /// `model`, if given, reduces the gradients and must outlive this. Errors: throws std::invalid_argument for N < 1.
+  GradAccumOptimizer(const AnyOptimizer& optim, std::int64_t accumulate_size, GradSync* model = nullptr,
+                     const Replays& replay = {});
+  /// Over a window that others read too.
+  GradAccumOptimizer(const AnyOptimizer& optim, SharedWindow window, GradSync* model = nullptr);
+
+  /// A micro-step whose gradient arrives from elsewhere, already scaled: no division. Shapes: tensor and grad alike.
+  void backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad);
+  /// Clips the group's gradients where its step is due and max_norm > 0, and returns the norm before; else nothing.
+  /// Replay::clip_partial_sums is the original since September 2023: the running sum is clipped in every micro-step,
+  /// and a max_norm of 0 zeroes it.
+  std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
+};
+
+/// Counts its own calls: the inner scheduler steps at every N-th.
+/// Source: colossalai.utils.gradient_accumulation.GradAccumLrSchedulerByStep.
+class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
+ public:
+  /// Errors: throws std::invalid_argument for N < 1.
+  GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, std::int64_t accumulate_size);
+  GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, SharedWindow window);
+
+  std::vector<double> get_lr() const { return get_last_lr(); }
+  /// One line per parameter group.
+  void print_lr(std::ostream& out) const;
+
+  /// Updates of an epoch, L / N rounded down: what schedules are to be sized with. Errors: throws
+  /// std::invalid_argument where the length is missing or N < 1.
+  static std::int64_t compute_effective_steps_per_epoch(std::int64_t batches_per_epoch, std::int64_t accumulate_size);
+  template <typename Batch>
+  static std::int64_t compute_effective_steps_per_epoch(const BatchSource<Batch>& dataloader,
+                                                        std::int64_t accumulate_size) {
+    return total_windows(epoch_shape(dataloader.length(), accumulate_size)).updates;
+  }
+};
+
+/// A handler that acts once a group. Over a shared window it acts where the optimizer's step is due, once; alone it
+/// counts its calls and acts at every N-th. Source: colossalai.utils.gradient_accumulation.GradAccumGradientHandler.
+class GradAccumGradientHandler final {
+ public:
+  /// Errors: throws std::invalid_argument for N < 1 or an empty handler.
+  GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, std::int64_t accumulate_size);
+  GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, SharedWindow window);
+
+  void handle_gradient();
+
+ private:
+  std::shared_ptr<BaseGradientHandler> inner_;
+  SharedWindow window_;
+  bool counts_;                   ///< the window is this handler's own
+  std::int64_t handled_at_ = -1;  ///< the micro-step whose group was reduced last: a sum is never taken twice
+};
+
+using GradientHandlers = std::vector<std::shared_ptr<BaseGradientHandler>>;
+using GradAccumHandlers = std::vector<std::shared_ptr<GradAccumGradientHandler>>;
+
+template <typename Batch>
+struct Accumulated {
+  std::shared_ptr<GradAccumOptimizer> optimizer;
+  std::shared_ptr<GradAccumDataloader<Batch>> dataloader;
+  GradAccumHandlers gradient_handlers;                       ///< empty where none were given
+  std::shared_ptr<GradAccumLrSchedulerByStep> lr_scheduler;  ///< empty where none was given
+};
+
+GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWindow& window);
+
+/// The four wrappers over one window, also for N = 1. `model` may be empty where handlers, or nobody, reduce.
+/// `dataloader` and what is given by reference must outlive the answer. Errors: throws std::invalid_argument for N < 1,
+/// a loader without a length, an empty handler. `replay`: clip_partial_sums, drain_early, narrow_no_sync. Source:
+/// colossalai.utils.gradient_accumulation.accumulate_gradient.
+template <typename Batch>
+Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& optimizer, BatchSource<Batch>& dataloader,
+                                       std::int64_t accumulate_size, const GradientHandlers& gradient_handlers = {},
+                                       const std::shared_ptr<BaseScheduler>& lr_scheduler = nullptr,
+                                       const Replays& replay = {}) {
+  const SharedWindow window = make_call_window(Dialect::colossalai, accumulate_size, "accumulate_gradient", replay);
+  Accumulated<Batch> made;
+  made.optimizer = std::make_shared<GradAccumOptimizer>(optimizer, window, model);
+  made.dataloader = std::make_shared<GradAccumDataloader<Batch>>(dataloader, accumulate_size, replay);
+  made.gradient_handlers = wrap_handlers(gradient_handlers, window);
+  if (lr_scheduler) made.lr_scheduler = std::make_shared<GradAccumLrSchedulerByStep>(lr_scheduler, window);
+  return made;
+}
+
+/// The order of one step: handlers reduce, then the gradients are clipped, then the optimizer steps. Each of them does
+/// nothing within a group, so step() belongs after every backward. Source: colossalai.engine.Engine.
+class Engine {
+ public:
+  Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},
+         double clip_grad_norm = 0.0);
+
+  void zero_grad() { optimizer_->zero_grad(); }
+  void backward(const at::Tensor& loss) { optimizer_->backward(loss); }
+  StepOutcome step();
+
+ private:
+  std::shared_ptr<GradAccumOptimizer> optimizer_;
+  GradAccumHandlers gradient_handlers_;
+  double clip_grad_norm_;
+};
+
+}  // namespace accrue::colossalai

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// GradAccumDataloader: an epoch of whole groups. Of L batches it yields L - L mod N and ends; which those are is what
+// the preset's plan of one epoch answers, so the loader counts nothing. Thread: the training thread.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "accrue/accumulation/accumulating.h"
+#include "accrue/accumulation/batch_source.h"
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue::colossalai {
+
+/// The plan of one epoch of L batches in groups of N, as this system has it: the tail is dropped.
+/// Errors: throws std::invalid_argument where N < 1, or where the source does not tell its length.
+WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay = {});
+/// A warning, through LibTorch's, where an epoch is shorter than a group, so that nothing is ever trained on.
+void warn_of_empty_epoch(const WindowShape& shape);
+
+/// Source: colossalai.utils.gradient_accumulation.GradAccumDataloader.
+template <typename Batch>
+class GradAccumDataloader final : public BatchSource<Batch> {
+ public:
+  /// `dataloader` needs a length and must outlive this. Replay::drain_early is the original's early version: the drain
+  /// runs before the last kept batch is fetched, so a source that is drained loses that batch too, and its epoch ends
+  /// one batch early. Errors: throws std::invalid_argument.
+  GradAccumDataloader(BatchSource<Batch>& dataloader, std::int64_t accumulate_size, const Replays& replay = {})
+      : source_(dataloader),
+        plan_(epoch_shape(dataloader.length(), accumulate_size, replay)),
+        totals_(total_windows(plan_.shape())) {
+    warn_of_empty_epoch(plan_.shape());
+  }
+
+  /// Batches that an epoch yields.
+  std::optional<std::int64_t> length() const override { return totals_.micro_steps; }
+  /// Batches that are never yielded, each epoch the same places: a bias unless the data is shuffled.
+  std::int64_t dropped() const { return totals_.dropped_batches; }
+
+  void reset() override {
+    source_.reset();
+    plan_.restore({});
+  }
+
+  std::optional<Batch> next() override {
+    const auto micro = plan_.next();
+    if (!micro) return std::nullopt;
+    const bool drain = micro->epoch_ends && source_.must_be_drained();
+    if (drain && plan_.shape().knobs.replays(Replay::drain_early)) drain_source();
+    auto batch = source_.next();
+    if (drain) drain_source();
+    return batch;
+  }
+
+  /// A range of one epoch: begin() starts it. The loader is its own iterator, so a second begin() ends the first.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = Batch*;
+    using reference = Batch&;
+
+    Iterator() = default;
+    explicit Iterator(GradAccumDataloader& loader) : loader_(&loader) { ++*this; }
+    reference operator*() { return *batch_; }
+    pointer operator->() { return &*batch_; }
+    Iterator& operator++() {
+      batch_ = loader_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    /// Equal where both are at the end.
+    bool operator==(const Iterator& other) const { return batch_.has_value() == other.batch_.has_value(); }
+
+   private:
+    GradAccumDataloader* loader_ = nullptr;
+    std::optional<Batch> batch_;
+  };
+  Iterator begin() {
+    reset();
+    return Iterator(*this);
+  }
+  Iterator end() { return {}; }
+
+ private:
+  void drain_source() {
+    while (source_.next()) {
+    }
+  }
+
+  BatchSource<Batch>& source_;
+  AccumulationWindow plan_;
+  WindowTotals totals_;
+};
+
+}  // namespace accrue::colossalai

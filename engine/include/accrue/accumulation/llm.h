@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accumulation of llm-pytorch (llm.engine.accumulation), for any LibTorch program.
+//
+//   auto [optimizer, schedule] = accrue::llm::initialize(&ddp, adam, decay, 4);
+//   for (auto& batch : batches) {
+//     optimizer->zero_grad();                       // does nothing within a group
+//     optimizer->backward(loss_of(model, batch));   // loss / 4
+//     optimizer->step();                            // every 4th time
+//     schedule->step();                             // the inner one, every 4th time
+//   }
+//
+// As there: the loss is always divided by N; a group goes on across ends of epochs; what is left at the end of the run
+// is lost; after one backward too many between two steps no step ever comes. Unlike there: no_sync covers what it must,
+// also under mixed precision, so gradients are reduced once a group; the position in a group is saved; N below 1 is
+// refused, which the original accepts (0 divides by zero, a negative N never steps).
+// Thread: the training thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "accrue/accumulation/accumulating.h"
+
+namespace accrue::llm {
+
+/// Source: llm.engine.accumulation.GradientAccumulationOptimizer.
+class GradientAccumulationOptimizer final : public AccumulatingOptimizer {
+ public:
+  /// `model`, if given, reduces the gradients and must outlive this. Errors: throws std::invalid_argument for N < 1.
+  GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, std::int64_t accumulation_steps,
+                                const Replays& replay = {});
+  /// Over a window that others read too.
+  GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
+
+  /// No gradient is pending: true before a group's first backward and again after its step. It does not mean that this
+  /// micro-step is the last of its group.
+  bool accumulation_boundary() const { return window().open_micro_steps() == 0; }
+};
+
+/// Counts its own calls: the inner scheduler steps at every N-th, whatever the optimizer does.
+/// Source: llm.engine.accumulation.GradientAccumulationLRScheduler.
+class GradientAccumulationLRScheduler final : public AccumulatingScheduler {
+ public:
+  /// `frozen_after_load`, off unless an optimizer is named, replays the original's Replay::scheduler_state: its saved
+  /// scheduler held a copy of the optimizer, and loading it moved that copy from then on. The rate of the live
+  /// optimizer, named here, stays where it is after load_state_dict(), while get_last_lr() goes on. Errors: throws
+  /// std::invalid_argument for N < 1.
+  GradientAccumulationLRScheduler(const AnyScheduler& scheduler, std::int64_t accumulation_steps,
+                                  torch::optim::Optimizer* frozen_after_load = nullptr);
+  GradientAccumulationLRScheduler(const AnyScheduler& scheduler, SharedWindow window,
+                                  torch::optim::Optimizer* frozen_after_load = nullptr);
+
+  void load_state_dict(const StateDict& state) override;
+
+ protected:
+  void step_inner() override;
+
+ private:
+  torch::optim::Optimizer* frozen_;
+  std::optional<std::vector<double>> detached_;  ///< rates of the copy, once there is one
+};
+
+/// Both wrappers over one window, also for N = 1. `replay`: narrow_no_sync, scheduler_state. Errors: throws
+/// std::invalid_argument for N < 1. Source: llm.engine.accumulation.initialize.
+using Initialized =
+    std::pair<std::shared_ptr<GradientAccumulationOptimizer>, std::shared_ptr<GradientAccumulationLRScheduler>>;
+Initialized initialize(GradSync* model, const AnyOptimizer& optimizer, const AnyScheduler& scheduler,
+                       std::int64_t accumulation_steps = 1, const Replays& replay = {});
+
+/// No gradient of a group is pending; always true of an optimizer that does not accumulate.
+bool accumulation_boundary(const BaseOptimizer& optimizer);
+
+/// N = global / (local x world). Errors: throws std::invalid_argument where that is no whole number, or a number is
+/// below 1. Source: llm-pytorch's helper of the same name.
+std::int64_t gradient_accumulation_steps(std::int64_t global_batch, std::int64_t local_batch, std::int64_t world);
+
+/// The rate rises as (position + 1) / (warmup + 1), is the optimizer's own at `warmup`, and falls in a line to zero at
+/// `total`. Source: llm-pytorch's LinearWarmupLR. Errors: throws std::invalid_argument unless 0 <= warmup < total.
+class LinearWarmupLR final : public LambdaLR {
+ public:
+  LinearWarmupLR(torch::optim::Optimizer& optimizer, std::int64_t warmup, std::int64_t total);
+};
+
+}  // namespace accrue::llm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixed precision as llm-pytorch has it: an optimizer that scales losses and unscales, clips and updates the scale in
+// its step. Inside the accumulation wrapper all of that happens once a group. Thread: the training thread.
+#pragma once
+
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "accrue/accumulation/any_optimizer.h"
+#include "accrue/accumulation/clip_grad_norm.h"
+#include "accrue/accumulation/grad_scaler.h"
+#include "accrue/comm/grad_sync.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace accrue::llm {
+
+/// backward() scales the loss; step() unscales and clips (where max_norm is given), steps unless a gradient is not
+/// finite, and updates the scale. Source: llm.engine.amp.AMPOptimizer.
+class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
+ public:
+  /// Clips the parameters of `model`. All three must outlive this where they are given by reference.
+  AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimizer, GradScaler scaler,
+               std::optional<double> max_norm = std::nullopt);
+
+  void backward(const at::Tensor& loss) override;
+  StepOutcome step() override;
+  void zero_grad() override { inner_->zero_grad(); }
+  /// Unscales first, once an update. Returns the norm before.
+  double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) override;
+
+  /// The inner state and the scaler's, under "grad_scaler.".
+  StateDict state_dict() const override;
+  void load_state_dict(const StateDict& state) override;
+
+  torch::optim::Optimizer& torch() override { return inner_->torch(); }
+  const GradScaler& scaler() const { return scaler_; }
+
+ private:
+  torch::nn::Module& model_;
+  std::shared_ptr<BaseOptimizer> inner_;
+  GradScaler scaler_;
+  std::optional<double> max_norm_;
+  bool unscaled_ = false;  ///< since the last step
+};
+
+/// While it lives, forwards on `device` compute in `dtype` where that is safe. Around the forward and the loss, not the
+/// backward. Restores what was in force; scopes nest. Source: the role of llm-pytorch's AMPModel and torch.autocast.
+class AutocastScope {
+ public:
+  explicit AutocastScope(c10::ScalarType dtype, c10::DeviceType device = c10::DeviceType::CPU);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool was_enabled_;
+  c10::ScalarType was_dtype_;
+};
+
+struct EngineOptions {
+  std::optional<c10::ScalarType> dtype;     ///< of the forward, under AutocastScope; empty: no mixed precision
+  std::optional<double> max_norm;           ///< as in the original, without effect where dtype is empty
+  std::optional<GradScalerOptions> scaler;  ///< empty: scales float16 on a GPU; the original's is off on a CPU
+  Communicator* axis = nullptr;             ///< the ranks that must agree on an overflow
+};
+
+/// The higher-level entry: mixed precision where a dtype is given, and accumulation around it where N > 1, or where
+/// `sync` has gradients to reduce; else what was given comes back as it is. Source: llm.engine.initialize.
+std::pair<std::shared_ptr<BaseOptimizer>, std::shared_ptr<BaseScheduler>> initialize(
+    torch::nn::Module& model, GradSync* sync, const AnyOptimizer& optimizer, const AnyScheduler& scheduler,
+    std::int64_t accumulation_steps, const EngineOptions& options);
+
+}  // namespace accrue::llm

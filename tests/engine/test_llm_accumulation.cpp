@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm-pytorch's accumulation under its own names: the ten-batch case by hand, the documented schedule, every gate, what
+// is saved, mixed precision inside the wrapper, and the defects that come only when asked for.
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <QTest>
+#include <functional>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "accrue/accumulation/llm.h"
+#include "accrue/accumulation/llm_amp.h"
+#include "support/ten_batches.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+torch::optim::SGD sgd_over(const Line& line, double lr = ten_batch_lr) {
+  return torch::optim::SGD({line.w}, torch::optim::SGDOptions(lr));
+}
+
+LambdaLR decay_of(torch::optim::Optimizer& optimizer, double gamma = 0.9) {
+  return LambdaLR(optimizer, [gamma](std::int64_t n) { return std::pow(gamma, static_cast<double>(n)); });
+}
+
+/// A reducer that notes what it is asked.
+struct NotedSync : GradSync {
+  bool sync_enabled() const override { return enabled; }
+  void set_sync_enabled(bool value) override { enabled = value; }
+  void finish() override { finished_after.push_back(backwards); }
+  bool enabled = true;
+  int backwards = 0;
+  std::vector<bool> enabled_in_backward;
+  std::vector<int> finished_after;  ///< backwards done when finish() was called
+};
+
+/// Tells the reducer of each backward, as hooks on parameters would.
+struct Watching : BaseOptimizer {
+  Watching(torch::optim::Optimizer& optimizer, NotedSync& sync) : inner(wrap(optimizer)), sync(sync) {}
+  void backward(const at::Tensor& loss) override {
+    sync.enabled_in_backward.push_back(sync.enabled);
+    ++sync.backwards;
+    inner->backward(loss);
+  }
+  StepOutcome step() override {
+    if (fails) throw std::runtime_error("the inner step failed");
+    return inner->step();
+  }
+  void zero_grad() override { inner->zero_grad(); }
+  StateDict state_dict() const override { return inner->state_dict(); }
+  void load_state_dict(const StateDict& state) override { inner->load_state_dict(state); }
+  torch::optim::Optimizer& torch() override { return inner->torch(); }
+  std::shared_ptr<BaseOptimizer> inner;
+  NotedSync& sync;
+  bool fails = false;
+};
+
+struct LoopResult {
+  int updates = 0;
+  std::vector<int> updated_at;       ///< micro-steps, from 1
+  std::string positions;             ///< of the schedule, one digit per micro-step
+  std::vector<int> position_in_use;  ///< by each update
+};
+
+/// The documented loop over `epochs` of ten batches.
+LoopResult train(Line& line, BaseOptimizer& optimizer, BaseScheduler& scheduler, const LambdaLR& schedule, int epochs) {
+  LoopResult result;
+  int m = 0;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (const int b : ten_batches()) {
+      ++m;
+      optimizer.zero_grad();
+      optimizer.backward(line.loss(b));
+      if (optimizer.step() == StepOutcome::updated) {
+        ++result.updates;
+        result.updated_at.push_back(m);
+        result.position_in_use.push_back(static_cast<int>(schedule.position()));
+      }
+      scheduler.step();
+      result.positions += std::to_string(schedule.position());
+    }
+  }
+  return result;
+}
+
+template <typename F>
+std::string refused(F&& f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+class TestLlmAccumulation : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void ten_batches_give_the_documented_weights_data() {
+    const double first = group_factor({1, 2, 3, 4}, 4), second = group_factor({5, 6, 7, 8}, 4);
+    const double across = group_factor({9, 10, 1, 2}, 4), third = group_factor({3, 4, 5, 6}, 4);
+    const double fourth = group_factor({7, 8, 9, 10}, 4);
+    QTest::addColumn<int>("epochs");
+    QTest::addColumn<int>("updates");
+    QTest::addColumn<double>("weight");
+    QTest::addColumn<double>("left");
+    const double w1 = weight_after({first, second});
+    const double w3 = weight_after({first, second, across, third, fourth, first, second});
+    QTest::newRow("one epoch") << 1 << 2 << 0.95475 << -94.595125;
+    QTest::newRow("two epochs") << 2 << 5 << weight_after({first, second, across, third, fourth}) << 0.0;
+    QTest::newRow("three epochs") << 3 << 7 << w3 << 2.0 * (81 + 100) / 4 * (w3 - 2.0);
+    ACCRUE_NEAR(w1, 0.95475);
+  }
+  void ten_batches_give_the_documented_weights() {
+    QFETCH(int, epochs);
+    QFETCH(int, updates);
+    Line line;
+    auto sgd = sgd_over(line);
+    LambdaLR constant(sgd, [](std::int64_t) { return 1.0; });
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, constant, 4);
+    QCOMPARE(train(line, *optimizer, *scheduler, constant, epochs).updates, updates);
+    QFETCH(double, weight);
+    QFETCH(double, left);
+    ACCRUE_NEAR(line.weight(), weight);
+    optimizer->zero_grad();  // clears what was applied, and nothing else
+    ACCRUE_NEAR(line.gradient(), left);
+  }
+
+  void updates_and_the_schedule_stand_where_the_table_says() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay, 4);
+    const LoopResult result = train(line, *optimizer, *scheduler, decay, 2);
+    QCOMPARE(result.updated_at, (std::vector<int>{4, 8, 12, 16, 20}));
+    QCOMPARE(result.positions.substr(0, 10), std::string("0001111222"));
+    QCOMPARE(result.position_in_use, (std::vector<int>{0, 1, 2, 3, 4}));
+    QCOMPARE(decay.position(), std::int64_t{20 / 4});  // the length to configure: all micro-steps / N
+  }
+
+  void every_micro_step_is_divided_by_n_also_in_a_tail() {
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 4);
+    for (const int b : ten_batches()) {
+      optimizer.zero_grad();
+      const double before = line.gradient(), d = line.weight() - 2.0;
+      const at::Tensor loss = line.loss(b);
+      optimizer.backward(loss);
+      ACCRUE_NEAR(line.gradient() - before, 2.0 * b * b * d / 4.0);
+      ACCRUE_NEAR(loss.item<double>(), b * b * d * d);  // the caller's loss is untouched
+      optimizer.step();
+    }
+  }
+
+  void the_documented_schedule_takes_ten_rates_in_99_micro_steps() {
+    Line line;
+    torch::optim::Adam adam({line.w}, torch::optim::AdamOptions(0.1));
+    auto decay = decay_of(adam);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, adam, decay, 10);
+    std::set<double> rates;
+    for (int i = 0; i < 99; ++i) {
+      QCOMPARE(optimizer->accumulation_boundary(), i % 10 == 0);
+      QCOMPARE(llm::accumulation_boundary(*optimizer), i % 10 == 0);
+      optimizer->zero_grad();
+      optimizer->backward(line.loss(1.0));
+      QCOMPARE(optimizer->step(), i % 10 == 9 ? StepOutcome::updated : StepOutcome::accumulated);
+      scheduler->step();
+      const double rate = scheduler->get_last_lr().at(0);
+      rates.insert(rate);
+      ACCRUE_NEAR(rate, 0.1 * std::pow(0.9, (i + 1) / 10));
+      ACCRUE_NEAR(learning_rates(adam).at(0), rate);
+      if (i <= 8) ACCRUE_NEAR(rate, 0.1);
+      if (i >= 9 && i <= 18) ACCRUE_NEAR(rate, 0.09);
+      if (i >= 89) ACCRUE_NEAR(rate, 0.0387420489);
+    }
+    QCOMPARE(rates.size(), std::size_t{10});
+  }
+
+  void linear_warmup_rises_to_the_rate_and_falls_to_zero() {
+    Line line;
+    auto sgd = sgd_over(line, 0.1);
+    llm::LinearWarmupLR schedule(sgd, 5, 20);
+    std::vector<double> rates;
+    for (int s = 0; s <= 21; ++s) {
+      const double factor = s < 5 ? (s + 1) / 6.0 : std::max((20 - s) / 15.0, 0.0);
+      ACCRUE_NEAR(learning_rates(sgd).at(0), 0.1 * factor);
+      rates.push_back(schedule.get_last_lr().at(0));
+      schedule.step();
+    }
+    QVERIFY(near(rates[0], 0.0166667, 5e-8));
+    QCOMPARE(rates[5], 0.1);
+    QVERIFY(near(rates[19], 0.0066667, 5e-8));
+    QCOMPARE(rates[21], 0.0);
+    QVERIFY(contains(refused([&] { llm::LinearWarmupLR(sgd, 20, 20); }), "LinearWarmupLR"));
+  }
+
+  void gradients_are_clipped_to_the_norm() {
+    Line line;
+    auto sgd = sgd_over(line, 0.0);
+    llm::AMPOptimizer amp(line, sgd, GradScaler({.enabled = false}), 0.001);
+    llm::GradientAccumulationOptimizer optimizer(amp, nullptr, 2);
+    optimizer.backward(line.loss(3.0));
+    optimizer.backward(line.loss(4.0));
+    QVERIFY(std::abs(line.gradient()) > 1.0);
+    QCOMPARE(optimizer.step(), StepOutcome::updated);
+    QVERIFY(std::abs(line.gradient()) <= 0.001);
+    QVERIFY(std::abs(line.gradient()) > 0.0009);
+  }
+
+  void the_number_of_micro_steps_follows_from_the_batches() {
+    QCOMPARE(llm::gradient_accumulation_steps(8, 4, 2), std::int64_t{1});
+    QCOMPARE(llm::gradient_accumulation_steps(16, 4, 2), std::int64_t{2});
+    QCOMPARE(llm::gradient_accumulation_steps(32, 1, 1), std::int64_t{32});
+    QVERIFY(contains(refused([] { llm::gradient_accumulation_steps(8, 3, 2); }), "multiple of 6"));
+    QVERIFY(contains(refused([] { llm::gradient_accumulation_steps(8, 0, 2); }), "at least 1"));
+  }
+
+  void fewer_than_one_micro_step_is_refused() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    for (const std::int64_t steps : {0, -3}) {
+      const std::string number = " is " + std::to_string(steps) + ";";
+      QVERIFY(contains(refused([&] { llm::GradientAccumulationOptimizer(sgd, nullptr, steps); }), number));
+      QVERIFY(contains(refused([&] { llm::GradientAccumulationLRScheduler(decay, steps); }), number));
+      QVERIFY(contains(refused([&] { llm::initialize(nullptr, sgd, decay, steps); }), number));
+    }
+    QVERIFY(contains(refused([&] { llm::initialize(nullptr, sgd, decay, 2, {Replay::drain_early}); }), "defects"));
+  }
+
+  void one_backward_too_many_ends_all_stepping() {
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 2);
+    for (int i = 0; i < 3; ++i) optimizer.backward(line.loss(1.0));
+    for (int i = 0; i < 20; ++i) {
+      QCOMPARE(optimizer.step(), StepOutcome::accumulated);
+      optimizer.backward(line.loss(1.0));
+    }
+    QCOMPARE(line.weight(), 0.0);
+    llm::GradientAccumulationOptimizer resumed(sgd, nullptr, 2);
+    resumed.load_state_dict(optimizer.state_dict());
+    QCOMPARE(resumed.step(), StepOutcome::accumulated);
+    QVERIFY(!resumed.accumulation_boundary());
+  }
+
+  void gradients_are_cleared_between_groups_only() {
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 2);
+    optimizer.backward(line.loss(1.0));
+    optimizer.zero_grad();
+    QCOMPARE(line.gradient(), -2.0);
+    optimizer.backward(line.loss(1.0));
+    optimizer.zero_grad();  // between the last backward and the step: nothing either
+    QCOMPARE(line.gradient(), -4.0);
+    optimizer.step();
+    QCOMPARE(line.gradient(), -4.0);
+    optimizer.zero_grad();
+    QCOMPARE(line.gradient(), 0.0);
+  }
+
+  void the_group_is_closed_before_the_inner_step_runs() {
+    Line line;
+    auto sgd = sgd_over(line);
+    NotedSync sync;
+    Watching watching(sgd, sync);
+    watching.fails = true;
+    llm::GradientAccumulationOptimizer optimizer(watching, nullptr, 2);
+    optimizer.backward(line.loss(1.0));
+    optimizer.backward(line.loss(1.0));
+    QVERIFY_THROWS_EXCEPTION(std::runtime_error, optimizer.step());
+    QVERIFY(optimizer.accumulation_boundary());
+  }
+
+  void the_scheduler_counts_its_own_calls() {
+    Line line;
+    auto sgd = sgd_over(line, 1.0);
+    auto decay = decay_of(sgd, 0.5);
+    llm::GradientAccumulationLRScheduler alone(decay, 3);
+    for (int call = 1; call <= 9; ++call) {
+      alone.step();
+      QCOMPARE(decay.position(), std::int64_t{call / 3});
+    }
+    Line other;
+    auto second = sgd_over(other);
+    auto shared_decay = decay_of(second);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, second, shared_decay, 4);
+    for (int m = 1; m <= 8; ++m) {  // twice a micro-step: the schedule moves at every 4th call all the same
+      optimizer->backward(other.loss(1.0));
+      optimizer->step();
+      scheduler->step();
+      scheduler->step();
+      QCOMPARE(shared_decay.position(), std::int64_t{2 * m / 4});
+    }
+    QCOMPARE(optimizer->window().updates_done(), std::int64_t{2});
+  }
+
+  void both_wrappers_read_one_window() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay);
+    QCOMPARE(&optimizer->window(), &scheduler->window());
+    QCOMPARE(optimizer->window().shape().steps, std::int64_t{1});
+    optimizer->backward(line.loss(1.0));
+    QCOMPARE(optimizer->step(), StepOutcome::updated);
+  }
+
+  void gradients_are_reduced_once_a_group_data() {
+    QTest::addColumn<bool>("mixed");
+    QTest::newRow("plain") << false;
+    QTest::newRow("under mixed precision") << true;
+  }
+  void gradients_are_reduced_once_a_group() {
+    QFETCH(bool, mixed);
+    Line line;
+    auto sgd = sgd_over(line);
+    NotedSync sync;
+    Watching watching(sgd, sync);
+    llm::AMPOptimizer amp(line, watching, GradScaler({.init_scale = 8.0}));
+    llm::GradientAccumulationOptimizer optimizer(mixed ? static_cast<BaseOptimizer&>(amp) : watching, &sync, 4);
+    for (const int b : ten_batches()) {
+      optimizer.zero_grad();
+      optimizer.backward(line.loss(b));
+      optimizer.step();
+    }
+    QCOMPARE(sync.finished_after, (std::vector<int>{4, 8}));
+    for (std::size_t i = 0; i < 10; ++i) QCOMPARE(sync.enabled_in_backward[i], i == 3 || i == 7);
+    QVERIFY(sync.enabled);
+    ACCRUE_NEAR(line.weight(), 0.95475);
+  }
+
+  void the_originals_no_sync_reduces_in_every_micro_step_where_asked_for() {
+    Line line;
+    auto sgd = sgd_over(line);
+    NotedSync sync;
+    Watching watching(sgd, sync);
+    llm::GradientAccumulationOptimizer optimizer(watching, &sync, 4, {Replay::narrow_no_sync});
+    for (int m = 0; m < 6; ++m) optimizer.backward(line.loss(1.0));
+    QCOMPARE(sync.finished_after, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  }
+
+  void a_resume_keeps_the_place_in_the_group_data() {
+    QTest::addColumn<int>("micro_steps");
+    QTest::addColumn<bool>("before_step");
+    for (int m = 0; m <= 9; ++m) {
+      QTest::addRow("after %d", m) << m << false;
+      if (m > 0) QTest::addRow("after %d, step to come", m) << m << true;
+    }
+  }
+  void a_resume_keeps_the_place_in_the_group() {
+    QFETCH(int, micro_steps);
+    QFETCH(bool, before_step);
+    struct Run {
+      Run() : adam({line.w}, torch::optim::AdamOptions(0.1)), decay(decay_of(adam)) {
+        std::tie(optimizer, scheduler) = llm::initialize(nullptr, adam, decay, 4);
+      }
+      void begin(int m) {
+        optimizer->zero_grad();
+        optimizer->backward(line.loss(m % 10 + 1));
+      }
+      void end() {
+        optimizer->step();
+        scheduler->step();
+      }
+      Line line;
+      torch::optim::Adam adam;
+      LambdaLR decay;
+      std::shared_ptr<llm::GradientAccumulationOptimizer> optimizer;
+      std::shared_ptr<llm::GradientAccumulationLRScheduler> scheduler;
+    };
+    Run whole, first, second;
+    for (int m = 0; m < 20; ++m) {
+      whole.begin(m);
+      whole.end();
+    }
+    for (int m = 0; m < micro_steps; ++m) {
+      first.begin(m);
+      if (m + 1 < micro_steps || !before_step) first.end();
+    }
+    const StateDict rates = first.scheduler->state_dict(), moments = first.optimizer->state_dict();
+    {
+      const at::NoGradGuard no_grad;
+      second.line.w.copy_(first.line.w);
+    }
+    if (first.line.w.grad().defined()) second.line.w.mutable_grad() = first.line.w.grad().clone();
+    second.scheduler->load_state_dict(rates);
+    second.optimizer->load_state_dict(moments);
+    if (before_step) second.end();
+    for (int m = micro_steps; m < 20; ++m) {
+      second.begin(m);
+      second.end();
+    }
+    QCOMPARE(second.line.weight(), whole.line.weight());
+    QCOMPARE(second.decay.position(), whole.decay.position());
+    QVERIFY(second.optimizer->window().position() == whole.optimizer->window().position());
+  }
+
+  void a_state_of_something_else_is_refused_and_changes_nothing() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay, 4);
+    optimizer->backward(line.loss(1.0));
+    const WindowPosition before = optimizer->window().position();
+    QVERIFY(contains(refused([&] { optimizer->load_state_dict(wrap(sgd)->state_dict()); }), "\"window.\""));
+    QVERIFY(contains(refused([&] { scheduler->load_state_dict(decay.state_dict()); }), "\"window.\""));
+    StateDict partial = optimizer->state_dict();
+    partial.erase("window.counter");
+    QVERIFY(contains(refused([&] { optimizer->load_state_dict(partial); }), "counter"));
+    QVERIFY(optimizer->window().position() == before);
+  }
+
+  void the_originals_resume_freezes_the_rate_where_asked_for() {
+    Line line;
+    auto sgd = sgd_over(line, 0.1);
+    auto decay = decay_of(sgd);
+    llm::GradientAccumulationLRScheduler scheduler(decay, 1);
+    scheduler.step();
+    scheduler.step();
+    ACCRUE_NEAR(learning_rates(sgd).at(0), 0.081);
+    const StateDict saved = scheduler.state_dict(), optimizer_state = wrap(sgd)->state_dict();
+
+    auto live = sgd_over(line, 0.1);
+    auto again = decay_of(live);
+    llm::GradientAccumulationLRScheduler frozen(again, 1, &live);
+    wrap(live)->load_state_dict(optimizer_state);
+    frozen.load_state_dict(saved);
+    for (const double expected : {0.0729, 0.06561, 0.059049}) {
+      frozen.step();
+      ACCRUE_NEAR(frozen.get_last_lr().at(0), expected);
+      ACCRUE_NEAR(learning_rates(live).at(0), 0.081);
+    }
+    llm::GradientAccumulationLRScheduler sound(again, 1);
+    sound.load_state_dict(saved);
+    sound.step();
+    ACCRUE_NEAR(learning_rates(live).at(0), 0.0729);
+  }
+
+  void initialize_hands_the_freezing_replay_to_the_scheduler() {
+    Line line;
+    auto sgd = sgd_over(line, 0.1);
+    auto decay = decay_of(sgd);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay, 1, {Replay::scheduler_state});
+    scheduler->load_state_dict(scheduler->state_dict());
+    scheduler->step();
+    ACCRUE_NEAR(scheduler->get_last_lr().at(0), 0.09);
+    ACCRUE_NEAR(learning_rates(sgd).at(0), 0.1);
+  }
+
+  void an_overflow_anywhere_in_a_group_skips_that_group_alone_data() {
+    QTest::addColumn<int>("position");
+    for (int position = 0; position < 4; ++position) QTest::addRow("micro-step %d", position + 1) << position;
+  }
+  void an_overflow_anywhere_in_a_group_skips_that_group_alone() {
+    QFETCH(int, position);
+    Line line;
+    torch::optim::Adam adam({line.w}, torch::optim::AdamOptions(0.1));
+    auto decay = decay_of(adam);
+    const auto amp = std::make_shared<llm::AMPOptimizer>(line, adam, GradScaler({.init_scale = 1024.0}));
+    auto [optimizer, scheduler] = llm::initialize(nullptr, amp, decay, 4);
+    const auto moment = [&] {
+      return static_cast<torch::optim::AdamParamState&>(*adam.state().at(line.w.unsafeGetTensorImpl()))
+          .exp_avg()
+          .item<double>();
+    };
+    std::vector<StepOutcome> outcomes;
+    std::vector<double> weights{line.weight()}, moments{0.0};
+    for (int m = 0; m < 12; ++m) {
+      optimizer->zero_grad();
+      const at::Tensor loss = line.loss(m % 4 + 1);
+      optimizer->backward(m == 4 + position ? loss * infinity : loss);
+      const StepOutcome outcome = optimizer->step();
+      scheduler->step();
+      if (m % 4 != 3) {
+        QCOMPARE(outcome, StepOutcome::accumulated);
+        continue;
+      }
+      outcomes.push_back(outcome);
+      weights.push_back(line.weight());
+      moments.push_back(moment());
+      QCOMPARE(decay.position(), std::int64_t{m / 4 + 1});  // the schedule goes on
+    }
+    QCOMPARE(outcomes,
+             (std::vector<StepOutcome>{StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::updated}));
+    QVERIFY(weights[1] != weights[0]);
+    QCOMPARE(weights[2], weights[1]);
+    QCOMPARE(moments[2], moments[1]);
+    QVERIFY(weights[3] != weights[2]);
+    QCOMPARE(amp->scaler().get_scale(), 512.0);
+  }
+
+  void clipping_sees_the_unscaled_sum_once_a_group() {
+    Line line;
+    auto sgd = sgd_over(line, 1.0);
+    llm::AMPOptimizer amp(line, sgd, GradScaler({.init_scale = 1024.0}), 1.0);
+    llm::GradientAccumulationOptimizer optimizer(amp, nullptr, 2);
+    optimizer.backward(line.loss(1.0));
+    optimizer.step();
+    ACCRUE_NEAR(line.gradient(), -2.0 * 1024.0);
+    optimizer.backward(line.loss(2.0));
+    optimizer.step();
+    ACCRUE_NEAR(line.weight(), 10.0 / (10.0 + 1e-6));  // -(4 + 16) / 2, clipped to a norm of 1
+    optimizer.zero_grad();
+    optimizer.backward(line.loss(1.0));
+    optimizer.backward(line.loss(1.0));
+    QCOMPARE(optimizer.step(), StepOutcome::updated);
+  }
+
+  void mixed_precision_keeps_the_scale_in_its_state() {
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::AMPOptimizer amp(line, sgd, GradScaler({.init_scale = 1024.0}));
+    amp.backward(line.loss(1.0) * infinity);
+    amp.step();
+    const StateDict state = amp.state_dict();
+    QCOMPARE(real_of(state, "grad_scaler.scale"), 512.0);
+    llm::AMPOptimizer other(line, sgd, GradScaler({.init_scale = 1024.0}));
+    other.load_state_dict(state);
+    QCOMPARE(other.scaler().get_scale(), 512.0);
+    QVERIFY(contains(refused([&] { other.load_state_dict(wrap(sgd)->state_dict()); }), "scale"));
+  }
+
+  void the_higher_entry_wraps_only_what_is_asked_for() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    const auto inner = wrap(sgd);
+    auto [same, schedule] = llm::initialize(line, nullptr, inner, decay, 1, {.max_norm = 0.001});
+    QCOMPARE(same.get(), inner.get());  // no dtype: max_norm is ignored too
+    QCOMPARE(schedule.get(), static_cast<BaseScheduler*>(&decay));
+    QVERIFY(llm::accumulation_boundary(*same));
+    auto [mixed, unwrapped] = llm::initialize(line, nullptr, inner, decay, 1, {.dtype = at::kBFloat16});
+    const auto* amp = dynamic_cast<llm::AMPOptimizer*>(mixed.get());
+    QVERIFY(amp != nullptr);
+    QVERIFY(!amp->scaler().enabled());  // on a CPU
+    auto [both, counting] =
+        llm::initialize(line, nullptr, inner, decay, 4, {.dtype = at::kHalf, .scaler = GradScalerOptions{}});
+    auto* accumulating = dynamic_cast<llm::GradientAccumulationOptimizer*>(both.get());
+    QVERIFY(accumulating != nullptr);
+    amp = dynamic_cast<llm::AMPOptimizer*>(&accumulating->inner());
+    QVERIFY(amp != nullptr && amp->scaler().enabled());
+    QVERIFY(dynamic_cast<llm::GradientAccumulationLRScheduler*>(counting.get()) != nullptr);
+    QVERIFY(!refused([&] { llm::initialize(line, nullptr, inner, decay, 0, {}); }).empty());
+  }
+
+  void forwards_compute_in_the_narrow_type_within_the_scope() {
+    const at::Tensor x = at::ones({2, 3}), weight = at::ones({4, 3});
+    {
+      const llm::AutocastScope outer(at::kBFloat16);
+      QCOMPARE(at::linear(x, weight).scalar_type(), at::kBFloat16);
+      {
+        const llm::AutocastScope nested(at::kHalf);
+        QCOMPARE(at::linear(x, weight).scalar_type(), at::kHalf);
+      }
+      QCOMPARE(at::linear(x, weight).scalar_type(), at::kBFloat16);
+    }
+    QCOMPARE(at::linear(x, weight).scalar_type(), at::kFloat);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestLlmAccumulation)
+#include "test_llm_accumulation.moc"

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ten-batch case: batch b = 1..10 is one sample x = b, y = 2b; the model is w x with w = 0 at first; squared error,
+// SGD with rate 0.005, float64. With d = w - 2, a group of batches multiplies d by 1 - 0.005 * sum(2 b^2) / divisor, so
+// every weight can be had by hand.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace accrue::test {
+
+struct Line : torch::nn::Module {
+  Line() { w = register_parameter("w", at::zeros({1}, at::kDouble)); }
+  /// Of batch b; `slope` is what the line should become.
+  at::Tensor loss(double b, double slope = 2.0) const { return (w * b - slope * b).square().mean(); }
+  double weight() const { return w.item<double>(); }
+  double gradient() const { return w.grad().defined() ? w.grad().item<double>() : 0.0; }
+  at::Tensor w;
+};
+
+inline constexpr double ten_batch_lr = 0.005;
+
+inline std::vector<int> ten_batches() {
+  std::vector<int> batches(10);
+  std::iota(batches.begin(), batches.end(), 1);
+  return batches;
+}
+
+/// What one update does to d = w - 2.
+inline double group_factor(std::initializer_list<int> group, double divisor) {
+  double sum = 0.0;
+  for (const int b : group) sum += 2.0 * b * b;
+  return 1.0 - ten_batch_lr * sum / divisor;
+}
+
+/// w after updates with these factors.
+inline double weight_after(std::initializer_list<double> factors) {
+  double d = -2.0;
+  for (const double each : factors) d *= each;
+  return 2.0 + d;
+}
+
+inline bool near(double value, double expected, double tolerance = 1e-12) {
+  return std::abs(value - expected) <= tolerance;
+}
+
+}  // namespace accrue::test
+
+/// Equal to 1e-12, or a failure that shows both in full.
+#define ACCRUE_NEAR(value, expected)                                                                                  \
+  do {                                                                                                                \
+    const double accrue_value = (value), accrue_expected = (expected);                                                \
+    QVERIFY2(accrue::test::near(accrue_value, accrue_expected),                                                       \
+             qPrintable(                                                                                              \
+                 QStringLiteral("%1 instead of %2").arg(accrue_value, 0, 'g', 17).arg(accrue_expected, 0, 'g', 17))); \
+  } while (false)

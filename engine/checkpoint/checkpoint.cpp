@@ -71,10 +71,10 @@ std::vector<Statement> from_all(Communicator& axis, const Statement& mine) {
 }
 
 /// Round 1: the folder, by name below checkpoints/.
-Statement propose_folder(const fs::path& run_dir, std::int64_t update, bool first) {
+Statement propose_folder(const fs::path& run_dir, const CheckpointMark& mark, bool first) {
   Statement statement;
   if (!first) return statement;
-  const auto part = make_part_folder(run_dir, update);
+  const auto part = make_part_folder(run_dir, mark);
   statement.ok = part ? 1 : 0;
   if (part)
     Statement::put(statement.where, part->filename().string());
@@ -102,7 +102,7 @@ Statement write_shard(const fs::path& part, const CheckpointContent& content, st
 /// Round 3, rank 0 alone: the manifest and the commit.
 Result<void> commit(const fs::path& part, const Manifest& manifest) {
   if (auto written = write_synced(part / "manifest.json", to_json(manifest)); !written) return written;
-  return commit_folder(part, checkpoint_name(manifest.cursor.update));
+  return commit_folder(part, checkpoint_name(manifest.cursor.mark()));
 }
 
 /// The first error among the statements, with the rank it came from.
@@ -132,8 +132,8 @@ Manifest manifest_of(const CheckpointContent& content, const CheckpointIdentity&
 Result<LoadedCheckpoint> read_candidate(const fs::path& folder, const std::string& name, std::int64_t rank) {
   auto manifest = read_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
-  if (manifest->cursor.update != checkpoint_update(name))
-    return fail(ErrorCode::protocol, "it holds update " + std::to_string(manifest->cursor.update), "manifest.json");
+  if (manifest->cursor.mark() != checkpoint_mark(name))
+    return fail(ErrorCode::protocol, "it holds " + checkpoint_name(manifest->cursor.mark()), "manifest.json");
   if (auto verified = verify_files(folder, *manifest); !verified) return tl::unexpected(verified.error());
   auto shared = read_archive(folder / shard_name(0));
   if (!shared) return tl::unexpected(shared.error());
@@ -175,7 +175,7 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
                                             Communicator& data_axis) {
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t rank = data_axis.rank();
-  const Statement folder = from_rank_0(data_axis, propose_folder(run_dir, content.cursor.update, rank == 0));
+  const Statement folder = from_rank_0(data_axis, propose_folder(run_dir, content.cursor.mark(), rank == 0));
   if (!folder.ok) return tl::unexpected(folder.error());
   const fs::path part = checkpoints_dir(run_dir) / folder.where.data();
 
@@ -195,7 +195,7 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
     if (rank == 0) fs::remove_all(part, ignored);
     return tl::unexpected(outcome.error());
   }
-  CommittedCheckpoint committed{.name = checkpoint_name(content.cursor.update)};
+  CommittedCheckpoint committed{.name = checkpoint_name(content.cursor.mark())};
   for (const Statement& shard : shards) committed.bytes += shard.bytes;
   if (rank == 0)
     if (const auto retained = retain_checkpoints(run_dir, keep); !retained) committed.retention = retained.error();
@@ -205,13 +205,13 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
 
 Result<LoadedCheckpoint> load_checkpoint(const fs::path& run_dir, const std::string& name, std::int64_t rank,
                                          const CheckpointIdentity& identity) {
-  const std::int64_t limit = name == "newest" ? INT64_MAX : checkpoint_update(name);
-  if (limit < 0)
+  const CheckpointMark limit = name == "newest" ? CheckpointMark{INT64_MAX} : checkpoint_mark(name);
+  if (!limit.valid())
     return fail(ErrorCode::config, "\"" + name + "\" is not the name of a checkpoint", run_dir.string(),
-                "Say newest, or step-N.");
+                "Say newest, step-N, or step-N+K for one inside a window.");
   std::vector<std::string> refused;
   for (const std::string& candidate : committed_checkpoints(run_dir)) {
-    if (checkpoint_update(candidate) > limit) continue;
+    if (checkpoint_mark(candidate) > limit) continue;
     auto loaded = read_candidate(checkpoints_dir(run_dir) / candidate, candidate, rank);
     if (!loaded) {
       refused.push_back(candidate + " was refused: " + loaded.error().where + ": " + loaded.error().message);

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <set>
 #include <system_error>
@@ -70,32 +70,19 @@ fs::path checkpoints_dir(const fs::path& run_dir) {
   return run_dir / "checkpoints";
 }
 
-std::string checkpoint_name(std::int64_t update) {
-  return "step-" + std::to_string(update);
-}
-
-std::int64_t checkpoint_update(const std::string& name) {
-  std::int64_t update = -1;
-  if (!name.starts_with("step-")) return -1;
-  const char* end = name.data() + name.size();
-  const auto [at, error] = std::from_chars(name.data() + 5, end, update);
-  return error == std::errc{} && at == end && update >= 0 ? update : -1;
-}
-
 std::vector<std::string> committed_checkpoints(const fs::path& run_dir) {
   std::vector<std::string> names = names_in(checkpoints_dir(run_dir));
-  std::erase_if(names, [](const std::string& name) { return checkpoint_update(name) < 0; });
-  std::sort(names.begin(), names.end(),
-            [](const std::string& a, const std::string& b) { return checkpoint_update(a) > checkpoint_update(b); });
+  std::erase_if(names, [](const std::string& name) { return !checkpoint_mark(name).valid(); });
+  std::ranges::sort(names, std::ranges::greater(), checkpoint_mark);
   return names;
 }
 
-Result<fs::path> make_part_folder(const fs::path& run_dir, std::int64_t update) {
+Result<fs::path> make_part_folder(const fs::path& run_dir, const CheckpointMark& mark) {
   const fs::path parent = checkpoints_dir(run_dir);
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) return disk_failure(parent, "the folder cannot be made", error.value());
-  const fs::path part = parent / ("." + checkpoint_name(update) + "." + random_token() + ".part");
+  const fs::path part = parent / ("." + checkpoint_name(mark) + "." + random_token() + ".part");
   if (!fs::create_directory(part, error)) return disk_failure(part, "the folder cannot be made", error.value());
   return part;
 }

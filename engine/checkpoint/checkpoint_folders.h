@@ -7,19 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
 
 std::filesystem::path checkpoints_dir(const std::filesystem::path& run_dir);
-std::string checkpoint_name(std::int64_t update);
-/// The update of "step-N"; -1 for any other name.
-std::int64_t checkpoint_update(const std::string& name);
 /// Committed checkpoints, newest first.
 std::vector<std::string> committed_checkpoints(const std::filesystem::path& run_dir);
 
 /// A folder ".step-N.<token>.part", new and empty. Errors: disk.
-Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, std::int64_t update);
+Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 /// Writes a new file and syncs it. Errors: disk.
 Result<void> write_synced(const std::filesystem::path& file, const std::string& text);
 /// Syncs the part folder, renames it to its step and syncs the parent: the commit. A folder of that name (left by a

@@ -100,6 +100,26 @@ void visit_cursor(TrainingCursor& c, Visit&& visit) {
   visit("finite", c.finite);
 }
 
+/// Beside the cursor, and absent from checkpoints that were taken before it was kept.
+template <typename Visit>
+void visit_window(TrainingCursor& c, Visit&& visit) {
+  visit("micro_step", c.window.micro_step);
+  visit("epoch", c.window.epoch);
+  visit("batch", c.window.batch);
+  visit("updates", c.window.updates);
+  visit("position", c.window.position);
+  visit("counter", c.window.counter);
+  visit("steps", c.window.steps);
+  visit("next_steps", c.window.next_steps);
+  visit("schedule_position", c.window.schedule_position);
+  visit("schedule_calls", c.window.schedule_calls);
+  visit("guard_count", c.window.guard_count);
+  visit("epoch_length", c.window.epoch_length);
+  visit("at_boundary", c.window.at_boundary);
+  visit("loss_scale", c.loss_scale);
+  visit("scale_growth", c.scale_growth);
+}
+
 template <typename Visit>
 void visit_identity(CheckpointIdentity& i, Visit&& visit) {
   visit("spec_sha256", i.spec_sha256);
@@ -179,6 +199,8 @@ std::string to_json(const Manifest& manifest) {
   Manifest copy = manifest;
   Json& cursor = json["cursor"] = Json::object();
   visit_cursor(copy.cursor, Put{cursor});
+  Json& window = json["window"] = Json::object();
+  visit_window(copy.cursor, Put{window});
   Json& identity = json["identity"] = Json::object();
   visit_identity(copy.identity, Put{identity});
   Json& files = json["files"] = Json::array();
@@ -206,9 +228,13 @@ Result<Manifest> parse_manifest(const std::string& text) {
     if (!json.contains(section)) return damaged(std::string("\"") + section + "\" is missing");
   Fields cursor(json["cursor"]);
   visit_cursor(manifest.cursor, [&](const char* key, auto& value) { cursor.read(key, value); });
+  static const Json nothing = Json::object();
+  const bool has_window = json.contains("window");
+  Fields window(has_window ? json["window"] : nothing);
+  if (has_window) visit_window(manifest.cursor, [&](const char* key, auto& value) { window.read(key, value); });
   Fields identity(json["identity"]);
   visit_identity(manifest.identity, [&](const char* key, auto& value) { identity.read(key, value); });
-  for (const std::string& missing : {cursor.missing(), identity.missing()})
+  for (const std::string& missing : {cursor.missing(), window.missing(), identity.missing()})
     if (!missing.empty()) return damaged("\"" + missing + "\" is missing or mistyped");
   auto files = parse_files(json["files"], manifest.identity.world);
   if (!files) return tl::unexpected(files.error());

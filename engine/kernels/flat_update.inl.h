@@ -16,9 +16,10 @@ void adamw_update(T* __restrict params, const T* __restrict grads, T* __restrict
   const T scale = static_cast<T>(step.grad_scale), keep = static_cast<T>(1.0 - step.lr * step.weight_decay);
   const T take1 = static_cast<T>(1.0 - step.beta1), beta2 = static_cast<T>(step.beta2);
   const T take2 = static_cast<T>(1.0 - step.beta2), eps = static_cast<T>(step.eps);
+  const T l2 = static_cast<T>(step.l2);
   const T size = static_cast<T>(step.lr / step.correction1), root = static_cast<T>(step.correction2_root);
   for (std::int64_t i = 0; i < n; ++i) {
-    const T grad = grads[i] * scale;
+    const T grad = grads[i] * scale + l2 * params[i];
     const T m = first[i] + (grad - first[i]) * take1;
     const T v = beta2 * second[i] + take2 * grad * grad;
     first[i] = m;

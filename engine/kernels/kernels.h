@@ -13,7 +13,8 @@ struct AdamWStep {
   double beta1 = 0.0;
   double beta2 = 0.0;
   double eps = 0.0;
-  double weight_decay = 0.0;
+  double weight_decay = 0.0;      ///< apart from the gradient (AdamW)
+  double l2 = 0.0;                ///< as a part of the gradient (Adam)
   double correction1 = 1.0;       ///< 1 - beta1^t
   double correction2_root = 1.0;  ///< sqrt(1 - beta2^t)
   double grad_scale = 1.0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dense_models.h"
 
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
@@ -34,6 +35,13 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
   return x;
 }
 
+/// Over the rows of the micro-batch, with its own statistics in training and in evaluation.
+at::Tensor normalize_batch(const at::Tensor& x) {
+  return at::batch_norm(x.reshape({-1, x.size(-1)}), {}, {}, {}, {}, /*training=*/true, /*momentum=*/0.1,
+                        /*eps=*/1e-5, /*cudnn_enabled=*/false)
+      .view_as(x);
+}
+
 }  // namespace
 
 LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(spec.loss.value_or(LossKind::mse)) {
@@ -47,7 +55,7 @@ LossSum LinearModel::loss(const Batch& batch) {
 }
 
 MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
-    : kind_(spec.loss.value_or(LossKind::mse)), activation_(spec.activation) {
+    : kind_(spec.loss.value_or(LossKind::mse)), activation_(spec.activation), batch_norm_(spec.batch_norm) {
   std::vector<std::int64_t> widths{spec.inputs};
   widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
   widths.push_back(spec.outputs);
@@ -63,7 +71,7 @@ LossSum MlpModel::loss(const Batch& batch) {
   at::Tensor x = batch.inputs.to(layers_.front()->weight.scalar_type());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = at::linear(x, layers_[i]->weight, layers_[i]->bias);
-    if (i + 1 < layers_.size()) x = activate(activation_, x);
+    if (i + 1 < layers_.size()) x = activate(activation_, batch_norm_ ? normalize_batch(x) : x);
   }
   return loss_of(kind_, x, batch);
 }

@@ -32,6 +32,7 @@ class MlpModel final : public TrainableModel {
  private:
   LossKind kind_;
   Activation activation_;
+  bool batch_norm_;
   std::vector<std::shared_ptr<Affine>> layers_;
 };
 

@@ -89,7 +89,7 @@ class FlatAdamW final : public FlatBase {
     T* const v = second_.template mutable_data_ptr<T>();
     for_each_part([&](std::int64_t at, std::int64_t n, double weight_decay) {
       AdamWStep part = common;
-      part.weight_decay = weight_decay;
+      (spec_.kind == OptimizerKind::adam ? part.l2 : part.weight_decay) = weight_decay;
       flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, part);
     });
   }
@@ -136,6 +136,7 @@ template <typename T>
 std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector<FlatSegment> segments,
                                           std::int64_t numel, at::ScalarType dtype) {
   switch (spec.kind) {
+    case OptimizerKind::adam:
     case OptimizerKind::adamw:
       return std::make_unique<FlatAdamW<T>>(spec, std::move(segments), numel, dtype);
     case OptimizerKind::sgd:

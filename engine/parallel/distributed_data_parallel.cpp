@@ -66,15 +66,33 @@ void check(const Replica& replica, const DataParallelOptions& options) {
   }
 }
 
-FlatLayout layout_of(const std::vector<at::Tensor>& parameters, std::int64_t bucket_bytes) {
-  std::vector<std::int64_t> numels;
-  for (const auto& each : parameters) numels.push_back(each.numel());
-  return flat_layout(numels, static_cast<std::int64_t>(parameters.front().element_size()), bucket_bytes);
+/// K16: the type in which gradients of such parameters pile up.
+at::ScalarType type_of_sum(at::ScalarType own, AccumulationDtype accumulation) {
+  const bool half = own == at::kHalf || own == at::kBFloat16;
+  return half && accumulation != AccumulationDtype::parameter ? at::kFloat : own;
 }
 
-at::Tensor flat_memory(const at::Tensor& like, std::int64_t numel, Communicator& axis) {
-  if (like.is_cpu()) return axis.shared_buffer(numel, like.scalar_type());
-  return at::zeros({numel}, like.options().requires_grad(false));
+/// The arena's memory, and how it is divided.
+struct FlatMemory {
+  FlatLayout layout;
+  at::Tensor gradients;
+  at::Tensor compensation;
+};
+
+FlatMemory memory_for(const std::vector<at::Tensor>& parameters, const DataParallelOptions& options,
+                      Communicator& axis) {
+  const at::Tensor& like = parameters.front();
+  const at::ScalarType type = type_of_sum(like.scalar_type(), options.accumulation);
+  std::vector<std::int64_t> numels;
+  for (const auto& each : parameters) numels.push_back(each.numel());
+  FlatMemory memory;
+  memory.layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes);
+  const auto own = like.options().requires_grad(false).dtype(type);
+  memory.gradients =
+      like.is_cpu() ? axis.shared_buffer(memory.layout.numel, type) : at::zeros({memory.layout.numel}, own);
+  if (options.accumulation == AccumulationDtype::float32_compensated)
+    memory.compensation = at::zeros({memory.layout.numel}, own);
+  return memory;
 }
 
 /// Marks a parameter as taken and, where buckets go out when they are ready, tells the reducer that its gradient has
@@ -94,11 +112,11 @@ class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
 
 struct DistributedDataParallel::State {
   State(const Replica& replica, Communicator& communicator, const DataParallelOptions& asked)
+      : State(replica, communicator, asked, memory_for(replica.trainable, asked, communicator)) {}
+  State(const Replica& replica, Communicator& communicator, const DataParallelOptions& asked, FlatMemory memory)
       : axis(communicator),
         options(asked),
-        arena(replica.trainable, layout_of(replica.trainable, asked.bucket_bytes),
-              flat_memory(replica.trainable.front(), layout_of(replica.trainable, asked.bucket_bytes).numel,
-                          communicator)),
+        arena(replica.trainable, std::move(memory.layout), std::move(memory.gradients), std::move(memory.compensation)),
         reducer(arena.layout(), [this](std::size_t bucket) { reduce(bucket); }) {}
 
   void mark_parameters();
@@ -120,7 +138,8 @@ void DistributedDataParallel::State::mark_parameters() {
   const auto& parameters = arena.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::function<void()> on_arrival;
-    if (options.launch == LaunchBuckets::when_ready) on_arrival = [this, i] { arrived(i); };
+    const bool compensated = arena.compensation().defined();
+    if (compensated || options.launch == LaunchBuckets::when_ready) on_arrival = [this, i] { arrived(i); };
     torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<ArrivalHook>(std::move(on_arrival)));
   }
 }
@@ -130,7 +149,8 @@ void DistributedDataParallel::State::release_parameters() {
 }
 
 void DistributedDataParallel::State::arrived(std::size_t parameter) {
-  if (!sync) return;
+  if (arena.compensation().defined()) arena.fold(parameter);
+  if (!sync || options.launch != LaunchBuckets::when_ready) return;
   mend(parameter);
   reducer.arrived(parameter);
 }
@@ -183,6 +203,7 @@ void DistributedDataParallel::finish() {
     at::Tensor flat = state_->arena.flat();
     flat.div_(ranks);
   }
+  if (state_->arena.compensation().defined()) state_->arena.expose();
 }
 
 void DistributedDataParallel::zero_grad() {
@@ -191,6 +212,10 @@ void DistributedDataParallel::zero_grad() {
 
 at::Tensor DistributedDataParallel::flat_gradients() const {
   return state_->arena.flat();
+}
+
+at::Tensor DistributedDataParallel::flat_compensation() const {
+  return state_->arena.compensation();
 }
 
 const FlatLayout& DistributedDataParallel::layout() const {

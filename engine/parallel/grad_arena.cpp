@@ -27,11 +27,15 @@ at::Tensor place_of(const at::Tensor& flat, const FlatRange& range, const at::Te
 
 }  // namespace
 
-GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat)
-    : parameters_(std::move(parameters)), layout_(std::move(layout)), flat_(std::move(flat)) {
+GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat, at::Tensor compensation)
+    : parameters_(std::move(parameters)),
+      layout_(std::move(layout)),
+      flat_(std::move(flat)),
+      compensation_(std::move(compensation)) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     views_.push_back(place_of(flat_, layout_.parameters[i], parameters_[i]));
-    bind(i);
+    if (compensation_.defined()) lost_.push_back(place_of(compensation_, layout_.parameters[i], parameters_[i]));
+    if (!compensation_.defined()) bind(i);
   }
 }
 
@@ -44,7 +48,26 @@ void GradArena::bind(std::size_t i) {
   parameters_[i].mutable_grad() = views_[i];
 }
 
+void GradArena::fold(std::size_t i) {
+  at::Tensor& grad = parameters_[i].mutable_grad();
+  if (!grad.defined() || grad.unsafeGetTensorImpl() == views_[i].unsafeGetTensorImpl()) return;
+  // Kahan, Further remarks on reducing truncation errors (1965): sum + (x - lost), and what that addition lost.
+  const at::Tensor corrected = grad.detach().to_dense().to(views_[i].scalar_type()).sub(lost_[i]);
+  const at::Tensor sum = views_[i].add(corrected);
+  lost_[i].copy_(sum.sub(views_[i]).sub_(corrected));
+  views_[i].copy_(sum);
+  grad = at::Tensor();
+}
+
+void GradArena::expose() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    fold(i);
+    bind(i);
+  }
+}
+
 bool GradArena::mend(std::size_t i) {
+  if (compensation_.defined()) return fold(i), false;
   const at::Tensor& grad = parameters_[i].grad();
   at::Tensor& view = views_[i];
   if (grad.defined() && grad.unsafeGetTensorImpl() == view.unsafeGetTensorImpl()) return false;
@@ -63,7 +86,13 @@ bool GradArena::mend(std::size_t i) {
 
 void GradArena::zero() {
   flat_.zero_();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) bind(i);
+  if (compensation_.defined()) compensation_.zero_();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (compensation_.defined())
+      parameters_[i].mutable_grad() = at::Tensor();
+    else
+      bind(i);
+  }
 }
 
 }  // namespace accrue

@@ -3,6 +3,10 @@
 // in place, so micro-steps accumulate without a second copy, a reduction takes contiguous buckets, and clearing is one
 // memset.
 //
+// The arena may be wider than the parameters: half-precision gradients are then added to float32 views. With
+// compensation the views are not bound while gradients arrive: each is folded in with the term that carries what was
+// rounded off, and the views are bound for those who read .grad.
+//
 // The views break when a user drops gradients (zero_grad()'s default), assigns .grad, or runs backward with
 // create_graph. mend() notices by the data pointer, copies what is there into the arena and binds the view again.
 #pragma once
@@ -18,17 +22,23 @@ namespace accrue {
 
 class GradArena {
  public:
-  /// flat: [layout.numel], of the parameters' dtype and device. Binds every parameter.
-  GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat);
+  /// flat: [layout.numel], of the type gradients pile up in, on the parameters' device; compensation: of the same
+  /// shape, or undefined. Binds every parameter, unless there is compensation.
+  GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat, at::Tensor compensation);
 
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
   const FlatLayout& layout() const { return layout_; }
   const at::Tensor& flat() const { return flat_; }
+  const at::Tensor& compensation() const { return compensation_; }
   at::Tensor bucket(std::size_t index) const;
 
   /// Makes parameter i's .grad its view again; a dropped gradient counts as zero. True where there was something to
   /// mend.
   bool mend(std::size_t i);
+  /// With compensation: takes parameter i's arrived gradient into the sum, Kahan's way, and drops it.
+  void fold(std::size_t i);
+  /// With compensation: makes every .grad its view, for an optimizer to read.
+  void expose();
   void zero();
 
  private:
@@ -37,7 +47,9 @@ class GradArena {
   std::vector<at::Tensor> parameters_;
   FlatLayout layout_;
   at::Tensor flat_;
+  at::Tensor compensation_;
   std::vector<at::Tensor> views_;
+  std::vector<at::Tensor> lost_;  ///< views of the compensation
 };
 
 }  // namespace accrue

@@ -40,8 +40,9 @@ Verdict judge(Training& training, const WindowPass& pass) {
   training.report.phase("reduce");
   verdict.agreed = agree(training.axis, mine);
   const WindowTally& total = verdict.agreed.total;
-  verdict.factor = training.scaling.factor(pass.last, training.window.position().steps, total.counts);
-  verdict.loss = reported_loss(training, verdict.agreed, verdict.factor);
+  const double factor = training.scaling.factor(pass.last, training.window.position().steps, total.counts);
+  verdict.loss = reported_loss(training, verdict.agreed, factor);
+  verdict.factor = factor / training.loss_scale.factor();
   verdict.norm = flat_norm(training.reducer.flat_gradients()) * std::abs(verdict.factor);
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !std::isfinite(verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
@@ -66,6 +67,10 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
 /// Says what is wrong and does what the rule asks: an error ends the run, a hold stands still before the next
 /// micro-step.
 Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
+  // Where losses are scaled an overflow is part of finding the scale, until it has become small enough to be blamed.
+  if (training.loss_scale.enabled() && training.loss_scale.scale > DynamicScale::hopeless &&
+      training.plan().knobs.overflow != OverflowPolicy::raise)
+    return {};
   const std::string message = describe(training, pass, verdict);
   const NonFiniteRule rule = training.spec().run.on_non_finite;
   const bool pauses = rule == NonFiniteRule::pause && training.order.interactive;
@@ -100,7 +105,12 @@ void step(Training& training, const Verdict& verdict, double lr) {
     gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
     scale = 1.0;
   }
-  training.optimizer->step(training.model.flat(), gradients, lr, scale);
+  if (training.masters.defined()) {
+    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale);
+    training.model.flat().copy_(training.masters);
+  } else {
+    training.optimizer->step(training.model.flat(), gradients, lr, scale);
+  }
   training.report.add_compute(now_ns() - begin);
 }
 
@@ -114,6 +124,9 @@ void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdi
   cursor.micro_step = plan.micro_step;
   cursor.update = plan.window + 1;
   cursor.schedule_position = training.window.schedule_position();
+  cursor.window = training.window.position();
+  cursor.loss_scale = training.loss_scale.scale;
+  cursor.scale_growth = training.loss_scale.growth;
   cursor.optimizer_steps = training.optimizer->steps();
   cursor.samples += verdict.agreed.total.counts.samples;
   cursor.tokens += verdict.agreed.total.counts.items;
@@ -146,8 +159,13 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   const Verdict verdict = judge(training, pass);
   if (verdict.outcome == StepOutcome::skipped_overflow)
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
-  const double lr = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
+  const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
+  const double lr = training.frozen_lr.value_or(scheduled);
   if (verdict.outcome == StepOutcome::updated) step(training, verdict, lr);
+  if (verdict.outcome == StepOutcome::updated)
+    training.loss_scale.stepped();
+  else if (verdict.outcome == StepOutcome::skipped_overflow)
+    training.loss_scale.overflowed();
   // Beyond this point: the parameters are those of the next window.
   training.window.report(verdict.outcome);
   training.reducer.zero_grad();

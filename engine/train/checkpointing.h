@@ -14,11 +14,16 @@ namespace accrue {
 /// loaded then).
 Result<void> resume(Training& training);
 
-/// Whether the schedule asks for a checkpoint at this update.
-bool checkpoint_due(const Training& training, std::int64_t update);
+/// Whether the schedule asks for a checkpoint on this boundary.
+bool checkpoint_due(const Training& training);
+/// Whether it asks for one after this micro-step, inside its window, and the dialect takes them there (K15).
+bool checkpoint_due_inside(const Training& training, std::int64_t micro_step);
 
 /// Saves at a boundary, unless this update is saved already or the run has no folder. A failure is a warning and
 /// training goes on. Collective: the axis.
 void save(Training& training);
+/// Saves after a micro-step that ends no window: where K15 is anywhere with the gradients and the tally of the window
+/// so far, else without them, as the dialect's original does. Collective: the axis.
+void save_inside(Training& training, const MicroPlan& micro, const OpenWindow& open);
 
 }  // namespace accrue

@@ -27,7 +27,7 @@ class EvaluationMode {
 };
 
 std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t batch) {
-  const std::int64_t size = training.spec().accumulation.micro_batch;
+  const std::int64_t size = training.plan().order.micro_batch;
   const std::int64_t first = (batch * training.axis.size() + training.axis.rank()) * size;
   const std::int64_t count = std::clamp<std::int64_t>(training.data->size(Split::validation) - first, 0, size);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));

@@ -22,7 +22,7 @@ std::map<std::string, bool> decay_table(const ModelSpec& spec) {
 
 }  // namespace
 
-FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, std::int64_t bucket_bytes)
+FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout& make_layout)
     : module_(make_model(spec, seed)) {
   const auto decays = decay_table(spec);
   std::vector<std::int64_t> numels;
@@ -35,7 +35,7 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, std::int64_t buc
   }
   if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
   const at::Tensor first = module_->parameters().front();
-  layout_ = flat_layout(numels, static_cast<std::int64_t>(first.element_size()), bucket_bytes);
+  layout_ = make_layout(first.scalar_type(), numels);
   flat_ = at::zeros({layout_.numel}, first.options().requires_grad(false));
   const at::NoGradGuard no_grad;
   std::size_t i = 0;

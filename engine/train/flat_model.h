@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +18,11 @@ namespace accrue {
 
 class FlatModel {
  public:
+  /// How parameters of a type and of these sizes are laid out; the gradient arena's layout.
+  using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
+
   /// Builds the spec's model and moves its parameters into the flat tensor.
-  FlatModel(const ModelSpec& spec, std::uint64_t seed, std::int64_t bucket_bytes);
+  FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout& make_layout);
 
   TrainableModel& module() { return *module_; }
   /// Shapes: [numel of the layout]; padding is zero.

@@ -8,12 +8,19 @@ double inverse(double value) {
   return value == 0.0 ? 0.0 : 1.0 / value;
 }
 
+/// One bug of the gallery forgets the mean over the micro-batch; the rest of the arithmetic is that of a mean of means.
+AccumulationKnobs with_bug(AccumulationKnobs knobs, Bug bug) {
+  if (bug == Bug::divide_by_own_size) knobs.normalizer = Normalizer::true_size;
+  return knobs;
+}
+
 }  // namespace
 
-LossScaling::LossScaling(const AccumulationKnobs& knobs, std::int64_t world)
-    : knobs_(knobs),
+LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world)
+    : knobs_(with_bug(knobs, bug)),
+      bug_(bug),
       world_(static_cast<double>(knobs.reduce_when == ReduceWhen::never ? 1 : world)),
-      counts_items_(knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens),
+      counts_items_(knobs_.normalizer == Normalizer::samples || knobs_.normalizer == Normalizer::tokens),
       global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
       // A rank's own count must divide before the ranks are added up, when it cannot be told apart any more.
       deferred_(knobs.normalize_when == NormalizeWhen::deferred && !(counts_items_ && !global_ && world_ > 1)) {
@@ -48,7 +55,7 @@ double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, con
   double weight = 1.0;
   if (knobs_.normalizer == Normalizer::samples)
     weight = static_cast<double>(micro.samples) * inverse(static_cast<double>(micro.items));
-  else if (!counts_items_)
+  else if (!counts_items_ && bug_ != Bug::divide_by_own_size)
     weight = inverse(static_cast<double>(micro.items));
   return deferred_ ? weight : weight * inverse(denominator(plan, plan.window_size, counts));
 }

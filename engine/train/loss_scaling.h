@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "accrue/run/accumulation_window.h"
+#include "accrue/run/run_spec.h"
 
 namespace accrue {
 
@@ -21,7 +22,7 @@ struct WindowCounts {
 
 class LossScaling {
  public:
-  LossScaling(const AccumulationKnobs& knobs, std::int64_t world);
+  LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world);
 
   /// What the reducer does with the ranks' gradients.
   ReduceOp reduce_op() const { return reduce_op_; }
@@ -41,6 +42,7 @@ class LossScaling {
   double denominator(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const;
 
   AccumulationKnobs knobs_;
+  Bug bug_;
   double world_;
   bool counts_items_;
   bool global_;    ///< items are counted over all ranks

@@ -14,6 +14,7 @@
 
 #include <utility>
 
+#include "accrue/run/choice_names.h"
 #include "train/boundary.h"
 #include "train/checkpointing.h"
 #include "train/evaluate.h"
@@ -24,23 +25,30 @@
 namespace accrue {
 namespace {
 
+std::string teaching_text(const TeachingSpec& teaching) {
+  if (teaching.bug != Bug::none) return "bug = " + std::string(to_name(teaching.bug));
+  return "overflow_at";
+}
+
 /// What the run asks for and cannot have is said once, at its start.
 void warn_at_start(Training& training) {
   const RunSpec& spec = training.spec();
   if (spec.evaluate.every_updates > 0 && training.data->size(Split::validation) == 0)
     training.report.warn_first("data", "evaluation is asked for, but no sample is kept for it",
                                "Set data.validation_fraction above 0.");
-  const bool half = spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float16;
-  if (half && training.plan().knobs.accumulation_dtype != AccumulationDtype::parameter)
-    training.report.warn_first("numerics", "gradients of a half-precision model are accumulated in its own type",
-                               "Set accumulation.accumulation_dtype = \"parameter\", or model.dtype = \"float32\".");
+  if (spec.teaching != TeachingSpec{})
+    training.report.warn_first("teaching", "this run goes wrong on purpose: teaching." + teaching_text(spec.teaching),
+                               "Its numbers are for learning from, not for reporting.");
+  for (const std::string& defect : spec.accumulation.replay)
+    training.report.warn_first("teaching", "this run reproduces a defect of the original: " + defect,
+                               "Remove it from accumulation.replay for the run that was meant.");
 }
 
 /// Everything between two windows. True: the ranks have agreed to end here.
 bool between_windows(Training& training, const BoundaryWishes& wishes) {
   const std::int64_t update = training.cursor.update;
   if (!wishes.stop && evaluation_due(training, update)) evaluate(training);
-  if (wishes.checkpoint || checkpoint_due(training, update)) save(training);
+  if (wishes.checkpoint || checkpoint_due(training)) save(training);
   return wishes.stop;
 }
 

@@ -7,8 +7,31 @@
 namespace accrue {
 namespace {
 
-std::int64_t bucket_bytes(const RunSpec& spec) {
-  return static_cast<std::int64_t>(spec.parallel.bucket_mb * 1024.0 * 1024.0);
+/// K8: handlers reduce all of a type in one piece, as Colossal-AI's do; the others bucket by bucket.
+std::int64_t bucket_bytes(const RunPlan& plan) {
+  if (plan.knobs.reduce_mechanism == ReduceMechanism::handlers) return std::int64_t{1} << 60;
+  return static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024.0 * 1024.0);
+}
+
+bool is_half(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16;
+}
+
+/// Updates of half-precision parameters are computed in float32.
+at::ScalarType update_type(at::ScalarType own) {
+  return is_half(own) ? at::kFloat : own;
+}
+
+std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
+  const bool wide = plan.knobs.accumulation_dtype != AccumulationDtype::parameter && is_half(own);
+  return static_cast<std::int64_t>(c10::elementSize(wide ? at::kFloat : own));
+}
+
+/// The plan's window, which a stream's ranks walk without its length.
+WindowShape trained_shape(const RunPlan& plan) {
+  WindowShape shape = AccumulationWindow(plan.window).shape();
+  if (plan.spec.data.stream && shape.batches_per_epoch > 0) shape.batches_per_epoch = unknown_length;
+  return shape;
 }
 
 std::uint64_t seed_of(const RunSpec& spec) {
@@ -24,13 +47,23 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
       channel(rank_channel),
       report(run, data_axis, rank_channel),
       data(std::move(source)),
-      model(run.plan.spec.model, seed_of(run.plan.spec), bucket_bytes(run.plan.spec)),
-      scaling(run.plan.knobs, data_axis.size()),
+      faults(run.plan, data_axis.rank()),
+      model(Faults::model(run.plan.spec), seed_of(run.plan.spec),
+            [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
+              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes(run.plan));
+            }),
+      scaling(run.plan.knobs, run.plan.spec.teaching.bug, data_axis.size()),
       reducer(model.module(), data_axis,
-              {.bucket_bytes = bucket_bytes(run.plan.spec), .op = scaling.reduce_op(), .broadcast_parameters = true}),
+              {.bucket_bytes = bucket_bytes(run.plan),
+               .op = scaling.reduce_op(),
+               .broadcast_parameters = true,
+               .accumulation = run.plan.knobs.accumulation_dtype}),
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.decay_segments(run.plan.spec.optimizer.weight_decay),
-                                    model.layout().numel, model.dtype())),
-      window(run.plan.window) {
+                                    model.layout().numel, update_type(model.dtype()))),
+      window(trained_shape(run.plan)),
+      feed(run.plan, *data, data_axis),
+      loss_scale(DynamicScale::of(run.plan.spec)) {
+  if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
 }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/data/data_source.h"
@@ -12,11 +14,20 @@
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/run_plan.h"
 #include "train/agreement.h"
+#include "train/batch_feed.h"
+#include "train/dynamic_scale.h"
+#include "train/faults.h"
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
 #include "train/reporter.h"
 
 namespace accrue {
+
+/// How much the whole window holds, where a normaliser must know it before the first micro-step.
+struct OpenWindow {
+  WindowTally tally;
+  WindowCounts counted;
+};
 
 struct Training {
   const RunOrder& order;
@@ -24,13 +35,20 @@ struct Training {
   RankChannel& channel;
   Reporter report;
   std::unique_ptr<DataSource> data;
+  Faults faults;
   FlatModel model;
   LossScaling scaling;
   DistributedDataParallel reducer;
   std::unique_ptr<FlatOptimizer> optimizer;
+  at::Tensor masters;  ///< float32 copies of half-precision parameters, which updates go to; else undefined
   AccumulationWindow window;
+  BatchFeed feed;
+  DynamicScale loss_scale;
   TrainingCursor cursor;
-  std::int64_t saved_update = -1;  ///< the update of the newest checkpoint; -1 = none
+  OpenWindow open;                      ///< of a window that a checkpoint was taken inside of
+  std::optional<double> frozen_lr;      ///< replayed defect: the rate at which a resumed run stays
+  std::optional<CheckpointMark> saved;  ///< the newest checkpoint
+  std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
 
   /// Collective: the axis (parameters are made equal).
   Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, std::unique_ptr<DataSource> source);
@@ -39,13 +57,13 @@ struct Training {
   const RunSpec& spec() const { return order.plan.spec; }
 };
 
-/// What an open window has been given so far; see WindowTally for what its ranks then agree on.
 enum class WindowEnd { boundary, run_over, stopped };
 
 struct WindowPass {
   WindowEnd end = WindowEnd::run_over;
   MicroPlan last;  ///< the boundary's micro-step
   WindowTally tally;
+  std::vector<MicroPlan> micro_steps;  ///< of the window, for a check of its gradient; not those before a resume
 };
 
 }  // namespace accrue

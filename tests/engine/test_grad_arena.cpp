@@ -21,7 +21,7 @@ GradArena arena_of(const std::vector<at::Tensor>& parameters) {
   for (const auto& each : parameters) numels.push_back(each.numel());
   FlatLayout layout = flat_layout(numels, 8, 1 << 20);
   at::Tensor flat = at::zeros({layout.numel}, at::kDouble);
-  return GradArena(parameters, std::move(layout), std::move(flat));
+  return GradArena(parameters, std::move(layout), std::move(flat), {});
 }
 
 at::Tensor place(const GradArena& arena, std::size_t i) {

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "bridge/event_pump.h"
@@ -293,8 +294,7 @@ void RunLibrary::assignColors(const QList<RunSeries*>& shown) {
 }
 
 std::int64_t RunLibrary::resumeUpdate(const QString& folder) const {
-  // "step-100"
-  return checkpoints_.value(canonical(folder)).section(QLatin1Char('-'), 1).toLongLong();
+  return std::max<qint64>(0, checkpoint_mark(checkpoints_.value(canonical(folder)).toStdString()).update);
 }
 
 }  // namespace accrue::ui

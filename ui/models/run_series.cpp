@@ -207,7 +207,7 @@ void RunSeries::take(const accrue::RunEvent& event) {
 
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
   startedAt_ = text(body.started_at);
-  if (body.resumed) rewindTo(body.resumed_update);
+  if (body.resumed) rewindTo(body.resumed_update, body.resumed_position);
   outcome_ = {};
 }
 
@@ -330,12 +330,14 @@ void RunSeries::settleTimeOffset(double rawSeconds) {
   timeline_.setTimeOffset(timeOffset_);
 }
 
-void RunSeries::rewindTo(std::int64_t update) {
+void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
   takeJoined();
   const double kept = static_cast<double>(update);
   const std::size_t updates = updateClocks_[Clock::update].upperBound(kept);
   const ClockPoint at = updates > 0 ? updateClocks_.point(updates - 1) : ClockPoint{};
-  const std::size_t micro = microClocks_[Clock::microStep].upperBound(at[Clock::microStep]);
+  const std::size_t micro =
+      microClocks_[Clock::microStep].upperBound(at[Clock::microStep] + static_cast<double>(position));
+  const ClockPoint from = position > 0 && micro > 0 ? microClocks_.point(micro - 1) : at;
   const std::size_t evaluations = evaluationClocks_[Clock::update].upperBound(kept);
   for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(updates);
   for (const auto& weight : weights_) weight->truncate(updates);
@@ -344,18 +346,18 @@ void RunSeries::rewindTo(std::int64_t update) {
   microClocks_.truncate(micro);
   evaluationLoss_.truncate(evaluations);
   evaluationClocks_.truncate(evaluations);
-  join_.rewind(at);
-  timeline_.rewind(static_cast<std::int64_t>(std::llround(at[Clock::microStep])));
+  join_.rewind(from);
+  timeline_.rewind(static_cast<std::int64_t>(std::llround(from[Clock::microStep])));
   last_.update = updates > 0 ? update : 0;
-  last_.microStep = static_cast<std::int64_t>(std::llround(at[Clock::microStep]));
-  last_.windowPosition = 0;
+  last_.microStep = static_cast<std::int64_t>(std::llround(from[Clock::microStep]));
+  last_.windowPosition = position;
   last_.loss = updates > 0 ? updateLoss_.value(updates - 1) : LastValues::none;
   keptSeconds_ = std::max(at[Clock::seconds], timeline_.end());
   offsetPending_ = true;
 }
 
 void RunSeries::clear() {
-  rewindTo(0);
+  rewindTo(0, 0);
   for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(0);
   weights_.clear();
   join_.reset();

@@ -160,7 +160,7 @@ class RunSeries : public QObject {
   void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
   void takeFinished(const accrue::RunFinished& body);
   void takeJoined();
-  void rewindTo(std::int64_t update);
+  void rewindTo(std::int64_t update, std::int64_t position);
   void settleTimeOffset(double rawSeconds);
   void measurePace();
   void layOutPlan();

@@ -134,6 +134,13 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   }
 }
 
+/// A sum over ranks needs a denominator that was counted over them; without one, ranks are averaged unless asked
+/// otherwise.
+void average_uncounted(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
+  const bool counted = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  if (!counted && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
+}
+
 template <typename T>
 void override_with(T& knob, const std::optional<T>& value) {
   if (value) knob = *value;
@@ -228,12 +235,14 @@ AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
       knobs.replay.push_back(*defect);
   apply_replay(spec, knobs);
   if (knobs.schedule_clock != ScheduleClock::update_times_world) knobs.total_guard = false;
+  average_uncounted(spec, knobs);
   return knobs;
 }
 
 AccumulationKnobs resolve_knobs(const RunSpec& spec) {
   AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
   apply_bug(spec.teaching.bug, knobs);
+  average_uncounted(spec.accumulation, knobs);
   return knobs;
 }
 

@@ -54,7 +54,7 @@ Result<ResumeRequest> read_resumable(fs::path dir) {
   }
   request.dir = fs::absolute(dir).lexically_normal();
   std::error_code error;
-  if (resume_from != "newest" && (checkpoint_update_of(resume_from) < 0 ||
+  if (resume_from != "newest" && (!checkpoint_mark(resume_from).valid() ||
                                   !fs::exists(request.dir / "checkpoints" / resume_from / "manifest.json", error)))
     return fail(ErrorCode::config, "is not a checkpoint of this run",
                 (request.dir / "checkpoints" / resume_from).string(),

@@ -60,10 +60,10 @@ std::string cause_text(std::int64_t rank, const ExitReport& exit) {
   return fmt::format("Rank {} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
 }
 
-std::string advice_for(ErrorCode code, const ExitReport& exit, const std::string& checkpoint) {
-  const std::string resume = checkpoint.empty() ? "There is no checkpoint yet, so resuming starts over; "
-                                                  "checkpoint.every_updates takes one now and then"
-                                                : "Resume continues from update " + checkpoint.substr(5);
+std::string advice_for(ErrorCode code, const ExitReport& exit, const CheckpointMark& checkpoint) {
+  const std::string resume = !checkpoint.valid() ? "There is no checkpoint yet, so resuming starts over; "
+                                                   "checkpoint.every_updates takes one now and then"
+                                                 : "Resume continues from update " + std::to_string(checkpoint.update);
   if (exit.signal == SIGKILL)
     return "If nobody killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch. " +
            resume;
@@ -175,11 +175,11 @@ void RunSession::restart() {
   ++restarts_;
   std::erase_if(recent_restarts_, [](Clock::time_point at) { return Clock::now() - at >= restart_window; });
   recent_restarts_.push_back(Clock::now());
-  const std::string checkpoint = newest_checkpoint(order_.run_dir);
-  const std::string from = checkpoint.empty() ? "the start" : "update " + checkpoint.substr(5);
+  const CheckpointMark checkpoint = newest_checkpoint(order_.run_dir);
+  const std::string from = checkpoint.valid() ? "update " + std::to_string(checkpoint.update) : "the start";
   set_state(RunState::restarting, fmt::format("{}. Restarting from {} (attempt {} of {})", failure_->message, from,
                                               recent_restarts_.size(), order_.plan.spec.launch.max_restarts));
-  order_.resume_from = checkpoint.empty() ? "" : "newest";
+  order_.resume_from = checkpoint.valid() ? "newest" : "";
   resumed_ = true;
   start_attempt();
 }

@@ -123,21 +123,23 @@ void RunSession::announce_start(bool resumed) {
   started.started_at = utc_now();
   if (started_at_.empty()) started_at_ = started.started_at;
   started.resumed = resumed;
-  if (const auto checkpoint = newest_checkpoint(order_.run_dir); resumed && !checkpoint.empty())
-    started.resumed_update =
-        checkpoint_update_of(order_.resume_from.starts_with("step-") ? order_.resume_from : checkpoint);
+  if (const auto newest = newest_checkpoint(order_.run_dir); resumed && newest.valid()) {
+    const CheckpointMark named = checkpoint_mark(order_.resume_from);
+    started.resumed_update = (named.valid() ? named : newest).update;
+    started.resumed_position = (named.valid() ? named : newest).position;
+  }
   emit(supervisor_rank, std::move(started));
 }
 
 /// Going back to a certain checkpoint gives up the branch that led away from it.
 Result<void> RunSession::leave_later_branch() {
-  const std::int64_t update = checkpoint_update_of(order_.resume_from);
-  if (!resumed_ || update < 0) return {};
-  const auto abandoned = abandon_checkpoints_after(order_.run_dir, update);
+  const CheckpointMark mark = checkpoint_mark(order_.resume_from);
+  if (!resumed_ || !mark.valid()) return {};
+  const auto abandoned = abandon_checkpoints_after(order_.run_dir, mark);
   if (!abandoned) return tl::unexpected(abandoned.error());
   if (*abandoned > 0)
     warn("checkpoint",
-         fmt::format("The run goes back to update {}: {} later checkpoint{} set aside", update, *abandoned,
+         fmt::format("The run goes back to update {}: {} later checkpoint{} set aside", mark.update, *abandoned,
                      *abandoned == 1 ? " is" : "s are"),
          "They lie in checkpoints/ as abandoned-step-N; remove them when they are not wanted");
   return {};

@@ -38,6 +38,7 @@ void visit(auto& v, B& b) {
   v("started_at", b.started_at, optional);
   v("resumed", b.resumed, optional);
   v("resumed_update", b.resumed_update, optional);
+  v("resumed_position", b.resumed_position, optional);
 }
 
 template <IsBody<RankReady> B>

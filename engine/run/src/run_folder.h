@@ -6,16 +6,15 @@
 #include <filesystem>
 #include <string>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
 
-/// "step-<n>" of the newest committed checkpoint, empty if there is none. Whether it verifies is for the ranks to say.
-std::string newest_checkpoint(const std::filesystem::path& run_dir);
-/// The update of "step-<n>"; -1 for any other name.
-std::int64_t checkpoint_update_of(const std::string& name);
-/// Renames the checkpoints after an update to "abandoned-step-<n>", for a run that goes back to before them: whatever
-/// is newest then is of the branch that trains on. Needs the run's lock. Returns how many. Errors: disk.
-Result<int> abandon_checkpoints_after(const std::filesystem::path& run_dir, std::int64_t update);
+/// The newest committed checkpoint; not valid if there is none. Whether it verifies is for the ranks to say.
+CheckpointMark newest_checkpoint(const std::filesystem::path& run_dir);
+/// Renames the checkpoints after a mark to "abandoned-<name>", for a run that goes back to before them: whatever is
+/// newest then is of the branch that trains on. Needs the run's lock. Returns how many. Errors: disk.
+Result<int> abandon_checkpoints_after(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 
 }  // namespace accrue

@@ -143,28 +143,20 @@ std::string default_name(const RunSpec& spec) {
 
 }  // namespace
 
-std::int64_t checkpoint_update_of(const std::string& name) {
-  std::int64_t update = -1;
-  if (!name.starts_with("step-")) return -1;
-  const char* end = name.data() + name.size();
-  const auto [at, bad] = std::from_chars(name.data() + 5, end, update);
-  return bad == std::errc{} && at == end && update >= 0 ? update : -1;
-}
-
-std::string newest_checkpoint(const fs::path& dir) {
-  std::int64_t newest = -1;
+CheckpointMark newest_checkpoint(const fs::path& dir) {
+  CheckpointMark newest;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
     if (fs::exists(entry.path() / "manifest.json", error))
-      newest = std::max(newest, checkpoint_update_of(entry.path().filename().string()));
-  return newest < 0 ? std::string() : fmt::format("step-{}", newest);
+      newest = std::max(newest, checkpoint_mark(entry.path().filename().string()));
+  return newest;
 }
 
-Result<int> abandon_checkpoints_after(const fs::path& dir, std::int64_t update) {
+Result<int> abandon_checkpoints_after(const fs::path& dir, const CheckpointMark& mark) {
   std::vector<fs::path> later;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
-    if (checkpoint_update_of(entry.path().filename().string()) > update) later.push_back(entry.path());
+    if (checkpoint_mark(entry.path().filename().string()) > mark) later.push_back(entry.path());
   for (const fs::path& folder : later) {
     const std::string name = "abandoned-" + folder.filename().string();
     fs::path target = folder.parent_path() / name;
@@ -196,7 +188,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
       }
     }
   }
-  summary.last_checkpoint = newest_checkpoint(dir);
+  if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
   summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
   if (is_locked(dir))
     summary.state = "running";

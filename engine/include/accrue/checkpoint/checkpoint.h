@@ -15,14 +15,16 @@
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/comm/communicator.h"
+#include "accrue/run/accumulation_window.h"
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
 
 /// What besides tensors a run needs to go on bit-identically.
 struct TrainingCursor {
-  std::int64_t micro_step = 0;
-  std::int64_t update = 0;  ///< boundaries passed
+  std::int64_t micro_step = 0;  ///< done, those of an open window included
+  std::int64_t update = 0;      ///< boundaries passed
   std::int64_t schedule_position = 0;
   std::int64_t optimizer_steps = 0;
   std::int64_t samples = 0;  ///< over all ranks
@@ -30,6 +32,10 @@ struct TrainingCursor {
   double seconds = 0.0;
   double loss = 0.0;  ///< of the last update
   bool finite = true;
+  WindowPosition window;          ///< exactly; an empty one (an older checkpoint) follows from micro_step
+  double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
+  std::int64_t scale_growth = 0;  ///< updates since it last changed
+  CheckpointMark mark() const { return {update, window.position}; }
   bool operator==(const TrainingCursor&) const = default;
 };
 
@@ -45,7 +51,8 @@ struct CheckpointIdentity {
 struct CheckpointContent {
   TrainingCursor cursor;
   NamedTensors replicated;  ///< parameters and optimizer state per parameter, under module names; rank 0 writes them
-  NamedTensors local;       ///< this rank's own, names beginning "local.": RNG states
+  NamedTensors
+      local;  ///< this rank's own, names beginning "local.": RNG states; of an open window also gradients and tally
 };
 
 struct CommittedCheckpoint {

@@ -38,6 +38,10 @@ struct DataParallelOptions {
   ReduceOp op = ReduceOp::mean;      ///< mean divides by the axis size after summing, as Python's DDP does
   bool broadcast_parameters = true;  ///< rank 0's parameters and buffers reach all ranks at construction
   LaunchBuckets launch = LaunchBuckets::at_finish;
+  /// K16. float32: gradients of half-precision parameters pile up in float32 (.grad is then of that type, which
+  /// optimizers take); float32 and float64 pile up as they are. float32_compensated: with a term that carries what each
+  /// addition rounds off (Kahan), for twice the memory; .grad is then there from finish() to zero_grad() only.
+  AccumulationDtype accumulation = AccumulationDtype::float32;
 };
 
 class DistributedDataParallel final : public GradSync {
@@ -60,8 +64,10 @@ class DistributedDataParallel final : public GradSync {
   /// which takes them out of the arena: finish() notices, copies them back and says so once.
   void zero_grad();
 
-  /// The flat gradients, [numel of the layout]; padding is zero.
+  /// The flat gradients, [numel of the layout], in the type they pile up in; padding is zero.
   at::Tensor flat_gradients() const;
+  /// What the additions so far have rounded off, of the same shape; undefined unless accumulation is compensated.
+  at::Tensor flat_compensation() const;
   const FlatLayout& layout() const;
   /// The parameters that take part, in module order; layout().parameters[i] is where parameter i's gradient lies.
   const std::vector<at::Tensor>& parameters() const;

@@ -25,6 +25,7 @@ struct RunStarted {
   std::string started_at;  ///< UTC, ISO 8601
   bool resumed = false;
   std::int64_t resumed_update = 0;
+  std::int64_t resumed_position = 0;  ///< micro-steps of the window after it that are done already
   bool operator==(const RunStarted&) const = default;
 };
 struct RankReady {

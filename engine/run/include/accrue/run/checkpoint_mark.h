@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a checkpoint was taken, and the name of its folder: "step-100" on a boundary, "step-100+3" three micro-steps
+// into the window after it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace accrue {
+
+struct CheckpointMark {
+  std::int64_t update = -1;   ///< updates done; -1: no checkpoint
+  std::int64_t position = 0;  ///< micro-steps of the open window
+  bool valid() const { return update >= 0; }
+  auto operator<=>(const CheckpointMark&) const = default;
+};
+
+std::string checkpoint_name(const CheckpointMark& mark);
+/// Not valid for any other name.
+CheckpointMark checkpoint_mark(std::string_view name);
+
+}  // namespace accrue

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the batches of the micro-steps come from. Data whose length is known are asked by position. A stream is read
+// on: before a window begins its batches, and one more, are fetched ahead, and the ranks agree on how many there are,
+// so that all of them know the window's true size and the end of the epoch before data flows.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "accrue/comm/communicator.h"
+#include "accrue/data/data_source.h"
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+class BatchFeed {
+ public:
+  /// All must outlive this.
+  BatchFeed(const RunPlan& plan, DataSource& data, Communicator& axis) : plan_(plan), data_(data), axis_(axis) {}
+
+  /// Before a micro-step is planned: looks ahead where the data are a stream and says what was found. Collective there:
+  /// the axis, at the same micro-steps on all ranks.
+  void look_ahead(AccumulationWindow& window);
+  /// The batch of a micro-step; empty where this rank has none.
+  Batch batch(const MicroPlan& micro);
+
+ private:
+  Batch fetch(std::int64_t epoch, std::int64_t batch);
+
+  const RunPlan& plan_;
+  DataSource& data_;
+  Communicator& axis_;
+  std::deque<Batch> ahead_;
+  std::int64_t epoch_ = -1;  ///< of what has been read ahead
+  bool at_end_ = false;
+};
+
+}  // namespace accrue

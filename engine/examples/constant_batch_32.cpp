@@ -100,8 +100,9 @@ std::vector<double> train(const Configuration& how, Communicator& axis) {
 }
 
 std::string name_of(const Configuration& how) {
-  return std::to_string(how.batch_size) + " samples x " + std::to_string(how.steps) + " steps x " +
-         std::to_string(how.ranks) + (how.ranks == 1 ? " rank" : " ranks");
+  return std::to_string(how.batch_size) + " samples x " + std::to_string(how.steps) +
+         (how.steps == 1 ? " step x " : " steps x ") + std::to_string(how.ranks) +
+         (how.ranks == 1 ? " rank" : " ranks");
 }
 
 /// Losses travel from rank 0 to the program that started it through a file of hexadecimal numbers, which lose nothing.

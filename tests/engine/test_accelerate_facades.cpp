@@ -180,6 +180,29 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(positions, std::string("01122222"));
   }
 
+  void with_split_batches_no_guard_stops_the_schedule() {
+    Trained t({.split_batches = true});
+    auto& scheduler = t.accelerator.prepare(std::make_shared<LambdaLR>(
+        t.sgd, [](auto) { return 1.0; }, 2));
+    for (int m = 1; m <= 4; ++m) {
+      t.micro_step();
+      scheduler.step();
+    }
+    QCOMPARE(scheduler.position(), 4);
+  }
+
+  void a_scope_that_an_exception_leaves_lets_the_model_reduce_again() {
+    Trained t({.gradient_accumulation_steps = 4});
+    auto other = std::make_unique<Line>();
+    auto& ddp = t.accelerator.prepare(*other);
+    QVERIFY_THROWS_EXCEPTION(std::runtime_error, [&] {
+      const auto scope = t.accelerator.accumulate(t.model, ddp, *other);
+      QVERIFY(!ddp.sync_enabled());
+      throw std::runtime_error("the forward failed");
+    }());
+    QVERIFY(ddp.sync_enabled());
+  }
+
   void two_schedules_have_their_own_totals() {
     Trained t({});
     auto& one = t.accelerator.prepare(std::make_shared<LambdaLR>(

@@ -476,6 +476,38 @@ int streams(RankContext& rank) {
   return 0;
 }
 
+/// An infinity on one rank at any position: both ranks skip that group alone, and no moment moves.
+int overflow_on_one_rank(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  for (int bad = 1; bad <= 6; ++bad) {
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
+    Accelerator accelerator({.gradient_accumulation_steps = 3, .mixed_precision = MixedPrecision::fp16}, *axis.data);
+    accelerator.prepare(model);
+    auto& optimizer = accelerator.prepare(sgd);
+    auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
+    std::string outcomes;
+    for (int m = 1; m <= 9; ++m) {
+      const auto scope = accelerator.accumulate(model);
+      const double factor = m == bad && rank.rank == 1 ? std::numeric_limits<double>::infinity() : 1.0;
+      accelerator.backward(model.loss(points({1.0 + rank.rank})) * factor);
+      const auto before = optimizer.state_dict();
+      const double w = model.value();
+      const StepOutcome outcome = optimizer.step();
+      const bool updated = outcome == StepOutcome::updated;
+      DEMAND(optimizer.state_dict().at("optimizer").equal(before.at("optimizer")) == !updated);
+      DEMAND((model.value() != w) == updated);
+      scheduler.step();
+      optimizer.zero_grad();
+      outcomes += outcome == StepOutcome::accumulated ? '.' : updated ? 'S' : 'x';
+    }
+    DEMAND(outcomes == (bad <= 3 ? "..x..S..S" : "..S..x..S"));
+    DEMAND(scheduler.position() == 4);
+    DEMAND(ranks_agree(accelerator, model.w));
+  }
+  return 0;
+}
+
 int gathers_and_reduces(RankContext& rank) {
   auto axis = join_ranks(rank);
   Accelerator accelerator({}, *axis.data);
@@ -556,6 +588,7 @@ class TestAccelerateRanks : public QObject {
   void a_rank_without_a_batch_goes_along_or_the_clip_is_refused() { two_ranks("rank_without_a_batch"); }
   void join_uneven_inputs_works_on_cpu() { two_ranks("join_scope"); }
   void streams_of_unknown_length_end_together() { two_ranks("streams"); }
+  void an_overflow_on_one_rank_discards_the_group_on_both() { two_ranks("overflow_on_one_rank"); }
   void gather_and_reduce_over_ranks() { two_ranks("gathers_and_reduces"); }
 
   void a_run_saved_inside_a_group_goes_on_bit_for_bit() {
@@ -577,6 +610,7 @@ ACCRUE_RANK_TEST_MAIN(TestAccelerateRanks, {{"token_recipe", token_recipe},
                                             {"rank_without_a_batch", rank_without_a_batch},
                                             {"join_scope", join_scope},
                                             {"streams", streams},
+                                            {"overflow_on_one_rank", overflow_on_one_rank},
                                             {"gathers_and_reduces", gathers_and_reduces},
                                             {"resumes_inside_a_group", resumes_inside_a_group}})
 #include "test_accelerate_ranks.moc"

@@ -70,9 +70,9 @@ class TestAccelerateAccumulation : public QObject {
   }
 
   void the_replay_switch_lets_a_clear_before_the_backward_destroy_the_group() {
-    const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = {.zero_grad_by_flag = true}});
+    const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = {.zero_before_backward = true}});
     QVERIFY2(near(w, 1.13), qPrintable(QString::number(w, 'g', 17)));
-    QVERIFY(near(run_eight_points({.replay = {.zero_grad_by_flag = true}}), 2.04));
+    QVERIFY(near(run_eight_points({.replay = {.zero_before_backward = true}}), 2.04));
   }
 
   void micro_gradients_are_divided_by_n_and_add_up() {

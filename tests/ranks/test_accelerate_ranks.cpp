@@ -217,8 +217,7 @@ int schedule_lengths(RankContext& rank) {
   for (const bool bump : {false, true}) {
     Line model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.001));
-    Accelerator accelerator({.gradient_accumulation_steps = 2, .replay = {.documented_adjust_scheduler = bump}},
-                            *axis.data);
+    Accelerator accelerator({.gradient_accumulation_steps = 2, .replay = {.adjust_scheduler = bump}}, *axis.data);
     accelerator.prepare(model);
     auto& optimizer = accelerator.prepare(sgd);
     auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(
@@ -293,6 +292,7 @@ struct UnevenRun {
   int updates = 0;
   int batches = 0;
   double w = 0.0;
+  double samples = 0.0;  ///< that all ranks reported in this rank's micro-steps
   std::int64_t calls = 0;
 };
 
@@ -330,6 +330,7 @@ UnevenRun run_uneven(Communicator& axis, std::int64_t samples, UnevenRanks uneve
       optimizer.step();
       scheduler.step();
       optimizer.zero_grad();
+      if (samples > 3) run.samples += accelerator.reduce(points({double(x.numel())})).item<double>();
     }
   run.updates = static_cast<int>(scheduler.position() / axis.size());
   run.w = model.value();
@@ -390,6 +391,8 @@ int uneven_ranks(RankContext& rank) {
     DEMAND(run.updates == each.updates);
     DEMAND(run.calls == each.updates);
     DEMAND(run.batches == (rank.rank == 0 ? each.first : each.second));
+    if (rank.rank == 0 && each.mode != UnevenRanks::drop && each.mode != UnevenRanks::repeat)
+      DEMAND(run.samples == 2.0 * double(each.samples));
     rank.report(std::to_string(each.samples) + " " + exact(run.w));
     if (each.mode == UnevenRanks::join || each.mode == UnevenRanks::empty_micro_steps)
       DEMAND(near(run.w, by_hand(each.samples, each.samples == 21 ? 4 : 3)));

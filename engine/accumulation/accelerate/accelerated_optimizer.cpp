@@ -48,7 +48,7 @@ void AcceleratedOptimizer::zero_grad() {
   state_.script().note([this] { zero_grad(); });
   const bool sync = state_.sync_gradients();
   const bool nobody_waits = gradients_ == Gradients::applied || (sync && gradients_ == Gradients::complete);
-  if (state_.options().replay.zero_grad_by_flag ? !sync : !nobody_waits) return;
+  if (state_.options().replay.zero_before_backward ? !sync : !nobody_waits) return;
   inner_->zero_grad();
   gradients_ = Gradients::applied;
 }

@@ -8,22 +8,25 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "accelerator_impl.h"
 
 namespace accrue::accelerate {
 namespace {
 
-/// A joined rank repeats the clips it has seen; one that has seen none would end with other parameters.
-void check_that_all_ranks_clip(const GradientState& state) {
+/// A joined rank repeats the calls it has seen; one that has seen none would clip nothing, and wait elsewhere.
+void check_that_all_ranks_know(const GradientState& state, const char* call) {
   const ActiveLoader* loader = state.active_dataloader();
   if (loader == nullptr || !loader->leaves_a_rank_out()) return;
   throw std::logic_error(
-      "clip: the loader has too few batches for a rank to have one, and that rank cannot know that gradients are "
-      "clipped; use uneven_ranks = empty_micro_steps, or even_batches");
+      std::string(call) +
+      ": the loader has too few batches for a rank to have one, and that rank cannot know of this call; use "
+      "uneven_ranks = empty_micro_steps, or even_batches");
 }
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
@@ -42,7 +45,7 @@ void Accelerator::unscale_gradients(AcceleratedOptimizer* optimizer) {
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
-  check_that_all_ranks_clip(state());
+  check_that_all_ranks_know(state(), "clip_grad_norm_");
   state().script().note([=, this] { clip_grad_norm_(parameters, max_norm, norm_type); });
   unscale_gradients();
   const at::NoGradGuard no_grad;
@@ -57,17 +60,24 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
-  check_that_all_ranks_clip(state());
+  check_that_all_ranks_know(state(), "clip_grad_value_");
   state().script().note([=, this] { clip_grad_value_(parameters, clip_value); });
   unscale_gradients();
   const at::NoGradGuard no_grad;
   for (at::Tensor each : gradients_of(parameters)) each.clamp_(-clip_value, clip_value);
 }
 
+void Accelerator::wait_for_everyone() {
+  state().script().note([this] { wait_for_everyone(); });
+  impl_->axis.barrier();
+}
+
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
+  check_that_all_ranks_know(state(), "gather");
   const at::Tensor mine = (tensor.dim() == 0 ? tensor.reshape({1}) : tensor).detach().contiguous();
   std::vector<std::int64_t> shape = mine.sizes().vec();
   shape.insert(shape.begin(), num_processes());
+  state().script().note([this, nothing = at::zeros_like(mine)] { gather(nothing); });
   at::Tensor all = at::empty(shape, mine.options());
   impl_->axis.all_gather(all, mine);
   return all.flatten(0, 1);
@@ -81,7 +91,9 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
 }
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduction reduction, double scale) {
+  check_that_all_ranks_know(state(), "reduce");
   at::Tensor result = tensor.detach().clone();
+  state().script().note([this, nothing = at::zeros_like(result), reduction] { reduce(nothing, reduction); });
   if (reduction != Reduction::none) {
     at::Tensor flat = result.reshape({-1}).contiguous();
     impl_->axis.all_reduce(flat);

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace accrue::accelerate {
+namespace {
+
+/// No micro-step has as many calls: the loop has gone on without accumulate().
+constexpr std::size_t most_calls = 4096;
+
+}  // namespace
 
 void MicroStepScript::begin(bool boundary) {
   if (!enabled_ || playing_) return;
@@ -16,7 +22,12 @@ void MicroStepScript::begin(bool boundary) {
 }
 
 void MicroStepScript::note(Call call) {
-  if (enabled_ && recording_ && !playing_) now_.push_back(std::move(call));
+  if (!enabled_ || !recording_ || playing_) return;
+  recording_ = now_.size() < most_calls;
+  if (recording_)
+    now_.push_back(std::move(call));
+  else
+    now_.clear();
 }
 
 bool MicroStepScript::play(bool boundary) {

@@ -43,7 +43,7 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   /// Collective with fp16: the data axis.
   StepOutcome step() override;
   /// Clears gradients that were applied, whatever the flag, and on a boundary also those of a complete group. Gradients
-  /// of a group that is still open stay. The replay switch zero_grad_by_flag goes by the flag alone.
+  /// of a group that is still open stay. The replay switch zero_before_backward goes by the flag alone.
   void zero_grad() override;
 
   /// The last step on a boundary found an overflow. Off a boundary it keeps its answer.

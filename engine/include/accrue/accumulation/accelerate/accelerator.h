@@ -112,8 +112,8 @@ class Accelerator {
   void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }
 
   /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 they are unscaled before, and a second
-  /// unscaling before the scaler's update throws std::logic_error; so does a clip that a rank which joins without ever
-  /// having had a batch could not repeat. The norm before clipping, shape [].
+  /// unscaling before the scaler's update throws std::logic_error. So do clips, gather() and reduce() in a loader where
+  /// a rank joins without ever having had a batch: it could not repeat them. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
   /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.
@@ -121,13 +121,14 @@ class Accelerator {
   /// Any optimizer's last step on a boundary was skipped.
   bool optimizer_step_was_skipped() const;
 
-  /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. Collective: the axis, equal shapes.
+  /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. A rank that only goes along with the
+  /// others (join) contributes zeros, here and in reduce(). Collective: the axis, equal shapes.
   at::Tensor gather(const at::Tensor& tensor);
   /// gather(), without the samples that even_batches repeated in the last batch.
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
   /// Elementwise over the ranks; a new tensor. Collective: the axis.
   at::Tensor reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum, double scale = 1.0);
-  void wait_for_everyone() { axis().barrier(); }
+  void wait_for_everyone();
   std::int64_t num_processes() const;
   std::int64_t process_index() const;
   bool is_main_process() const { return process_index() == 0; }

@@ -18,10 +18,10 @@ enum class MixedPrecision { no, fp16 };
 struct ReplaySwitches {
   /// zero_grad() clears whenever sync_gradients is true: before the backward of a boundary micro-step it throws the
   /// whole group away, and only that micro-step's gradient reaches the update.
-  bool zero_grad_by_flag = false;
+  bool zero_before_backward = false;
   /// adjust_scheduler does what its documentation says: every off-boundary call moves the count that the guard on
   /// total_steps reads, so that schedules sized in updates freeze early.
-  bool documented_adjust_scheduler = false;
+  bool adjust_scheduler = false;
   /// The memory search shrinks by a tenth and rounds N down, so that the effective batch drifts.
   bool shrink_by_a_tenth = false;
 

@@ -15,7 +15,7 @@ namespace accrue::accelerate {
 struct GradientAccumulationPlugin {
   /// N. Left out it means 1, whatever else is set: a plugin with only sync_with_dataloader = false does not accumulate.
   std::optional<std::int64_t> num_steps;
-  /// Accepted and without effect, as in the original; ReplaySwitches::documented_adjust_scheduler gives it the one that
+  /// Accepted and without effect, as in the original; ReplaySwitches::adjust_scheduler gives it the one that
   /// its documentation describes.
   bool adjust_scheduler = true;
   /// The last batch of the active prepared loader ends its group; false carries the group into the next epoch.

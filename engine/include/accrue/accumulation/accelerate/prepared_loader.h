@@ -31,7 +31,9 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
   bool shuffle = false;
   bool drop_last = false;  ///< leave out what fills no batch on every rank
-  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join.
+  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. join repeats the Accelerator's calls
+  /// of the rank's last micro-step; a loop with collectives or updates that the Accelerator does not know of needs
+  /// empty_micro_steps, where every rank runs the loop as often.
   std::optional<UnevenRanks> uneven_ranks;
 };
 

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   add_stop(app, status);
   add_show(app, status);
   add_compare(app, status);
+  add_verify(app, status);
   add_doctor(app, status);
   try {
     app.parse(argc, argv);

@@ -63,6 +63,10 @@ void ProgressView::show(const RunEvent& event) {
     if (changed->state != "running" && changed->state != "starting" && !changed->detail.empty()) print(changed->detail);
   } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
     if (event.rank <= 0) print(fmt::format("update {}: evaluation loss {:.4f}", evaluation->update, evaluation->loss));
+  } else if (const auto* check = std::get_if<ExactnessCheck>(&event.body)) {
+    print(fmt::format("update {}: {}, relative difference {:.1e} (tolerance {:.0e}){}{}", check->update,
+                      check->verdict == "not" ? "not exact" : check->verdict, check->relative, check->tolerance,
+                      check->message.empty() ? "" : ". ", check->message));
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
     print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
   }

@@ -52,4 +52,18 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
   return std::move(checked.plan);
 }
 
+std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {
+  if (updates >= plan.totals.updates) return plan;
+  RunSpec spec = plan.spec;
+  spec.run.epochs.reset();
+  spec.run.samples.reset();
+  spec.run.tokens.reset();
+  spec.run.updates = updates;
+  if (spec.accumulation.dialect == Dialect::mmengine && !spec.accumulation.max_iters)
+    spec.accumulation.max_iters = plan.totals.micro_steps;
+  Preflight checked = preflight_files(spec, facts_for(spec), plan.base_dir);
+  if (!checked.plan) print(checked.findings);
+  return std::move(checked.plan);
+}
+
 }  // namespace accrue::cli

@@ -19,5 +19,7 @@ struct SpecInput {
 void add_spec_options(CLI::App& verb, SpecInput& input);
 /// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
 std::optional<RunPlan> plan_from(const SpecInput& input);
+/// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
+std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates);
 
 }  // namespace accrue::cli

@@ -20,6 +20,7 @@ void add_attach(CLI::App& app, int& status);
 void add_stop(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
+void add_verify(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 
 /// Prints an error on standard error and answers its exit status.

@@ -7,6 +7,7 @@
 // torch.amp.GradScaler.
 #include "accrue/accumulation/grad_scaler.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
@@ -83,7 +84,7 @@ GradScaler::GradScaler(GradScalerOptions options, Communicator* axis)
     : options_(checked(options)), axis_(axis), scale_(options.enabled ? options.init_scale : 1.0) {}
 
 at::Tensor GradScaler::scale(const at::Tensor& loss) const {
-  return enabled() ? loss * scale_ : loss;
+  return enabled() ? loss.mul(scale_) : loss;
 }
 
 GradScaler::Unscaled* GradScaler::find(BaseOptimizer& optimizer) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accrue/run/lr_curve.h"
+#include "train/exactness_check.h"
 
 namespace accrue {
 namespace {
@@ -159,6 +160,8 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   const Verdict verdict = judge(training, pass);
   if (verdict.outcome == StepOutcome::skipped_overflow)
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
+  if (verdict.outcome == StepOutcome::updated && exactness_due(training, pass))
+    check_exactness(training, pass, verdict.factor);
   const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
   const double lr = training.frozen_lr.value_or(scheduled);
   if (verdict.outcome == StepOutcome::updated) step(training, verdict, lr);

@@ -26,14 +26,6 @@ namespace {
 
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 
-void key_dropout(const Training& training, std::int64_t micro_step) {
-  const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
-  const auto rank = static_cast<std::uint64_t>(training.axis.rank());
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_current_seed(mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step)));
-}
-
 /// The batches of the rest of the window, and how much the whole of it holds over the ranks of the normaliser's scope.
 struct CountedWindow {
   std::deque<Batch> batches;
@@ -138,6 +130,14 @@ void between_micro_steps(Training& training, const MicroPlan& plan, const OpenWi
 }
 
 }  // namespace
+
+void key_dropout(const Training& training, std::int64_t micro_step) {
+  const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
+  const auto rank = static_cast<std::uint64_t>(training.axis.rank());
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step)));
+}
 
 WindowPass train_window(Training& training) {
   WindowPass pass;

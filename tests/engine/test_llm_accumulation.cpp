@@ -413,6 +413,32 @@ class TestLlmAccumulation : public QObject {
     QVERIFY(second.optimizer->window().position() == whole.optimizer->window().position());
   }
 
+  void the_two_states_do_not_touch_each_others_half() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay, 4);
+    optimizer->backward(line.loss(1.0));
+    scheduler->step();
+    const StateDict early = optimizer->state_dict(), early_rates = scheduler->state_dict();
+    for (int i = 0; i < 2; ++i) {
+      optimizer->backward(line.loss(1.0));
+      scheduler->step();
+    }
+    optimizer->load_state_dict(early);  // one backward counted, three calls of the scheduler
+    QCOMPARE(optimizer->window().position().counter, std::int64_t{1});
+    scheduler->step();
+    QCOMPARE(decay.position(), std::int64_t{1});
+    optimizer->backward(line.loss(1.0));
+    scheduler->load_state_dict(early_rates);  // two backwards counted, one call
+    QCOMPARE(optimizer->window().position().counter, std::int64_t{2});
+    for (int i = 0; i < 3; ++i) {
+      QCOMPARE(decay.position(), std::int64_t{0});
+      scheduler->step();
+    }
+    QCOMPARE(decay.position(), std::int64_t{1});
+  }
+
   void a_state_of_something_else_is_refused_and_changes_nothing() {
     Line line;
     auto sgd = sgd_over(line);

@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <numeric>
 #include <string>
@@ -31,6 +32,11 @@ inline std::vector<int> ten_batches() {
   std::vector<int> batches(10);
   std::iota(batches.begin(), batches.end(), 1);
   return batches;
+}
+
+/// The batch of micro-step m = 1, 2, ... as epochs of ten go round.
+inline double batch_of(std::int64_t m) {
+  return static_cast<double>((m - 1) % 10 + 1);
 }
 
 /// What one update does to d = w - 2.

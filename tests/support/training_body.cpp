@@ -27,7 +27,8 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           std::to_string(script.checkpoint_wish),
           std::to_string(script.stop_wish),
           std::to_string(script.full_disk_update),
-          std::to_string(script.die_at_update)};
+          std::to_string(script.die_at_update),
+          std::to_string(script.kill_before)};
 }
 
 TrainingScript from_arguments(const std::vector<std::string>& words) {
@@ -40,7 +41,8 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .checkpoint_wish = std::stoll(words.at(6)),
           .stop_wish = std::stoll(words.at(7)),
           .full_disk_update = std::stoll(words.at(8)),
-          .die_at_update = std::stoll(words.at(9))};
+          .die_at_update = std::stoll(words.at(9)),
+          .kill_before = std::stoll(words.at(10))};
 }
 
 /// A disk without room, for whoever may not mount one: writing past the limit fails with EFBIG.
@@ -67,6 +69,7 @@ class ScriptedChannel final : public RankChannel {
     update_ = update;
   }
   Gate before_micro_step(std::int64_t micro_step) override {
+    if (script_.kill_before == micro_step && rank_.rank == rank_.world - 1) ::raise(SIGKILL);
     return {.stop = script_.stop_before > 0 && micro_step >= script_.stop_before};
   }
   BoundaryWishes boundary_wishes() override {
@@ -87,6 +90,8 @@ class ScriptedChannel final : public RankChannel {
   std::int64_t update_ = 0;
 };
 
+}  // namespace
+
 RunOrder order_for(const TrainingScript& script) {
   const SpecReading reading = parse_spec(script.spec, "test.accrue");
   for (const Finding& finding : reading.findings) throw std::runtime_error(finding.text());
@@ -101,8 +106,6 @@ RunOrder order_for(const TrainingScript& script) {
   order.interactive = script.interactive;
   return order;
 }
-
-}  // namespace
 
 std::string TrainedRank::text() const {
   return outcome + " " + message + "\n" + process.text();

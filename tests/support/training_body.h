@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accrue/run/run_event.h"
+#include "accrue/run/run_plan.h"
 #include "support/rank_harness.h"
 
 namespace accrue::test {
@@ -24,6 +25,7 @@ struct TrainingScript {
   std::int64_t stop_wish = 0;         ///< the last rank wishes for checkpoint and stop there
   std::int64_t full_disk_update = 0;  ///< no file may grow past 1 KiB at this update's boundary
   std::int64_t die_at_update = 0;     ///< every rank ends without a word when this update has been reported
+  std::int64_t kill_before = 0;       ///< the last rank is killed by a signal before this micro-step
 };
 
 /// One rank's run, read back.
@@ -45,6 +47,9 @@ struct TrainedRank {
   }
   std::string text() const;  ///< for QVERIFY2
 };
+
+/// The order that a supervisor would write for it. Throws with the findings where the spec is refused.
+RunOrder order_for(const TrainingScript& script);
 
 /// To be registered as {"train", train_body}.
 int train_body(RankContext& rank);

@@ -52,6 +52,7 @@ class Sentences {
         return tr("Window after update %1 skipped: gradients were not finite.").arg(number);
       case accrue::StepOutcome::skipped_empty:
         return tr("Window after update %1 skipped: it held nothing to train on.").arg(number);
+      case accrue::StepOutcome::accumulated:
       case accrue::StepOutcome::updated:
         break;
     }
@@ -66,6 +67,15 @@ class Sentences {
     const QString text =
         tr("Evaluation after update %1: loss %2").arg(groupedNumber(body.update), valueText(body.loss));
     return body.batches == 1 ? tr("%1 over 1 batch.").arg(text) : tr("%1 over %2 batches.").arg(text).arg(body.batches);
+  }
+  QString operator()(const accrue::ExactnessCheck& body) const {
+    const QString verdict = body.verdict == "exact"   ? tr("exact")
+                            : body.verdict == "close" ? tr("close")
+                                                      : tr("not exact");
+    return tr("Exactness of update %1: %2 (relative %3, tolerance %4). %5")
+        .arg(groupedNumber(body.update), verdict, valueText(body.relative, 2), valueText(body.tolerance, 2),
+             utf8(body.message))
+        .trimmed();
   }
   QString operator()(const accrue::CheckpointDone& body) const {
     return tr("Checkpoint of update %1: %2 in %3, %4.")

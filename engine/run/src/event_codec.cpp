@@ -312,8 +312,8 @@ Result<RunEvent> decode_event(std::string_view text) {
   if (!header.problem.empty()) return damaged(std::move(header.problem));
 
   std::string problem;
-  if (!read_body<MicroSteps, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation, CheckpointDone,
-                 StateChanged, Warning, RankFailed, RunFinished>(kind, line, event, problem))
+  if (!read_body<MicroSteps, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation, ExactnessCheck,
+                 CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(kind, line, event, problem))
     event.body = UnknownEvent{kind, std::string(text)};
   if (!problem.empty()) return damaged(fmt::format("{}: {}", kind, problem));
   if (is_stored(event.body) && !line.contains("seq")) return damaged(fmt::format("{}: field \"seq\" is missing", kind));

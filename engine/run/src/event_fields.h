@@ -99,6 +99,22 @@ void visit(auto& v, B& b) {
   v("tokens", b.tokens, required);
 }
 
+template <IsBody<ExactnessCheck> B>
+void visit(auto& v, B& b) {
+  v("update", b.update, required);
+  v("max_abs", b.max_abs, required);
+  v("relative", b.relative, required);
+  v("cosine", b.cosine, required);
+  v("ratio", b.ratio, optional);
+  v("tolerance", b.tolerance, required);
+  v("verdict", b.verdict, required);
+  v("reason", b.reason, optional);
+  v("message", b.message, optional);
+  v("reductions", b.reductions, optional);
+  v("needed", b.needed, optional);
+  v("seconds", b.seconds, optional);
+}
+
 template <IsBody<CheckpointDone> B>
 void visit(auto& v, B& b) {
   v("update", b.update, required);

@@ -87,6 +87,10 @@ std::vector<std::int64_t> SampleOrder::batch(std::int64_t epoch, std::int64_t ba
   return indices;
 }
 
+std::int64_t SampleOrder::fresh(std::int64_t batch, std::int64_t rank) const {
+  return std::clamp<std::int64_t>(samples - first_position(*this, batch, rank), 0, micro_batch);
+}
+
 std::int64_t SampleOrder::samples_in_batch(std::int64_t batch) const {
   std::int64_t sum = 0;
   for (std::int64_t rank = 0; rank < world; ++rank) sum += batch_size(*this, batch, rank);

@@ -46,6 +46,13 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
     return **at_;
   }
   std::optional<std::int64_t> length() const override { return length_; }
+  /// LibTorch's loader refuses to begin anew while its workers have batches of the last epoch in hand.
+  bool must_be_drained() const override {
+    if constexpr (requires(const Range& loader) { loader.options().workers; })
+      return range_.options().workers > 0;
+    else
+      return false;
+  }
 
  private:
   Range& range_;

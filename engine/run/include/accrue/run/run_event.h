@@ -81,6 +81,22 @@ struct Evaluation {
   std::int64_t tokens = 0;
   bool operator==(const Evaluation&) const = default;
 };
+/// The gradient of one window against that of the same samples in one batch (see exactness.h).
+struct ExactnessCheck {
+  std::int64_t update = 0;
+  double max_abs = 0.0;
+  double relative = 0.0;
+  double cosine = 0.0;
+  double ratio = 0.0;
+  double tolerance = 0.0;
+  std::string verdict;          ///< "exact", "close", "not"
+  std::string reason;           ///< to_string(ExactnessReason); empty where there is nothing to account for
+  std::string message;          ///< the reason in a sentence
+  std::int64_t reductions = 0;  ///< of this window
+  std::int64_t needed = 0;      ///< that it needs
+  double seconds = 0.0;         ///< what the check took
+  bool operator==(const ExactnessCheck&) const = default;
+};
 struct CheckpointDone {
   std::int64_t update = 0;
   std::string path;  ///< relative to the run folder
@@ -156,8 +172,9 @@ struct UnknownEvent {
   bool operator==(const UnknownEvent&) const = default;
 };
 
-using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, CheckpointDone, Gauge,
-                               Heartbeat, Holding, StateChanged, Warning, RankFailed, RunFinished, UnknownEvent>;
+using EventBody =
+    std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, ExactnessCheck, CheckpointDone, Gauge,
+                 Heartbeat, Holding, StateChanged, Warning, RankFailed, RunFinished, UnknownEvent>;
 
 struct RunEvent {
   std::int64_t rank = supervisor_rank;

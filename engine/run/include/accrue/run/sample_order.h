@@ -40,6 +40,8 @@ struct SampleOrder {
   /// The samples of a rank's batch; shorter than micro_batch at the end of the data, empty for an empty micro-step.
   /// With repeat a short tail is completed from the start of the epoch's order.
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const;
+  /// How many of them, from the first, the epoch has not seen before: the others are repeats.
+  std::int64_t fresh(std::int64_t batch, std::int64_t rank) const;
   /// Samples over all ranks in one batch index, without repeats counted twice being hidden: what is trained on.
   std::int64_t samples_in_batch(std::int64_t batch) const;
   /// Samples repeated to fill up ranks, per epoch.

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// verify: trains the first windows of a spec in a folder that is thrown away, and compares the gradient of each with
+// that of the same samples in one batch.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "accrue/run/engine_host.h"
+#include "accrue/run/event_reader.h"
+#include "run_follower.h"
+#include "spec_input.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t default_updates = 16;
+
+struct VerifyOptions {
+  SpecInput input;
+  std::int64_t updates = 0;
+  bool json = false;
+};
+
+/// A folder of its own below the temporary one, gone when this is.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "accrue-verify-XXXXXX").string();
+    if (::mkdtemp(name.data())) path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// As many windows as were asked for; else all of the first epoch, where a short window comes last, within bounds.
+std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
+  if (asked > 0) return std::min(asked, plan.totals.updates);
+  const std::int64_t steps = std::max<std::int64_t>(1, plan.window.steps);
+  const std::int64_t epoch = (plan.window.batches_per_epoch + steps - 1) / steps;
+  return std::min(plan.totals.updates,
+                  epoch <= 4 * default_updates ? std::max(epoch, default_updates) : default_updates);
+}
+
+std::vector<ExactnessCheck> checks_of(const fs::path& run_dir) {
+  std::vector<ExactnessCheck> checks;
+  if (const auto history = read_events(run_dir / "events.jsonl"))
+    for (const RunEvent& event : history->events)
+      if (const auto* check = std::get_if<ExactnessCheck>(&event.body)) checks.push_back(*check);
+  return checks;
+}
+
+bool is_exact_or_close(const ExactnessCheck& check) {
+  return check.verdict != "not" && check.reason != "wasted_reductions" && check.reason != "schedule_clock";
+}
+
+void print_table(const std::vector<ExactnessCheck>& checks) {
+  std::string out = fmt::format("{:>7}  {:>9}  {:>9}  {:>12}  {:>8}  {:<7} {}\n", "update", "max abs", "relative",
+                                "cosine", "ratio", "verdict", "why");
+  for (const ExactnessCheck& check : checks)
+    out += fmt::format("{:>7}  {:>9.2e}  {:>9.2e}  {:>12.9f}  {:>8.5f}  {:<7} {}\n", check.update, check.max_abs,
+                       check.relative, check.cosine, check.ratio, check.verdict,
+                       check.reason.empty() ? "" : check.reason + ": " + check.message);
+  const auto wrong = std::ranges::count_if(checks, [](const auto& check) { return !is_exact_or_close(check); });
+  out += wrong == 0 ? fmt::format("{} windows, all of them within {:.0e} or with a reason that is no mistake\n",
+                                  checks.size(), checks.front().tolerance)
+                    : fmt::format("{} of {} windows are not what one batch of the same samples would give\n", wrong,
+                                  checks.size());
+  std::fputs(out.c_str(), stdout);
+}
+
+void print_json(const std::vector<ExactnessCheck>& checks) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ExactnessCheck& check : checks)
+    list.push_back({{"update", check.update},
+                    {"max_abs", check.max_abs},
+                    {"relative", check.relative},
+                    {"cosine", check.cosine},
+                    {"ratio", check.ratio},
+                    {"tolerance", check.tolerance},
+                    {"verdict", check.verdict},
+                    {"reason", check.reason},
+                    {"message", check.message},
+                    {"reductions", check.reductions},
+                    {"needed", check.needed},
+                    {"seconds", check.seconds}});
+  std::printf("%s\n", list.dump(2).c_str());
+}
+
+int verify(const VerifyOptions& options) {
+  block_handled_signals();
+  SpecInput input = options.input;
+  input.sets.push_back("evaluate.exactness_every=1");
+  const auto whole = plan_from(input);
+  if (!whole) return status_refused;
+  if (whole->totals.updates == 0) {
+    std::fputs("accrue-run: there is no update to check\n", stderr);
+    return status_refused;
+  }
+  // The plan stays that of the whole run, whose windows are checked; only the run is shorter.
+  auto plan = limited_plan(*whole, updates_to_check(*whole, options.updates));
+  if (!plan) return status_refused;
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return report({ErrorCode::disk, "no temporary folder can be made", "", ""});
+  const fs::path run_dir = scratch.path() / "run";
+  EngineHost host({});
+  if (const auto started = host.start({std::move(*plan), run_dir}); !started) return report(started.error());
+  FollowOptions follow_options;
+  follow_options.style = ProgressView::Style::quiet;
+  if (const int status = follow(host, follow_options); status != status_done) return status;
+  const auto checks = checks_of(run_dir);
+  if (checks.empty()) return report({ErrorCode::internal, "no window was checked", run_dir.string(), ""});
+  options.json ? print_json(checks) : print_table(checks);
+  return std::ranges::all_of(checks, is_exact_or_close) ? status_done : exit_status(ErrorCode::numerics);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& status) {
+  auto options = std::make_shared<VerifyOptions>();
+  auto* verb = app.add_subcommand(
+      "verify", "Compare the gradient of each window with that of the same samples in one batch, on all ranks");
+  add_spec_options(*verb, options->input);
+  verb->add_option("--updates", options->updates, "Windows to check (default: the first epoch's, at most 64)")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "As JSON");
+  verb->footer("Exit status: 0 where every window is exact or close, 3 where one is not.");
+  verb->callback([options, &status] { status = verify(*options); });
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scaler looks at gradients that a whole group has added up and all ranks have reduced, so it is asked once an
+// update. Clipping needs true gradients: they are unscaled before it, and the scaler remembers that they are.
+// Source: the order of mmengine.optim.AmpOptimWrapper.step.
+#include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
+
+#include <utility>
+
+#include "accumulation/mmengine/autocast_scope.h"
+
+namespace accrue::mmengine {
+namespace {
+
+constexpr const char* scaler_key = "loss_scaler";
+
+GradScalerOptions scaler_options(const AmpOptions& amp) {
+  GradScalerOptions options = amp.loss_scale;
+  if (amp.static_scale) options.init_scale = *amp.static_scale;
+  return options;
+}
+
+}  // namespace
+
+AmpOptimWrapper::AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOptions amp, OptimWrapperOptions options)
+    : OptimWrapper(std::move(optimizer), std::move(options)), amp_(amp), scaler_(scaler_options(amp), amp.axis) {}
+
+AmpOptimWrapper::AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options)
+    : AmpOptimWrapper(wrap(optimizer), amp, std::move(options)) {}
+
+StepOutcome AmpOptimWrapper::step() {
+  settle();
+  if (clips()) {
+    scaler_.unscale_(inner());
+    clip();
+  }
+  const StepOutcome outcome = scaler_.step(inner());
+  scaler_.update(amp_.static_scale);
+  return finish_step(outcome);
+}
+
+OptimContext AmpOptimWrapper::optim_context(torch::nn::Module& model) {
+  OptimContext context = OptimWrapper::optim_context(model);
+  if (amp_.dtype) context.hold(std::make_shared<AutocastScope>(amp_.device, *amp_.dtype));
+  return context;
+}
+
+StateDict AmpOptimWrapper::state_dict() const {
+  StateDict state = OptimWrapper::state_dict();
+  put_under(state, scaler_key, scaler_.state_dict());
+  return state;
+}
+
+void AmpOptimWrapper::load_state_dict(const StateDict& state) {
+  GradScaler scaler = scaler_;
+  const StateDict own = take_under(state, scaler_key);
+  if (!own.empty()) scaler.load_state_dict(own);
+  OptimWrapper::load_state_dict(state);
+  scaler_ = std::move(scaler);
+}
+
+}  // namespace accrue::mmengine

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of LibTorch's autocast as a scope. Its cache of lowered weights is emptied when the outermost scope ends,
+// because the optimizer changes the weights afterwards. A file of its own: the header brings all of ATen.
+#include "accumulation/mmengine/autocast_scope.h"
+
+#include <ATen/autocast_mode.h>
+
+namespace accrue::mmengine {
+
+AutocastScope::AutocastScope(c10::DeviceType device, c10::ScalarType dtype)
+    : device_(device),
+      dtype_before_(at::autocast::get_autocast_dtype(device)),
+      enabled_before_(at::autocast::is_autocast_enabled(device)) {
+  at::autocast::set_autocast_dtype(device, dtype);
+  at::autocast::set_autocast_enabled(device, true);
+  at::autocast::increment_nesting();
+}
+
+AutocastScope::~AutocastScope() {
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(device_, enabled_before_);
+  at::autocast::set_autocast_dtype(device_, dtype_before_);
+}
+
+}  // namespace accrue::mmengine

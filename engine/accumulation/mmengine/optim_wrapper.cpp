@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// MMEngine's wrapper keeps a count, a maximum and a remainder; here they are the counter, max_iters and the divisor of
+// an AccumulationWindow with that system's preset, so what the planner shows and what this does cannot differ. The
+// length of an epoch plays no part: groups run across epochs. Two things are done better than the original does them:
+// the backward of a micro-step that does not reduce is covered too, and a step taken off a boundary reduces first.
+// Cost: a look ahead over one group when it begins. Source: the behaviour of mmengine.optim.OptimWrapper.
+#include "accrue/accumulation/mmengine/optim_wrapper.h"
+
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "accrue/accumulation/base_scheduler.h"
+#include "accumulation/mmengine/batch_norm.h"
+
+namespace accrue::mmengine {
+namespace {
+
+void warn_on_stderr(const std::string& text) {
+  std::fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+OptimWrapperOptions checked(OptimWrapperOptions options) {
+  if (options.accumulative_counts < 1)
+    throw std::invalid_argument("OptimWrapper: accumulative_counts is " + std::to_string(options.accumulative_counts) +
+                                "; it is at least 1, which is no accumulation");
+  if (options.clip_grad) check(*options.clip_grad);
+  for (const Replay defect : options.replay)
+    if (!has_defect(Dialect::mmengine, defect))
+      throw std::invalid_argument(
+          "OptimWrapper: a defect to replay is not one of MMEngine's; those are restart_count and narrow_no_sync");
+  if (!options.warn) options.warn = warn_on_stderr;
+  return options;
+}
+
+WindowShape shape_of(const OptimWrapperOptions& options) {
+  WindowShape shape;
+  shape.knobs = preset(Dialect::mmengine);
+  if (options.clip_grad) shape.knobs.clip_stage = ClipStage::in_update;
+  shape.knobs.replay = options.replay;
+  shape.steps = options.accumulative_counts;
+  shape.batches_per_epoch = unknown_length;
+  return shape;
+}
+
+/// Just after micro-iteration `count`, whoever did it. The gradients of an open group are not there, so the window
+/// holds none of its micro-steps; its phase is that of the count.
+WindowPosition position_after(std::int64_t count, std::int64_t steps, std::int64_t max_counts) {
+  WindowPosition at;
+  at.micro_step = at.batch = at.counter = at.schedule_position = count;
+  at.updates = count / steps;
+  at.at_boundary = count % steps == 0 || count == max_counts;
+  return at;
+}
+
+}  // namespace
+
+OptimWrapper::OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options)
+    : optimizer_(std::move(optimizer)),
+      options_(checked(std::move(options))),
+      window_(std::make_shared<AccumulationWindow>(shape_of(options_))) {
+  window_->restore(position_after(0, options_.accumulative_counts, unset_counts));
+}
+
+OptimWrapper::OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options)
+    : OptimWrapper(wrap(optimizer), std::move(options)) {}
+
+void OptimWrapper::initialize_count_status(const torch::nn::Module& model, std::int64_t init_counts,
+                                           std::int64_t max_counts) {
+  if (init_counts < 0 || max_counts < unset_counts)
+    throw std::invalid_argument("OptimWrapper: a run stands at micro-iteration " + std::to_string(init_counts) +
+                                " of " + std::to_string(max_counts) +
+                                "; both are 0 or more, and the second is unset_counts where the run is open");
+  const std::int64_t steps = accumulative_counts();
+  if (init_counts % steps != 0)
+    options_.warn("resumed at micro-iteration " + std::to_string(init_counts) + ", inside a group of " +
+                  std::to_string(steps) + ": the gradients of the " + std::to_string(init_counts % steps) +
+                  " before it are lost, and the group's update is smaller by them");
+  if (steps > 1 && has_batch_norm(model))
+    options_.warn("the model has BatchNorm, which sees each micro-batch by itself: accumulating " +
+                  std::to_string(steps) + " of them is not the same as one batch of their size");
+  WindowShape shape = window_->shape();
+  shape.max_iters.reset();
+  if (max_counts != unset_counts) shape.max_iters = max_counts;
+  *window_ = AccumulationWindow(std::move(shape));
+  window_->restore(position_after(init_counts, steps, max_counts));
+}
+
+at::Tensor OptimWrapper::scale_loss(const at::Tensor& loss) const {
+  const double divisor = window_->peek()->divisor.value();
+  if (divisor > 0.0) return loss.div(divisor);
+  throw std::logic_error("OptimWrapper: micro-iteration " + std::to_string(inner_count() + 1) +
+                         " lies beyond max_counts = " + std::to_string(max_counts()) +
+                         ", which whole groups fill; end the loop there, or call initialize_count_status() with the "
+                         "count so far and a larger maximum");
+}
+
+bool OptimWrapper::should_sync() const {
+  return window_->peek()->sync;
+}
+
+bool OptimWrapper::should_update() const {
+  return window_->boundary_due();
+}
+
+std::int64_t OptimWrapper::remainder_counts() const {
+  const std::int64_t most = max_counts();
+  return most == unset_counts ? unset_counts : most % accumulative_counts();
+}
+
+StepOutcome OptimWrapper::update_params(const at::Tensor& loss) {
+  backward(scale_loss(loss));
+  if (!should_update()) return StepOutcome::accumulated;
+  const StepOutcome outcome = step();
+  zero_grad();
+  return outcome;
+}
+
+void OptimWrapper::backward(const at::Tensor& loss) {
+  GradSync* sync = options_.sync;
+  if (sync == nullptr) {
+    differentiate(loss);
+  } else if (should_sync()) {
+    if (!sync->sync_enabled())
+      throw std::logic_error(
+          "OptimWrapper: this backward has to reduce, but a no_sync scope or the optim_context of an earlier "
+          "micro-step is still open; close it before the next micro-step begins");
+    unreduced_ = true;
+    differentiate(loss);
+    sync->finish();
+    unreduced_ = false;
+  } else {
+    const auto quiet = sync->no_sync();
+    unreduced_ = true;
+    differentiate(loss);
+  }
+  window_->count();
+}
+
+void OptimWrapper::settle() {
+  GradSync* sync = options_.sync;
+  if (sync == nullptr || !unreduced_) return;
+  if (!sync->sync_enabled())
+    throw std::logic_error(
+        "OptimWrapper: step() has to reduce the gradients first, but a no_sync scope or an optim_context is still "
+        "open; close it before the step");
+  sync->finish();
+  unreduced_ = false;
+}
+
+void OptimWrapper::clip() {
+  if (options_.clip_grad) grad_norm_ = clip_gradients(*options_.clip_grad, parameters());
+}
+
+StepOutcome OptimWrapper::finish_step(StepOutcome outcome) {
+  if (window_->take_boundary()) window_->report(outcome);
+  return outcome;
+}
+
+StepOutcome OptimWrapper::step() {
+  settle();
+  clip();
+  return finish_step(inner().step());
+}
+
+void OptimWrapper::zero_grad() {
+  unreduced_ = false;
+  if (options_.sync != nullptr) return inner().zero_grad();
+  for (const at::Tensor& parameter : parameters()) parameter.mutable_grad().reset();
+}
+
+OptimContext OptimWrapper::optim_context(torch::nn::Module&) {
+  OptimContext context;
+  if (options_.sync != nullptr && !should_sync()) context.hold(std::make_shared<GradSync::NoSyncScope>(*options_.sync));
+  return context;
+}
+
+std::map<std::string, std::vector<double>> OptimWrapper::get_lr() const {
+  return {{"lr", learning_rates(torch())}};
+}
+
+}  // namespace accrue::mmengine

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// AmpOptimWrapper: OptimWrapper with loss scaling. Losses are scaled before each backward; unscaling, clipping and the
+// decision about an overflow happen once a group, in step(). An overflow anywhere in a group discards that group on
+// every rank and nothing else. Thread: the training thread. Source: mmengine.optim.AmpOptimWrapper.
+#pragma once
+
+#include <c10/core/DeviceType.h>
+
+#include "accrue/accumulation/grad_scaler.h"
+#include "accrue/accumulation/mmengine/optim_wrapper.h"
+
+namespace accrue::mmengine {
+
+struct AmpOptions {
+  GradScalerOptions loss_scale;         ///< MMEngine's "dynamic", or its dictionary
+  std::optional<double> static_scale;   ///< MMEngine's number: the scale starts and stays there
+  std::optional<at::ScalarType> dtype;  ///< operators of the forward run in it (autocast); left out: as they are
+  at::DeviceType device = at::kCPU;     ///< whose operators autocast changes
+  Communicator* axis = nullptr;         ///< ranks that share the verdict on an overflow; must outlive the wrapper
+};
+
+class AmpOptimWrapper : public OptimWrapper {
+ public:
+  AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOptions amp, OptimWrapperOptions options = {});
+  AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options = {});
+
+  /// Unscale, clip, step unless a gradient is not finite, update the scale. Collective on `axis`.
+  StepOutcome step() override;
+  /// The scope of one forward: autocast, and what OptimWrapper's holds.
+  OptimContext optim_context(torch::nn::Module& model) override;
+
+  const GradScaler& loss_scaler() const { return scaler_; }
+  /// The optimizer's state and the scaler's under "loss_scaler".
+  StateDict state_dict() const override;
+  /// A state without "loss_scaler" (of a run without scaling) leaves the scale as it is. Errors: throws
+  /// std::invalid_argument; nothing is changed then.
+  void load_state_dict(const StateDict& state) override;
+
+ protected:
+  void differentiate(const at::Tensor& loss) override { inner().backward(scaler_.scale(loss)); }
+
+ private:
+  AmpOptions amp_;
+  GradScaler scaler_;
+};
+
+}  // namespace accrue::mmengine

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// ColossalAIOptimWrapper: OptimWrapper whose backward and no_sync go through a booster. It has no clip_grad: clipping
+// belongs to the plugin. ColossalAIStrategy builds it with the checks that its system makes, and starts or resumes its
+// count. Thread: the training thread. Source: mmengine's ColossalAIOptimWrapper and ColossalAIStrategy.
+#pragma once
+
+#include "accrue/accumulation/mmengine/booster.h"
+#include "accrue/accumulation/mmengine/optim_wrapper.h"
+
+namespace accrue::mmengine {
+
+class ColossalAIOptimWrapper : public OptimWrapper {
+ public:
+  /// `replay`, for comparison with a run of the original (0.10.7, 0.11) only, is off unless named. narrow_no_sync: the
+  /// backward is not under no_sync, so a plugin that asks there (LowLevelZero) reduces in every micro-step.
+  /// restart_count is ColossalAIStrategy's. Errors: throws std::invalid_argument for accumulative_counts below 1, or
+  /// above 1 with a plugin whose gradients do not add up.
+  explicit ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, std::shared_ptr<Booster> booster = nullptr,
+                                  std::int64_t accumulative_counts = 1, WarningSink warn = {},
+                                  std::vector<Replay> replay = {});
+  /// `optimizer` must outlive the wrapper.
+  explicit ColossalAIOptimWrapper(torch::optim::Optimizer& optimizer, std::shared_ptr<Booster> booster = nullptr,
+                                  std::int64_t accumulative_counts = 1, WarningSink warn = {},
+                                  std::vector<Replay> replay = {});
+
+  const std::shared_ptr<Booster>& booster() const { return booster_; }
+  /// As the strategy does once the booster is there. Errors: as the constructor's.
+  void set_booster(std::shared_ptr<Booster> booster);
+
+  /// The scope of one forward: the booster's no_sync where the plugin has one and should_sync() is false. `model` is
+  /// the user's own module; it must live until the backward. Errors: throws std::logic_error without a booster.
+  OptimContext optim_context(torch::nn::Module& model) override;
+  /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
+  /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward. Errors: throws
+  /// std::logic_error where it has to reduce inside somebody's no_sync scope.
+  void backward(const at::Tensor& loss) override;
+  /// In place where a booster reduces, whose memory the gradients lie in.
+  void zero_grad() override;
+
+ protected:
+  void settle() override;
+
+ private:
+  bool skips_reduction() const;
+  bool covers_backward() const;
+  void require_open() const;
+
+  std::shared_ptr<Booster> booster_;
+  torch::nn::Module* model_ = nullptr;
+};
+
+struct ColossalAIStrategyOptions {
+  std::int64_t accumulative_counts = 1;
+  std::optional<ClipGrad> clip_grad;      ///< refused: clipping belongs to the plugin
+  std::optional<std::int64_t> max_iters;  ///< micro-iterations of the whole run; needed where counts are above 1
+  WarningSink warn;
+  /// Defects of the original, for comparison with a run of it only. restart_count: a resumed run counts from 0 again
+  /// while max_iters stays, so the group phase restarts, the run's last short group is never flushed and its losses are
+  /// divided by N. narrow_no_sync: handed to the wrapper.
+  std::vector<Replay> replay;
+};
+
+class ColossalAIStrategy {
+ public:
+  /// Errors: throws std::invalid_argument if clip_grad is given, or max_iters is missing with accumulative_counts above
+  /// 1.
+  explicit ColossalAIStrategy(ColossalAIStrategyOptions options);
+
+  std::shared_ptr<ColossalAIOptimWrapper> build_optim_wrapper(std::shared_ptr<BaseOptimizer> optimizer,
+                                                              std::shared_ptr<Booster> booster) const;
+  /// A run that begins.
+  void prepare(const torch::nn::Module& model, OptimWrapper& optim_wrapper) const;
+  /// A run that goes on after `iteration` micro-iterations. Gradients of a group that was open then are lost, with a
+  /// warning.
+  void resume(const torch::nn::Module& model, OptimWrapper& optim_wrapper, std::int64_t iteration) const;
+
+ private:
+  ColossalAIStrategyOptions options_;
+};
+
+}  // namespace accrue::mmengine

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptimWrapper: MMEngine's way to accumulate. The wrapper is told the length of a group and, through
+// initialize_count_status(), where the run stands and how long it is; update_params() then does everything:
+//
+//   accrue::mmengine::OptimWrapper optim_wrapper(optimizer, {.accumulative_counts = 4});
+//   optim_wrapper.initialize_count_status(*model, 0, max_iters);
+//   for (auto& batch : batches) {
+//     at::Tensor loss;
+//     { auto context = optim_wrapper.optim_context(*model); loss = loss_of(*model, batch); }
+//     optim_wrapper.update_params(loss);
+//   }
+//
+// Groups run across the ends of epochs; only the last group of the whole run may be short, and its losses are divided
+// by its own size. The wrapper counts nothing: its AccumulationWindow does. What a micro-step without reduction needs
+// holds for its forward (optim_context) and for its backward, whether the context is still open then or not.
+// Thread: the training thread. Source: the behaviour of mmengine.optim.OptimWrapper.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/accumulation/base_optimizer.h"
+#include "accrue/accumulation/mmengine/clip_grad.h"
+#include "accrue/accumulation/mmengine/optim_context.h"
+#include "accrue/comm/grad_sync.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace accrue::mmengine {
+
+/// Where warnings go: one sentence a call, without a line end.
+using WarningSink = std::function<void(const std::string&)>;
+
+struct OptimWrapperOptions {
+  std::int64_t accumulative_counts = 1;  ///< N, micro-steps per update
+  std::optional<ClipGrad> clip_grad;     ///< applied inside step(), so once a group
+  GradSync* sync = nullptr;              ///< data parallelism, if there is any; must outlive the wrapper
+  WarningSink warn;                      ///< standard error where it is left out
+  std::vector<Replay> replay;            ///< defects of the original, reproduced on purpose; see ColossalAIOptimWrapper
+};
+
+/// max_counts of a run whose length nobody said.
+inline constexpr std::int64_t unset_counts = -1;
+
+class OptimWrapper : public BaseOptimizer {
+ public:
+  /// Errors: throws std::invalid_argument for accumulative_counts below 1, a clip_grad without a bound or a replayed
+  /// defect that this system does not have.
+  explicit OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options = {});
+  /// `optimizer` must outlive the wrapper.
+  explicit OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options = {});
+
+  /// The run stands at micro-iteration `init_counts` of `max_counts` (of the whole run, not of an epoch; unset_counts
+  /// where it is open). Warns of gradients that a resume inside a group has lost, and of BatchNorm with N above 1.
+  /// Errors: throws std::invalid_argument for a negative count.
+  void initialize_count_status(const torch::nn::Module& model, std::int64_t init_counts, std::int64_t max_counts);
+
+  /// loss / N; in the last, short group of the run loss / its size. Asked before backward().
+  /// Errors: throws std::logic_error where the run is over and there is no such group.
+  at::Tensor scale_loss(const at::Tensor& loss) const;
+  /// Asked before backward(): whether that backward reduces.
+  bool should_sync() const;
+  /// Asked after backward(): whether an update is due.
+  bool should_update() const;
+
+  /// scale_loss(), backward() and, where one is due, step() and zero_grad(). The answer is what became of the update;
+  /// `accumulated` where none was due. Collective on a boundary: the axis of `sync`.
+  StepOutcome update_params(const at::Tensor& loss);
+
+  /// Neither scaled nor gated, like step() and zero_grad(). Reduces where should_sync() says so.
+  /// Errors: throws std::logic_error where it has to reduce inside somebody's no_sync scope.
+  void backward(const at::Tensor& loss) override;
+  /// Clips, then steps. Gradients that were not reduced yet are, so that ranks stay equal also in a loop that steps
+  /// when it likes.
+  StepOutcome step() override;
+  /// Drops the gradients, as MMEngine does; zeroes them in place where `sync` was given, whose memory they lie in.
+  void zero_grad() override;
+
+  /// The scope of one forward. It is empty where should_sync(), or where nothing reduces.
+  virtual OptimContext optim_context(torch::nn::Module& model);
+
+  /// Micro-iterations done, lost ones included.
+  std::int64_t inner_count() const { return window_->position().counter; }
+  std::int64_t accumulative_counts() const { return window_->shape().steps; }
+  std::int64_t max_counts() const { return window_->shape().max_iters.value_or(unset_counts); }
+  /// Size of the run's last group where it is short, 0 where it is not, unset_counts where max_counts is.
+  std::int64_t remainder_counts() const;
+
+  /// {"lr": one rate per group}.
+  std::map<std::string, std::vector<double>> get_lr() const;
+  /// Norm of the gradients before the last step() clipped them; nothing before that, or where clipping is by value.
+  std::optional<double> grad_norm() const { return grad_norm_; }
+
+  /// The optimizer's own. Counts are in no state: who resumes calls initialize_count_status().
+  StateDict state_dict() const override { return optimizer_->state_dict(); }
+  void load_state_dict(const StateDict& state) override { optimizer_->load_state_dict(state); }
+
+  torch::optim::Optimizer& torch() override { return optimizer_->torch(); }
+  using BaseOptimizer::torch;
+
+  /// The only counter; a ParamSchedulerHook shares it.
+  const std::shared_ptr<AccumulationWindow>& window() const { return window_; }
+
+ protected:
+  BaseOptimizer& inner() { return *optimizer_; }
+  const BaseOptimizer& inner() const { return *optimizer_; }
+  bool clips() const { return options_.clip_grad.has_value(); }
+  void clip();
+  /// The gradients are what all ranks will step with; before anything looks at them.
+  virtual void settle();
+  /// What becomes of a step, told to the window.
+  StepOutcome finish_step(StepOutcome outcome);
+  /// loss.backward(), as the optimizer inside wants it.
+  virtual void differentiate(const at::Tensor& loss) { optimizer_->backward(loss); }
+
+  bool unreduced_ = false;  ///< gradients have piled up since the last reduction
+
+ private:
+  std::shared_ptr<BaseOptimizer> optimizer_;
+  OptimWrapperOptions options_;
+  std::shared_ptr<AccumulationWindow> window_;
+  std::optional<double> grad_norm_;
+};
+
+/// A micro-step as MMEngine's train_step does it: forward under optim_context, then update_params.
+struct TrainStep {
+  at::Tensor loss;  ///< as forward returned it, not divided
+  StepOutcome outcome = StepOutcome::accumulated;
+};
+template <typename Forward>
+TrainStep train_step(OptimWrapper& optim_wrapper, torch::nn::Module& model, Forward&& forward) {
+  TrainStep result;
+  {
+    const OptimContext context = optim_wrapper.optim_context(model);
+    result.loss = forward();
+  }
+  result.outcome = optim_wrapper.update_params(result.loss);
+  return result;
+}
+
+}  // namespace accrue::mmengine

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict is measured; the reason is found by trying. Each known mistake predicts a gradient from those of the
+// single micro-steps (all of them weighed alike, the last one alone, ...), and the prediction that meets the gradient
+// the run has is the reason. So no reason is given from what the spec says it does, only from what was computed.
+// Everything is compared in float64.
+#include "train/exactness_check.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/exactness.h"
+#include "train/train_window.h"
+
+namespace accrue {
+namespace {
+
+/// Puts gradients back as they were.
+class KeptGradients {
+ public:
+  explicit KeptGradients(Training& training) : reducer_(training.reducer), flat_(reducer_.flat_gradients().clone()) {
+    if (const at::Tensor lost = reducer_.flat_compensation(); lost.defined()) lost_ = lost.clone();
+  }
+  ~KeptGradients() {
+    reducer_.zero_grad();
+    reducer_.flat_gradients().copy_(flat_);
+    if (lost_.defined()) reducer_.flat_compensation().copy_(lost_);
+  }
+  KeptGradients(const KeptGradients&) = delete;
+  KeptGradients& operator=(const KeptGradients&) = delete;
+
+ private:
+  DistributedDataParallel& reducer_;
+  at::Tensor flat_;
+  at::Tensor lost_;
+};
+
+/// Sum of a loss over some samples: its gradient in float64, flat, and how many items it has.
+struct SampleGradient {
+  at::Tensor sum;
+  double items = 0.0;
+  at::Tensor mean() const { return items > 0.0 ? sum / items : sum; }
+};
+
+SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& samples, std::int64_t micro_step) {
+  training.reducer.zero_grad();
+  SampleGradient gradient;
+  if (!samples.empty()) {
+    const Batch batch = training.data->batch(Split::train, samples);
+    key_dropout(training, micro_step);
+    const LossSum loss = training.model.module().loss(batch);
+    const auto quiet = training.reducer.no_sync();
+    loss.sum.backward();
+    gradient.items = static_cast<double>(loss.count);
+  }
+  // With compensation the sum is in the arena already, whatever the views say.
+  gradient.sum = training.reducer.flat_gradients().to(at::kDouble);
+  if (gradient.sum.is_same(training.reducer.flat_gradients())) gradient.sum = gradient.sum.clone();
+  return gradient;
+}
+
+std::vector<std::int64_t> samples_of(const Training& training, const MicroPlan& micro, bool repeats) {
+  const SampleOrder& order = training.plan().order;
+  auto samples = order.batch(micro.epoch, micro.batch, training.axis.rank());
+  const auto fresh = static_cast<std::size_t>(order.fresh(micro.batch, training.axis.rank()));
+  if (!repeats && fresh < samples.size()) samples.resize(fresh);
+  return samples;
+}
+
+at::Tensor summed(Training& training, at::Tensor flat) {
+  training.axis.all_reduce(flat);
+  return flat;
+}
+
+double summed(Training& training, double value) {
+  return sum_over_ranks(training.axis, {value, 0.0, 0.0})[0];
+}
+
+double largest(Training& training, double value) {
+  at::Tensor number = at::empty({1}, at::kDouble);
+  number.fill_(value);
+  training.axis.all_reduce(number, Reduce::max);
+  return number.item<double>();
+}
+
+double length_of(const at::Tensor& flat) {
+  return std::sqrt(at::dot(flat, flat).item<double>());
+}
+
+double relative_difference(const at::Tensor& found, const at::Tensor& wanted) {
+  const double difference = length_of(found - wanted);
+  const double size = length_of(wanted);
+  return size > 0.0 ? difference / size : difference > 0.0 ? HUGE_VAL : 0.0;
+}
+
+/// The worst of all ranks, so that all of them judge alike.
+ExactnessFigures compare(Training& training, const at::Tensor& found, const at::Tensor& wanted) {
+  const double lengths = length_of(found) * length_of(wanted);
+  const double along = at::dot(found, wanted).item<double>();
+  const double square = at::dot(wanted, wanted).item<double>();
+  ExactnessFigures figures;
+  figures.max_abs = largest(training, (found - wanted).abs().max().item<double>());
+  figures.relative = largest(training, relative_difference(found, wanted));
+  figures.cosine = -largest(training, -(lengths > 0.0 ? along / lengths : 1.0));
+  figures.ratio = largest(training, square > 0.0 ? along / square : 1.0);
+  return figures;
+}
+
+/// How large a part of the elements differs between a rank and the first one: 0 where all ranks hold the same.
+double differing_part(Training& training, const at::Tensor& found) {
+  at::Tensor first = found.clone();
+  training.axis.broadcast(first, 0);
+  const at::Tensor differs = found.ne(first);
+  const at::Tensor used = found.ne(0.0).logical_or(first.ne(0.0));
+  const double count = used.sum().item<double>();
+  return largest(training, count > 0.0 ? differs.sum().item<double>() / count : 0.0);
+}
+
+/// The gradients that known mistakes would have made, tried one after another.
+class Explanation {
+ public:
+  Explanation(Training& training, const WindowPass& pass, const at::Tensor& found, double tolerance)
+      : training_(training), pass_(pass), found_(found), tolerance_(tolerance) {
+    for (const MicroPlan& micro : pass.micro_steps) {
+      fresh_.push_back(gradient_of(training_, samples_of(training_, micro, false), micro.micro_step));
+      const bool repeats = samples_of(training_, micro, true) != samples_of(training_, micro, false);
+      all_.push_back(repeats ? gradient_of(training_, samples_of(training_, micro, true), micro.micro_step)
+                             : fresh_.back());
+    }
+    fresh_items_ = summed(training_, items(fresh_));
+    all_items_ = summed(training_, items(all_));
+  }
+
+  ExactnessReason find() {
+    const ModelSpec model = Faults::model(training_.spec());
+    const auto k = static_cast<double>(fresh_.size());
+    const auto n = static_cast<double>(training_.window.position().steps);
+    const auto ranks = static_cast<double>(training_.axis.size());
+    const auto each = [](const SampleGradient& micro) { return micro.sum; };
+    const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
+    if (meets(total(fresh_, each) / fresh_items_))
+      return model.batch_norm      ? ExactnessReason::batch_norm
+             : model.dropout > 0.0 ? ExactnessReason::dropout
+                                   : ExactnessReason::order_of_sums;
+    if (all_items_ != fresh_items_ && meets(total(all_, each) / all_items_)) return ExactnessReason::repeated_samples;
+    if (fresh_items_ <= 0.0) return ExactnessReason::unexplained;
+    const at::Tensor means = total(all_, mean) / ranks;
+    if (k < n && meets(means / n)) return ExactnessReason::tail_policy;
+    if (meets(means / k)) return ExactnessReason::mean_of_means;
+    if (meets(means)) return ExactnessReason::divisor;
+    if (meets(total(all_, each) / ranks / k)) return ExactnessReason::own_size;
+    if (k > 1 && is_last_alone(k, n, ranks)) return ExactnessReason::cleared;
+    if (k > 1 && misses_one(k, n, ranks)) return ExactnessReason::left_out;
+    if (training_.plan().knobs.clip_stage == ClipStage::every_micro_step) return ExactnessReason::clipped;
+    return ExactnessReason::unexplained;
+  }
+
+ private:
+  using Part = std::function<at::Tensor(const SampleGradient&)>;
+
+  static double items(const std::vector<SampleGradient>& micro_steps) {
+    double sum = 0.0;
+    for (const SampleGradient& micro : micro_steps) sum += micro.items;
+    return sum;
+  }
+
+  /// Over all micro-steps, but `without`, and all ranks.
+  at::Tensor total(const std::vector<SampleGradient>& micro_steps, const Part& part,
+                   std::optional<std::size_t> without = std::nullopt) {
+    at::Tensor sum = at::zeros_like(found_);
+    for (std::size_t i = 0; i < micro_steps.size(); ++i)
+      if (i != without) sum.add_(part(micro_steps[i]));
+    return summed(training_, sum);
+  }
+
+  bool meets(const at::Tensor& predicted) {
+    return largest(training_, relative_difference(found_, predicted)) <= 4.0 * tolerance_;
+  }
+
+  bool is_last_alone(double k, double n, double ranks) {
+    const at::Tensor sum = summed(training_, all_.back().sum.clone());
+    const at::Tensor mean = summed(training_, all_.back().mean().clone()) / ranks;
+    return meets(sum / all_items_) || meets(mean / k) || meets(mean / n);
+  }
+
+  bool misses_one(double k, double n, double ranks) {
+    const auto each = [](const SampleGradient& micro) { return micro.sum; };
+    const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      const at::Tensor rest = total(all_, mean, i) / ranks;
+      if (meets(total(all_, each, i) / all_items_) || meets(rest / k) || meets(rest / n)) return true;
+    }
+    return false;
+  }
+
+  Training& training_;
+  const WindowPass& pass_;
+  const at::Tensor& found_;
+  double tolerance_;
+  std::vector<SampleGradient> fresh_;  ///< by micro-step: of samples the epoch has not seen
+  std::vector<SampleGradient> all_;    ///< of all it was given
+  double fresh_items_ = 0.0;
+  double all_items_ = 0.0;
+};
+
+SampleGradient one_shot(Training& training, const WindowPass& pass) {
+  std::vector<std::int64_t> samples;
+  for (const MicroPlan& micro : pass.micro_steps) {
+    const auto own = samples_of(training, micro, false);
+    samples.insert(samples.end(), own.begin(), own.end());
+  }
+  SampleGradient gradient = gradient_of(training, samples, pass.last.micro_step);
+  gradient.sum = summed(training, std::move(gradient.sum));
+  gradient.items = summed(training, gradient.items);
+  return gradient;
+}
+
+/// Costs that change no number: exchanges beyond those of the plan without its bug, and the pace of the schedule.
+ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, ExactnessCheck& check) {
+  WindowShape shape = training.plan().window;
+  shape.knobs = resolve_knobs(training.spec().accumulation);
+  const bool planned_each = shape.knobs.reduce_when == ReduceWhen::every_micro_step;
+  check.needed = shape.knobs.reduce_when == ReduceWhen::never ? 0 : planned_each ? std::ssize(pass.micro_steps) : 1;
+  for (const MicroPlan& micro : pass.micro_steps) check.reductions += training.faults.reduces(micro) ? 1 : 0;
+  if (training.axis.size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
+  if (training.spec().teaching.bug == Bug::none) return ExactnessReason::none;
+  AccumulationWindow planned(shape);
+  planned.seek(pass.last.micro_step);
+  const bool at_pace = planned.schedule_position() == pass.last.schedule_position;
+  return at_pace ? ExactnessReason::none : ExactnessReason::schedule_clock;
+}
+
+ExactnessReason reason_of(Training& training, const WindowPass& pass, const at::Tensor& found, double tolerance,
+                          double differing) {
+  if (differing >= 1.0) return ExactnessReason::ranks_differ;
+  if (differing > 0.0) return ExactnessReason::part_not_reduced;
+  return Explanation(training, pass, found, tolerance).find();
+}
+
+}  // namespace
+
+bool exactness_due(const Training& training, const WindowPass& pass) {
+  const std::int64_t every = training.spec().evaluate.exactness_every;
+  const bool whole = !pass.micro_steps.empty() && pass.micro_steps.front().position == 0;
+  return every > 0 && whole && (pass.last.window + 1) % every == 0;
+}
+
+void check_exactness(Training& training, const WindowPass& pass, double factor) {
+  training.report.phase("verify");
+  const std::int64_t begin = now_ns();
+  const double tolerance = exactness_tolerance(training.spec().model.dtype);
+  ExactnessCheck check{.update = pass.last.window + 1, .tolerance = tolerance};
+  {
+    const KeptGradients kept(training);
+    const at::Tensor found = training.reducer.flat_gradients().to(at::kDouble) * factor;
+    const at::Tensor wanted = one_shot(training, pass).mean();
+    const ExactnessFigures figures = compare(training, found, wanted);
+    const double differing = differing_part(training, found);
+    auto reason = ExactnessReason::none;
+    if (differing > 0.0 || !(figures.relative <= tolerance))
+      reason = reason_of(training, pass, found, tolerance, differing);
+    const Exactness verdict = judge(figures, tolerance, reason);
+    if (const auto cost = hidden_cost(training, pass, check); reason == ExactnessReason::none) reason = cost;
+    check.max_abs = figures.max_abs;
+    check.relative = figures.relative;
+    check.cosine = figures.cosine;
+    check.ratio = figures.ratio;
+    check.verdict = to_string(verdict);
+    check.reason = to_string(reason);
+    check.message = explain(reason);
+  }
+  check.seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  training.report.from_first(std::move(check));
+}
+
+}  // namespace accrue

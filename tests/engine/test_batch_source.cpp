@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders of LibTorch and plain ranges as sources of batches, and under Colossal-AI's loader, which stops early.
+#include <torch/data/dataloader.h>
+#include <torch/data/datasets/base.h>
+#include <torch/data/samplers/sequential.h>
+
+#include <QTest>
+#include <vector>
+
+#include "accrue/accumulation/batch_source.h"
+#include "accrue/accumulation/colossalai_loader.h"
+
+using namespace accrue;
+
+namespace {
+
+struct Squares : torch::data::datasets::Dataset<Squares, int> {
+  explicit Squares(int size) : count(size) {}
+  int get(std::size_t index) override { return static_cast<int>(index * index); }
+  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(count); }
+  int count;
+};
+
+auto squares_loader(int size, std::size_t workers) {
+  return torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
+      Squares(size), torch::data::DataLoaderOptions().batch_size(2).workers(workers));
+}
+
+template <typename Source>
+std::vector<std::vector<int>> epoch_of(Source& source) {
+  std::vector<std::vector<int>> batches;
+  source.reset();
+  while (auto batch = source.next()) batches.push_back(*batch);
+  return batches;
+}
+
+const std::vector<std::vector<int>> five_batches{{0, 1}, {4, 9}, {16, 25}, {36, 49}, {64, 81}};
+
+}  // namespace
+
+class TestBatchSource : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_range_is_read_again_each_epoch() {
+    const std::vector<int> numbers{3, 1, 2};
+    auto source = source_of(numbers, 3);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      source.reset();
+      for (const int each : numbers) QCOMPARE(source.next(), std::optional<int>(each));
+      QCOMPARE(source.next(), std::optional<int>());
+      QCOMPARE(source.next(), std::optional<int>());
+    }
+    QVERIFY(!source.must_be_drained());
+    QVERIFY(!source_of(numbers).length());
+  }
+
+  void a_loader_of_libtorch_is_a_source_data() {
+    QTest::addColumn<int>("workers");
+    QTest::newRow("without workers") << 0;
+    QTest::newRow("with two workers") << 2;
+  }
+  void a_loader_of_libtorch_is_a_source() {
+    QFETCH(int, workers);
+    auto loader = squares_loader(10, static_cast<std::size_t>(workers));
+    auto source = source_of(*loader, 5);
+    QCOMPARE(source.must_be_drained(), workers > 0);
+    for (int epoch = 0; epoch < 3; ++epoch) QCOMPARE(epoch_of(source), five_batches);
+  }
+
+  void an_epoch_that_ends_early_can_be_followed_by_another_data() { a_loader_of_libtorch_is_a_source_data(); }
+  void an_epoch_that_ends_early_can_be_followed_by_another() {
+    QFETCH(int, workers);
+    auto loader = squares_loader(10, static_cast<std::size_t>(workers));
+    auto source = source_of(*loader, 5);
+    colossalai::GradAccumDataloader<std::vector<int>> whole_groups(source, 2);
+    const std::vector<std::vector<int>> kept(five_batches.begin(), five_batches.begin() + 4);
+    for (int epoch = 0; epoch < 3; ++epoch) QCOMPARE(epoch_of(whole_groups), kept);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestBatchSource)
+#include "test_batch_source.moc"

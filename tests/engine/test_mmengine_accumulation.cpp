@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptimWrapper in one process: the numbers of MMEngine's own counting rules, what it does at the end of a run and after
+// a resume, when it reduces, and how schedules move beside it.
+#include <ATen/ATen.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/optim/sgd.h>
+
+#include <QTest>
+#include <cmath>
+
+#include "accrue/accumulation/base_scheduler.h"
+#include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
+#include "accrue/accumulation/mmengine/param_scheduler_hook.h"
+#include "support/mmengine_checks.h"
+#include "support/ten_batches.h"
+
+using namespace accrue;
+using namespace accrue::mmengine;
+using namespace accrue::test;
+
+namespace {
+
+double scaled_one(const OptimWrapper& wrapper) {
+  return wrapper.scale_loss(at::ones({}, at::kDouble)).item<double>();
+}
+
+/// One weight under SGD in a wrapper that counts its warnings.
+struct Run {
+  explicit Run(std::int64_t counts, GradSync* sync = nullptr)
+      : optimizer(line.parameters(), torch::optim::SGDOptions(ten_batch_lr)),
+        wrapper(optimizer, {.accumulative_counts = counts, .sync = sync, .warn = [this](const std::string& text) {
+                              warnings.append(QString::fromStdString(text));
+                            }}) {}
+  void init(std::int64_t count, std::int64_t most) { wrapper.initialize_count_status(line, count, most); }
+  StepOutcome train(std::int64_t m) {
+    return train_step(wrapper, line, [&] { return line.loss(batch_of(m)); }).outcome;
+  }
+  /// Micro-steps from first to last; those that updated.
+  QList<std::int64_t> train(std::int64_t first, std::int64_t last) {
+    QList<std::int64_t> updates;
+    for (std::int64_t m = first; m <= last; ++m)
+      if (train(m) == StepOutcome::updated) updates.append(m);
+    return updates;
+  }
+  Line line;
+  QStringList warnings;
+  torch::optim::SGD optimizer;
+  OptimWrapper wrapper;
+};
+
+/// BatchNorm two modules down.
+struct Deep : torch::nn::Module {
+  Deep() {
+    const auto block = std::make_shared<torch::nn::Module>();
+    block->register_module("norm", torch::nn::BatchNorm1d(2));
+    register_module("block", block);
+  }
+};
+
+class TestMmengineAccumulation : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  // --- counting -----------------------------------------------------------------------------------------------------
+
+  void updates_at_the_third_of_three_and_divides_by_three() {
+    Run run(3);
+    for (const bool updates : {false, false, true}) {
+      ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
+      QCOMPARE(run.wrapper.should_sync(), updates);
+      const StepOutcome outcome = run.wrapper.update_params(run.line.w.sum() * 0.0 + 1.0);
+      QCOMPARE(outcome, updates ? StepOutcome::updated : StepOutcome::accumulated);
+      QCOMPARE(run.wrapper.should_update(), updates);
+    }
+    QCOMPARE(run.wrapper.inner_count(), 3);
+  }
+
+  void does_not_know_the_last_group_of_an_open_run() {
+    Run run(3);
+    run.init(99, unset_counts);
+    ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
+    QCOMPARE(run.train(100), StepOutcome::accumulated);
+    QCOMPARE(run.wrapper.inner_count(), 100);
+    QCOMPARE(run.wrapper.remainder_counts(), unset_counts);
+  }
+
+  void a_last_group_of_one_updates_at_once_with_its_whole_loss() {
+    Run run(3);
+    run.init(99, 100);
+    QCOMPARE(run.wrapper.remainder_counts(), 1);
+    QVERIFY(run.wrapper.should_sync());
+    QCOMPARE(scaled_one(run.wrapper), 1.0);
+    QCOMPARE(run.train(100), StepOutcome::updated);
+    QVERIFY(run.warnings.isEmpty());
+  }
+
+  void a_whole_group_before_the_last_is_divided_by_three() {
+    Run run(3);
+    run.init(96, 100);
+    for (int call = 0; call < 2; ++call) {
+      ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
+      QCOMPARE(run.train(1), StepOutcome::accumulated);
+    }
+  }
+
+  void the_remainder_is_that_of_the_whole_run() {
+    Run run(3);
+    run.init(0, 100);
+    QCOMPARE(run.wrapper.remainder_counts(), 1);
+    QCOMPARE(run.wrapper.max_counts(), 100);
+    QVERIFY(run.warnings.isEmpty());
+  }
+
+  void a_resume_inside_a_group_warns_once_of_lost_gradients() {
+    Run run(3);
+    run.init(2, 100);
+    QCOMPARE(run.warnings.size(), 1);
+    QVERIFY2(run.warnings.first().contains("lost"), qPrintable(run.warnings.first()));
+  }
+
+  void batch_norm_warns_once_and_only_where_groups_are_longer_than_one() {
+    const Deep deep;
+    Run run(3);
+    run.wrapper.initialize_count_status(deep, 0, 99);
+    QCOMPARE(run.warnings.size(), 1);
+    QVERIFY2(run.warnings.first().contains("BatchNorm"), qPrintable(run.warnings.first()));
+    torch::nn::BatchNorm2d itself(2);
+    run.wrapper.initialize_count_status(*itself, 0, 99);
+    QCOMPARE(run.warnings.size(), 2);
+    Run alone(1);
+    alone.wrapper.initialize_count_status(deep, 0, 99);
+    QVERIFY(alone.warnings.isEmpty());
+  }
+
+  void gradients_are_gone_after_the_third_train_step() {
+    Run run(3);
+    run.init(0, 100);
+    run.train(1, 2);
+    QVERIFY(run.line.w.grad().defined());
+    run.train(3);
+    QVERIFY(!run.line.w.grad().defined());
+  }
+
+  void direct_calls_are_neither_gated_nor_scaled() {
+    Run run(4);
+    run.wrapper.backward(run.line.loss(1.0));
+    QCOMPARE(run.line.w.grad().item<double>(), -4.0);
+    QCOMPARE(run.wrapper.inner_count(), 1);
+    QCOMPARE(run.wrapper.step(), StepOutcome::updated);
+    ACCRUE_NEAR(run.line.weight(), 0.02);
+    run.wrapper.zero_grad();
+    QVERIFY(!run.line.w.grad().defined());
+  }
+
+  void a_failing_backward_is_not_counted() {
+    Run run(3);
+    QVERIFY(!thrown_by<c10::Error>([&] { run.wrapper.backward(at::ones({}, at::kDouble)); }).isEmpty());
+    QCOMPARE(run.wrapper.inner_count(), 0);
+  }
+
+  void counts_below_one_are_refused() {
+    Line line;
+    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    for (const std::int64_t counts : {0, -2})
+      QVERIFY(thrown_by<std::invalid_argument>([&] {
+                OptimWrapper(sgd, {.accumulative_counts = counts});
+              }).contains("accumulative_counts"));
+    Run run(2);
+    QVERIFY(!thrown_by<std::invalid_argument>([&] { run.init(-1, 10); }).isEmpty());
+  }
+
+  // --- the ten-batch case -------------------------------------------------------------------------------------------
+
+  void one_epoch_flushes_the_short_group_by_its_own_size() {
+    Run run(4);
+    run.init(0, 10);
+    QCOMPARE(run.train(1, 10), (QList<std::int64_t>{4, 8, 10}));
+    ACCRUE_NEAR(run.line.weight(), 1.90070125);
+    QVERIFY(!run.line.w.grad().defined());
+  }
+
+  void two_epochs_are_five_groups_that_run_across() {
+    Run run(4);
+    run.init(0, 20);
+    QCOMPARE(run.train(1, 20), (QList<std::int64_t>{4, 8, 12, 16, 20}));
+    ACCRUE_NEAR(run.line.weight(), weight_after({0.925, 0.565, 0.535, 0.785, 0.265}));
+    QVERIFY(!run.line.w.grad().defined());
+  }
+
+  void three_epochs_flush_the_last_two_batches_of_the_run() {
+    Run run(4);
+    run.init(0, 30);
+    QCOMPARE(run.train(1, 30), (QList<std::int64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
+    ACCRUE_NEAR(run.line.weight(), weight_after({0.925, 0.565, 0.535, 0.785, 0.265, 0.925, 0.565, 0.095}));
+    QVERIFY(!run.line.w.grad().defined());
+  }
+
+  void divisors_and_reductions_are_those_of_each_micro_step() {
+    for (const std::int64_t most : {10, 20}) {
+      Run run(4);
+      run.init(0, most);
+      QList<double> divisors;
+      QList<std::int64_t> reductions;
+      for (std::int64_t m = 1; m <= most; ++m) {
+        divisors.append(1.0 / scaled_one(run.wrapper));
+        if (run.wrapper.should_sync()) reductions.append(m);
+        run.train(m);
+      }
+      QList<double> expected(most, 4.0);
+      if (most == 10) expected[8] = expected[9] = 2.0;
+      QCOMPARE(divisors, expected);
+      QCOMPARE(reductions, most == 10 ? (QList<std::int64_t>{4, 8, 10}) : (QList<std::int64_t>{4, 8, 12, 16, 20}));
+    }
+  }
+
+  void lengths_that_groups_fill_or_do_not_reach_have_their_rule() {
+    struct Case {
+      std::int64_t counts, most;
+      QList<std::int64_t> updates;
+      double last_divisor;
+    };
+    const QList<Case> cases{{5, 10, {5, 10}, 5.0},
+                            {12, 10, {10}, 10.0},
+                            {10, 10, {10}, 10.0},
+                            {7, 10, {7, 10}, 3.0},
+                            {1, 3, {1, 2, 3}, 1.0}};
+    for (const Case& each : cases) {
+      Run run(each.counts);
+      run.init(0, each.most);
+      QList<std::int64_t> updates = run.train(1, each.most - 1);
+      ACCRUE_NEAR(1.0 / scaled_one(run.wrapper), each.last_divisor);
+      updates += run.train(each.most, each.most);
+      QCOMPARE(updates, each.updates);
+    }
+  }
+
+  // --- beyond the end, and after a resume ---------------------------------------------------------------------------
+
+  void beyond_a_run_of_whole_groups_it_says_what_to_do() {
+    Run run(5);
+    run.init(0, 10);
+    run.train(1, 10);
+    const QString text = thrown_by<std::logic_error>([&] { run.train(11); });
+    QVERIFY2(text.contains("initialize_count_status") && text.contains("11"), qPrintable(text));
+    QCOMPARE(run.wrapper.inner_count(), 10);
+    run.init(10, 12);
+    QCOMPARE(run.train(11, 12), (QList<std::int64_t>{12}));
+  }
+
+  void beyond_a_run_with_a_remainder_it_goes_on_at_multiples_of_n() {
+    Run run(3);
+    run.init(0, 10);
+    QCOMPARE(run.train(1, 10), (QList<std::int64_t>{3, 6, 9, 10}));
+    for (std::int64_t m = 11; m <= 15; ++m) {
+      QCOMPARE(scaled_one(run.wrapper), 1.0);
+      QCOMPARE(run.train(m), m % 3 == 0 ? StepOutcome::updated : StepOutcome::accumulated);
+    }
+  }
+
+  void a_resumed_group_keeps_its_phase_and_its_divisor() {
+    Run run(3);
+    run.init(2, 9);
+    QVERIFY(run.wrapper.should_sync());
+    QCOMPARE(run.train(3), StepOutcome::updated);  // one micro-step, divided by three
+    ACCRUE_NEAR(run.line.weight(), weight_after({1.0 - ten_batch_lr * 2.0 * 9.0 / 3.0}));
+    QCOMPARE(run.train(4, 9), (QList<std::int64_t>{6, 9}));
+  }
+
+  void a_resumed_run_still_flushes_its_last_group() {
+    Run run(4);
+    const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
+    strategy.prepare(run.line, run.wrapper);
+    run.train(1, 4);
+    strategy.resume(run.line, run.wrapper, 4);
+    QCOMPARE(run.train(5, 10), (QList<std::int64_t>{8, 10}));
+    ACCRUE_NEAR(run.line.weight(), 1.90070125);
+  }
+
+  void the_replayed_restart_of_the_count_loses_the_last_group() {
+    Run run(4);
+    const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = {Replay::restart_count}});
+    strategy.prepare(run.line, run.wrapper);
+    run.train(1, 4);
+    strategy.resume(run.line, run.wrapper, 4);
+    QCOMPARE(run.wrapper.inner_count(), 0);
+    QCOMPARE(run.train(5, 10), (QList<std::int64_t>{8}));
+    ACCRUE_NEAR(run.line.weight(), 0.95475);
+    ACCRUE_NEAR(run.line.w.grad().item<double>(), -94.595125);
+  }
+
+  // --- schedules ----------------------------------------------------------------------------------------------------
+
+  void schedules_by_iteration_move_inside_a_group_and_by_epoch_at_its_end() {
+    Run run(4);
+    run.init(0, 10);
+    torch::optim::SGD other({at::zeros({1}).requires_grad_()}, torch::optim::SGDOptions(1.0));
+    const auto by_iteration =
+        std::make_shared<LambdaLR>(run.optimizer, [](std::int64_t p) { return static_cast<double>(p + 1); });
+    const auto by_epoch = std::make_shared<LambdaLR>(other, [](std::int64_t p) { return static_cast<double>(p); });
+    ParamSchedulerHook hook(run.wrapper.window());
+    hook.add(by_iteration, false);
+    hook.add(by_epoch, true);
+    QList<std::int64_t> rate_of_update;
+    for (std::int64_t m = 1; m <= 10; ++m) {
+      const double rate = run.wrapper.get_lr().at("lr").at(0) / ten_batch_lr;
+      if (run.train(m) == StepOutcome::updated) rate_of_update.append(std::llround(rate) - 1);
+      hook.after_train_iter();
+      QCOMPARE(hook.iteration_position(), m);
+      QCOMPARE(by_iteration->position(), m);
+      QCOMPARE(by_epoch->position(), 0);
+    }
+    hook.after_train_epoch();
+    QCOMPARE(by_epoch->position(), 1);
+    QCOMPARE(hook.epoch_position(), 1);
+    QCOMPARE(hook.iteration_position(), 10);
+    QCOMPARE(rate_of_update, (QList<std::int64_t>{3, 7, 9}));
+  }
+
+  // --- reduction ----------------------------------------------------------------------------------------------------
+
+  void reduces_on_boundaries_only() {
+    CountedSync sync;
+    Run run(4, &sync);
+    run.init(0, 10);
+    QList<int> after;
+    for (std::int64_t m = 1; m <= 10; ++m) {
+      run.train(m);
+      after.append(sync.reductions);
+    }
+    QCOMPARE(after, (QList<int>{0, 0, 0, 1, 1, 1, 1, 2, 2, 3}));
+    QVERIFY(sync.enabled);
+    QVERIFY(run.line.w.grad().defined());  // zeroed where it lies, in the reducer's memory
+    QCOMPARE(run.line.w.grad().item<double>(), 0.0);
+  }
+
+  void the_context_quiets_the_forward_and_may_outlive_the_backward() {
+    CountedSync sync;
+    Run run(2, &sync);
+    {
+      const OptimContext context = run.wrapper.optim_context(run.line);
+      QVERIFY(!sync.enabled);
+      run.wrapper.update_params(run.line.loss(1.0));
+    }
+    QVERIFY(sync.enabled);
+    {
+      const OptimContext context = run.wrapper.optim_context(run.line);
+      QVERIFY(sync.enabled && context.empty());
+      run.wrapper.update_params(run.line.loss(2.0));
+    }
+    QCOMPARE(sync.reductions, 1);
+  }
+
+  void a_context_left_open_is_an_error_where_it_would_part_the_ranks() {
+    CountedSync sync;
+    Run run(2, &sync);
+    const OptimContext context = run.wrapper.optim_context(run.line);
+    run.wrapper.update_params(run.line.loss(1.0));
+    QVERIFY(thrown_by<std::logic_error>([&] { run.wrapper.update_params(run.line.loss(2.0)); }).contains("still open"));
+    QVERIFY(thrown_by<std::logic_error>([&] { run.wrapper.step(); }).contains("still open"));
+    QCOMPARE(run.line.weight(), 0.0);
+  }
+
+  void a_step_before_its_time_reduces_first() {
+    CountedSync sync;
+    Run run(4, &sync);
+    run.wrapper.backward(run.line.loss(1.0));
+    QCOMPARE(sync.reductions, 0);
+    run.wrapper.step();
+    QCOMPARE(sync.reductions, 1);
+    run.wrapper.step();
+    QCOMPARE(sync.reductions, 1);
+  }
+};
+
+}  // namespace
+
+QTEST_GUILESS_MAIN(TestMmengineAccumulation)
+#include "test_mmengine_accumulation.moc"

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm's and Colossal-AI's accumulation on 2 and 4 ranks: one reduction a group, by reducer or by handlers, the weights
+// that one process gets on all samples, and the same decision on every rank.
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <torch/optim/sgd.h>
+
+#include <QtTest/QTest>
+#include <limits>
+
+#include "accrue/accumulation/colossalai.h"
+#include "accrue/accumulation/llm.h"
+#include "accrue/accumulation/llm_amp.h"
+#include "accrue/parallel/distributed_data_parallel.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+#include "support/ten_batches.h"
+
+using namespace accrue;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int steps_per_update = 4;
+
+/// What rank `rank` puts in for x in batch b.
+double sample(double b, std::int64_t rank) {
+  return b * (1.0 + 0.5 * static_cast<double>(rank));
+}
+
+/// The gradient of a group at weight w: mean over ranks, sum over batches, divided by N.
+double group_gradient(double w, int first, std::int64_t world) {
+  double sum = 0.0;
+  for (std::int64_t rank = 0; rank < world; ++rank)
+    for (int b = first; b < first + steps_per_update; ++b) sum += 2.0 * std::pow(sample(b, rank), 2) * (w - 2.0);
+  return sum / steps_per_update / static_cast<double>(world);
+}
+
+double rate_of(std::int64_t position) {
+  return 1e-3 * std::pow(0.9, static_cast<double>(position));
+}
+
+/// The weight that one process has after the two groups of an epoch.
+double weight_of_one_process(std::int64_t world) {
+  double w = 0.0;
+  w -= rate_of(0) * group_gradient(w, 1, world);
+  w -= rate_of(1) * group_gradient(w, 5, world);
+  return w;
+}
+
+void demand_near(double value, double expected) {
+  if (!near(value, expected))
+    throw std::runtime_error(std::to_string(value) + " instead of " + std::to_string(expected));
+}
+
+LaunchBuckets launch_named(const std::string& name) {
+  return name == "when_ready" ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
+}
+
+struct Rank {
+  explicit Rank(const RankContext& context)
+      : joined(join_ranks(context)),
+        axis(*joined.data),
+        sgd({line.w}, torch::optim::SGDOptions(1e-3)),
+        decay(std::make_shared<LambdaLR>(sgd, [](std::int64_t n) { return std::pow(0.9, static_cast<double>(n)); })) {}
+
+  at::Tensor loss(double b) const { return line.loss(sample(b, axis.rank())); }
+
+  JoinedRank joined;
+  Communicator& axis;
+  Line line;
+  torch::optim::SGD sgd;
+  std::shared_ptr<LambdaLR> decay;
+};
+
+/// arguments: "intended" or "actual", "plain" or "mixed", launch.
+int llm_over_the_reducer(RankContext& context) {
+  Rank rank(context);
+  const bool actual = context.arguments.at(0) == "actual", mixed = context.arguments.at(1) == "mixed";
+  DistributedDataParallel ddp(rank.line, rank.axis, {.launch = launch_named(context.arguments.at(2))});
+  llm::AMPOptimizer amp(rank.line, rank.sgd, GradScaler({.init_scale = 64.0, .enabled = mixed}, &rank.axis));
+  const Replays replay = actual ? Replays{Replay::narrow_no_sync} : Replays{};
+  auto [optimizer, scheduler] = llm::initialize(&ddp, amp, rank.decay, steps_per_update, replay);
+  const TrafficCounters before = rank.axis.traffic();
+  std::string updates, positions;
+  for (const int b : ten_batches()) {
+    optimizer->zero_grad();
+    optimizer->backward(rank.loss(b));
+    if (optimizer->step() == StepOutcome::updated) updates += std::to_string(b);
+    scheduler->step();
+    positions += std::to_string(rank.decay->position());
+  }
+  const std::int64_t reductions = actual ? 10 : 2;
+  DEMAND(updates == "48");
+  DEMAND(positions == "0001111222");
+  DEMAND(ddp.reductions() == reductions);
+  const TrafficCounters& after = rank.axis.traffic();
+  DEMAND(after.gradient_calls - before.gradient_calls == reductions);
+  DEMAND(after.calls - before.calls == reductions + (mixed ? 2 : 0));
+  demand_near(rank.line.weight(), weight_of_one_process(rank.axis.size()));
+  context.report(fingerprint(rank.line.w));
+  return 0;
+}
+
+/// arguments: "reducer", "actual" (the reducer with the original's no_sync) or "handlers".
+int colossalai_epoch(RankContext& context) {
+  Rank rank(context);
+  const std::string& way = context.arguments.at(0);
+  const bool handlers = way == "handlers";
+  std::optional<DistributedDataParallel> ddp;
+  if (!handlers) ddp.emplace(rank.line, rank.axis);
+  colossalai::GradientHandlers list;
+  if (handlers)
+    list.push_back(
+        std::make_shared<colossalai::DataParallelGradientHandler>(std::vector<at::Tensor>{rank.line.w}, rank.axis));
+  auto batches = ten_batches();
+  auto source = source_of(batches, 10);
+  auto made =
+      colossalai::accumulate_gradient(ddp ? &*ddp : nullptr, rank.sgd, source, steps_per_update, list, rank.decay,
+                                      way == "actual" ? Replays{Replay::narrow_no_sync} : Replays{});
+  colossalai::Engine engine(made.optimizer, made.gradient_handlers);
+  const TrafficCounters before = rank.axis.traffic();
+  std::string reduced_at, positions;
+  for (const int b : *made.dataloader) {
+    const std::int64_t calls = rank.axis.traffic().gradient_calls;
+    engine.zero_grad();
+    engine.backward(rank.loss(b));
+    DEMAND((engine.step() == StepOutcome::updated) == (b % steps_per_update == 0));
+    made.lr_scheduler->step();
+    positions += std::to_string(rank.decay->position());
+    if (rank.axis.traffic().gradient_calls > calls) reduced_at += std::to_string(b);
+  }
+  DEMAND(positions == "00011112");
+  DEMAND(reduced_at == (way == "actual" ? "12345678" : "48"));
+  const TrafficCounters& after = rank.axis.traffic();
+  if (handlers) DEMAND(after.calls - before.calls == 2 * (after.gradient_calls - before.gradient_calls));
+  demand_near(rank.line.weight(), weight_of_one_process(rank.axis.size()));
+  context.report(fingerprint(rank.line.w));
+  return 0;
+}
+
+/// Four ranks, N = 4, clip 1.0. arguments: "reducer" or "handlers".
+int clipped_update(RankContext& context) {
+  Rank rank(context);
+  const bool handlers = context.arguments.at(0) == "handlers";
+  std::optional<DistributedDataParallel> ddp;
+  if (!handlers) ddp.emplace(rank.line, rank.axis);
+  colossalai::GradientHandlers list;
+  if (handlers)
+    list.push_back(
+        std::make_shared<colossalai::DataParallelGradientHandler>(std::vector<at::Tensor>{rank.line.w}, rank.axis));
+  auto batches = ten_batches();
+  auto source = source_of(batches, 10);
+  auto made = colossalai::accumulate_gradient(ddp ? &*ddp : nullptr, rank.sgd, source, steps_per_update, list);
+  colossalai::Engine engine(made.optimizer, made.gradient_handlers, 1.0);
+  double first_gradient = 0.0;
+  int m = 0;
+  for (const int b : *made.dataloader) {
+    engine.zero_grad();
+    engine.backward(rank.loss(b));
+    engine.step();
+    if (++m == 1) first_gradient = rank.line.gradient();
+    if (m < 4) DEMAND(rank.line.weight() == 0.0);
+    if (m == 4) break;
+  }
+  DEMAND(rank.line.weight() != 0.0);
+  DEMAND(rank.line.gradient() != first_gradient);
+  const double gradient = group_gradient(0.0, 1, rank.axis.size());
+  demand_near(rank.line.gradient(), gradient / (std::abs(gradient) + 1e-6));
+  demand_near(rank.line.weight(), -rate_of(0) * gradient / (std::abs(gradient) + 1e-6));
+  context.report(fingerprint(rank.line.w));
+  return 0;
+}
+
+/// A parameter of `numel` elements whose gradient is `value`, or none.
+at::Tensor parameter(std::int64_t numel, std::optional<double> value, at::ScalarType dtype) {
+  at::Tensor made = at::ones({numel}, dtype).requires_grad_();
+  if (value) made.mutable_grad() = at::full({numel}, *value, dtype);
+  return made;
+}
+
+bool gradient_is(const at::Tensor& of, double value) {
+  return of.grad().defined() && (of.grad() == value).all().item<bool>();
+}
+
+int handlers_average_by_hand(RankContext& context) {
+  const auto joined = join_ranks(context);
+  Communicator& axis = *joined.data;
+  const double mine = static_cast<double>(axis.rank()) + 1.0;  // 1 and 2: mean 1.5
+  for (const bool sequence : {false, true}) {
+    const at::Tensor single = parameter(3, mine, at::kFloat), wide = parameter(2, 10.0 * mine, at::kDouble);
+    const at::Tensor second = parameter(4, -mine, at::kFloat), nobody = parameter(5, std::nullopt, at::kFloat);
+    const at::Tensor one_rank =
+        parameter(2, axis.rank() == 0 ? std::optional(4.0) : std::nullopt, at::kFloat);  // counts as zero elsewhere
+    const std::vector<at::Tensor> all{single, wide, second, nobody, one_rank};
+    const TrafficCounters before = axis.traffic();
+    if (sequence)
+      colossalai::SequenceParallelGradientHandler(all, axis).handle_gradient();
+    else
+      colossalai::DataParallelGradientHandler(all, axis).handle_gradient();
+    DEMAND(gradient_is(single, 1.5));
+    DEMAND(gradient_is(wide, 15.0));
+    DEMAND(gradient_is(second, -1.5));
+    DEMAND(gradient_is(one_rank, 2.0));
+    DEMAND(!nobody.grad().defined());
+    const TrafficCounters& after = axis.traffic();
+    DEMAND(after.gradient_calls - before.gradient_calls == 2);  // one buffer per dtype
+    DEMAND(after.gradient_bytes - before.gradient_bytes == (3 + 4 + 2) * 4 + 2 * 8);
+  }
+  const at::Tensor shared = parameter(3, mine, at::kDouble);
+  colossalai::PipelineSharedModuleGradientHandler({shared}, axis).handle_gradient();
+  DEMAND(gradient_is(shared, 3.0));  // the plain sum
+  return 0;
+}
+
+int experts_average_over_their_own_ranks(RankContext& context) {
+  const auto joined = join_ranks(context);
+  const RankGrid grid{.data = 2, .pipeline = 2};  // ranks 0, 1 hold one expert, ranks 2, 3 the other
+  const auto pair = taken(joined.rendezvous->communicator(grid, Axis::pipeline));
+  DEMAND(pair->size() == 2);
+  const double mine = static_cast<double>(context.rank);
+  const at::Tensor replicated = parameter(3, mine, at::kDouble), expert = parameter(2, mine, at::kDouble);
+  colossalai::MoeGradientHandler handler({replicated}, *joined.data, {{{expert}, pair.get()}});
+  handler.handle_gradient();
+  DEMAND(gradient_is(replicated, 1.5));
+  DEMAND(gradient_is(expert, context.rank < 2 ? 0.5 : 2.5));
+  return 0;
+}
+
+/// arguments: the micro-step of the second group whose loss overflows on the last rank.
+int overflow_on_one_rank(RankContext& context) {
+  Rank rank(context);
+  const int bad = 5 + std::stoi(context.arguments.at(0));
+  DistributedDataParallel ddp(rank.line, rank.axis);
+  const auto amp =
+      std::make_shared<llm::AMPOptimizer>(rank.line, rank.sgd, GradScaler({.init_scale = 64.0}, &rank.axis));
+  auto [optimizer, scheduler] = llm::initialize(&ddp, amp, rank.decay, steps_per_update);
+  std::vector<StepOutcome> outcomes;
+  for (int b = 1; b <= 12; ++b) {
+    optimizer->zero_grad();
+    const bool overflows = b == bad && rank.axis.rank() + 1 == rank.axis.size();
+    const at::Tensor loss = rank.loss(b);
+    optimizer->backward(overflows ? loss * std::numeric_limits<double>::infinity() : loss);
+    const StepOutcome outcome = optimizer->step();
+    scheduler->step();
+    if (b % steps_per_update == 0) outcomes.push_back(outcome);
+  }
+  DEMAND((outcomes ==
+          std::vector<StepOutcome>{StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::updated}));
+  DEMAND(amp->scaler().get_scale() == 32.0);
+  DEMAND(rank.decay->position() == 3);  // goes on over the skipped group
+  double w = -rate_of(0) * group_gradient(0.0, 1, rank.axis.size());
+  w -= rate_of(2) * group_gradient(w, 9, rank.axis.size());
+  demand_near(rank.line.weight(), w);
+  context.report(fingerprint(rank.line.w));
+  return 0;
+}
+
+std::vector<RankOutcome> run(const char* body, int world, std::vector<std::string> arguments) {
+  return RankGroup(body, world, {.arguments = std::move(arguments)}).finish(60s);
+}
+
+}  // namespace
+
+#define ALL_RANKS_AGREE(outcomes)                                                          \
+  do {                                                                                     \
+    ACCRUE_ALL_RANKS_OK(outcomes);                                                         \
+    for (const auto& each : outcomes) QCOMPARE(each.lines.at(0), outcomes[0].lines.at(0)); \
+  } while (false)
+
+class TestAccumulationRanks : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void llm_reduces_where_it_means_to_data() {
+    QTest::addColumn<QString>("row");
+    QTest::addColumn<QString>("precision");
+    QTest::addColumn<QString>("launch");
+    QTest::newRow("intended") << QStringLiteral("intended") << QStringLiteral("plain") << QStringLiteral("at_finish");
+    QTest::newRow("intended, overlapped")
+        << QStringLiteral("intended") << QStringLiteral("plain") << QStringLiteral("when_ready");
+    QTest::newRow("intended, mixed") << QStringLiteral("intended") << QStringLiteral("mixed")
+                                     << QStringLiteral("at_finish");
+    QTest::newRow("as the original does")
+        << QStringLiteral("actual") << QStringLiteral("plain") << QStringLiteral("at_finish");
+  }
+  void llm_reduces_where_it_means_to() {
+    QFETCH(QString, row);
+    QFETCH(QString, precision);
+    QFETCH(QString, launch);
+    const auto outcomes =
+        run("llm_over_the_reducer", 2, {row.toStdString(), precision.toStdString(), launch.toStdString()});
+    ALL_RANKS_AGREE(outcomes);
+  }
+
+  void colossalai_reduces_where_it_means_to_data() {
+    QTest::addColumn<QString>("way");
+    for (const char* way : {"reducer", "handlers", "actual"}) QTest::newRow(way) << QString::fromLatin1(way);
+  }
+  void colossalai_reduces_where_it_means_to() {
+    QFETCH(QString, way);
+    const auto outcomes = run("colossalai_epoch", 2, {way.toStdString()});
+    ALL_RANKS_AGREE(outcomes);
+  }
+
+  void four_ranks_move_at_the_fourth_micro_step_by_a_clipped_gradient_data() {
+    QTest::addColumn<QString>("way");
+    for (const char* way : {"reducer", "handlers"}) QTest::newRow(way) << QString::fromLatin1(way);
+  }
+  void four_ranks_move_at_the_fourth_micro_step_by_a_clipped_gradient() {
+    QFETCH(QString, way);
+    const auto outcomes = run("clipped_update", 4, {way.toStdString()});
+    ALL_RANKS_AGREE(outcomes);
+  }
+
+  void handlers_give_the_mean_and_shared_modules_the_sum() {
+    const auto outcomes = run("handlers_average_by_hand", 2, {});
+    ACCRUE_ALL_RANKS_OK(outcomes);
+  }
+
+  void experts_are_averaged_over_the_ranks_that_hold_them() {
+    const auto outcomes = run("experts_average_over_their_own_ranks", 4, {});
+    ACCRUE_ALL_RANKS_OK(outcomes);
+  }
+
+  void an_overflow_on_one_rank_skips_the_group_on_all_data() {
+    QTest::addColumn<int>("position");
+    for (int position = 0; position < steps_per_update; ++position)
+      QTest::addRow("micro-step %d", position + 1) << position;
+  }
+  void an_overflow_on_one_rank_skips_the_group_on_all() {
+    QFETCH(int, position);
+    const auto outcomes = run("overflow_on_one_rank", 2, {std::to_string(position)});
+    ALL_RANKS_AGREE(outcomes);
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks,
+                      {{"llm_over_the_reducer", llm_over_the_reducer},
+                       {"colossalai_epoch", colossalai_epoch},
+                       {"clipped_update", clipped_update},
+                       {"handlers_average_by_hand", handlers_average_by_hand},
+                       {"experts_average_over_their_own_ranks", experts_average_over_their_own_ranks},
+                       {"overflow_on_one_rank", overflow_on_one_rank}})
+#include "test_accumulation_ranks.moc"

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lamp: every bug of the gallery is found, for the right reason; runs without one are never accused.
+#include <QtTest>
+
+#include <map>
+
+#include "accrue/train/trainer.h"
+#include "support/joined_rank.h"
+#include "support/training_body.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+/// Ragged sequences, so that samples, tokens and micro-steps are three different counts; 22 of them in pairs on two
+/// ranks make a short window at the end of each epoch, whose last batch is short too.
+std::string ragged(const std::string& rest, int samples = 21) {
+  std::string sequences;
+  std::string labels;
+  for (int i = 0; i < samples; ++i) {
+    sequences += i ? ", [" : "[";
+    labels += i ? ", [" : "[";
+    for (int t = 0; t <= (i * 5) % 7; ++t) {
+      sequences += (t ? ", " : "") + std::to_string((i * 7 + t * 3) % 9 - 4) + ".5";
+      labels += (t ? ", " : "") + std::to_string((i + t) % 3);
+    }
+    sequences += "]";
+    labels += "]";
+  }
+  return "accrue = 1\n[model]\nkind = \"linear\"\noutputs = 3\nloss = \"cross_entropy\"\ndtype = \"float64\"\n"
+         "[data]\nkind = \"inline\"\nsequences = [" +
+         sequences + "]\nlabels = [" + labels +
+         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.05\n[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n"
+         "[evaluate]\nexactness_every = 1\n" +
+         rest;
+}
+
+std::string table(const std::string& rest) {
+  return "accrue = 1\n[model]\nkind = \"mlp\"\ninputs = 3\noutputs = 2\nhidden = [5]\ndtype = \"float64\"\n"
+         "[data]\nkind = \"synthetic\"\nsamples = 44\n[optimizer]\nkind = \"sgd\"\nlr = 0.05\n"
+         "[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n[evaluate]\nexactness_every = 1\n" +
+         rest;
+}
+
+const std::string epoch = "[run]\nepochs = 1\n";
+
+std::string bug(const char* name) {
+  return epoch + "[teaching]\nbug = \"" + std::string(name) + "\"\n";
+}
+
+QString accusations(const std::vector<ExactnessCheck>& checks) {
+  QStringList all;
+  for (const ExactnessCheck& check : checks)
+    if (check.verdict != "exact" || !check.reason.empty())
+      all << QString("%1 %2 %3").arg(check.update).arg(check.verdict.c_str(), check.reason.c_str());
+  return all.join('\n');
+}
+
+/// Keeps the checks of a run and lets it run.
+class CheckRecorder final : public RankChannel {
+ public:
+  void send(EventBody body) override {
+    if (auto* check = std::get_if<ExactnessCheck>(&body)) checks.push_back(std::move(*check));
+  }
+  void progress(const char*, std::int64_t, std::int64_t) override {}
+  Gate before_micro_step(std::int64_t) override { return {}; }
+  BoundaryWishes boundary_wishes() override { return {}; }
+  void hold_here() override {}
+  void close() override {}
+  std::vector<ExactnessCheck> checks;
+};
+
+/// One run after another on the same ranks: the spec's dialects and models, with seed after seed.
+int many_seeds(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  const std::int64_t seeds = std::stoll(rank.arguments.at(0));
+  std::int64_t checked = 0;
+  for (std::int64_t seed = 0; seed < seeds; ++seed) {
+    const std::string run = "[run]\nepochs = 1\nseed = " + std::to_string(seed) + "\n";
+    const RunOrder order = order_for({.spec = seed % 2 ? ragged(run, 16 + static_cast<int>(seed % 9)) : table(run)});
+    CheckRecorder recorder;
+    const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, recorder);
+    if (!outcome) rank.report("failed " + outcome.error().text());
+    if (const QString accused = accusations(recorder.checks); !accused.isEmpty())
+      rank.report("accused seed " + std::to_string(seed) + ": " + accused.toStdString());
+    checked += std::ssize(recorder.checks);
+  }
+  joined.data->barrier();
+  rank.report("checked " + std::to_string(checked));
+  return 0;
+}
+
+}  // namespace
+
+class TestExactness : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void every_bug_of_the_gallery_is_found_for_its_reason_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("verdict");
+    QTest::addColumn<QString>("reason");
+    const auto row = [](const char* name, const std::string& spec, const char* verdict, const char* reason) {
+      QTest::newRow(name) << QString::fromStdString(spec) << verdict << reason;
+    };
+    row("mean_of_means", ragged(bug("mean_of_means")), "not", "mean_of_means");
+    row("no_division", ragged(bug("no_division")), "not", "divisor");
+    row("tail_by_steps", table(bug("tail_by_steps")), "not", "tail_policy");
+    row("no_sync_off_by_one", ragged(bug("no_sync_off_by_one")), "not", "ranks_differ");
+    row("no_sync_backward_only", ragged(bug("no_sync_backward_only")), "exact", "wasted_reductions");
+    row("no_no_sync", ragged(bug("no_no_sync")), "exact", "wasted_reductions");
+    row("clip_every_micro_step",
+        ragged("[run]\nepochs = 1\n[teaching]\nbug = \"clip_every_micro_step\"\n") +
+            "[schedule]\nkind = \"constant\"\n",
+        "not", "clipped");
+    row("schedule_per_micro_step", ragged(bug("schedule_per_micro_step")), "exact", "schedule_clock");
+    row("batch_norm", table(bug("batch_norm")), "close", "batch_norm");
+    row("skipped_micro_step", ragged(bug("skipped_micro_step")), "not", "left_out");
+    row("unused_parameters", ragged(bug("unused_parameters")), "not", "part_not_reduced");
+    row("pipeline_sync", table(bug("pipeline_sync")), "not", "part_not_reduced");
+    row("divide_by_own_size", ragged(bug("divide_by_own_size")), "not", "own_size");
+    row("repeated_samples", ragged(bug("repeated_samples")), "not", "repeated_samples");
+    row("zero_grad_inside", ragged(bug("zero_grad_inside")), "not", "cleared");
+  }
+  void every_bug_of_the_gallery_is_found_for_its_reason() {
+    QFETCH(QString, spec);
+    QFETCH(QString, verdict);
+    QFETCH(QString, reason);
+    std::string text = spec.toStdString();
+    if (reason == "clipped") text.replace(text.find("lr = 0.05"), 9, "lr = 0.05\nclip_norm = 0.01");
+    const auto ranks = train({.spec = text}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    std::map<QString, int> found;
+    for (const ExactnessCheck& check : ranks[0].all<ExactnessCheck>()) {
+      if (check.verdict == "exact" && check.reason.empty()) continue;
+      QCOMPARE(QString::fromStdString(check.reason), reason);
+      QCOMPARE(QString::fromStdString(check.verdict), verdict);
+      ++found[reason];
+    }
+    QVERIFY2(found[reason] > 0, accusations(ranks[0].all<ExactnessCheck>()).toUtf8());
+    // Without the bug the same run is exact throughout.
+    const auto without = text.find("[teaching]\nbug = \"");
+    const auto end = text.find('\n', text.find("bug = \"", without));
+    const auto clean = train({.spec = text.erase(without, end - without)}, 2);
+    QVERIFY(!clean[0].all<ExactnessCheck>().empty());
+    QCOMPARE(accusations(clean[0].all<ExactnessCheck>()), QString());
+  }
+
+  void a_dialects_own_arithmetic_is_named_where_it_is_not_exact_data() {
+    QTest::addColumn<QString>("dialect");
+    QTest::addColumn<QString>("found");
+    QTest::newRow("llm: windows cross epochs, and items weigh as micro-steps do") << "llm"
+                                                                                  << "mean_of_means";
+    QTest::newRow("accelerate: its short window too") << "accelerate"
+                                                      << "tail_policy";
+    QTest::newRow("mmengine: its short window is divided by what it has") << "mmengine"
+                                                                          << "mean_of_means";
+  }
+  void a_dialects_own_arithmetic_is_named_where_it_is_not_exact() {
+    QFETCH(QString, dialect);
+    QFETCH(QString, found);
+    std::string text = ragged(epoch, 22);
+    text.replace(text.find("steps = 4"), 9, "steps = 4\ndialect = \"" + dialect.toStdString() + "\"");
+    const auto ranks = train({.spec = text}, 2);
+    const auto checks = ranks[0].all<ExactnessCheck>();
+    QVERIFY2(!checks.empty(), ranks[0].text().c_str());
+    for (const ExactnessCheck& check : checks) QCOMPARE(check.verdict, std::string("not"));
+    QCOMPARE(QString::fromStdString(checks.back().reason), found);
+  }
+
+  void dropout_is_close_and_not_accused() {
+    const std::string spec =
+        "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 1\nwidth = 16\nheads = 2\ncontext = 8\nvocabulary = 24\n"
+        "dropout = 0.2\n[data]\nkind = \"synthetic\"\nsamples = 24\n[accumulation]\nsteps = 3\nmicro_batch = 2\n"
+        "[parallel]\ndata = 2\n[run]\nupdates = 2\n[evaluate]\nexactness_every = 1\n";
+    const auto ranks = train({.spec = spec}, 2);
+    const auto checks = ranks[0].all<ExactnessCheck>();
+    QCOMPARE(checks.size(), std::size_t{2});
+    for (const ExactnessCheck& check : checks) {
+      QCOMPARE(check.verdict, std::string("close"));
+      QCOMPARE(check.reason, std::string("dropout"));
+    }
+  }
+
+  void checking_changes_no_bit_of_the_run() {
+    std::string checked = ragged(epoch);
+    std::string plain = checked;
+    plain.replace(plain.find("exactness_every = 1"), 19, "exactness_every = 0");
+    QCOMPARE(train({.spec = checked}, 2)[0].weights_sha256, train({.spec = plain}, 2)[0].weights_sha256);
+  }
+
+  void correct_runs_are_never_accused_on_two_hundred_seeds() {
+    RankGroup group("many_seeds", 2, {.arguments = {"200"}});
+    const auto outcomes = group.finish(std::chrono::seconds(240));
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    std::int64_t checked = 0;
+    for (const std::string& line : outcomes[0].lines) {
+      if (!line.starts_with("checked ")) QFAIL(line.c_str());
+      checked = std::stoll(line.substr(8));
+    }
+    QVERIFY(checked > 200);
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestExactness, {{"train", train_body}, {"many_seeds", many_seeds}})
+#include "test_exactness.moc"

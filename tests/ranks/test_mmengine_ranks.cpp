@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// MMEngine's wrappers on two ranks: gradients are equal where a group ends and nowhere else, what travels is counted,
+// and an overflow of one rank costs both the same group.
+#include <ATen/ATen.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <QtTest/QTest>
+#include <cmath>
+#include <limits>
+
+#include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
+#include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
+#include "accrue/parallel/distributed_data_parallel.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+#include "support/ten_batches.h"
+
+using namespace accrue;
+using namespace accrue::mmengine;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void ignore_warnings(const std::string&) {}
+
+/// Batch b of rank r: two ranks share each micro-step, and no two samples are the same.
+double sample_of(const RankContext& rank, std::int64_t m) {
+  return batch_of(m) + 0.5 * rank.rank;
+}
+
+/// What a group of batches multiplies d by when two ranks average their gradients.
+double factor_of(std::initializer_list<double> batches, double divisor) {
+  double squares = 0.0;
+  for (const double b : batches) squares += (b * b + (b + 0.5) * (b + 0.5)) / 2.0;
+  return 1.0 - ten_batch_lr * 2.0 * squares / divisor;
+}
+double trained_weight() {
+  return weight_after({factor_of({1, 2, 3, 4}, 4), factor_of({5, 6, 7, 8}, 4), factor_of({9, 10}, 2)});
+}
+
+/// The weight this rank has, and whether all ranks have the same number under `value`.
+bool equal_on_all(Communicator& axis, const at::Tensor& value) {
+  at::Tensor all = at::empty({axis.size(), value.numel()}, value.options().requires_grad(false));
+  axis.all_gather(all, value.detach().reshape({-1}));
+  for (std::int64_t r = 1; r < axis.size(); ++r)
+    if (!at::equal(all[r], all[0])) return false;
+  return true;
+}
+
+/// Gradients after each of three micro-steps, N = 3, in a run that begins or goes on at `init`.
+int compare_gradients(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank);
+  Line line;
+  DistributedDataParallel ddp(line, *joined.data);
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.0));
+  OptimWrapper wrapper(sgd, {.accumulative_counts = 3, .sync = &ddp, .warn = ignore_warnings});
+  wrapper.initialize_count_status(line, std::stoll(rank.arguments.at(0)), 100);
+  std::string equal;
+  for (std::int64_t m = 1; m <= 3; ++m) {
+    const OptimContext context = wrapper.optim_context(line);
+    wrapper.backward(wrapper.scale_loss(line.loss(sample_of(rank, m))));
+    equal += equal_on_all(*joined.data, line.w.grad()) ? '=' : '/';
+  }
+  rank.report(equal);
+  joined.data->barrier();
+  return 0;
+}
+
+/// Ten micro-steps in groups of four through the base wrapper.
+int train_ten_batches(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  Line line;
+  DistributedDataParallel ddp(line, *joined.data);
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
+  OptimWrapper wrapper(sgd, {.accumulative_counts = 4, .sync = &ddp});
+  wrapper.initialize_count_status(line, 0, 10);
+  const TrafficCounters before = joined.data->traffic();
+  std::string reductions;
+  for (std::int64_t m = 1; m <= 10; ++m) {
+    train_step(wrapper, line, [&] { return line.loss(sample_of(rank, m)); });
+    reductions += std::to_string(joined.data->traffic().gradient_calls - before.gradient_calls);
+  }
+  DEMAND(std::abs(line.weight() - trained_weight()) <= 1e-12);
+  rank.report(reductions);
+  rank.report(fingerprint(line.w));
+  joined.data->barrier();
+  return 0;
+}
+
+Plugin plugin_named(const std::string& name) {
+  if (name == "ddp") return torch_ddp_plugin();
+  if (name == "zero1") return low_level_zero_plugin(1);
+  if (name == "zero2") return low_level_zero_plugin(2);
+  return name == "gemini" ? gemini_plugin() : torch_fsdp_plugin();
+}
+
+/// The same through a booster.
+int train_through_a_plugin(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank);
+  Line line;
+  DistributedDataParallel ddp(line, *joined.data);
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
+  std::vector<Replay> replay;
+  if (rank.arguments.at(1) == "as the original") replay = {Replay::narrow_no_sync};
+  const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = replay});
+  const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), make_booster(plugin_named(rank.arguments.at(0)), ddp));
+  strategy.prepare(line, *wrapper);
+  const TrafficCounters before = joined.data->traffic();
+  for (std::int64_t m = 1; m <= 10; ++m) train_step(*wrapper, line, [&] { return line.loss(sample_of(rank, m)); });
+  DEMAND(std::abs(line.weight() - trained_weight()) <= 1e-12);
+  DEMAND(equal_on_all(*joined.data, line.w));
+  rank.report(std::to_string(joined.data->traffic().gradient_calls - before.gradient_calls));
+  rank.report(std::to_string(joined.data->traffic().gradient_bytes - before.gradient_bytes));
+  joined.data->barrier();
+  return 0;
+}
+
+/// Six micro-steps in groups of three, for each position of one rank's infinity. Without DistributedDataParallel every
+/// gradient is the rank's own, so only the scaler can carry the news.
+int overflow_on_one_rank(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank);
+  const bool reduces = rank.arguments.at(0) == "reduced";
+  for (std::int64_t infinite = 0; infinite < 6; ++infinite) {
+    Line line;
+    std::unique_ptr<DistributedDataParallel> ddp;
+    if (reduces) ddp = std::make_unique<DistributedDataParallel>(line, *joined.data);
+    torch::optim::Adam adam(line.parameters(), torch::optim::AdamOptions(0.1));
+    AmpOptimWrapper wrapper(adam, {.loss_scale = {.init_scale = 64.0}, .axis = joined.data.get()},
+                            {.accumulative_counts = 3, .sync = ddp.get()});
+    wrapper.initialize_count_status(line, 0, 6);
+    std::string outcomes;
+    for (std::int64_t m = 0; m < 6; ++m) {
+      const bool ill = m == infinite && rank.rank == 1;
+      const double slope = ill ? std::numeric_limits<double>::infinity() : 1.0 + static_cast<double>(m);
+      const StepOutcome outcome = train_step(wrapper, line, [&] { return (line.w * slope).sum(); }).outcome;
+      if (outcome != StepOutcome::accumulated) outcomes += outcome == StepOutcome::updated ? "u" : "s";
+    }
+    DEMAND(static_cast<const torch::optim::AdamParamState&>(*adam.state().at(line.w.unsafeGetTensorImpl())).step() ==
+           1);
+    DEMAND(wrapper.loss_scaler().get_scale() == 32.0);
+    DEMAND(equal_on_all(*joined.data, line.w));
+    rank.report(outcomes);
+  }
+  joined.data->barrier();
+  return 0;
+}
+
+class TestMmengineRanks : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void gradients_are_equal_where_a_group_ends_data() {
+    QTest::addColumn<QString>("init");
+    QTest::addColumn<QString>("equal");
+    QTest::newRow("from the start") << "0"
+                                    << "//=";
+    QTest::newRow("goes on inside a group") << "2"
+                                            << "=//";
+  }
+
+  void gradients_are_equal_where_a_group_ends() {
+    QFETCH(QString, init);
+    QFETCH(QString, equal);
+    RankGroup ranks("compare_gradients", 2, {.arguments = {init.toStdString()}});
+    const auto outcomes = ranks.finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const RankOutcome& outcome : outcomes) QCOMPARE(outcome.lines.at(0), equal.toStdString());
+  }
+
+  void ten_batches_reduce_three_times_data() {
+    QTest::addColumn<QString>("backend");
+    QTest::newRow("shared memory") << "shm";
+    QTest::newRow("gloo") << "gloo";
+  }
+
+  void ten_batches_reduce_three_times() {
+    QFETCH(QString, backend);
+    RankGroup ranks("train_ten_batches", 2, {.arguments = {backend.toStdString()}});
+    const auto outcomes = ranks.finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const RankOutcome& outcome : outcomes) QCOMPARE(outcome.lines.at(0), std::string("0001111223"));
+    QCOMPARE(outcomes[0].lines.at(1), outcomes[1].lines.at(1));
+  }
+
+  void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights_data() {
+    QTest::addColumn<QString>("plugin");
+    QTest::addColumn<QString>("cover");
+    QTest::addColumn<int>("reductions");
+    QTest::newRow("TorchDDP") << "ddp"
+                              << "" << 3;
+    QTest::newRow("TorchDDP, replayed") << "ddp"
+                                        << "as the original" << 3;
+    QTest::newRow("LowLevelZero, stage 1") << "zero1"
+                                           << "" << 3;
+    QTest::newRow("LowLevelZero, stage 1, replayed") << "zero1"
+                                                     << "as the original" << 10;
+    QTest::newRow("LowLevelZero, stage 2") << "zero2"
+                                           << "" << 10;
+    QTest::newRow("Gemini") << "gemini"
+                            << "" << 10;
+    QTest::newRow("TorchFSDP") << "fsdp"
+                               << "" << 10;
+  }
+
+  void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights() {
+    QFETCH(QString, plugin);
+    QFETCH(QString, cover);
+    QFETCH(int, reductions);
+    RankGroup ranks("train_through_a_plugin", 2, {.arguments = {plugin.toStdString(), cover.toStdString()}});
+    const auto outcomes = ranks.finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const RankOutcome& outcome : outcomes) {
+      QCOMPARE(std::stoi(outcome.lines.at(0)), reductions);
+      QCOMPARE(std::stoi(outcome.lines.at(1)) % reductions, 0);
+    }
+  }
+
+  void one_ranks_overflow_costs_both_exactly_that_group_data() {
+    QTest::addColumn<QString>("gradients");
+    QTest::newRow("gradients reduced") << "reduced";
+    QTest::newRow("the verdict alone") << "own";
+  }
+
+  void one_ranks_overflow_costs_both_exactly_that_group() {
+    QFETCH(QString, gradients);
+    RankGroup ranks("overflow_on_one_rank", 2, {.arguments = {gradients.toStdString()}});
+    const auto outcomes = ranks.finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    const std::vector<std::string> expected{"su", "su", "su", "us", "us", "us"};
+    for (const RankOutcome& outcome : outcomes) QVERIFY(outcome.lines == expected);
+  }
+};
+
+}  // namespace
+
+ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, {{"compare_gradients", compare_gradients},
+                                          {"train_ten_batches", train_ten_batches},
+                                          {"train_through_a_plugin", train_through_a_plugin},
+                                          {"overflow_on_one_rank", overflow_on_one_rank}})
+#include "test_mmengine_ranks.moc"

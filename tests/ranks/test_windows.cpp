@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a window does in a run of real ranks: every tail and every way of sharing uneven data ends, streams train as
+// data of known length do, half precision skips what overflows, and exchanges are as many as the dialect's.
+#include <QtTest>
+
+#include <cmath>
+
+#include "support/training_body.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+/// y = 2x on x = 1..samples, one weight, no shuffle: what each update does can be worked out by hand.
+std::string line_spec(int samples, int micro_batch, int steps, int world, const std::string& accumulation,
+                      const std::string& rest = {}) {
+  std::string x;
+  std::string y;
+  for (int i = 1; i <= samples; ++i) {
+    x += (i > 1 ? ", [" : "[") + std::to_string(i) + ".0]";
+    y += (i > 1 ? ", [" : "[") + std::to_string(2 * i) + ".0]";
+  }
+  return "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\ndtype = \"float64\"\n"
+         "[data]\nkind = \"inline\"\nshuffle = false\nx = [" +
+         x + "]\ny = [" + y +
+         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.005\n[accumulation]\nsteps = " + std::to_string(steps) +
+         "\nmicro_batch = " + std::to_string(micro_batch) + "\n" + accumulation +
+         "\n[parallel]\ndata = " + std::to_string(world) + "\n" + rest;
+}
+
+const std::string one_epoch = "[run]\nepochs = 1\nrecord_weights = true\n";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+double last_weight(const TrainedRank& rank) {
+  for (auto updates = rank.all<Update>(); !updates.empty(); updates.pop_back())
+    if (!updates.back().weights.empty()) return updates.back().weights.front();
+  return 0.0;
+}
+
+std::int64_t gradient_reductions(const TrainedRank& rank) {
+  std::int64_t count = 0;
+  for (const Sync& sync : rank.all<Sync>())
+    for (const std::string& op : sync.op) count += op == "all_reduce" ? 1 : 0;
+  return count;
+}
+
+std::int64_t gradient_bytes(const TrainedRank& rank) {
+  std::int64_t bytes = 0;
+  for (const Sync& sync : rank.all<Sync>())
+    for (std::size_t i = 0; i < sync.op.size(); ++i) bytes += sync.op[i] == "all_reduce" ? sync.bytes[i] : 0;
+  return bytes;
+}
+
+QString micro_steps_of_updates(const TrainedRank& rank) {
+  QStringList at;
+  for (const Update& update : rank.all<Update>()) at << QString::number(update.micro_step);
+  return at.join(' ');
+}
+
+bool has_warning(const TrainedRank& rank, const std::string& part) {
+  for (const Warning& warning : rank.all<Warning>())
+    if (warning.message.find(part) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+class TestWindows : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void ten_batches_end_at_each_systems_weight_data() {
+    QTest::addColumn<QString>("accumulation");
+    QTest::addColumn<double>("weight");
+    QTest::addColumn<QString>("updates");
+    QTest::newRow("llm") << "dialect = \"llm\"" << 0.95475 << "4 8";
+    QTest::newRow("colossalai") << "dialect = \"colossalai\"" << 0.95475 << "4 8";
+    QTest::newRow("colossalai, seed era") << "dialect = \"colossalai\"\nreplay = [\"drain_early\"]" << 0.15 << "4";
+    QTest::newRow("accelerate") << "dialect = \"accelerate\"" << 1.427725625 << "4 8 10";
+    QTest::newRow("accelerate without flush")
+        << "dialect = \"accelerate\"\nsync_with_dataloader = false" << 0.95475 << "4 8";
+    QTest::newRow("mmengine") << "dialect = \"mmengine\"" << 1.90070125 << "4 8 10";
+    QTest::newRow("accrue") << "" << 1.90070125 << "4 8 10";
+    QTest::newRow("colossalai, clipped to nothing")
+        << "dialect = \"colossalai\"\nreplay = [\"clip_partial_sums\"]" << 0.0 << "4 8";
+  }
+  void ten_batches_end_at_each_systems_weight() {
+    QFETCH(QString, accumulation);
+    QFETCH(double, weight);
+    QFETCH(QString, updates);
+    const auto ranks = train({.spec = line_spec(10, 1, 4, 1, accumulation.toStdString(), one_epoch)}, 1);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    QCOMPARE(micro_steps_of_updates(ranks[0]), updates);
+    QVERIFY2(std::abs(last_weight(ranks[0]) - weight) < 1e-12, QByteArray::number(last_weight(ranks[0]), 'g', 17));
+  }
+
+  void the_eight_points_show_what_zeroing_before_the_boundary_destroys() {
+    const auto at = [](const std::string& accumulation) {
+      const std::string spec =
+          replaced(line_spec(8, 2, 4, 1, "dialect = \"accelerate\"\n" + accumulation, one_epoch), "0.005", "0.02");
+      return last_weight(train({.spec = spec}, 1).front());
+    };
+    QVERIFY(std::abs(at("") - 2.04) < 1e-12);
+    QVERIFY(std::abs(at("replay = [\"zero_before_backward\"]") - 1.13) < 1e-12);
+  }
+
+  void uneven_data_end_alike_on_all_ranks_data() {
+    QTest::addColumn<int>("samples");
+    QTest::addColumn<QString>("uneven");
+    QTest::addColumn<int>("updates");
+    for (const int samples : {21, 15}) {  // batches of 3: 4 and 3, or 3 and 2, on two ranks
+      const int full = (samples + 2) / 3 / 2;
+      QTest::addRow("%d repeat", samples) << samples << "repeat" << 2;
+      QTest::addRow("%d empty", samples) << samples << "empty_micro_steps" << 2;
+      QTest::addRow("%d join", samples) << samples << "join" << 2;
+      QTest::addRow("%d drop", samples) << samples << "drop" << (full + 1) / 2;
+    }
+  }
+  void uneven_data_end_alike_on_all_ranks() {
+    QFETCH(int, samples);
+    QFETCH(QString, uneven);
+    QFETCH(int, updates);
+    for (const char* dialect : {"accrue", "accelerate"}) {
+      const std::string accumulation =
+          std::string("dialect = \"") + dialect + "\"\nuneven_ranks = \"" + uneven.toStdString() + "\"";
+      const std::string spec = replaced(line_spec(samples, 3, 2, 2, accumulation, one_epoch), "0.005", "0.0005");
+      const auto ranks = train({.spec = spec}, 2, std::chrono::seconds(30));
+      for (const TrainedRank& rank : ranks) {
+        QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+        QCOMPARE(rank.updates, std::int64_t(updates));
+        QCOMPARE(rank.weights_sha256, ranks[0].weights_sha256);
+      }
+    }
+  }
+
+  void empty_micro_steps_weigh_nothing() {
+    // 21 samples by mean over each window's samples: what one rank with the same windows computes.
+    const std::string two = replaced(line_spec(21, 3, 2, 2, "", one_epoch), "0.005", "0.0005");
+    const std::string one = replaced(line_spec(21, 6, 2, 1, "", one_epoch), "0.005", "0.0005");
+    const double together = last_weight(train({.spec = two}, 2).front());
+    const double alone = last_weight(train({.spec = one}, 1).front());
+    QVERIFY2(std::abs(together - alone) < 1e-12, QByteArray::number(together - alone));
+  }
+
+  void a_stream_trains_as_data_of_known_length_do_data() {
+    QTest::addColumn<QString>("accumulation");
+    for (const char* dialect : {"accrue", "llm", "colossalai", "accelerate", "mmengine"})
+      for (const char* more : {"", "tail = \"carry\"", "normalizer = \"samples\"\nnormalize_when = \"eager\""})
+        QTest::addRow("%s %s", dialect, more) << QString("dialect = \"%1\"\n%2").arg(dialect, more);
+    QTest::newRow("accrue, windows that grow")
+        << "group_length = \"by_update\"\nlength_schedule = [[0, 1], [1, 2], [3, 4]]";
+  }
+  void a_stream_trains_as_data_of_known_length_do() {
+    QFETCH(QString, accumulation);
+    const std::string known =
+        replaced(line_spec(21, 1, 4, 2, accumulation.toStdString(), "[run]\nepochs = 2\n"), "0.005", "0.0005");
+    const auto expected = train({.spec = known}, 2);
+    const auto stream = train({.spec = replaced(known, "shuffle = false", "shuffle = false\nstream = true")}, 2);
+    QVERIFY2(stream[0].outcome == "finished", stream[0].text().c_str());
+    QCOMPARE(micro_steps_of_updates(stream[0]), micro_steps_of_updates(expected[0]));
+    QCOMPARE(stream[0].weights_sha256, expected[0].weights_sha256);
+    QCOMPARE(stream[1].weights_sha256, expected[0].weights_sha256);
+  }
+
+  void two_ranks_exchange_as_often_as_each_system_means_to_data() {
+    QTest::addColumn<QString>("accumulation");
+    QTest::addColumn<int>("reductions");
+    QTest::newRow("llm") << "dialect = \"llm\"" << 2;
+    QTest::newRow("llm as it was") << "dialect = \"llm\"\nreplay = [\"narrow_no_sync\"]" << 10;
+    QTest::newRow("colossalai") << "dialect = \"colossalai\"" << 2;
+    QTest::newRow("colossalai as it was") << "dialect = \"colossalai\"\nreplay = [\"narrow_no_sync\"]" << 8;
+    QTest::newRow("colossalai by handlers, as it was")
+        << "dialect = \"colossalai\"\nreduce_mechanism = \"handlers\"\nreplay = [\"narrow_no_sync\"]" << 2;
+    QTest::newRow("accelerate") << "dialect = \"accelerate\"" << 3;
+    QTest::newRow("accelerate, each batch") << "dialect = \"accelerate\"\nsync_each_batch = true" << 10;
+    QTest::newRow("accelerate without flush") << "dialect = \"accelerate\"\nsync_with_dataloader = false" << 2;
+    QTest::newRow("mmengine") << "dialect = \"mmengine\"" << 3;
+    QTest::newRow("mmengine under ZeRO-1") << "dialect = \"mmengine\"\nreplay = [\"narrow_no_sync\"]" << 10;
+    QTest::newRow("accrue") << "" << 3;
+  }
+  void two_ranks_exchange_as_often_as_each_system_means_to() {
+    QFETCH(QString, accumulation);
+    QFETCH(int, reductions);
+    const auto ranks = train({.spec = line_spec(20, 1, 4, 2, accumulation.toStdString(), one_epoch)}, 2);
+    for (const TrainedRank& rank : ranks) {
+      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+      QCOMPARE(gradient_reductions(rank), std::int64_t(reductions));
+    }
+    // The replayed exchanges change no number.
+    const int at = accumulation.indexOf("\nreplay");
+    const std::string meant = (at < 0 ? accumulation : accumulation.left(at)).toStdString();
+    const auto expected = train({.spec = line_spec(20, 1, 4, 2, meant, one_epoch)}, 2);
+    QVERIFY(std::abs(last_weight(ranks[0]) - last_weight(expected[0])) <= 1e-12 * std::abs(last_weight(expected[0])));
+  }
+
+  void bytes_an_update_are_flat_in_n_or_n_times_that() {
+    const auto bytes = [](int steps, const char* when) {
+      const std::string accumulation = std::string("reduce_when = \"") + when + "\"";
+      const std::string spec =
+          replaced(line_spec(64, 1, steps, 2, accumulation, "[run]\nupdates = 2\n"), "0.005", "0.00001");
+      return gradient_bytes(train({.spec = spec}, 2).front());
+    };
+    const std::int64_t once = bytes(1, "boundary");
+    QVERIFY(once > 0);
+    for (const int steps : {4, 16}) {
+      QCOMPARE(bytes(steps, "boundary"), once);
+      QCOMPARE(bytes(steps, "every_micro_step"), steps * once);
+    }
+  }
+
+  void an_overflow_skips_its_window_alone_data() {
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<int>("position");
+    for (const char* dtype : {"float16", "bfloat16", "float32"})
+      for (const char* policy : {"hold", "advance"})
+        for (int position = 0; position < 3; ++position)
+          QTest::addRow("%s, %s, at %d", dtype, policy, position) << dtype << policy << position;
+  }
+  void an_overflow_skips_its_window_alone() {
+    QFETCH(QString, dtype);
+    QFETCH(QString, policy);
+    QFETCH(int, position);
+    const std::string rest =
+        "[schedule]\nkind = \"exponential\"\ngamma = 0.5\n[run]\nepochs = 1\nrecord_weights = true\n"
+        "on_non_finite = \"skip\"\n[teaching]\noverflow_rank = 1\noverflow_at = [" +
+        std::to_string(4 + position) + "]\n";
+    std::string spec = line_spec(18, 1, 3, 2, "overflow = \"" + policy.toStdString() + "\"", rest);
+    spec = replaced(spec, "float64", dtype.toStdString());
+    spec = replaced(spec, "kind = \"sgd\"\nlr = 0.005", "kind = \"adamw\"\nlr = 0.25\nloss_scale = 4.0");
+    const auto ranks = train({.spec = spec}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    QCOMPARE(ranks[1].weights_sha256, ranks[0].weights_sha256);
+    const auto updates = ranks[0].all<Update>();
+    QCOMPARE(updates.size(), std::size_t{3});
+    QVERIFY(updates[0].outcome == StepOutcome::updated);
+    QVERIFY(updates[1].outcome == StepOutcome::skipped_overflow);
+    QVERIFY(updates[2].outcome == StepOutcome::updated);
+    QCOMPARE(updates[1].weights, updates[0].weights);
+    QCOMPARE(updates[2].lr, policy == "hold" ? 0.125 : 0.0625);
+    // Adam's second step after one other: its moments and its step count did not see the skipped window. Gradients of
+    // the two windows have the same sign, so a step is nearly the rate; a moment that saw infinity would give NaN.
+    const double moved = std::abs(updates[2].weights[0] - updates[1].weights[0]);
+    QVERIFY2(moved > 0.5 * updates[2].lr && moved < 1.5 * updates[2].lr, QByteArray::number(moved));
+  }
+
+  void float16_finds_its_scale() {
+    std::string spec = line_spec(64, 1, 2, 2, "", "[run]\nepochs = 2\n");
+    spec = replaced(replaced(spec, "float64", "float16"), "0.005", "0.00001");
+    const auto ranks = train({.spec = spec}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    const auto updates = ranks[0].all<Update>();
+    QVERIFY(updates.front().outcome == StepOutcome::skipped_overflow);  // 65536 times what float16 can hold
+    QVERIFY(updates.back().outcome == StepOutcome::updated);
+    QVERIFY(std::isfinite(updates.back().loss));
+    QVERIFY(ranks[0].all<Warning>().empty());
+  }
+
+  void bfloat16_keeps_small_gradients_in_a_float32_sum() {
+    // The first sample's gradient is 2^10 times that of each of the others: in bfloat16 they vanish from the sum.
+    std::string x = "[32.0]";
+    std::string y = "[32.0]";
+    for (int i = 0; i < 63; ++i) {
+      x += ", [1.0]";
+      y += ", [1.0]";
+    }
+    const auto spec = [&](const char* dtype, const char* sum) {
+      return std::string("accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\ndtype = \"") + dtype +
+             "\"\n[data]\nkind = \"inline\"\nshuffle = false\nx = [" + x + "]\ny = [" + y +
+             "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.03125\n[accumulation]\nsteps = 64\nmicro_batch = 1\n"
+             "accumulation_dtype = \"" +
+             sum + "\"\n" + one_epoch;
+    };
+    const double norm64 = train({.spec = spec("float64", "parameter")}, 1)[0].all<Update>()[0].grad_norm;
+    const double wide = train({.spec = spec("bfloat16", "float32")}, 1)[0].all<Update>()[0].grad_norm;
+    const double compensated =
+        train({.spec = spec("bfloat16", "float32_compensated")}, 1)[0].all<Update>()[0].grad_norm;
+    const double narrow = train({.spec = spec("bfloat16", "parameter")}, 1)[0].all<Update>()[0].grad_norm;
+    QCOMPARE(wide, norm64);
+    QCOMPARE(compensated, norm64);
+    QVERIFY2(narrow < 0.97 * norm64, QByteArray::number(narrow / norm64));
+  }
+
+  void compensation_keeps_what_float32_rounds_off() {
+    // 2^26 and then sixty-three times 1: each addition alone is lost in float32.
+    std::string x = "[8192.0]";
+    std::string y = "[4096.0]";
+    for (int i = 0; i < 63; ++i) {
+      x += ", [1.0]";
+      y += ", [0.5]";
+    }
+    const auto norm = [&](const char* dtype, const char* sum) {
+      return train({.spec = std::string("accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\n"
+                                        "dtype = \"") +
+                            dtype + "\"\n[data]\nkind = \"inline\"\nshuffle = false\nx = [" + x + "]\ny = [" + y +
+                            "]\n[optimizer]\nkind = \"sgd\"\nlr = 1e-9\n[accumulation]\nsteps = 64\nmicro_batch = 1\n"
+                            "accumulation_dtype = \"" +
+                            sum + "\"\n" + one_epoch},
+                   1)[0]
+          .all<Update>()[0]
+          .grad_norm;
+    };
+    const double exact = norm("float64", "float32");
+    QCOMPARE(exact, (67108864.0 + 63.0) / 64.0);
+    QCOMPARE(norm("float32", "float32"), 67108864.0 / 64.0);
+    QVERIFY(std::abs(norm("float32", "float32_compensated") - exact) <= 4.0 / 64.0);
+  }
+
+  void memory_search_keeps_the_samples_of_an_update() {
+    const auto weight = [](const std::string& more) {
+      const auto ranks = train({.spec = line_spec(48, 6, 2, 1, more, one_epoch)}, 1);
+      return std::pair{last_weight(ranks[0]), ranks[0].all<MicroSteps>().front().samples.front()};
+    };
+    const auto [plain, six] = weight("");
+    const auto [searched, fewer] = weight("group_length = \"memory_search\"\nmemory_limit = 1.0");
+    QCOMPARE(six, 6);
+    QCOMPARE(fewer, 1);  // nothing fits, so the smallest micro-batch is taken
+    QVERIFY(std::abs(plain - searched) < 1e-9 * std::abs(plain));
+  }
+
+  void a_run_with_a_bug_says_so() {
+    const auto ranks = train({.spec = line_spec(8, 1, 2, 1, "", one_epoch + "[teaching]\nbug = \"no_division\"\n")}, 1);
+    QVERIFY(has_warning(ranks[0], "this run goes wrong on purpose: teaching.bug = no_division"));
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestWindows, {{"train", train_body}})
+#include "test_windows.moc"

@@ -18,13 +18,13 @@ namespace {
 const std::vector<int> everyColumn = {
     RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
     RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
-const std::vector<int> resultColumns = {RunTableModel::stateColumn, RunTableModel::nameColumn,
-                                        RunTableModel::lossColumn, RunTableModel::rateColumn,
-                                        RunTableModel::updatesColumn};
-
 /// What gives way to the differing keys: N, micro, ranks.
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
+
+bool isSetUp(int column) {
+  return column >= RunTableModel::stepsColumn && column <= RunTableModel::ranksColumn;
+}
 
 bool isNumber(int column) {
   return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
@@ -45,7 +45,10 @@ void RunTableModel::addRun(RunSeries* run) {
   beginInsertRows({}, row, row);
   runs_.push_back(run);
   endInsertRows();
-  connect(run, &RunSeries::changed, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
+  connect(run, &RunSeries::changed, this, [this, run] {
+    refreshWeights();
+    refreshRow(run, 0, columnCount() - 1);
+  });
   connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
   connect(run, &QObject::destroyed, this, &RunTableModel::forget);
@@ -69,6 +72,7 @@ void RunTableModel::forget(QObject* object) {
   runs_.erase(found);
   endRemoveRows();
   refreshColumns();
+  refreshWeights();
 }
 
 QList<RunSeries*> RunTableModel::runs() const {
@@ -90,14 +94,14 @@ void RunTableModel::setOnlyDiffering(bool on) {
   // No reset: the selection in the table is what is compared.
   if (on) {
     beginRemoveColumns({}, firstSetUp, lastSetUp);
-    shown_ = resultColumns;
+    std::erase_if(shown_, isSetUp);
     endRemoveColumns();
     refreshColumns();
     return;
   }
   showKeys({});
   beginInsertColumns({}, firstSetUp, lastSetUp);
-  shown_ = everyColumn;
+  shown_.insert(shown_.begin() + firstSetUp, everyColumn.begin() + firstSetUp, everyColumn.begin() + lastSetUp + 1);
   endInsertColumns();
 }
 
@@ -107,6 +111,7 @@ void RunTableModel::setCompared(const QList<RunSeries*>& runs) {
   if (compared == compared_) return;
   compared_ = std::move(compared);
   refreshColumns();
+  refreshWeights();
 }
 
 QStringList RunTableModel::differingKeys() const {
@@ -126,6 +131,27 @@ QStringList RunTableModel::differingKeys() const {
   for (const accrue::SpecField& field : accrue::spec_fields())
     if (keys.contains(std::string(field.key))) ordered << QString::fromStdString(std::string(field.key));
   return ordered;
+}
+
+bool RunTableModel::anyWeights() const {
+  const auto has = [](const RunSeries* run) { return !run->weights().empty(); };
+  return compared_.empty() ? std::any_of(runs_.begin(), runs_.end(), has)
+                           : std::any_of(compared_.begin(), compared_.end(), has);
+}
+
+void RunTableModel::refreshWeights() {
+  const bool shown = !shown_.empty() && shown_.back() == weightsColumn;
+  if (anyWeights() == shown) return;
+  const int at = static_cast<int>(shown_.size()) - (shown ? 1 : 0);
+  if (shown) {
+    beginRemoveColumns({}, at, at);
+    shown_.pop_back();
+    endRemoveColumns();
+  } else {
+    beginInsertColumns({}, at, at);
+    shown_.push_back(weightsColumn);
+    endInsertColumns();
+  }
 }
 
 void RunTableModel::refreshColumns() {
@@ -186,6 +212,7 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
       return isNumber(fixed) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole:
       if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
+      if (fixed == weightsColumn) return lastWeightsText(run, 64);
       return fixed == nameColumn ? QVariant(run.folder()) : QVariant();
     case Qt::AccessibleTextRole: {
       const QString header = headerData(index.column(), Qt::Horizontal).toString();
@@ -220,6 +247,8 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
+    case weightsColumn:
+      return lastWeightsText(run);
     default:
       return {};
   }
@@ -245,6 +274,9 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:
       return run.name();
+    case weightsColumn:
+      return lastWeightsText(run).isEmpty() ? number(std::numeric_limits<double>::infinity())
+                                            : run.weights().front()->value(run.weights().front()->size() - 1);
     default:
       break;
   }
@@ -293,6 +325,8 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples/s");
       case updatesColumn:
         return tr("Done");
+      case weightsColumn:
+        return tr("Last weights");
       default:
         return {};
     }
@@ -309,6 +343,8 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples per second over all ranks");
       case updatesColumn:
         return tr("Updates done / planned");
+      case weightsColumn:
+        return tr("Weights after the newest update, where the run records them");
       default:
         return {};
     }

@@ -69,6 +69,8 @@ void add_optimizer_fields(FieldList& list) {
            "switches clipping off.")
       .range(0, 1e9)
       .alias("transformers", "max_grad_norm")
+      .alias("llm-pytorch", "max_norm")
+      .alias("MMEngine", "clip_grad")
       .alias("Megatron-LM", "--clip-grad")
       .alias("Lightning", "gradient_clip_val")
       .alias("DeepSpeed", "gradient_clipping");

@@ -166,6 +166,8 @@ WindowTotals total_windows(const WindowShape& shape);
 /// The first `count` micro-steps of a plan, for previews.
 std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count);
 
+/// One micro-step's letters, e.g. "b" or "BSLZ".
+std::string micro_step_letters(Dialect dialect, const MicroPlan& micro);
 /// The letters b (backward), B (backward with sync), S step, L schedule, Z zero, | epoch end, in the dialect's own loop
 /// order.
 std::string window_letters(Dialect dialect, const WindowShape& shape, std::int64_t max_micro_steps);

@@ -104,7 +104,7 @@ void TestRunTable::only_differing_columns_are_the_differing_keys() {
   QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
   QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
   model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::weightsColumn));
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
 }
 
 void TestRunTable::differing_columns_follow_the_runs() {
@@ -251,7 +251,7 @@ void TestRunTable::the_selected_runs_are_compared() {
   model.setCompared({a.get()});
   QCOMPARE(model.columnCount(), 7);
   model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::weightsColumn));
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
   // The table's selection, by which runs are compared, would not outlive a reset.
   QCOMPARE(reset.count(), 0);
 }

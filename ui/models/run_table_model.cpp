@@ -46,7 +46,7 @@ void RunTableModel::addRun(RunSeries* run) {
   runs_.push_back(run);
   endInsertRows();
   connect(run, &RunSeries::changed, this, [this, run] {
-    refreshWeights();
+    refreshOptional();
     refreshRow(run, 0, columnCount() - 1);
   });
   connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
@@ -72,7 +72,7 @@ void RunTableModel::forget(QObject* object) {
   runs_.erase(found);
   endRemoveRows();
   refreshColumns();
-  refreshWeights();
+  refreshOptional();
 }
 
 QList<RunSeries*> RunTableModel::runs() const {
@@ -111,7 +111,7 @@ void RunTableModel::setCompared(const QList<RunSeries*>& runs) {
   if (compared == compared_) return;
   compared_ = std::move(compared);
   refreshColumns();
-  refreshWeights();
+  refreshOptional();
 }
 
 QStringList RunTableModel::differingKeys() const {
@@ -133,24 +133,29 @@ QStringList RunTableModel::differingKeys() const {
   return ordered;
 }
 
-bool RunTableModel::anyWeights() const {
-  const auto has = [](const RunSeries* run) { return !run->weights().empty(); };
+bool RunTableModel::anyHas(Column column) const {
+  const auto has = [column](const RunSeries* run) {
+    return column == weightsColumn ? !run->weights().empty() : run->lamp().checks() > 0;
+  };
   return compared_.empty() ? std::any_of(runs_.begin(), runs_.end(), has)
                            : std::any_of(compared_.begin(), compared_.end(), has);
 }
 
-void RunTableModel::refreshWeights() {
-  const bool shown = !shown_.empty() && shown_.back() == weightsColumn;
-  if (anyWeights() == shown) return;
-  const int at = static_cast<int>(shown_.size()) - (shown ? 1 : 0);
-  if (shown) {
-    beginRemoveColumns({}, at, at);
-    shown_.pop_back();
-    endRemoveColumns();
-  } else {
-    beginInsertColumns({}, at, at);
-    shown_.push_back(weightsColumn);
-    endInsertColumns();
+void RunTableModel::refreshOptional() {
+  for (const Column column : {exactColumn, weightsColumn}) {
+    const auto place = std::ranges::find_if(shown_, [column](int each) { return each >= column; });
+    const bool shown = place != shown_.end() && *place == column;
+    if (anyHas(column) == shown) continue;
+    const int at = static_cast<int>(place - shown_.begin());
+    if (shown) {
+      beginRemoveColumns({}, at, at);
+      shown_.erase(place);
+      endRemoveColumns();
+    } else {
+      beginInsertColumns({}, at, at);
+      shown_.insert(place, column);
+      endInsertColumns();
+    }
   }
 }
 
@@ -212,6 +217,7 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
       return isNumber(fixed) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole:
       if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
+      if (fixed == exactColumn) return run.lamp().text();
       if (fixed == weightsColumn) return lastWeightsText(run, 64);
       return fixed == nameColumn ? QVariant(run.folder()) : QVariant();
     case Qt::AccessibleTextRole: {
@@ -247,6 +253,8 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
+    case exactColumn:
+      return run.lamp().word();
     case weightsColumn:
       return lastWeightsText(run);
     default:
@@ -274,6 +282,8 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:
       return run.name();
+    case exactColumn:
+      return static_cast<int>(run.lamp().light());
     case weightsColumn:
       return lastWeightsText(run).isEmpty() ? number(std::numeric_limits<double>::infinity())
                                             : run.weights().front()->value(run.weights().front()->size() - 1);
@@ -325,6 +335,8 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples/s");
       case updatesColumn:
         return tr("Done");
+      case exactColumn:
+        return tr("Exact");
       case weightsColumn:
         return tr("Last weights");
       default:
@@ -343,6 +355,8 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples per second over all ranks");
       case updatesColumn:
         return tr("Updates done / planned");
+      case exactColumn:
+        return tr("Whether windows gave the gradient of the same samples in one batch: the worst so far");
       case weightsColumn:
         return tr("Weights after the newest update, where the run records them");
       default:

@@ -26,6 +26,7 @@ class RunTableModel : public QAbstractTableModel {
     lossColumn,
     rateColumn,
     updatesColumn,
+    exactColumn,    ///< only while a shown run was checked against one batch
     weightsColumn,  ///< only while a shown run recorded its weights
     fixedColumns
   };
@@ -67,8 +68,8 @@ class RunTableModel : public QAbstractTableModel {
   void refreshColumns();
   void showKeys(std::vector<std::string> keys);
   /// Lets the weights' column come and go with the runs that are shown.
-  void refreshWeights();
-  bool anyWeights() const;
+  void refreshOptional();
+  bool anyHas(Column column) const;
   QVariant fixedText(const RunSeries& run, int column) const;
   QVariant sortValue(const RunSeries& run, int column) const;
   QString keyText(const RunSeries& run, const std::string& key) const;

@@ -12,6 +12,7 @@
 #include "models/run_control.h"
 #include "models/run_text.h"
 #include "style/theme.h"
+#include "style/theme_colors.h"
 #include "widgets/gradient_pool.h"
 
 namespace accrue::ui {
@@ -48,6 +49,11 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank put into the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
+  lamp_ =
+      addRow(grid, tr("Exactness"), QStringLiteral("windowLamp"),
+             tr("Whether a window gave the gradient of the same samples in one batch; evaluate.exactness_every asks "
+                "for checks"));
+  lamp_->setWordWrap(true);
   next_ = addRow(grid, tr("Phase"), QStringLiteral("windowPhase"), tr("What rank 0 was doing a moment ago"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
@@ -97,8 +103,23 @@ void WindowPanel::refresh() {
   sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
   const double norm = run->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
+  showLamp(run->lamp());
   const QString phase = first.phase.empty() ? tr("not told") : QString::fromStdString(first.phase);
   next_->setText(control_->isLive() ? phase : tr("ended"));
+}
+
+void WindowPanel::showLamp(const ExactnessLamp& lamp) {
+  const ThemeColors colors = themeColors(palette());
+  QColor color = colors.muted;
+  if (lamp.light() == ExactnessLamp::Light::exact) color = colors.finished;
+  if (lamp.light() == ExactnessLamp::Light::close) color = colors.degraded;
+  if (lamp.light() == ExactnessLamp::Light::different) color = colors.failed;
+  QPalette painted = lamp_->palette();
+  painted.setColor(QPalette::WindowText, color);
+  lamp_->setPalette(painted);
+  lamp_->setText(lamp.checks() > 0 ? lamp.word() : tr("not checked"));
+  lamp_->setToolTip(lamp.text());
+  lamp_->setAccessibleDescription(lamp.text());
 }
 
 void WindowPanel::showPools() {

@@ -13,6 +13,7 @@ class QLabel;
 
 namespace accrue::ui {
 
+class ExactnessLamp;
 class GradientPool;
 class RunControl;
 struct RankStatus;
@@ -33,6 +34,7 @@ class WindowPanel : public QWidget {
 
  private:
   void showPools();
+  void showLamp(const ExactnessLamp& lamp);
   QString stateText() const;
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
@@ -46,6 +48,7 @@ class WindowPanel : public QWidget {
   QLabel* tokens_;
   QLabel* sync_;
   QLabel* norm_;
+  QLabel* lamp_;
   QLabel* next_;
   QElapsedTimer since_pools_;
   QTimer later_;

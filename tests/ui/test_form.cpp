@@ -263,8 +263,8 @@ void TestForm::every_name_of_the_four_systems_shows_a_field_data() {
   row("gradient_handlers", "reduce_mechanism");
   row("even_batches", "uneven_ranks");
   row("drop_last", "uneven_ranks");
-  row("loss_scaler", "overflow");
-  row("grad_scaler", "overflow");
+  QTest::newRow("loss_scaler") << QStringLiteral("optimizer.loss_scale");
+  QTest::newRow("grad_scaler") << QStringLiteral("optimizer.loss_scale");
   row("join_uneven_inputs", "uneven_ranks");
   row("GradientAccumulationPlugin", "dialect");
   row("ColossalAIOptimWrapper", "dialect");

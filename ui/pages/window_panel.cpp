@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QLocale>
+#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -35,7 +36,6 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   // Room for two lines, so that what stands below does not move.
   said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
   later_.setSingleShot(true);
-  later_.setInterval(pool_interval);
   connect(&later_, &QTimer::timeout, this, &WindowPanel::showPools);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
@@ -95,7 +95,7 @@ void WindowPanel::refresh() {
   if (!any) return;
   const bool moving = control_->state() == RunState::running;
   if (moving && since_pools_.isValid() && since_pools_.elapsed() < pool_interval.count())
-    later_.start();
+    later_.start(pool_interval);
   else
     showPools();
   tokens_->setText(tokensText(ranks));
@@ -127,9 +127,24 @@ void WindowPanel::showPools() {
   since_pools_.start();
   const RankTracker& tracker = control_->ranks();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
-  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained()});
-  said_->setText(stateText());
+  const bool level = levelsFirst();
+  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !level});
+  said_->setText(level ? tr("Reduced: all ranks hold the same gradient") : stateText());
+  if (level) later_.start(level_time);
   pool_->setAccessibleDescription(text());
+}
+
+bool WindowPanel::levelsFirst() {
+  const RankTracker& tracker = control_->ranks();
+  if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
+  const bool reduced = std::ranges::any_of(tracker.ranks(), [](const auto& entry) { return entry.second.levelled(); });
+  if (!reduced) return false;
+  if (level_window_ != tracker.window()) {
+    level_window_ = tracker.window();
+    since_level_.start();
+    return true;
+  }
+  return since_level_.elapsed() < level_time.count();
 }
 
 QString WindowPanel::stateText() const {
@@ -142,8 +157,9 @@ QString WindowPanel::stateText() const {
   const RankStatus& first = most->second;
   const RunSeries* run = control_->run();
   if (run && is_over(control_->state()) && first.filled > 0)
-    parts << tr("%1 of %2 micro-steps are left in the gradients and never used")
-                 .arg(groupedNumber(first.filled), groupedNumber(first.window_size));
+    parts << (first.filled == 1
+                  ? tr("1 micro-step is left in the gradients and never used")
+                  : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
   else if (first.levelled())
     parts << tr("Reduced: all ranks hold the same gradient");
   else

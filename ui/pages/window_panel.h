@@ -31,10 +31,14 @@ class WindowPanel : public QWidget {
   QString text() const;
   /// Between two looks at pools that fill: pictures that move faster explain nothing.
   static constexpr std::chrono::milliseconds pool_interval{66};
+  /// How long tanks stand level before they drain, so that the reduction is seen where one steps through a window.
+  static constexpr std::chrono::milliseconds level_time{350};
 
  private:
   void showPools();
   void showLamp(const ExactnessLamp& lamp);
+  /// Whether the tanks are to be shown level although they have drained since.
+  bool levelsFirst();
   QString stateText() const;
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
@@ -52,6 +56,8 @@ class WindowPanel : public QWidget {
   QLabel* next_;
   QElapsedTimer since_pools_;
   QTimer later_;
+  QElapsedTimer since_level_;
+  std::int64_t level_window_ = 0;  ///< of which the tanks were shown level last
 };
 
 }  // namespace accrue::ui

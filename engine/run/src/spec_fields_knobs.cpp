@@ -175,9 +175,6 @@ void add_boundary_knobs(FieldList& list) {
            "an error.")
       .alias("Accelerate", "step_was_skipped")
       .alias("Accelerate", "optimizer_step_was_skipped")
-      .alias("MMEngine", "loss_scaler")
-      .alias("llm-pytorch", "grad_scaler")
-      .alias("PyTorch", "GradScaler")
       .advanced();
 }
 

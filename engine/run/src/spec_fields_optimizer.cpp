@@ -81,6 +81,9 @@ void add_optimizer_fields(FieldList& list) {
            "float16, none otherwise. 0 switches scaling off.")
       .range(0, 1e30)
       .alias("MMEngine", "loss_scale")
+      .alias("MMEngine", "loss_scaler")
+      .alias("llm-pytorch", "grad_scaler")
+      .alias("PyTorch", "GradScaler")
       .alias("PyTorch", "init_scale")
       .alias("Megatron-LM", "--initial-loss-scale")
       .advanced();

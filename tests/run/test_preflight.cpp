@@ -69,10 +69,13 @@ class TestPreflight : public QObject {
     const auto row = [](const char* name, const QString& settings, const char* expected, const char* fix) {
       QTest::newRow(name) << settings << QString(expected) << QString(fix);
     };
-    row("world size larger than the samples", "data.samples=3;parallel.data=4;accumulation.micro_batch=1",
-        "error: parallel.data: there are more ranks than samples (found 4 ranks, expected 3 samples)", "3");
-    row("micro-batch larger than the data", "data.samples=10;accumulation.micro_batch=12",
-        "error: accumulation.micro_batch: is larger than the data (found 12, expected at most 10 samples)", "10");
+    row("windows that never close",
+        "accumulation.dialect=llm;accumulation.counter_reset=epoch_end;data.samples=12;accumulation.micro_batch=4;"
+        "run.updates=2",
+        "error: accumulation.steps: after update 0 no window ever gets full again, so the run would never end (found "
+        "4, "
+        "expected windows that fill, or run.epochs as the limit)",
+        "-");
     row("ranks that drop all there is",
         "data.samples=10;accumulation.micro_batch=6;parallel.data=2;accumulation.uneven_ranks=drop",
         "error: accumulation.micro_batch: the data do not fill one micro-step on every rank, and the rest is dropped "
@@ -226,6 +229,10 @@ class TestPreflight : public QObject {
         "data.samples=8;accumulation.micro_batch=4;run.updates=3;accumulation.tail=carry",
         "warning: accumulation.steps: a window is longer than an epoch, so updates see samples more than once (found 4 "
         "micro-steps, expected at most 2, the micro-steps of an epoch)");
+    row("a micro-batch larger than the data", "data.samples=10;accumulation.micro_batch=12;run.epochs=1",
+        "warning: accumulation.micro_batch: is larger than the data (found 12, expected at most 10 samples)\n"
+        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "micro-steps, expected at most 1, the micro-steps of an epoch)");
     row("ranks that do not fill", "data.samples=6;accumulation.micro_batch=4;parallel.data=2;accumulation.steps=1",
         "warning: accumulation.micro_batch: one micro-step over all ranks is larger than the data (found 4 x 2 ranks, "
         "expected at most 6 samples)");

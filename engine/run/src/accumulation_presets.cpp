@@ -20,7 +20,6 @@ AccumulationKnobs common_to_originals() {
   knobs.normalize_when = NormalizeWhen::eager;
   knobs.reduce_op = ReduceOp::mean;
   knobs.accumulation_dtype = AccumulationDtype::parameter;
-  knobs.reported_loss = ReportedLoss::mean_of_micro;
   return knobs;
 }
 
@@ -89,7 +88,6 @@ AccumulationKnobs mmengine() {
   knobs.schedule_clock = ScheduleClock::micro_step;
   knobs.uneven_ranks = UnevenRanks::repeat;
   knobs.checkpoint_scope = CheckpointScope::nothing;
-  knobs.reported_loss = ReportedLoss::last_micro;
   knobs.validation = Validation::positive;
   return knobs;
 }

@@ -167,7 +167,12 @@ void close_window(const WindowShape& shape, WindowPosition& at, const MicroPlan&
 bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool update) {
   const std::int64_t rest = length_of_epoch(shape, at) - at.batch;  // after this micro-step
   if (shape.knobs.tail == EpochTail::pad_repeat) return rest <= 0 && update;
-  return rest == 0 || (drops_tail(shape.knobs.tail) && update && rest < scheduled_steps(shape, at));
+  if (rest == 0) return true;
+  if (!drops_tail(shape.knobs.tail) || !update) return false;
+  WindowPosition next = at;
+  ++next.updates;
+  next.position = 0;
+  return rest < scheduled_steps(shape, next);
 }
 
 /// A micro-step begins. Everything of MicroPlan but window_size, divisor and schedule; `compared` becomes the N that
@@ -214,13 +219,27 @@ bool never_closes(const WindowShape& shape, const WindowPosition& at) {
          at.counter >= compared_steps(shape, at);
 }
 
+/// More micro-steps than any window can have that closes at all: the longest N, or as many epochs as it takes until N
+/// changes for the last time.
+std::int64_t longest_window(const WindowShape& shape, const WindowPosition& at) {
+  std::int64_t steps = std::max(shape.steps, at.next_steps);
+  for (const LengthChange& change : shape.length_schedule) steps = std::max(steps, change.steps);
+  const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
+  const std::int64_t length = shape.batches_per_epoch == unknown_length ? steps : shape.batches_per_epoch;
+  const std::int64_t epochs = by_epoch ? last_length_change(shape) + 3 : 3;
+  return 2 * steps + epochs * std::max<std::int64_t>(length, 1);
+}
+
 /// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
   if (never_closes(shape, at)) return at.position;
   std::int64_t dropped = 0;
   std::int64_t compared = 0;
-  while (const auto micro = advance(shape, at, false, dropped, compared))
+  const std::int64_t longest = longest_window(shape, at);
+  while (const auto micro = advance(shape, at, false, dropped, compared)) {
     if (micro->update) return micro->position + 1;
+    if (at.position > longest) break;  // it will never close
+  }
   return at.position;
 }
 
@@ -250,8 +269,8 @@ std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition&
 /// Full windows that can be taken at once: the window is at its start, its phase is zero, and neither the epoch's end
 /// nor a limit nor a change of N lies within them. Keeps one window of distance, so that every special case is walked.
 std::int64_t skippable_windows(const WindowShape& shape, const WindowPosition& at) {
-  if (at.steps < 1 || at.position != 0 || at.counter % at.steps != 0 || at.schedule_calls != 0 ||
-      shape.knobs.micro_bump)
+  if (at.steps < 1 || at.steps != scheduled_steps(shape, at) || at.position != 0 || at.counter % at.steps != 0 ||
+      at.schedule_calls != 0 || shape.knobs.micro_bump)
     return 0;
   if (shape.knobs.group_length == GroupLength::by_update || shape.knobs.schedule_clock == ScheduleClock::epoch)
     return 0;
@@ -295,6 +314,8 @@ WindowTotals walk(const WindowShape& shape) {
   std::int64_t compared = 0;
   while (const auto micro = advance(shape, at, false, totals.dropped_batches, compared)) {
     last_epoch = micro->epoch;
+    const bool endless = !shape.max_epochs && !shape.max_micro_steps && at.position > longest_window(shape, at);
+    if (endless) break;
     if (micro->update) skip_windows(shape, at, std::numeric_limits<std::int64_t>::max());
   }
   totals.micro_steps = at.micro_step;
@@ -398,18 +419,20 @@ MicroPlan AccumulationWindow::count() {
   return *micro;
 }
 
+// A boundary that was taken is told from one that is due by the N of the window, which is 0 until the next one opens:
+// the schedule, which is called after the step, still has to know that this micro-step was one.
 bool AccumulationWindow::boundary_due() const {
-  return at_.at_boundary;
+  return at_.at_boundary && at_.steps > 0;
 }
 
 bool AccumulationWindow::take_boundary() {
-  if (!at_.at_boundary) return false;
+  if (!boundary_due()) return false;
   if (at_.position > 0) {
     MicroPlan micro;
     micro.reason = BoundaryReason::full;
     close_window(shape_, at_, micro);
   }
-  if (!counts_modulo(shape_)) at_.at_boundary = false;
+  if (!counts_modulo(shape_)) at_.steps = 0;
   return true;
 }
 
@@ -417,7 +440,10 @@ std::int64_t AccumulationWindow::call_schedule() {
   const bool follows_updates = shape_.knobs.schedule_clock == ScheduleClock::update ||
                                shape_.knobs.schedule_clock == ScheduleClock::update_times_world;
   if (held_ && follows_updates) return 0;
-  return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, at_));
+  // N is that of the window which the micro-step belongs to, also after its boundary was passed.
+  WindowPosition counted = at_;
+  if (at_.at_boundary && at_.position == 0 && counted.updates > 0) --counted.updates;
+  return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, counted));
 }
 
 std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {

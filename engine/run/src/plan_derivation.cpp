@@ -188,7 +188,9 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
   shape.batches_per_epoch = order.batches_per_epoch();
   shape.batches_per_epoch = batches_handed_out(shape);
   shape.world = order.world;
-  if (shape.knobs.total_guard) shape.schedule_total = spec.schedule.total;
+  const ScheduleKind kind = spec.schedule.kind;
+  const bool ends = kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
+  if (shape.knobs.total_guard && ends) shape.schedule_total = spec.schedule.total;
   shape.max_iters = spec.accumulation.max_iters;
   limit_run(spec, order, data, shape);
   return shape;

@@ -76,16 +76,16 @@ void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings
   const std::int64_t micro = spec.accumulation.micro_batch;
   const std::int64_t ranks = spec.parallel.data;
   const std::string samples = std::to_string(data.samples) + (data.samples == 1 ? " sample" : " samples");
-  if (ranks > data.samples) {
-    findings.error("parallel.data", "there are more ranks than samples", std::to_string(ranks) + " ranks", samples)
-        .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples));
-  } else if (micro > data.samples) {
-    findings.error("accumulation.micro_batch", "is larger than the data", std::to_string(micro), "at most " + samples)
-        .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples / ranks));
-  } else if (make_order(spec, data).batches_per_epoch() < 1) {
+  if (make_order(spec, data).batches_per_epoch() < 1) {
     findings
         .error("accumulation.micro_batch", "the data do not fill one micro-step on every rank, and the rest is dropped",
                std::to_string(micro) + " x " + std::to_string(ranks) + " ranks", "at most " + samples)
+        .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples / ranks));
+  } else if (ranks > data.samples) {
+    findings.warn("parallel.data", "there are more ranks than samples", std::to_string(ranks) + " ranks", samples)
+        .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples));
+  } else if (micro > data.samples) {
+    findings.warn("accumulation.micro_batch", "is larger than the data", std::to_string(micro), "at most " + samples)
         .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples / ranks));
   } else if (micro * ranks > data.samples) {
     findings

@@ -48,6 +48,15 @@ void check_windows(const RunPlan& plan, Findings& findings) {
   const std::int64_t steps = plan.window.steps;
   const bool fixed =
       plan.knobs.group_length == GroupLength::fixed || plan.knobs.group_length == GroupLength::global_batch;
+  const bool endless = plan.window.max_updates && !plan.window.max_epochs && !plan.window.max_micro_steps &&
+                       plan.totals.updates < *plan.window.max_updates && plan.totals.left_over_micro_steps > 0;
+  if (endless) {
+    findings.error("accumulation.steps",
+                   "after update " + std::to_string(plan.totals.updates) +
+                       " no window ever gets full again, so the run would never end",
+                   std::to_string(steps), "windows that fill, or run.epochs as the limit");
+    return;
+  }
   if (plan.totals.updates == 0) {
     const std::int64_t trained = plan.totals.micro_steps;
     const std::string most = std::to_string(trained > 0 ? std::min(batches, trained) : batches);

@@ -212,7 +212,8 @@ void add_bookkeeping_knobs(FieldList& list) {
       .advanced();
   list.add("accumulation.reported_loss", "Reported loss", ACCRUE_MEMBER(accumulation.knobs.reported_loss),
            "K17. by_denominator: the value whose gradient the update used. mean_of_micro: mean of the micro-steps' "
-           "losses. last_micro: that of the last one.")
+           "losses. last_micro: that of the last one. Every dialect's update event tells the first unless this is set; "
+           "micro_steps events tell the single losses.")
       .advanced();
   list.add("accumulation.validation", "Checks", ACCRUE_MEMBER(accumulation.knobs.validation),
            "K18. Which combinations are refused before the start.")

@@ -77,6 +77,7 @@ std::string joined(std::span<const std::string_view> names) {
 std::string number_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+  if (number == 0 && std::signbit(number)) return "-0.0";
   if (number == std::trunc(number) && std::abs(number) < 1e15) return std::to_string(static_cast<std::int64_t>(number));
   return shortest(number);
 }

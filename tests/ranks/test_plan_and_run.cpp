@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture before a run and the events in it: over random specs of every dialect, what the plan says micro-step by
+// micro-step is what the ranks report.
+#include <QtTest>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "accrue/run/lr_curve.h"
+#include "accrue/train/trainer.h"
+#include "support/joined_rank.h"
+#include "support/training_body.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+std::string random_spec(std::mt19937_64& random, int world) {
+  const auto pick = [&](int least, int most) {
+    return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  const auto one_of = [&](std::initializer_list<const char*> names) {
+    return std::string(*(names.begin() + pick(0, static_cast<int>(names.size()) - 1)));
+  };
+  const int samples = pick(world, 26);
+  std::string x;
+  std::string y;
+  for (int i = 1; i <= samples; ++i) {
+    x += (i > 1 ? ", [" : "[") + std::to_string(i % 5) + ".5]";
+    y += (i > 1 ? ", [" : "[") + std::to_string(i % 3) + ".0]";
+  }
+  const std::string dialect = one_of({"accrue", "llm", "colossalai", "accelerate", "mmengine"});
+  std::string accumulation = "dialect = \"" + dialect + "\"\nsteps = " + std::to_string(pick(1, 6)) +
+                             "\nmicro_batch = " + std::to_string(pick(1, std::max(1, samples / world / 2))) + "\n";
+  if (pick(0, 2) == 0) accumulation += "tail = \"" + one_of({"carry", "drop_stop", "flush", "pad_repeat"}) + "\"\n";
+  if (pick(0, 2) == 0)
+    accumulation += "schedule_clock = \"" +
+                    one_of({"update", "update_times_world", "micro_step", "epoch", "every_nth_call"}) + "\"\n";
+  if (pick(0, 3) == 0) accumulation += "reduce_when = \"every_micro_step\"\n";
+  if (pick(0, 3) == 0) accumulation += "group_length = \"by_update\"\nlength_schedule = [[0, 1], [2, 3]]\n";
+  if (dialect == "accelerate" && pick(0, 1) == 0) accumulation += "sync_with_dataloader = false\n";
+  return "accrue = 1\n[model]\nkind = \"linear\"\ninit = \"zeros\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\n"
+         "shuffle = " +
+         one_of({"true", "false"}) + "\nstream = " + one_of({"true", "false"}) + "\nx = [" + x + "]\ny = [" + y +
+         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\n[schedule]\nkind = \"" +
+         one_of({"exponential", "linear", "cosine"}) + "\"\n[accumulation]\n" + accumulation +
+         "[parallel]\ndata = " + std::to_string(world) + "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
+}
+
+/// What a plan promises and a run reports, in one line per event.
+struct Story {
+  std::vector<std::string> updates;
+  std::set<std::int64_t> reductions;
+  std::int64_t micro_steps = 0;
+};
+
+std::string update_line(std::int64_t update, std::int64_t micro_step, std::string_view reason, double lr) {
+  std::ostringstream line;
+  line.precision(17);
+  line << "update " << update << " at " << micro_step << " " << reason << " lr " << lr;
+  return line.str();
+}
+
+Story planned(const RunPlan& plan) {
+  Story story;
+  AccumulationWindow window(plan.window);
+  while (const auto micro = window.next()) {
+    ++story.micro_steps;
+    if (micro->sync && plan.grid.world() > 1) story.reductions.insert(micro->micro_step);
+    if (micro->update)
+      story.updates.push_back(update_line(micro->window + 1, micro->micro_step, to_string(micro->reason),
+                                          lr_at(plan.curve, micro->schedule_position - micro->schedule_ticks)));
+  }
+  return story;
+}
+
+class StoryRecorder final : public RankChannel {
+ public:
+  void send(EventBody body) override {
+    if (const auto* update = std::get_if<Update>(&body))
+      story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr));
+    if (const auto* micro = std::get_if<MicroSteps>(&body)) story.micro_steps += std::ssize(micro->micro_step);
+    if (const auto* sync = std::get_if<Sync>(&body))
+      for (std::size_t i = 0; i < sync->op.size(); ++i)
+        if (sync->op[i] == "all_reduce") story.reductions.insert(sync->micro_step[i]);
+  }
+  void progress(const char*, std::int64_t, std::int64_t) override {}
+  Gate before_micro_step(std::int64_t) override { return {}; }
+  BoundaryWishes boundary_wishes() override { return {}; }
+  void hold_here() override {}
+  void close() override {}
+  Story story;
+};
+
+std::string difference(const Story& plan, const Story& run) {
+  if (plan.micro_steps != run.micro_steps)
+    return std::to_string(plan.micro_steps) + " micro-steps planned, " + std::to_string(run.micro_steps) + " run";
+  if (plan.reductions != run.reductions) return "other micro-steps reduced than planned";
+  for (std::size_t i = 0; i < std::max(plan.updates.size(), run.updates.size()); ++i) {
+    const std::string wanted = i < plan.updates.size() ? plan.updates[i] : "nothing";
+    const std::string found = i < run.updates.size() ? run.updates[i] : "nothing";
+    if (wanted != found) return "planned " + wanted + ", run " + found;
+  }
+  return {};
+}
+
+int random_runs(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  std::mt19937_64 random(static_cast<std::uint64_t>(1000 + rank.world));
+  const std::int64_t runs = std::stoll(rank.arguments.at(0));
+  std::int64_t updates = 0;
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const std::string spec = random_spec(random, rank.world);
+    const RunOrder order = order_for({.spec = spec});
+    StoryRecorder recorder;
+    const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, recorder);
+    if (!outcome) rank.report("failed " + outcome.error().text());
+    if (rank.rank != 0) continue;
+    if (const std::string parted = difference(planned(order.plan), recorder.story); !parted.empty())
+      rank.report("parted: " + parted + " in run " + std::to_string(i) + ": " +
+                  spec.substr(spec.find("[accumulation]")));
+    updates += std::ssize(recorder.story.updates);
+  }
+  joined.data->barrier();
+  rank.report("updates " + std::to_string(updates));
+  return 0;
+}
+
+}  // namespace
+
+class TestPlanAndRun : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_run_does_what_its_plan_says_data() {
+    QTest::addColumn<int>("world");
+    for (const int world : {1, 2, 3}) QTest::addRow("%d ranks", world) << world;
+  }
+  void a_run_does_what_its_plan_says() {
+    QFETCH(int, world);
+    RankGroup group("random_runs", world, {.arguments = {"120"}});
+    const auto outcomes = group.finish(std::chrono::seconds(120));
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const std::string& line : outcomes[0].lines) {
+      if (!line.starts_with("updates ")) QFAIL(line.c_str());
+      QVERIFY(std::stoll(line.substr(8)) > 300);
+    }
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestPlanAndRun, {{"random_runs", random_runs}})
+#include "test_plan_and_run.moc"

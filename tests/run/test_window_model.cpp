@@ -23,6 +23,7 @@ constexpr int shapes_compared = 10'000;
 
 struct ModelRun {
   std::vector<MicroPlan> plans;
+  std::vector<std::int64_t> steps;  ///< N that each was compared with
   WindowTotals totals;
 };
 
@@ -148,8 +149,7 @@ void fill_sizes(Course& course) {
   for (std::size_t begin = 0; begin < course.lines.size();) {
     std::size_t end = begin;
     while (end < course.lines.size() && course.lines[end].plan.window == course.lines[begin].plan.window) ++end;
-    for (std::size_t i = begin; i < end; ++i)
-      course.lines[i].plan.window_size = static_cast<std::int64_t>(end - begin);
+    for (std::size_t i = begin; i < end; ++i) course.lines[i].plan.window_size = static_cast<std::int64_t>(end - begin);
     begin = end;
   }
 }
@@ -233,6 +233,7 @@ ModelRun model_of(const WindowShape& shape) {
     line.plan.schedule_ticks = schedule.after(shape, line, false);
     line.plan.schedule_position = schedule.position;
     run.plans.push_back(line.plan);
+    run.steps.push_back(line.steps);
     run.totals.updates += line.plan.update ? 1 : 0;
   }
   run.totals.micro_steps = static_cast<std::int64_t>(run.plans.size());
@@ -264,8 +265,8 @@ class Dice {
 
 AccumulationSpec random_dialect(Dice& dice) {
   AccumulationSpec spec;
-  spec.dialect = dice.one_of(
-      {Dialect::accrue, Dialect::llm, Dialect::colossalai, Dialect::accelerate, Dialect::mmengine});
+  spec.dialect =
+      dice.one_of({Dialect::accrue, Dialect::llm, Dialect::colossalai, Dialect::accelerate, Dialect::mmengine});
   if (spec.dialect != Dialect::accelerate) return spec;
   if (dice.chance(40)) spec.sync_with_dataloader = dice.chance(30);
   if (dice.chance(20)) spec.sync_each_batch = dice.chance(70);
@@ -283,11 +284,11 @@ void turn_knobs(Dice& dice, AccumulationKnobs& knobs) {
       {EpochTail::carry, EpochTail::drop_stop, EpochTail::drop_drain, EpochTail::flush, EpochTail::pad_repeat});
   knobs.run_tail = dice.one_of({RunTail::discard, RunTail::flush});
   knobs.counter_reset = dice.one_of({CounterReset::never, CounterReset::epoch_end, CounterReset::at_flush});
-  knobs.normalizer = dice.one_of({Normalizer::none, Normalizer::steps, Normalizer::true_size,
-                                  Normalizer::run_remainder, Normalizer::samples, Normalizer::tokens});
+  knobs.normalizer = dice.one_of({Normalizer::none, Normalizer::steps, Normalizer::true_size, Normalizer::run_remainder,
+                                  Normalizer::samples, Normalizer::tokens});
   knobs.normalize_when = dice.chance(85) ? NormalizeWhen::eager : NormalizeWhen::deferred;
-  knobs.boundary_compare = dice.one_of(
-      {BoundaryCompare::exact, BoundaryCompare::at_least, BoundaryCompare::modulo, BoundaryCompare::plan});
+  knobs.boundary_compare =
+      dice.one_of({BoundaryCompare::exact, BoundaryCompare::at_least, BoundaryCompare::modulo, BoundaryCompare::plan});
   knobs.reduce_when = dice.one_of({ReduceWhen::boundary, ReduceWhen::every_micro_step, ReduceWhen::never});
   knobs.overflow = dice.one_of({OverflowPolicy::hold, OverflowPolicy::advance});
   knobs.schedule_clock =
@@ -328,11 +329,13 @@ WindowShape random_shape(std::uint64_t seed) {
   // MMEngine is told how many micro-steps its run has; told too many, it never comes to the run's last window.
   const bool tells = shape.knobs.normalizer == Normalizer::run_remainder && shape.knobs.tail == EpochTail::carry;
   if (tells && dice.chance(40))
-    shape.max_iters = std::max<std::int64_t>(1, std::ssize(model_of(shape).plans)) + (dice.chance(50) ? dice.from(0, 30) : 0);
+    shape.max_iters =
+        std::max<std::int64_t>(1, std::ssize(model_of(shape).plans)) + (dice.chance(50) ? dice.from(0, 30) : 0);
   return shape;
 }
 
-// ---------------------------------------------------------------------------------------------------- words for failures
+// ---------------------------------------------------------------------------------------------------- words for
+// failures
 
 template <typename T>
 std::string number(const std::optional<T>& value) {
@@ -449,7 +452,6 @@ void TestWindowModel::totals() {
   QVERIFY2(differences.count() == 0, differences.report());
 }
 
-
 // How early a stream learns that its epoch ends.
 enum class Foresight { epoch, group, batch };
 
@@ -459,9 +461,8 @@ bool foresee(AccumulationWindow& window, const WindowShape& known, Foresight for
   const WindowPosition& at = window.position();
   if (at.epoch_length != 0) return true;
   const std::int64_t left = known.batches_per_epoch - at.batch;
-  const bool opens = at.position == 0;
   const std::int64_t ahead = length_at(known, at.epoch, at.updates);
-  if (foresight == Foresight::epoch || (foresight == Foresight::group && opens && left <= ahead) ||
+  if (foresight == Foresight::epoch || (foresight == Foresight::group && left <= ahead) ||
       (foresight == Foresight::batch && left <= 1))
     window.announce_end(left);
   return true;
@@ -483,8 +484,12 @@ MicroPlan without_foresight(MicroPlan plan, const MicroPlan& other, const Window
   return plan;
 }
 
+/// Without a length nobody could say that an N that is to be met, once it was missed, will never be met.
 bool can_stream(const WindowShape& shape) {
-  return shape.batches_per_epoch > 0 && !model_of(shape).plans.empty();
+  const bool meets =
+      shape.knobs.boundary_compare == BoundaryCompare::exact || shape.knobs.boundary_compare == BoundaryCompare::plan;
+  const bool may_miss = meets && shape.knobs.group_length != GroupLength::fixed;
+  return shape.batches_per_epoch > 0 && !may_miss && !model_of(shape).plans.empty();
 }
 
 void TestWindowModel::a_loop_that_calls_says_what_the_plan_says() {
@@ -492,12 +497,13 @@ void TestWindowModel::a_loop_that_calls_says_what_the_plan_says() {
   for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
     const WindowShape shape = random_shape(seed);
     if (!can_stream(shape)) continue;
-    const bool drop = drops(shape);
+    // What is dropped has to be known before the last window that is kept.
+    const Foresight foresight = drops(shape) ? Foresight::epoch : Foresight::batch;
     const ModelRun run = model_of(shape);
     AccumulationWindow window(as_stream(shape, run));
     std::string wrong;
     for (const MicroPlan& expected : run.plans) {
-      if (!foresee(window, shape, drop ? Foresight::group : Foresight::batch)) {
+      if (!foresee(window, shape, foresight)) {
         wrong = difference(shape, std::nullopt, expected);
         break;
       }
@@ -521,6 +527,7 @@ void TestWindowModel::a_stream_says_what_a_known_length_says() {
     if (!can_stream(shape)) continue;
     const ModelRun run = model_of(shape);
     for (const Foresight foresight : {Foresight::epoch, Foresight::group}) {
+      if (drops(shape) && foresight != Foresight::epoch) continue;  // the window before would have to know
       AccumulationWindow window(as_stream(shape, run));
       std::string wrong;
       for (std::size_t i = 0; i <= run.plans.size() && wrong.empty(); ++i) {
@@ -528,8 +535,7 @@ void TestWindowModel::a_stream_says_what_a_known_length_says() {
         std::optional<MicroPlan> plan = goes_on ? window.next() : std::nullopt;
         const std::optional<MicroPlan> expected = line_of(run, i);
         // A window that crosses into an epoch of unknown length has the size that it may come to.
-        if (plan && expected && shape.knobs.tail == EpochTail::carry)
-          plan = without_foresight(*plan, *expected, shape);
+        if (plan && expected && shape.knobs.tail == EpochTail::carry) plan = without_foresight(*plan, *expected, shape);
         wrong = difference(shape, plan, expected);
       }
       differences.add(wrong);
@@ -559,6 +565,12 @@ void TestWindowModel::goes_on_from_any_micro_step() {
   QVERIFY2(differences.count() == 0, differences.report());
 }
 
+/// Calls are counted by every clock and asked about by one.
+WindowPosition comparable(WindowPosition position, const WindowShape& shape) {
+  if (shape.knobs.schedule_clock != ScheduleClock::every_nth_call) position.schedule_calls = 0;
+  return position;
+}
+
 void TestWindowModel::passes_over_full_windows_as_if_it_stepped() {
   Differences differences;
   std::int64_t passed = 0;
@@ -577,7 +589,8 @@ void TestWindowModel::passes_over_full_windows_as_if_it_stepped() {
         wrong += difference(shape, window.next(), line_of(run, done++));
         if (!wrong.empty()) break;
       }
-      if (!(ahead.position() == window.position())) wrong += in_words(shape) + ": skipping and stepping part\n";
+      if (!(comparable(ahead.position(), shape) == comparable(window.position(), shape)))
+        wrong += in_words(shape) + ": skipping and stepping part\n";
       window = ahead;
       const std::optional<MicroPlan> expected = line_of(run, done++);
       wrong += difference(shape, window.next(), expected);
@@ -600,12 +613,11 @@ void TestWindowModel::an_overflow_holds_or_advances_the_schedule() {
     Dice dice(seed);
     AccumulationWindow window(shape);
     ModelSchedule schedule;
-    for (const MicroPlan& expected : run.plans) {
-      const std::optional<MicroPlan> plan = window.next();
-      if (!plan) break;
+    for (std::size_t i = 0; i < run.plans.size(); ++i) {
+      const MicroPlan& expected = run.plans[i];
+      if (!window.next()) break;
       const bool skipped = expected.update && dice.chance(30);
-      Line line{expected, length_at(shape, expected.epoch, expected.window)};
-      schedule.after(shape, line, skipped);
+      schedule.after(shape, Line{expected, run.steps[i]}, skipped);
       if (skipped) window.report(StepOutcome::skipped_overflow);
       if (window.schedule_position() == schedule.position) continue;
       differences.add(in_words(shape) + "\n  after " + in_words(expected) + (skipped ? " skipped" : "") +
@@ -625,11 +637,11 @@ void TestWindowModel::a_requested_boundary_ends_the_window() {
     AccumulationWindow window(shape);
     std::int64_t updates = 0;
     for (int i = 0; i < 30; ++i) {
-      const bool ask = dice.chance(20);
+      const bool ask = dice.chance(20) && window.open_micro_steps() > 0;
       if (ask) window.request_boundary();
       const std::optional<MicroPlan> plan = window.next();
       if (!plan) break;
-      QVERIFY2(!ask || plan->update, in_words(*plan).c_str());
+      QVERIFY2(!ask || plan->update, (in_words(shape) + "\n" + in_words(*plan)).c_str());
       QVERIFY2(ask || plan->reason != BoundaryReason::requested, in_words(*plan).c_str());
       QVERIFY2(!plan->update || plan->window_size == plan->position + 1, in_words(*plan).c_str());
       asked += plan->reason == BoundaryReason::requested ? 1 : 0;

@@ -457,15 +457,17 @@ enum class Foresight { epoch, group, batch };
 
 /// Tells a window of unknown length what its reader knows before the next micro-step. False when the run is over.
 bool foresee(AccumulationWindow& window, const WindowShape& known, Foresight foresight) {
-  if (!window.settle()) return false;
-  const WindowPosition& at = window.position();
-  if (at.epoch_length != 0) return true;
-  const std::int64_t left = known.batches_per_epoch - at.batch;
-  const std::int64_t ahead = length_at(known, at.epoch, at.updates);
-  if (foresight == Foresight::epoch || (foresight == Foresight::group && left <= ahead) ||
-      (foresight == Foresight::batch && left <= 1))
-    window.announce_end(left);
-  return true;
+  while (window.settle()) {
+    const WindowPosition& at = window.position();
+    if (at.epoch_length != 0) return true;
+    const std::int64_t left = known.batches_per_epoch - at.batch;
+    const std::int64_t ahead = length_at(known, at.epoch, at.updates);
+    const bool sees = foresight == Foresight::epoch || (foresight == Foresight::group && left <= ahead) ||
+                      (foresight == Foresight::batch && left <= 1);
+    if (!sees) return true;
+    window.announce_end(left);  // an epoch that is dropped whole is passed over, and the next one is announced
+  }
+  return false;
 }
 
 /// The same run with an end of the epoch that only its reader knows.

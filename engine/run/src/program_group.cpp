@@ -193,6 +193,7 @@ class LiveGroup final : public ProgramGroup {
     ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
 
     environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_), port_.port);
+    environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
     auto entries = std::move(environment).entries();
     auto arguments = options_.command;
     pid_t pid = -1;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "accrue/run/data_facts.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/preflight.h"
@@ -27,6 +28,16 @@ HostFacts facts_for(const RunSpec& spec) {
   return local_facts();
 }
 
+SpecReading reading_of(const SpecInput& input) {
+  SpecReading reading = read_spec(std::filesystem::path(input.file));
+  for (const auto& assignment : input.sets) set_field(reading.spec, assignment, reading.findings);
+  return reading;
+}
+
+std::filesystem::path base_dir(const SpecInput& input) {
+  return std::filesystem::absolute(input.file).parent_path();
+}
+
 }  // namespace
 
 void add_spec_options(CLI::App& verb, SpecInput& input) {
@@ -37,15 +48,12 @@ void add_spec_options(CLI::App& verb, SpecInput& input) {
 }
 
 std::optional<RunPlan> plan_from(const SpecInput& input) {
-  const std::filesystem::path file = input.file;
-  SpecReading reading = read_spec(file);
-  for (const auto& assignment : input.sets) set_field(reading.spec, assignment, reading.findings);
+  SpecReading reading = reading_of(input);
   if (!reading.ok()) {
     print(reading.findings);
     return std::nullopt;
   }
-  Preflight checked =
-      preflight_files(reading.spec, facts_for(reading.spec), std::filesystem::absolute(file).parent_path());
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
   locate_findings(checked.findings, reading);
   print(reading.findings);
   print(checked.findings);
@@ -64,6 +72,22 @@ std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {
   Preflight checked = preflight_files(spec, facts_for(spec), plan.base_dir);
   if (!checked.plan) print(checked.findings);
   return std::move(checked.plan);
+}
+
+std::optional<DialectComparison> comparison_from(const SpecInput& input) {
+  const SpecReading reading = reading_of(input);
+  print(reading.findings);
+  if (!reading.ok()) return std::nullopt;
+  const auto data = scan_data(reading.spec, base_dir(input));
+  if (!data) {
+    std::fprintf(stderr, "accrue-run: %s\n", data.error().text().c_str());
+    return std::nullopt;
+  }
+  DialectComparison comparison = compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input));
+  for (const DialectPlan& answer : comparison.dialects)
+    if (answer.plan) return comparison;
+  print(comparison.of(reading.spec.accumulation.dialect)->findings);
+  return std::nullopt;
 }
 
 }  // namespace accrue::cli

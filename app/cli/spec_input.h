@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/dialect_comparison.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue::cli {
@@ -21,5 +22,8 @@ void add_spec_options(CLI::App& verb, SpecInput& input);
 std::optional<RunPlan> plan_from(const SpecInput& input);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
 std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates);
+/// Reads and validates, and plans under each dialect. Empty when the spec cannot be read, its data neither, or when no
+/// dialect takes it.
+std::optional<DialectComparison> comparison_from(const SpecInput& input);
 
 }  // namespace accrue::cli

@@ -43,12 +43,21 @@ void add_plan(CLI::App& app, int& status) {
   struct Options {
     SpecInput input;
     bool json = false;
+    bool dialects = false;
   };
   auto options = std::make_shared<Options>();
   auto* verb = app.add_subcommand("plan", "Validate a spec and print every number that follows from it");
   add_spec_options(*verb, options->input);
   verb->add_flag("--json", options->json, "As JSON");
+  verb->add_flag("--dialects", options->dialects, "What each of the five dialects would do with the spec");
   verb->callback([options, &status] {
+    if (options->dialects) {
+      const auto comparison = comparison_from(options->input);
+      status = comparison ? status_done : status_refused;
+      if (comparison)
+        std::fputs((options->json ? dialect_json(*comparison) + "\n" : dialect_report(*comparison)).c_str(), stdout);
+      return;
+    }
     const auto plan = plan_from(options->input);
     status = plan ? status_done : status_refused;
     if (!plan) return;

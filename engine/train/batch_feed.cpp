@@ -12,34 +12,54 @@ Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
 }
 
 void BatchFeed::look_ahead(AccumulationWindow& window) {
-  const auto coming = window.peek();
-  const WindowPosition& at = window.position();
-  if (!plan_.spec.data.stream || !coming) return;
-  const bool begins = coming->position == 0 || coming->batch == 0;
-  if (!begins || at.epoch_length > 0) return;
-  if (coming->epoch != epoch_) {
+  if (!plan_.spec.data.stream) return;
+  // An announced end may leave nothing to train on in its epoch: then the next one is looked at.
+  while (window.settle() && window.position().epoch_length == 0) {
+    const MicroPlan coming = window.peek().value();
+    const bool begins = coming.position == 0 || coming.batch == 0;
+    if (!begins) return;
+    const std::int64_t wanted = coming.window_size - coming.position + 1;
+    const std::int64_t left = read_ahead(coming, wanted);
+    if (left >= wanted) return;
+    window.announce_end(left);
+  }
+}
+
+void BatchFeed::forget_before(std::int64_t epoch, std::int64_t batch) {
+  if (epoch != epoch_) {
     ahead_.clear();
     at_end_ = false;
-    epoch_ = coming->epoch;
+    epoch_ = epoch;
   }
-  const auto wanted = static_cast<std::size_t>(coming->window_size - coming->position + 1);
-  while (!at_end_ && ahead_.size() < wanted) {
-    const std::int64_t next = coming->batch + static_cast<std::int64_t>(ahead_.size());
+  while (!ahead_.empty() && first_ < batch) {
+    ahead_.pop_front();
+    ++first_;
+  }
+  if (ahead_.empty()) first_ = batch;
+}
+
+std::int64_t BatchFeed::read_ahead(const MicroPlan& coming, std::int64_t wanted) {
+  forget_before(coming.epoch, coming.batch);
+  while (!at_end_ && std::ssize(ahead_) < wanted) {
+    const std::int64_t next = coming.batch + std::ssize(ahead_);
     at_end_ = next >= plan_.order.batches_per_epoch();
     if (!at_end_) ahead_.push_back(fetch(epoch_, next));
   }
   at::Tensor mine = at::empty({1}, at::kLong);
   at::Tensor all = at::empty({axis_.size(), 1}, at::kLong);
-  mine.fill_(static_cast<std::int64_t>(ahead_.size()));
+  mine.fill_(std::ssize(ahead_));
   axis_.all_gather(all, mine);
-  const std::int64_t left = all.max().item<std::int64_t>();  // a rank without a batch takes empty micro-steps
-  if (left < static_cast<std::int64_t>(wanted)) window.announce_end(left);
+  return all.max().item<std::int64_t>();  // a rank without a batch takes empty micro-steps
 }
 
 Batch BatchFeed::batch(const MicroPlan& micro) {
-  if (!plan_.spec.data.stream || ahead_.empty()) return fetch(micro.epoch, micro.batch);
+  // A window that is counted first and crosses epochs asks for batches of the next one, which nobody has read yet.
+  if (!plan_.spec.data.stream || micro.epoch != epoch_) return fetch(micro.epoch, micro.batch);
+  forget_before(micro.epoch, micro.batch);
+  if (ahead_.empty()) return fetch(micro.epoch, micro.batch);
   Batch batch = std::move(ahead_.front());
   ahead_.pop_front();
+  ++first_;
   return batch;
 }
 

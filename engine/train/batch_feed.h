@@ -25,12 +25,17 @@ class BatchFeed {
   Batch batch(const MicroPlan& micro);
 
  private:
+  /// Reads on up to `wanted` batches; how many there are on the rank that has most.
+  std::int64_t read_ahead(const MicroPlan& coming, std::int64_t wanted);
   Batch fetch(std::int64_t epoch, std::int64_t batch);
+  /// Drops what was read ahead and has been passed.
+  void forget_before(std::int64_t epoch, std::int64_t batch);
 
   const RunPlan& plan_;
   DataSource& data_;
   Communicator& axis_;
   std::deque<Batch> ahead_;
+  std::int64_t first_ = 0;   ///< which batch of the epoch is the first of them
   std::int64_t epoch_ = -1;  ///< of what has been read ahead
   bool at_end_ = false;
 };

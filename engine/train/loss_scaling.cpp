@@ -8,16 +8,10 @@ double inverse(double value) {
   return value == 0.0 ? 0.0 : 1.0 / value;
 }
 
-/// One bug of the gallery forgets the mean over the micro-batch; the rest of the arithmetic is that of a mean of means.
-AccumulationKnobs with_bug(AccumulationKnobs knobs, Bug bug) {
-  if (bug == Bug::divide_by_own_size) knobs.normalizer = Normalizer::true_size;
-  return knobs;
-}
-
 }  // namespace
 
 LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world)
-    : knobs_(with_bug(knobs, bug)),
+    : knobs_(knobs),
       bug_(bug),
       world_(static_cast<double>(knobs.reduce_when == ReduceWhen::never ? 1 : world)),
       counts_items_(knobs_.normalizer == Normalizer::samples || knobs_.normalizer == Normalizer::tokens),

@@ -30,7 +30,7 @@ std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
 /// The plan's window, which a stream's ranks walk without its length.
 WindowShape trained_shape(const RunPlan& plan) {
   WindowShape shape = AccumulationWindow(plan.window).shape();
-  if (plan.spec.data.stream && shape.batches_per_epoch > 0) shape.batches_per_epoch = unknown_length;
+  if (plan.spec.data.stream && plan.totals.micro_steps > 0) shape.batches_per_epoch = unknown_length;
   return shape;
 }
 

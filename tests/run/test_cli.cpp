@@ -75,6 +75,19 @@ class TestCli : public QObject {
     spec_ = path("small.accrue");
   }
 
+  void a_plan_can_be_asked_of_every_dialect() {
+    write("tail.accrue",
+          "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 10\n"
+          "[accumulation]\nsteps = 4\nmicro_batch = 1\n[run]\nepochs = 1\n");
+    const Outcome text = run({"plan", path("tail.accrue"), "--dialects"});
+    QCOMPARE(text.status, 0);
+    for (const char* part : {"llm-pytorch (llm)", "bb|", "never seen", "divided by 4 (half weight)", "the spec's own"})
+      QVERIFY2(text.out.contains(QLatin1String(part)), qPrintable(text.out));
+    const Outcome json = run({"plan", path("tail.accrue"), "--dialects", "--json"});
+    QCOMPARE(object(json.out)["dialects"].toArray().size(), 5);
+    QCOMPARE(run({"plan", path("none.accrue"), "--dialects"}).status, 2);
+  }
+
   void help_and_version_are_done() {
     QCOMPARE(run({"--help"}).status, 0);
     QCOMPARE(run({"run", "--help"}).status, 0);

@@ -29,6 +29,7 @@ std::vector<RunEvent> one_of_each() {
       make(Update{
           3, 12, 96, 768, 0.5, 1.0 / 3.0, 3e-4, 0.75, StepOutcome::skipped_overflow, 1.5, 1.25, "full", {1.0, -2.5}}),
       make(Evaluation{50, 2.125, 8, 4096}),
+      make(ExactnessCheck{7, 1e-9, 0.25, 0.5, 0.75, 1e-5, "not", "tail_policy", "because", 4, 1, 0.125}),
       make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
       make(Gauge{1, 2, 3.5, 4.5, 5, 6}),
       make(Heartbeat{"reduce", 3, 12, 9}),

@@ -347,6 +347,90 @@ class TestRunPlan : public QObject {
     QCOMPARE(plan_of(spec_of("")).wire_bytes_per_update, 0);
   }
 
+  void a_global_batch_that_does_not_divide_is_rounded_as_asked_data() {
+    QTest::addColumn<int>("batch");
+    QTest::addColumn<QString>("rounding");
+    QTest::addColumn<int>("steps");
+    for (const int batch : {12, 13, 14, 15, 16, 1}) {  // micro-batches of 2 on 2 ranks
+      QTest::addRow("%d round", batch) << batch << "round" << std::max(1, (batch + 2) / 4);
+      QTest::addRow("%d fill", batch) << batch << "fill" << (batch + 3) / 4;
+    }
+  }
+  void a_global_batch_that_does_not_divide_is_rounded_as_asked() {
+    QFETCH(int, batch);
+    QFETCH(QString, rounding);
+    QFETCH(int, steps);
+    const RunPlan plan = plan_of(spec_of(QString("accumulation.micro_batch=2;parallel.data=2;"
+                                                 "accumulation.group_length=global_batch;"
+                                                 "accumulation.global_batch=%1;accumulation.batch_rounding=%2")
+                                             .arg(batch)
+                                             .arg(rounding)));
+    QCOMPARE(plan.window.steps, std::int64_t(steps));
+    QCOMPARE(plan.global_batch, std::int64_t(4 * steps));
+  }
+
+  void a_memory_search_keeps_every_sample_of_an_update() {
+    std::mt19937_64 random(7);
+    int smaller = 0;
+    for (int i = 0; i < 300; ++i) {
+      const auto pick = [&](int most) { return 1 + static_cast<int>(random() % static_cast<unsigned>(most)); };
+      const int micro = pick(48);
+      const int steps = pick(12);
+      RunSpec spec = spec_of(QString("accumulation.micro_batch=%1;accumulation.steps=%2;run.updates=3;"
+                                     "data.samples=2000;accumulation.group_length=memory_search")
+                                 .arg(micro)
+                                 .arg(steps));
+      const RunPlan free = plan_of(spec);  // this host's memory is not known: nothing is searched for
+      QCOMPARE(free.order.micro_batch, std::int64_t(micro));
+      const double part = static_cast<double>(random() % 1000) / 1000.0;
+      const auto fixed = static_cast<double>(free.memory.total() - free.memory.activations);
+      spec.accumulation.knobs.memory_limit = (fixed + part * static_cast<double>(free.memory.activations)) / 1048576.0;
+      const RunPlan plan = plan_of(spec);
+      QCOMPARE(plan.order.micro_batch * plan.window.steps, std::int64_t(micro) * steps);
+      QCOMPARE(plan.global_batch, free.global_batch);
+      QVERIFY(plan.order.micro_batch <= micro);
+      smaller += plan.order.micro_batch < micro ? 1 : 0;
+      const double limit = *spec.accumulation.knobs.memory_limit * 1048576.0;
+      if (plan.order.micro_batch > 1) QVERIFY(static_cast<double>(plan.memory.total()) <= limit);
+    }
+    QVERIFY(smaller > 100);
+  }
+
+  void a_drained_loader_plans_for_what_it_hands_out_data() {
+    QTest::addColumn<int>("samples");
+    QTest::addColumn<int>("steps");
+    QTest::addColumn<QString>("updates");
+    QTest::newRow("ten batches") << 10 << 4 << "1 3 5";
+    QTest::newRow("no remainder") << 8 << 4 << "1 3 5";
+    QTest::newRow("N = 1 loses the last batch too") << 5 << 1 << "4 8 12";
+    QTest::newRow("nothing is left") << 1 << 1 << "0 0 0";
+  }
+  void a_drained_loader_plans_for_what_it_hands_out() {
+    QFETCH(int, samples);
+    QFETCH(int, steps);
+    QFETCH(QString, updates);
+    QStringList counted;
+    for (int epochs = 1; epochs <= 3; ++epochs)
+      counted << QString::number(
+          plan_of(spec_of(QString("data.samples=%1;accumulation.micro_batch=1;accumulation.steps=%2;run.epochs=%3;"
+                                  "accumulation.dialect=colossalai;accumulation.replay=[\"drain_early\"]")
+                              .arg(samples)
+                              .arg(steps)
+                              .arg(epochs)))
+              .totals.updates);
+    QCOMPARE(counted.join(' '), updates);
+  }
+
+  void a_bug_turns_the_knob_that_it_is_about() {
+    const auto knobs = [](const char* bug) { return resolve_knobs(spec_of(QString("teaching.bug=%1").arg(bug))); };
+    QCOMPARE(knobs("none").normalizer, Normalizer::tokens);
+    QCOMPARE(knobs("no_division").normalizer, Normalizer::none);
+    QCOMPARE(knobs("no_division").reduce_op, ReduceOp::mean);
+    QCOMPARE(knobs("schedule_per_micro_step").schedule_clock, ScheduleClock::micro_step);
+    QCOMPARE(knobs("no_no_sync").reduce_when, ReduceWhen::every_micro_step);
+    QCOMPARE(knobs("clip_every_micro_step").clip_stage, ClipStage::every_micro_step);
+  }
+
   void a_rank_derives_the_same_plan_from_plan_json_data() {
     QTest::addColumn<QString>("settings");
     QTest::newRow("defaults") << "";

@@ -67,8 +67,10 @@ class StudioFixture {
   /// script: what the fake ranks do, see tests/support/fake_rank/script.h.
   explicit StudioFixture(const char* script = "micro_ms=2")
       : StudioFixture(std::make_shared<QTemporaryDir>(), script) {}
-  /// A second window over the home of a first.
-  StudioFixture(std::shared_ptr<QTemporaryDir> home_dir, const char* script) : home(std::move(home_dir)) {
+  /// A second window over the home of a first; or over other ranks than the fake ones.
+  StudioFixture(std::shared_ptr<QTemporaryDir> home_dir, const char* script,
+                const char* rank_program = "accrue-fake-rank")
+      : home(std::move(home_dir)) {
     initAccrueResources();
     qputenv("ACCRUE_FAKE_RANK", script);
     qputenv("XDG_RUNTIME_DIR", home->path().toUtf8());
@@ -77,7 +79,7 @@ class StudioFixture {
     theme = std::make_unique<Theme>(*qApp);
     preflight = std::make_unique<PreflightRunner>(&document);
     library = std::make_unique<RunLibrary>(home->filePath(QStringLiteral("data/accrue/runs")));
-    BridgeOptions options{.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString()};
+    BridgeOptions options{.rank_program = accrue::test::programPath(rank_program).toStdString()};
     options.stop_grace = std::chrono::milliseconds(2000);
     control = std::make_unique<RunControl>(options, &document, preflight.get(), library.get());
     window = std::make_unique<MainWindow>(StudioParts{.document = &document,

@@ -33,6 +33,11 @@ class TestForm : public QObject {
   void the_wheel_edits_nothing_without_focus();
   void fields_without_meaning_are_hidden();
   void other_tools_names_find_fields();
+  void the_accumulation_card_needs_no_unfolding();
+  void choices_say_what_they_mean_and_who_does_it();
+  void what_is_left_to_the_dialect_says_what_that_is();
+  void every_name_of_the_four_systems_shows_a_field_data();
+  void every_name_of_the_four_systems_shows_a_field();
   void the_preview_shows_the_windows_and_the_tail();
   void a_missing_data_file_is_a_finding_on_its_field();
   void undo_works_in_the_field_just_edited_data();
@@ -191,6 +196,99 @@ void TestForm::other_tools_names_find_fields() {
   QVERIFY(!studio.find(QStringLiteral("field.optimizer.lr"))->isVisibleTo(studio.window.get()));
   search->clear();
   QVERIFY(studio.find(QStringLiteral("field.optimizer.lr"))->isVisibleTo(studio.window.get()));
+}
+
+void TestForm::the_accumulation_card_needs_no_unfolding() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  for (const char* name : {"dialect", "steps", "micro_batch", "tail", "normalizer", "schedule_clock", "reduce_when"}) {
+    const QString key = QStringLiteral("accumulation.%1").arg(QLatin1String(name));
+    QVERIFY2(formOf(studio)->row(key)->isVisible(), name);
+  }
+  for (const char* name : {"run_tail", "counter_reset", "boundary_compare", "no_sync_cover", "overflow"}) {
+    const QString key = QStringLiteral("accumulation.%1").arg(QLatin1String(name));
+    QVERIFY2(!formOf(studio)->row(key)->isVisible(), name);
+  }
+}
+
+void TestForm::choices_say_what_they_mean_and_who_does_it() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* tail = studio.find<QComboBox>(QStringLiteral("field.accumulation.tail"));
+  const auto said = [tail](const char* choice) {
+    return tail->itemData(tail->findText(QLatin1String(choice)), Qt::AccessibleTextRole).toString();
+  };
+  QVERIFY(said("flush").contains(QStringLiteral("step with what came: Accelerate")));
+  QVERIFY(said("carry").contains(QStringLiteral("llm-pytorch")));
+  QVERIFY(said("drop_stop").contains(QStringLiteral("Colossal-AI's loader")));
+  for (const char* key : {"dialect", "tail", "normalizer", "schedule_clock", "reduce_when"}) {
+    const SpecField* field = find_field(std::string("accumulation.") + key);
+    QVERIFY2(field && field->choice_notes.size() == field->choices.size(), key);
+  }
+}
+
+void TestForm::what_is_left_to_the_dialect_says_what_that_is() {
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  auto* tail = studio.find<QComboBox>(QStringLiteral("field.accumulation.tail"));
+  QCOMPARE(tail->currentText(), QStringLiteral("as accrue: flush"));
+  studio.document.setField(*find_field("accumulation.dialect"), std::string("llm"));
+  QCOMPARE(tail->currentText(), QStringLiteral("as llm: carry"));
+  auto* clock = studio.find<QComboBox>(QStringLiteral("field.accumulation.schedule_clock"));
+  QCOMPARE(clock->currentText(), QStringLiteral("as llm: every_nth_call"));
+  studio.document.setField(*find_field("accumulation.tail"), std::string("drop_stop"));
+  QCOMPARE(tail->currentText(), QStringLiteral("drop_stop"));
+}
+
+void TestForm::every_name_of_the_four_systems_shows_a_field_data() {
+  QTest::addColumn<QString>("key");
+  const auto row = [](const char* name, const char* key) {
+    QTest::newRow(name) << QStringLiteral("accumulation.%1").arg(QLatin1String(key));
+  };
+  for (const char* name :
+       {"accumulation_steps", "accumulate_size", "gradient_accumulation_steps", "num_steps", "accumulative_counts",
+        "accumulate_grad_batches", "num_micro_batches", "iter_size", "batch_accumulation"})
+    row(name, "steps");
+  row("sync_with_dataloader", "sync_with_dataloader");
+  row("sync_each_batch", "reduce_when");
+  row("split_batches", "split_batches");
+  row("step_scheduler_with_optimizer", "schedule_clock");
+  row("adjust_scheduler", "adjust_scheduler");
+  row("max_iters", "max_iters");
+  row("max_counts", "max_iters");
+  row("no_sync", "no_sync_cover");
+  row("gradient_handlers", "reduce_mechanism");
+  row("even_batches", "uneven_ranks");
+  row("drop_last", "uneven_ranks");
+  QTest::newRow("loss_scaler") << QStringLiteral("optimizer.loss_scale");
+  QTest::newRow("grad_scaler") << QStringLiteral("optimizer.loss_scale");
+  row("join_uneven_inputs", "uneven_ranks");
+  row("GradientAccumulationPlugin", "dialect");
+  row("ColossalAIOptimWrapper", "dialect");
+  row("GradAccumDataloader", "tail");
+  row("GradAccumLrSchedulerByStep", "schedule_clock");
+  row("GradAccumGradientHandler", "reduce_mechanism");
+  row("initialize_count_status", "counter_reset");
+  row("num_items_in_batch", "normalizer");
+  row("clip_grad_norm_", "clip_stage");
+  row("step_was_skipped", "overflow");
+  row("zero_grad", "clear_gradients");
+}
+
+void TestForm::every_name_of_the_four_systems_shows_a_field() {
+  QFETCH(QString, key);
+  StudioFixture studio;
+  studio.show();
+  studio.openSpec(smallSpec());
+  const QString name = QString::fromLatin1(QTest::currentDataTag());
+  formOf(studio)->setFilter(name);
+  FieldRow* row = formOf(studio)->row(key);
+  QVERIFY(row && row->isVisible());
+  const bool is_key = key.endsWith(QLatin1Char('.') + name);
+  QVERIFY2(is_key || row->editorWidget()->toolTip().contains(name), qPrintable(row->editorWidget()->toolTip()));
 }
 
 void TestForm::the_preview_shows_the_windows_and_the_tail() {

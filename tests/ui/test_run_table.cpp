@@ -39,6 +39,7 @@ class TestRunTable : public QObject {
   void the_name_of_a_run_is_no_difference();
   void a_destroyed_run_leaves_the_table();
   void sorts_numbers_as_numbers();
+  void last_weights_have_a_column_while_a_shown_run_recorded_them();
   void states_have_words_and_icons();
   void holds_the_rules_of_models_under_any_order_of_calls();
 };
@@ -103,7 +104,7 @@ void TestRunTable::only_differing_columns_are_the_differing_keys() {
   QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
   QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
   model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::fixedColumns));
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
 }
 
 void TestRunTable::differing_columns_follow_the_runs() {
@@ -160,6 +161,34 @@ void TestRunTable::sorts_numbers_as_numbers() {
   model.setOnlyDiffering(true);
   const QVariant left = model.index(0, 5).data(RunTableModel::sortRole);
   QCOMPARE(left.toDouble(), 16.0);
+}
+
+void TestRunTable::last_weights_have_a_column_while_a_shown_run_recorded_them() {
+  RunTableModel model;
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  const auto plain = makeRun(0, {.steps = 4});
+  const auto recorded = makeRun(1, {.steps = 4});
+  model.addRun(plain.get());
+  model.addRun(recorded.get());
+  const int before = model.columnCount();
+  Update update;
+  update.update = update.micro_step = 1;
+  update.weights = {0.5, 1.427725625};
+  recorded->append({{0, 0, 0, update}});
+  QCOMPARE(model.columnCount(), before + 1);
+  QCOMPARE(cell(model, 1, before), QStringLiteral("0.5, 1.427725625"));
+  QCOMPARE(cell(model, 0, before), QString());
+  model.setOnlyDiffering(true);
+  const int last = model.columnCount() - 1;
+  QCOMPARE(model.headerData(last, Qt::Horizontal).toString(), QStringLiteral("Last weights"));
+  model.setOnlyDiffering(false);
+  QCOMPARE(model.columnCount(), before + 1);
+  model.setCompared({plain.get()});
+  QCOMPARE(model.columnCount(), before);
+  model.setCompared({plain.get(), recorded.get()});
+  QCOMPARE(model.columnCount(), before + 1);
+  model.removeRun(recorded.get());
+  QCOMPARE(model.columnCount(), before);
 }
 
 void TestRunTable::states_have_words_and_icons() {
@@ -222,7 +251,7 @@ void TestRunTable::the_selected_runs_are_compared() {
   model.setCompared({a.get()});
   QCOMPARE(model.columnCount(), 7);
   model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::fixedColumns));
+  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
   // The table's selection, by which runs are compared, would not outlive a reset.
   QCOMPARE(reset.count(), 0);
 }

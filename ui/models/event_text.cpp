@@ -49,17 +49,18 @@ class Sentences {
     const QString number = groupedNumber(body.update);
     switch (body.outcome) {
       case accrue::StepOutcome::skipped_overflow:
-        return tr("Window after update %1 skipped: gradients were not finite.").arg(number);
+        return tr("Update %1 skipped, overflow: its gradients were not finite and are thrown away.").arg(number);
       case accrue::StepOutcome::skipped_empty:
-        return tr("Window after update %1 skipped: it held nothing to train on.").arg(number);
+        return tr("Update %1 skipped, empty: its window held nothing to train on.").arg(number);
       case accrue::StepOutcome::accumulated:
+        return tr("Update %1 not taken: its window is not full.").arg(number);
       case accrue::StepOutcome::updated:
         break;
     }
     QString text = tr("Update %1: loss %2, learning rate %3, gradient norm %4.")
                        .arg(number, valueText(body.loss), valueText(body.lr, 3), valueText(body.grad_norm, 3));
-    if (body.reason == "epoch_end") text += tr(" Short window at the end of an epoch.");
-    if (body.reason == "run_end") text += tr(" Short window at the end of the run.");
+    if (body.reason == "epoch_end") text += tr(" Flushed at epoch end: a short window.");
+    if (body.reason == "run_end") text += tr(" Flushed at run end: a short window.");
     if (body.reason == "requested") text += tr(" The window was closed on request.");
     return text;
   }

@@ -110,8 +110,9 @@ void PreflightRunner::start() {
   const quint64 revision = document_->revision();
   auto work = [cache = cache_, host = host_, spec = document_->spec(), base_dir = document_->baseDir(), request,
                revision] {
-    Answer answer{request, revision, {}};
+    Answer answer{request, revision, {}, std::nullopt};
     const Result<DataFacts>& facts = cache->scan(spec, base_dir);
+    if (facts) answer.data = *facts;
     answer.result = preflight(spec, host, facts ? *facts : standInFacts(spec), base_dir);
     if (!facts) {
       answer.result.plan.reset();
@@ -126,6 +127,7 @@ void PreflightRunner::start() {
 void PreflightRunner::take(Answer answer) {
   if (answer.request != request_) return;
   result_ = std::move(answer.result);
+  data_ = std::move(answer.data);
   result_revision_ = answer.revision;
   Q_EMIT finished();
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "../bridge/job_runner.h"
 #include "accrue/run/host_facts.h"
@@ -29,6 +30,8 @@ class PreflightRunner : public QObject {
   /// The newest answer; isCurrent() says whether it belongs to the document as it stands.
   const Preflight& result() const { return result_; }
   bool isCurrent() const;
+  /// What the newest answer knew of the data; empty where it could not be read.
+  const std::optional<DataFacts>& dataFacts() const { return data_; }
   /// Asks again at once (before a run, or after the host's facts changed).
   void refresh();
   /// What the device probe said; asks again.
@@ -44,6 +47,7 @@ class PreflightRunner : public QObject {
     quint64 request = 0;
     quint64 revision = 0;
     Preflight result;
+    std::optional<DataFacts> data;
   };
   void start();
   void take(Answer answer);
@@ -53,6 +57,7 @@ class PreflightRunner : public QObject {
   HostFacts host_;
   std::shared_ptr<ScanCache> cache_;
   Preflight result_;
+  std::optional<DataFacts> data_;
   quint64 request_ = 0;
   quint64 result_revision_ = ~quint64{0};
   JobRunner jobs_;

@@ -22,6 +22,8 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
       takeMicroSteps(event.rank, *steps);
     } else if (const auto* sync = std::get_if<Sync>(&event.body)) {
       takeSync(event.rank, *sync);
+    } else if (const auto* update = std::get_if<Update>(&event.body)) {
+      takeUpdate(*update);
     } else if (const auto* beat = std::get_if<Heartbeat>(&event.body)) {
       ranks_[event.rank].phase = beat->phase;
     } else if (const auto* ready = std::get_if<RankReady>(&event.body)) {
@@ -41,9 +43,62 @@ void RankTracker::takeMicroSteps(std::int64_t rank, const MicroSteps& steps) {
   for (std::size_t i = 0; i < steps.micro_step.size(); ++i) {
     status.micro_step = steps.micro_step[i];
     placeInWindow(rank, status);
-    if (status.filled <= 1) status.window_tokens = 0;
-    if (i < steps.tokens.size()) status.window_tokens += steps.tokens[i];
+    const std::int64_t tokens = i < steps.tokens.size() ? steps.tokens[i] : 0;
+    if (status.filled <= 1) {
+      status.window_tokens = 0;
+      status.slots.clear();
+    }
+    status.window_tokens += tokens;
+    fillSlot(status, tokens);
   }
+}
+
+void RankTracker::fillSlot(RankStatus& status, std::int64_t tokens) const {
+  if (status.filled < 1) return;
+  const std::int64_t size = std::max({status.window_size, status.filled, std::int64_t{1}});
+  const std::int64_t slot = size <= most_slots ? status.filled - 1 : (status.filled - 1) * most_slots / size;
+  // Positions whose events were lost leave empty slots behind.
+  if (static_cast<std::int64_t>(status.slots.size()) <= slot) status.slots.resize(static_cast<std::size_t>(slot) + 1);
+  PoolSlot& filled = status.slots[static_cast<std::size_t>(slot)];
+  filled.tokens += tokens;
+  ++filled.micro_steps;
+}
+
+void RankTracker::takeUpdate(const Update& update) {
+  WindowEnd end;
+  end.update = update.update;
+  end.micro_step = update.micro_step;
+  end.outcome = update.outcome;
+  end.reason = update.reason;
+  end.grad_norm = update.grad_norm;
+  end.planned = shape_ ? shape_->steps : 0;
+  if (last_end_ && last_end_->update + 1 == update.update) end.micro_steps = update.micro_step - last_end_->micro_step;
+  if (update.update == 1) end.micro_steps = update.micro_step;
+  for (const auto& [rank, walk] : walkers_) {
+    if (walk.at.micro_step != update.micro_step) continue;
+    end.micro_steps = walk.at.position + 1;
+    end.epoch = walk.at.epoch;
+    const bool drops = walk.at.epoch_ends && shape_->knobs.tail != EpochTail::pad_repeat;
+    if (drops) end.dropped_batches = std::max<std::int64_t>(shape_->batches_per_epoch - walk.at.batch - 1, 0);
+  }
+  last_end_ = std::move(end);
+}
+
+bool RankTracker::drained() const {
+  if (!last_end_) return false;
+  return std::ranges::all_of(ranks_,
+                             [this](const auto& entry) { return entry.second.micro_step <= last_end_->micro_step; });
+}
+
+void RankTracker::step(Walker& walk) {
+  const auto plan = walk.window.next();
+  if (!plan) return;
+  // What an open window holds when a new epoch begins was brought by the one before.
+  if (plan->position == 0)
+    walk.carried = 0;
+  else if (plan->epoch != walk.at.epoch)
+    walk.carried = plan->position;
+  walk.at = *plan;
 }
 
 void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
@@ -52,9 +107,13 @@ void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
   Walker& walk = at->second;
   // Seeking starts from the beginning: only the way back to a checkpoint needs it.
   if (status.micro_step <= walk.window.micro_steps_done()) walk.window.seek(status.micro_step - 1);
-  while (walk.window.micro_steps_done() + 1 < status.micro_step && walk.window.next()) {
+  while (walk.window.micro_steps_done() < status.micro_step) {
+    const std::int64_t before = walk.window.micro_steps_done();
+    step(walk);
+    if (walk.window.micro_steps_done() == before) break;
   }
-  if (const auto plan = walk.window.next()) walk.at = *plan;
+  status.carried = walk.carried;
+  status.epoch = walk.at.epoch;
   status.window = walk.at.window + 1;
   status.filled = walk.at.position + 1;
   status.window_size = walk.at.window_size;
@@ -86,7 +145,10 @@ std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
   const std::int64_t now = window();
   std::map<std::int64_t, RankStatus> ranks = ranks_;
   for (auto& [rank, status] : ranks)
-    if (status.window < now) status.filled = status.window_tokens = 0;  // has not begun it yet
+    if (status.window < now) {  // has not begun it yet
+      status.filled = status.window_tokens = status.carried = 0;
+      status.slots.clear();
+    }
   return ranks;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RankStatus: how far each rank is in its open window, from the run's events. What the window dock draws.
+// RankStatus: how far each rank is in its open window, and what of it the rank's gradients hold, from the run's events.
+// What the window dock draws.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,13 @@
 
 namespace accrue::ui {
 
+/// A micro-batch's share of a rank's gradients; where a window has more micro-steps than slots, several share one.
+struct PoolSlot {
+  std::int64_t tokens = 0;
+  std::int64_t micro_steps = 0;
+  bool operator==(const PoolSlot&) const = default;
+};
+
 struct RankStatus {
   GridCoordinate at;
   std::string device;
@@ -27,6 +35,24 @@ struct RankStatus {
   std::int64_t last_sync_update = -1;
   std::int64_t last_sync_bytes = 0;  ///< payload of the newest window's collectives over the data axis
   bool lost = false;
+  std::vector<PoolSlot> slots;  ///< of the window, by position
+  std::int64_t carried = 0;     ///< micro-steps of the window that an earlier epoch brought
+  std::int64_t epoch = 0;       ///< of the last micro-step, from 0
+  /// The window's gradients have been reduced: every rank holds the same sum.
+  bool levelled() const { return window > 0 && last_sync_update == window; }
+};
+
+/// How the newest window ended.
+struct WindowEnd {
+  std::int64_t update = 0;
+  std::int64_t micro_step = 0;   ///< that it ended with
+  std::int64_t micro_steps = 0;  ///< that it had; 0 = not known
+  std::int64_t planned = 0;      ///< of a full one
+  StepOutcome outcome = StepOutcome::updated;
+  std::string reason;  ///< full, epoch_end, run_end, requested
+  double grad_norm = 0.0;
+  std::int64_t dropped_batches = 0;  ///< of its epoch, after it, never trained on
+  std::int64_t epoch = 0;            ///< from 0
 };
 
 /// Fed in batches; a value.
@@ -41,6 +67,12 @@ class RankTracker {
   std::string backend() const;
   /// The newest window that any rank has trained in, as the number of its update; 0 before the first micro-step.
   std::int64_t window() const;
+  /// How the newest window that is over ended; empty before the first update.
+  const std::optional<WindowEnd>& lastEnd() const { return last_end_; }
+  /// The newest window has ended, and none has begun since.
+  bool drained() const;
+  /// Slots that a rank's pool shows at most.
+  static constexpr std::int64_t most_slots = 64;
   /// All ranks as that window sees them: empty where a rank has not begun it.
   std::map<std::int64_t, RankStatus> inWindow() const;
 
@@ -48,7 +80,11 @@ class RankTracker {
   struct Walker {
     AccumulationWindow window;
     MicroPlan at;
+    std::int64_t carried = 0;
   };
+  void step(Walker& walk);
+  void takeUpdate(const Update& update);
+  void fillSlot(RankStatus& status, std::int64_t tokens) const;
   void takeMicroSteps(std::int64_t rank, const MicroSteps& steps);
   void takeSync(std::int64_t rank, const Sync& sync);
   void placeInWindow(std::int64_t rank, RankStatus& status);
@@ -56,6 +92,7 @@ class RankTracker {
   std::optional<WindowShape> shape_;
   std::map<std::int64_t, Walker> walkers_;
   std::map<std::int64_t, RankStatus> ranks_;
+  std::optional<WindowEnd> last_end_;
 };
 
 }  // namespace accrue::ui

@@ -66,16 +66,21 @@ void RunControl::startChecked() {
     Q_EMIT refused(checked.findings);
     return;
   }
-  const RunPlan plan = *checked.plan;
+  startPlan(RunPlan(*checked.plan));
+}
+
+bool RunControl::startPlan(const RunPlan& plan) {
+  if (checking_ || isLive()) return false;
   const auto started = bridge_.start(plan);
   if (!started) {
     Q_EMIT stateChanged(state());
     Q_EMIT changed();
     Q_EMIT commandFailed(started.error());
-    return;
+    return false;
   }
-  last_spec_ = plan.spec;
+  last_spec_ = document_->spec();
   begin(*started, plan, RunLibrary::Past::forget);
+  return true;
 }
 
 void RunControl::resume(const QString& folder) {
@@ -117,6 +122,7 @@ void RunControl::begin(const std::filesystem::path& dir, const std::optional<Run
   ranks_ = run_->plan() ? RankTracker(*run_->plan()) : RankTracker();
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
+  ended_by_user_ = false;
   over_told_ = false;
   exit_status_ = 0;
   Q_EMIT runBegun(run_);
@@ -159,6 +165,7 @@ void RunControl::stop() {
     return;
   }
   bridge_.stop();
+  ended_by_user_ = true;
   // Shown at once: the next press means kill, whether or not the engine's answer has been drawn.
   stop_asked_ = true;
   Q_EMIT stateChanged(state());
@@ -166,7 +173,9 @@ void RunControl::stop() {
 }
 
 void RunControl::kill() {
-  if (isLive()) bridge_.kill();
+  if (!isLive()) return;
+  ended_by_user_ = true;
+  bridge_.kill();
 }
 
 void RunControl::checkpoint() {
@@ -174,7 +183,9 @@ void RunControl::checkpoint() {
 }
 
 void RunControl::checkpointAndStop() {
-  if (actions().contains(RunAction::checkpointAndStop)) bridge_.checkpointAndStop();
+  if (!actions().contains(RunAction::checkpointAndStop)) return;
+  ended_by_user_ = true;
+  bridge_.checkpointAndStop();
 }
 
 void RunControl::takeBatch(const EventBatch& events) {

@@ -49,6 +49,11 @@ class RunControl : public QObject {
 
   /// Checks the document and runs it if there is no error.
   void start();
+  /// Runs a plan that was made of the document as it stands, e.g. under another dialect. False where it cannot begin;
+  /// commandFailed() says why.
+  bool startPlan(const RunPlan& plan);
+  /// Whether the run that ended last did so because the user stopped it.
+  bool endedByUser() const { return ended_by_user_; }
   void togglePause();
   /// One micro-step, or up to the next boundary. A running run is paused first.
   void stepMicro();
@@ -94,6 +99,7 @@ class RunControl : public QObject {
   QString resume_pending_;  ///< waits for its history
   bool checking_ = false;
   bool stop_asked_ = false;
+  bool ended_by_user_ = false;
   bool over_told_ = true;
   int exit_status_ = 0;
 };

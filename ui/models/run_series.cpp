@@ -182,6 +182,8 @@ void RunSeries::take(const accrue::RunEvent& event) {
       takeUpdate(event, body);
     else if constexpr (std::is_same_v<Body, accrue::Evaluation>)
       takeEvaluation(body);
+    else if constexpr (std::is_same_v<Body, accrue::ExactnessCheck>)
+      lamp_.take(body);
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
       takeGauge(event.rank, body);
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
@@ -346,6 +348,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
   microClocks_.truncate(micro);
   evaluationLoss_.truncate(evaluations);
   evaluationClocks_.truncate(evaluations);
+  lamp_.rewind(update);
   join_.rewind(from);
   timeline_.rewind(static_cast<std::int64_t>(std::llround(from[Clock::microStep])));
   last_.update = updates > 0 ? update : 0;

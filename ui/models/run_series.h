@@ -17,6 +17,7 @@
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
 #include "models/clock.h"
+#include "models/exactness_lamp.h"
 #include "models/micro_step_join.h"
 #include "models/series_store.h"
 #include "models/sync_timeline.h"
@@ -101,6 +102,9 @@ class RunSeries : public QObject {
   /// What a run folder's summary says, for a run whose events are not read (yet).
   void setSummary(const accrue::RunSummary& summary);
 
+  /// What the checks against one batch have come to.
+  const ExactnessLamp& lamp() const { return lamp_; }
+
   accrue::RunState state() const { return state_; }
   QString stateDetail() const { return stateDetail_; }
   void setState(accrue::RunState state, const QString& detail = {});
@@ -175,6 +179,7 @@ class RunSeries : public QObject {
   accrue::RunState state_ = accrue::RunState::idle;
   QString stateDetail_;
 
+  ExactnessLamp lamp_;
   LastValues last_;
   RunOutcome outcome_;
   std::vector<RunProblem> problems_;

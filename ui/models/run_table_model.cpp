@@ -18,13 +18,13 @@ namespace {
 const std::vector<int> everyColumn = {
     RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
     RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
-const std::vector<int> resultColumns = {RunTableModel::stateColumn, RunTableModel::nameColumn,
-                                        RunTableModel::lossColumn, RunTableModel::rateColumn,
-                                        RunTableModel::updatesColumn};
-
 /// What gives way to the differing keys: N, micro, ranks.
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
+
+bool isSetUp(int column) {
+  return column >= RunTableModel::stepsColumn && column <= RunTableModel::ranksColumn;
+}
 
 bool isNumber(int column) {
   return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
@@ -45,7 +45,10 @@ void RunTableModel::addRun(RunSeries* run) {
   beginInsertRows({}, row, row);
   runs_.push_back(run);
   endInsertRows();
-  connect(run, &RunSeries::changed, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
+  connect(run, &RunSeries::changed, this, [this, run] {
+    refreshOptional();
+    refreshRow(run, 0, columnCount() - 1);
+  });
   connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
   connect(run, &QObject::destroyed, this, &RunTableModel::forget);
@@ -69,6 +72,7 @@ void RunTableModel::forget(QObject* object) {
   runs_.erase(found);
   endRemoveRows();
   refreshColumns();
+  refreshOptional();
 }
 
 QList<RunSeries*> RunTableModel::runs() const {
@@ -90,14 +94,14 @@ void RunTableModel::setOnlyDiffering(bool on) {
   // No reset: the selection in the table is what is compared.
   if (on) {
     beginRemoveColumns({}, firstSetUp, lastSetUp);
-    shown_ = resultColumns;
+    std::erase_if(shown_, isSetUp);
     endRemoveColumns();
     refreshColumns();
     return;
   }
   showKeys({});
   beginInsertColumns({}, firstSetUp, lastSetUp);
-  shown_ = everyColumn;
+  shown_.insert(shown_.begin() + firstSetUp, everyColumn.begin() + firstSetUp, everyColumn.begin() + lastSetUp + 1);
   endInsertColumns();
 }
 
@@ -107,6 +111,7 @@ void RunTableModel::setCompared(const QList<RunSeries*>& runs) {
   if (compared == compared_) return;
   compared_ = std::move(compared);
   refreshColumns();
+  refreshOptional();
 }
 
 QStringList RunTableModel::differingKeys() const {
@@ -126,6 +131,32 @@ QStringList RunTableModel::differingKeys() const {
   for (const accrue::SpecField& field : accrue::spec_fields())
     if (keys.contains(std::string(field.key))) ordered << QString::fromStdString(std::string(field.key));
   return ordered;
+}
+
+bool RunTableModel::anyHas(Column column) const {
+  const auto has = [column](const RunSeries* run) {
+    return column == weightsColumn ? !run->weights().empty() : run->lamp().checks() > 0;
+  };
+  return compared_.empty() ? std::any_of(runs_.begin(), runs_.end(), has)
+                           : std::any_of(compared_.begin(), compared_.end(), has);
+}
+
+void RunTableModel::refreshOptional() {
+  for (const Column column : {exactColumn, weightsColumn}) {
+    const auto place = std::ranges::find_if(shown_, [column](int each) { return each >= column; });
+    const bool shown = place != shown_.end() && *place == column;
+    if (anyHas(column) == shown) continue;
+    const int at = static_cast<int>(place - shown_.begin());
+    if (shown) {
+      beginRemoveColumns({}, at, at);
+      shown_.erase(place);
+      endRemoveColumns();
+    } else {
+      beginInsertColumns({}, at, at);
+      shown_.insert(place, column);
+      endInsertColumns();
+    }
+  }
 }
 
 void RunTableModel::refreshColumns() {
@@ -186,6 +217,8 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
       return isNumber(fixed) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole:
       if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
+      if (fixed == exactColumn) return run.lamp().text();
+      if (fixed == weightsColumn) return lastWeightsText(run, 64);
       return fixed == nameColumn ? QVariant(run.folder()) : QVariant();
     case Qt::AccessibleTextRole: {
       const QString header = headerData(index.column(), Qt::Horizontal).toString();
@@ -220,6 +253,10 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
+    case exactColumn:
+      return run.lamp().word();
+    case weightsColumn:
+      return lastWeightsText(run);
     default:
       return {};
   }
@@ -245,6 +282,11 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:
       return run.name();
+    case exactColumn:
+      return static_cast<int>(run.lamp().light());
+    case weightsColumn:
+      return lastWeightsText(run).isEmpty() ? number(std::numeric_limits<double>::infinity())
+                                            : run.weights().front()->value(run.weights().front()->size() - 1);
     default:
       break;
   }
@@ -293,6 +335,10 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples/s");
       case updatesColumn:
         return tr("Done");
+      case exactColumn:
+        return tr("Exact");
+      case weightsColumn:
+        return tr("Last weights");
       default:
         return {};
     }
@@ -309,6 +355,10 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples per second over all ranks");
       case updatesColumn:
         return tr("Updates done / planned");
+      case exactColumn:
+        return tr("Whether windows gave the gradient of the same samples in one batch: the worst so far");
+      case weightsColumn:
+        return tr("Weights after the newest update, where the run records them");
       default:
         return {};
     }

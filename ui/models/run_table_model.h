@@ -26,6 +26,8 @@ class RunTableModel : public QAbstractTableModel {
     lossColumn,
     rateColumn,
     updatesColumn,
+    exactColumn,    ///< only while a shown run was checked against one batch
+    weightsColumn,  ///< only while a shown run recorded its weights
     fixedColumns
   };
   enum Role {
@@ -65,6 +67,9 @@ class RunTableModel : public QAbstractTableModel {
   void refreshRow(RunSeries* run, int firstColumn, int lastColumn);
   void refreshColumns();
   void showKeys(std::vector<std::string> keys);
+  /// Lets the weights' column come and go with the runs that are shown.
+  void refreshOptional();
+  bool anyHas(Column column) const;
   QVariant fixedText(const RunSeries& run, int column) const;
   QVariant sortValue(const RunSeries& run, int column) const;
   QString keyText(const RunSeries& run, const std::string& key) const;

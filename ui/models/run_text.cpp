@@ -80,6 +80,16 @@ QString stateWord(const RunSeries* run, RunState state) {
   return stateName(state);
 }
 
+QString lastWeightsText(const RunSeries& run, std::size_t most) {
+  const auto& weights = run.weights();
+  if (weights.empty() || weights.front()->empty()) return {};
+  QStringList numbers;
+  for (std::size_t i = 0; i < std::min(weights.size(), most); ++i)
+    numbers << QLocale::c().toString(weights[i]->value(weights[i]->size() - 1), 'g', 10);
+  const QString text = numbers.join(QStringLiteral(", "));
+  return weights.size() > most ? tr("%1 and %2 more").arg(text).arg(weights.size() - most) : text;
+}
+
 std::optional<double> secondsLeft(const RunSeries& run) {
   const LastValues& last = run.last();
   if (last.update < 2 || last.plannedUpdates <= 0 || last.seconds <= 0.0) return std::nullopt;

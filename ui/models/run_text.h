@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -16,6 +17,9 @@ class RunSeries;
 QString stateSentence(const RunSeries& run, RunState state);
 /// "Stopped" where the user ended the run, else the state's name.
 QString stateWord(const RunSeries* run, RunState state);
+/// The newest recorded weights: "0.95475", "0.0953, 0.4337", "0.1, 0.2, 0.3, 0.4 and 96 more"; empty where none were
+/// recorded.
+QString lastWeightsText(const RunSeries& run, std::size_t most = 4);
 /// Seconds to the planned end at the mean speed so far; nothing before two updates.
 std::optional<double> secondsLeft(const RunSeries& run);
 

@@ -34,6 +34,9 @@ bool isLengthKey(std::string_view key) {
 /// One edit of one field: the whole spec before and after (a spec is a small value).
 class EditCommand : public QUndoCommand {
  public:
+  EditCommand(SpecDocument* document, const QString& text, RunSpec before, RunSpec after)
+      : QUndoCommand(text), document_(document), before_(std::move(before)), after_(std::move(after)) {}
+
   EditCommand(SpecDocument* document, const SpecField& field, RunSpec before, RunSpec after)
       : document_(document),
         key_(QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()))),
@@ -45,7 +48,7 @@ class EditCommand : public QUndoCommand {
     age_.start();
   }
 
-  int id() const override { return 1; }
+  int id() const override { return key_.isEmpty() ? -1 : 1; }
   void undo() override { document_->applySpec(before_, key_); }
   void redo() override { document_->applySpec(after_, key_); }
 
@@ -104,6 +107,10 @@ bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QSt
   }
   setField(field, field.get(probe));
   return true;
+}
+
+void SpecDocument::setSpec(const RunSpec& spec, const QString& text) {
+  if (spec != spec_) undo_.push(new EditCommand(this, text, spec_, spec));
 }
 
 void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir) {

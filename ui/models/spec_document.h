@@ -44,6 +44,9 @@ class SpecDocument : public QObject {
   /// The same from a value as --set takes it; false and nothing changed if it does not fit.
   bool setFieldText(const SpecField& field, const QString& text, QString* problem = nullptr);
 
+  /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
+  void setSpec(const RunSpec& spec, const QString& text);
+
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
   /// Edits that were never saved, of a file or of none (empty): modified from the start. Clears the history.

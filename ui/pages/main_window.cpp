@@ -19,11 +19,15 @@
 #include "bridge/event_pump.h"
 #include "centre_page.h"
 #include "close_guard.h"
+#include "dialect_panel.h"
+#include "dialect_runs.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
+#include "models/dialect_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
+#include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "plot_bar.h"
@@ -55,7 +59,10 @@ MainWindow::MainWindow(const StudioParts& parts)
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
       close_guard_(new CloseGuard(parts.control, parts.dialogs, parts.settings, this)),
-      drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)) {
+      drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
+      dialects_(new DialectRunner(parts.document, parts.preflight, this)),
+      queue_(new RunQueue(parts.control, this)),
+      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   setCentralWidget(centre_);
@@ -64,6 +71,7 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectDocument();
   connectRuns();
   connectRunActions();
+  connectDialects();
   connectViewActions();
   connectFiles();
   restoreLayout();
@@ -215,6 +223,39 @@ void MainWindow::connectRunActions() {
   connect(actions_.exportData, &QAction::triggered, this, &MainWindow::exportData);
 }
 
+void MainWindow::connectDialects() {
+  setup_->form()->addTitleAction(QStringLiteral("accumulation"), actions_.compareDialects);
+  connect(actions_.compareDialects, &QAction::triggered, this, &MainWindow::showDialects);
+  connect(actions_.runAllDialects, &QAction::triggered, this, [this] {
+    if (formHolds()) dialect_runs_->start();
+  });
+  connect(dialect_runs_, &DialectRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
+  connect(dialect_runs_, &DialectRuns::refused, this, &MainWindow::showState);
+  connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
+  connect(queue_, &RunQueue::finished, this, &MainWindow::showComparison);
+}
+
+void MainWindow::showDialects() {
+  if (!dialect_panel_)
+    dialect_panel_ = new DialectPanel(parts_.document, dialects_, queue_, actions_.runAllDialects, this);
+  dialect_panel_->show();
+  dialect_panel_->raise();
+  dialect_panel_->activateWindow();
+}
+
+// Runs of different windows stand side by side where they have seen the same samples.
+void MainWindow::showComparison() {
+  QList<RunSeries*> runs;
+  for (const QueuedRun& queued : queue_->runs())
+    if (queued.run) runs.append(queued.run);
+  showState();
+  if (runs.isEmpty()) return;
+  runs_->showOnly(runs);
+  centre_->showPlots();
+  centre_->plots()->setClock(Clock::sample);
+  centre_->plots()->fit();
+}
+
 void MainWindow::connectViewActions() {
   connect(actions_.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
   connect(actions_.nextPane, &QAction::triggered, this, [this] { cyclePanes(1); });
@@ -255,6 +296,10 @@ void MainWindow::connectFiles() {
   connect(start, &StartPage::demoRequested, this, &MainWindow::runDemo);
   connect(start, &StartPage::openRequested, files_, &WindowFiles::askAndOpen);
   connect(start, &StartPage::newRequested, files_, &WindowFiles::newSpec);
+  connect(start, &StartPage::presetRequested, this, [this](const QString& resource, const QString& name) {
+    const bool opened = files_->openPreset(resource, name);
+    if (opened && resource == QLatin1String("ten-batches.accrue")) showDialects();
+  });
   connect(start, &StartPage::fileRequested, files_, &WindowFiles::openPath);
   connect(start, &StartPage::runsRequested, this, [this] {
     runs_dock_->show();
@@ -301,6 +346,8 @@ void MainWindow::showState() {
   const auto enable = [&possible](QAction* action, RunAction what) { action->setEnabled(possible.contains(what)); };
   enable(actions_.run, RunAction::run);
   enable(actions_.demo, RunAction::run);
+  actions_.runAllDialects->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
+  if (queue_->isActive()) actions_.run->setEnabled(false);
   enable(actions_.stepMicro, RunAction::step);
   enable(actions_.stepUpdate, RunAction::step);
   const bool stopping = parts_.control->state() == RunState::stopping;
@@ -375,17 +422,19 @@ void MainWindow::runDemo() {
 }
 
 void MainWindow::run() {
+  if (formHolds()) parts_.control->start();
+}
+
+bool MainWindow::formHolds() {
   const QStringList rejected = setup_->form()->rejectedFields();
-  if (rejected.isEmpty()) {
-    parts_.control->start();
-    return;
-  }
+  if (rejected.isEmpty()) return true;
   setup_->form()->focusField(rejected.front());
   centre_->messages()->post({QStringLiteral("refused"),
                              RunState::failed,
                              tr("What stands in the form cannot be run: a field has no valid value"),
                              {},
                              {}});
+  return false;
 }
 
 QImage MainWindow::picture() {

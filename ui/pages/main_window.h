@@ -20,6 +20,9 @@ namespace accrue::ui {
 
 class CentrePage;
 class CloseGuard;
+class DialectPanel;
+class DialectRunner;
+class DialectRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
@@ -28,6 +31,7 @@ class PreflightRunner;
 class RunControl;
 class RunLibrary;
 class RunMessages;
+class RunQueue;
 class RunSeries;
 class RunsPanel;
 class SetupPanel;
@@ -85,6 +89,7 @@ class MainWindow : public QMainWindow {
   void connectDocument();
   void connectRuns();
   void connectRunActions();
+  void connectDialects();
   void connectViewActions();
   void connectFiles();
   void restoreLayout();
@@ -94,6 +99,8 @@ class MainWindow : public QMainWindow {
   void focusPane(int pane);
 
   void run();
+  /// False, and said, where text in the form means no value.
+  bool formHolds();
   void tick();
   void showTitle();
   void showState();
@@ -106,6 +113,8 @@ class MainWindow : public QMainWindow {
   void openRunFolder(const RunSeries* run);
   void copyCommand();
   void copyReport();
+  void showDialects();
+  void showComparison();
   void showAbout();
   void showShortcuts();
 
@@ -121,6 +130,10 @@ class MainWindow : public QMainWindow {
   RunMessages* messages_;
   CloseGuard* close_guard_;
   DraftKeeper* drafts_;
+  DialectRunner* dialects_;
+  RunQueue* queue_;
+  DialectRuns* dialect_runs_;
+  DialectPanel* dialect_panel_ = nullptr;
   QDockWidget* setup_dock_ = nullptr;
   QDockWidget* window_dock_ = nullptr;
   QDockWidget* runs_dock_ = nullptr;

@@ -41,10 +41,12 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   view_->setItemDelegateForColumn(RunTableModel::nameColumn, new RunSwatchDelegate(view_));
   view_->header()->setStretchLastSection(true);
-  view_->header()->setDefaultSectionSize(96);
-  view_->setColumnWidth(RunTableModel::nameColumn, 260);
+  view_->header()->setDefaultSectionSize(84);
+  view_->setColumnWidth(RunTableModel::nameColumn, 232);
+  for (const int narrow : {RunTableModel::stepsColumn, RunTableModel::microBatchColumn, RunTableModel::ranksColumn})
+    view_->setColumnWidth(narrow, 60);
   view_->setItemDelegateForColumn(RunTableModel::stateColumn, new RunStateDelegate(view_));
-  view_->setColumnWidth(RunTableModel::stateColumn, 120);
+  view_->setColumnWidth(RunTableModel::stateColumn, 112);
   view_->setTabKeyNavigation(false);
   differing_->setObjectName(QStringLiteral("onlyDifferingBox"));
   empty_->setAlignment(Qt::AlignCenter);
@@ -117,6 +119,11 @@ void RunsPanel::showAlso(RunSeries* run) {
   const QModelIndex index = sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
   view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::Select | QItemSelectionModel::Rows);
   view_->scrollTo(index);
+}
+
+void RunsPanel::showOnly(const QList<RunSeries*>& runs) {
+  view_->selectionModel()->clear();
+  for (RunSeries* run : runs) showAlso(run);
 }
 
 QWidget* RunsPanel::titleControl() const {

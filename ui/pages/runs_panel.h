@@ -27,6 +27,8 @@ class RunsPanel : public QWidget {
   RunSeries* currentRun() const;
   /// Shows a run besides those shown, and makes it the current one.
   void showAlso(RunSeries* run);
+  /// Shows these and no other; the last becomes the current one.
+  void showOnly(const QList<RunSeries*>& runs);
   void focusTable();
   /// What belongs into the dock's title.
   QWidget* titleControl() const;

@@ -76,12 +76,18 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* open = new StartCard(QStringLiteral("open"), tr("Open"), tr("A run spec: a *.accrue file."), this);
   auto* runs = new StartCard(QStringLiteral("recent"), tr("Recent runs"), tr("Look at what was trained before."), this);
   auto* fresh = new StartCard(QStringLiteral("document-new"), tr("New"), tr("Start from the defaults."), this);
+  auto* batches = new StartCard(QStringLiteral("compare"), tr("Ten batches, N = 4"),
+                                tr("Two are left over. What would each system do?"), this);
+  auto* points = new StartCard(QStringLiteral("step-update"), tr("Eight points"),
+                               tr("One weight, one update, and the exact answer: 2.04."), this);
+  batches->setObjectName(QStringLiteral("startTenBatches"));
+  points->setObjectName(QStringLiteral("startEightPoints"));
   demo_->setObjectName(QStringLiteral("startDemo"));
   open->setObjectName(QStringLiteral("startOpen"));
   runs->setObjectName(QStringLiteral("startRuns"));
   fresh->setObjectName(QStringLiteral("startNew"));
   demo_->setDefault(true);
-  cards_ = {demo_, open, runs, fresh};
+  cards_ = {demo_, open, runs, fresh, batches, points};
   for (int i = 0; i < cards_.size(); ++i) grid->addWidget(cards_[i], i / 2, i % 2);
   column->addLayout(grid);
   recent_title_ = new QLabel(tr("Recent files"), this);
@@ -101,6 +107,10 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   connect(open, &StartCard::clicked, this, &StartPage::openRequested);
   connect(runs, &StartCard::clicked, this, &StartPage::runsRequested);
   connect(fresh, &StartCard::clicked, this, &StartPage::newRequested);
+  connect(batches, &StartCard::clicked, this,
+          [this] { Q_EMIT presetRequested(QStringLiteral("ten-batches.accrue"), tr("Ten batches")); });
+  connect(points, &StartCard::clicked, this,
+          [this] { Q_EMIT presetRequested(QStringLiteral("toy.accrue"), tr("Eight points")); });
 }
 
 void StartPage::setRecentFiles(const QStringList& files) {

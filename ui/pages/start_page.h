@@ -27,7 +27,7 @@ class StartCard : public QPushButton {
   QString sentence_;
 };
 
-/// What fills the centre while nothing is open: four ways to begin, and the files used last.
+/// What fills the centre while nothing is open: four ways to begin, two examples, and the files used last.
 class StartPage : public QWidget {
   Q_OBJECT
 
@@ -42,6 +42,8 @@ class StartPage : public QWidget {
   void openRequested();
   void runsRequested();
   void newRequested();
+  /// A spec that comes with the program: its resource and what the document is called.
+  void presetRequested(const QString& resource, const QString& name);
   void fileRequested(const QString& file);
 
  protected:

@@ -76,6 +76,11 @@ WindowActions::WindowActions(QObject* owner) {
                tr("Continue the selected run from its newest checkpoint"));
   attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,
                tr("Follow the selected run, which another process trains"));
+  compareDialects = add(owner, "compareDialectsAction", tr("&What would each dialect do\u2026"), keys("Ctrl+Shift+W"),
+                        "compare", tr("The present set-up under the rules of all five systems, side by side"));
+  runAllDialects = add(owner, "runAllDialectsAction", tr("Run all &five dialects"), {}, "run",
+                       tr("Train the present set-up under all five systems, one after another, and compare them"));
+  compareDialects->setIconText(tr("What would each do?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
   // Single letters belong to a focused plot, which handles them itself; here they are shown only.
@@ -123,10 +128,16 @@ WindowActions::WindowActions(QObject* owner) {
 }
 
 QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {newSpec,      open,      openRun,    save, saveAs, exportPlot, exportData,
-                          askOnClosing, closeSpec, quit,       undo, redo,   find,       run,
-                          pause,        stepMicro, stepUpdate, stop, kill,   checkpoint, checkpointAndStop,
-                          resume,       attach,    demo,       fit,  follow, logY,       lessSmoothing,
+  QList<QAction*> list = {newSpec,        open,         openRun,
+                          save,           saveAs,       exportPlot,
+                          exportData,     askOnClosing, closeSpec,
+                          quit,           undo,         redo,
+                          find,           run,          pause,
+                          stepMicro,      stepUpdate,   stop,
+                          kill,           checkpoint,   checkpointAndStop,
+                          resume,         attach,       compareDialects,
+                          runAllDialects, demo,         fit,
+                          follow,         logY,         lessSmoothing,
                           moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};

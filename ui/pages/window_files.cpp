@@ -60,18 +60,22 @@ void WindowFiles::newSpec() {
 }
 
 bool WindowFiles::openDemo() {
+  return openPreset(QStringLiteral("demo.accrue"), tr("Demo"));
+}
+
+bool WindowFiles::openPreset(const QString& resource, const QString& name) {
   if (!mayReplace()) return false;
-  QFile file(QStringLiteral(":/presets/demo.accrue"));
+  QFile file(QStringLiteral(":/presets/%1").arg(resource));
   if (!file.open(QIODevice::ReadOnly)) {
-    Q_EMIT failed(tr("The built-in demo is missing from this build."));
+    Q_EMIT failed(tr("The built-in %1 is missing from this build.").arg(resource));
     return false;
   }
-  const SpecReading reading = parse_spec(file.readAll().toStdString(), "demo.accrue");
+  const SpecReading reading = parse_spec(file.readAll().toStdString(), resource.toStdString());
   if (!reading.ok()) {
     Q_EMIT failed(textOf(reading.findings));
     return false;
   }
-  document_->reset(reading.spec, tr("Demo"));
+  document_->reset(reading.spec, name);
   Q_EMIT documentOpened();
   return true;
 }

@@ -30,6 +30,8 @@ class WindowFiles : public QObject {
   void newSpec();
   /// The built-in demo as a new document; false (and a message) if it cannot be read.
   bool openDemo();
+  /// A spec that comes with the program, as a new document.
+  bool openPreset(const QString& resource, const QString& name);
   void askAndOpen();
   void askAndOpenRun();
   /// A spec file or a run folder.

@@ -80,6 +80,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addSeparator();
   run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume, actions.attach});
   run->addSeparator();
+  run->addActions({actions.compareDialects, actions.runAllDialects});
+  run->addSeparator();
   run->addAction(actions.demo);
 
   fillView(addMenu(window, "viewMenu", tr("&View")), actions, docks, bars);
@@ -93,6 +95,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   clocks->addActions(actions.clocks->actions());
 
   QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
+  tools->addAction(actions.compareDialects);
+  tools->addSeparator();
   tools->addActions({actions.runFolder, actions.copyCommand});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));

@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QLocale>
+#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,8 @@
 #include "models/run_control.h"
 #include "models/run_text.h"
 #include "style/theme.h"
-#include "widgets/rank_bars.h"
+#include "style/theme_colors.h"
+#include "widgets/gradient_pool.h"
 
 namespace accrue::ui {
 
@@ -20,12 +22,21 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
     : QWidget(parent),
       control_(control),
       title_(new QLabel(this)),
-      bars_(new RankBars(this)),
+      pool_(new GradientPool(this)),
+      said_(new QLabel(this)),
       facts_(new QWidget(this)),
       empty_(new QLabel(tr("While a run trains, its open accumulation window fills here, rank by rank."), this)) {
   setObjectName(QStringLiteral("windowPanel"));
   title_->setObjectName(QStringLiteral("windowTitle"));
   title_->setFont(tabularFont(TextSize::body));
+  said_->setObjectName(QStringLiteral("windowSaid"));
+  said_->setFont(tabularFont(TextSize::small));
+  said_->setWordWrap(true);
+  said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  // Room for two lines, so that what stands below does not move.
+  said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
+  later_.setSingleShot(true);
+  connect(&later_, &QTimer::timeout, this, &WindowPanel::showPools);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   auto* grid = new QGridLayout(facts_);
@@ -38,13 +49,19 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank put into the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
+  lamp_ =
+      addRow(grid, tr("Exactness"), QStringLiteral("windowLamp"),
+             tr("Whether a window gave the gradient of the same samples in one batch; evaluate.exactness_every asks "
+                "for checks"));
+  lamp_->setWordWrap(true);
   next_ = addRow(grid, tr("Phase"), QStringLiteral("windowPhase"), tr("What rank 0 was doing a moment ago"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
   layout->setSpacing(space::inGroup);
   layout->addWidget(empty_);
   layout->addWidget(title_);
-  layout->addWidget(bars_);
+  layout->addWidget(pool_);
+  layout->addWidget(said_);
   layout->addWidget(facts_);
   layout->addStretch(1);
   refresh();
@@ -72,19 +89,92 @@ void WindowPanel::refresh() {
   const bool any = run && !ranks.empty();
   empty_->setVisible(!any);
   title_->setVisible(any);
-  bars_->setVisible(any);
+  pool_->setVisible(any);
+  said_->setVisible(any);
   facts_->setVisible(any);
   if (!any) return;
-  title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(control_->ranks().window(), 1))));
-  bars_->setRanks(ranks);
-  bars_->setAccessibleDescription(bars_->text());
+  const bool moving = control_->state() == RunState::running;
+  if (moving && since_pools_.isValid() && since_pools_.elapsed() < pool_interval.count())
+    later_.start(pool_interval);
+  else
+    showPools();
   tokens_->setText(tokensText(ranks));
   const RankStatus& first = ranks.begin()->second;
   sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
   const double norm = run->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
+  showLamp(run->lamp());
   const QString phase = first.phase.empty() ? tr("not told") : QString::fromStdString(first.phase);
   next_->setText(control_->isLive() ? phase : tr("ended"));
+}
+
+void WindowPanel::showLamp(const ExactnessLamp& lamp) {
+  const ThemeColors colors = themeColors(palette());
+  QColor color = colors.muted;
+  if (lamp.light() == ExactnessLamp::Light::exact) color = colors.finished;
+  if (lamp.light() == ExactnessLamp::Light::close) color = colors.degraded;
+  if (lamp.light() == ExactnessLamp::Light::different) color = colors.failed;
+  QPalette painted = lamp_->palette();
+  painted.setColor(QPalette::WindowText, color);
+  lamp_->setPalette(painted);
+  lamp_->setText(lamp.checks() > 0 ? lamp.word() : tr("not checked"));
+  lamp_->setToolTip(lamp.text());
+  lamp_->setAccessibleDescription(lamp.text());
+}
+
+void WindowPanel::showPools() {
+  later_.stop();
+  since_pools_.start();
+  const RankTracker& tracker = control_->ranks();
+  title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
+  const bool level = levelsFirst();
+  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !level});
+  said_->setText(level ? tr("Reduced: all ranks hold the same gradient") : stateText());
+  if (level) later_.start(level_time);
+  pool_->setAccessibleDescription(text());
+}
+
+bool WindowPanel::levelsFirst() {
+  const RankTracker& tracker = control_->ranks();
+  if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
+  const bool reduced = std::ranges::any_of(tracker.ranks(), [](const auto& entry) { return entry.second.levelled(); });
+  if (!reduced) return false;
+  if (level_window_ != tracker.window()) {
+    level_window_ = tracker.window();
+    since_level_.start();
+    return true;
+  }
+  return since_level_.elapsed() < level_time.count();
+}
+
+QString WindowPanel::stateText() const {
+  const RankTracker& tracker = control_->ranks();
+  const auto ranks = tracker.inWindow();
+  if (ranks.empty()) return {};
+  if (tracker.drained()) return windowEndText(*tracker.lastEnd());
+  QStringList parts;
+  const auto most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.filled; });
+  const RankStatus& first = most->second;
+  const RunSeries* run = control_->run();
+  if (run && is_over(control_->state()) && first.filled > 0)
+    parts << (first.filled == 1
+                  ? tr("1 micro-step is left in the gradients and never used")
+                  : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
+  else if (first.levelled())
+    parts << tr("Reduced: all ranks hold the same gradient");
+  else
+    parts << tr("%1 of %2 micro-steps are in the gradients")
+                 .arg(groupedNumber(first.filled), groupedNumber(first.window_size));
+  if (const QString carried = carriedText(first); !carried.isEmpty()) parts << carried;
+  // What became of the window before is told until the next one ends, where it was not as usual.
+  if (const auto& end = tracker.lastEnd();
+      end && (end->outcome != StepOutcome::updated || end->reason != "full" || end->dropped_batches > 0))
+    parts << windowEndText(*end);
+  return parts.join(QStringLiteral("; "));
+}
+
+QString WindowPanel::text() const {
+  return tr("%1. %2").arg(pool_->text(), said_->text());
 }
 
 QString WindowPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "choice_editor.h"
 
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 
+#include "accrue/run/choice_names.h"
+#include "choice_notes_delegate.h"
 #include "models/run_text.h"
+#include "style/theme.h"
 
 namespace accrue::ui {
 
@@ -29,8 +33,37 @@ ChoiceEditor::ChoiceEditor(const SpecField& field, QWidget* parent)
     combo_->addItem(tr("no"), false);
   }
   for (const std::string_view choice : field.choices) combo_->addItem(fromView(choice), fromView(choice));
+  addNotes();
   connect(combo_, &QComboBox::activated, this,
           [this](int index) { Q_EMIT edited(valueOf(field_, combo_->itemData(index))); });
+}
+
+void ChoiceEditor::addNotes() {
+  if (field_.choice_notes.empty()) return;
+  const int first = combo_->count() - static_cast<int>(field_.choices.size());
+  for (int choice = 0; choice < static_cast<int>(field_.choice_notes.size()); ++choice) {
+    const QString note = fromView(field_.choice_notes[static_cast<std::size_t>(choice)]);
+    const QString name = combo_->itemText(first + choice);
+    combo_->setItemData(first + choice, note, ChoiceNotesDelegate::noteRole);
+    //: A choice and what it means
+    combo_->setItemData(first + choice, tr("%1: %2").arg(name, note), Qt::AccessibleTextRole);
+    combo_->setItemData(first + choice, note, Qt::ToolTipRole);
+  }
+  combo_->setItemDelegate(new ChoiceNotesDelegate(combo_));
+  combo_->view()->setTextElideMode(Qt::ElideNone);
+}
+
+void ChoiceEditor::showDerived(const RunSpec& spec) {
+  if (!field_.derived) return;
+  const SpecValue value = field_.derived(spec);
+  if (std::holds_alternative<std::monostate>(value)) return;
+  QString name = fromView(format_value(value));
+  if (const auto* choice = std::get_if<std::string>(&value)) name = fromView(*choice);
+  //: %1 is a dialect, %2 its value of the field
+  combo_->setItemText(0, tr("as %1: %2").arg(fromView(to_name(spec.accumulation.dialect)), name));
+  for (int index = 1; index < combo_->count(); ++index)
+    if (combo_->itemText(index) == name)
+      combo_->setItemData(0, combo_->itemData(index, Qt::ToolTipRole), Qt::ToolTipRole);
 }
 
 QWidget* ChoiceEditor::widget() const {
@@ -39,6 +72,8 @@ QWidget* ChoiceEditor::widget() const {
 
 void ChoiceEditor::show(const RunSpec& spec) {
   const SpecValue value = field_.get(spec);
+  showDerived(spec);
+  if (!field_.choice_notes.empty()) combo_->view()->setMinimumWidth(combo_->view()->sizeHintForColumn(0) + space::page);
   for (int index = 0; index < combo_->count(); ++index)
     if (valueOf(field_, combo_->itemData(index)) == value) combo_->setCurrentIndex(index);
 }

@@ -8,7 +8,8 @@ class QComboBox;
 
 namespace accrue::ui {
 
-/// One of the names of an enum, or of yes and no; an optional one also offers to leave it to the plan or the dialect.
+/// One of the names of an enum, or of yes and no, with what each means in the list; an optional one also offers to
+/// leave it to the plan or the dialect.
 class ChoiceEditor : public FieldEditor {
   Q_OBJECT
 
@@ -18,6 +19,10 @@ class ChoiceEditor : public FieldEditor {
   void show(const RunSpec& spec) override;
 
  private:
+  void addNotes();
+  /// What is left to the dialect says what the dialect makes of it.
+  void showDerived(const RunSpec& spec);
+
   const SpecField& field_;
   QComboBox* combo_;
 };

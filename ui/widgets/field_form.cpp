@@ -185,6 +185,13 @@ FieldRow* FieldForm::row(const QString& key) const {
   return at == rows_.end() ? nullptr : at->second;
 }
 
+void FieldForm::addTitleAction(const QString& section, QAction* action) {
+  for (FieldSection* candidate : sections_)
+    if (!candidate->rows().empty() && fromView(candidate->rows().front()->field().section()) == section)
+      candidate->addTitleAction(action);
+  chainTabOrder();
+}
+
 QStringList FieldForm::rejectedFields() const {
   QStringList keys;
   for (const auto& [key, row] : rows_)

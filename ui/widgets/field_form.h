@@ -12,6 +12,7 @@
 #include "accrue/run/findings.h"
 #include "accrue/run/spec_fields.h"
 
+class QAction;
 class QLabel;
 
 namespace accrue::ui {
@@ -34,6 +35,8 @@ class FieldForm : public QScrollArea {
   /// Focuses the first field that the filter leaves; false where it leaves none.
   bool focusFirstFound();
   FieldRow* row(const QString& key) const;
+  /// Puts a command beside the title of a section, named as the spec's table ("accumulation").
+  void addTitleAction(const QString& section, QAction* action);
   /// Keys of the fields whose text means no value.
   QStringList rejectedFields() const;
   void setEditable(bool editable);

@@ -48,7 +48,9 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   label_->setWordWrap(true);
   label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   grid->addWidget(label_, row, 0);
-  grid->addWidget(editor_->widget(), row, 1);
+  // A choice is as wide as its names are long; numbers keep to one width.
+  const bool wide = field.type == FieldType::choice && field.unit.empty();
+  grid->addWidget(editor_->widget(), row, 1, 1, wide ? 2 : 1);
   grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
   grid->addWidget(found_as_, row + 1, 1, 1, 2);
   grid->addWidget(note_, row + 2, 0, 1, 3);

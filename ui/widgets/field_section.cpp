@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "field_section.h"
 
+#include <QAction>
 #include <QGridLayout>
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -14,12 +17,14 @@ namespace accrue::ui {
 FieldSection::FieldSection(const QString& name, const QString& title, QWidget* parent)
     : QWidget(parent),
       title_(new FoldButton(QStringLiteral("section.%1").arg(name), title, this)),
+      head_(new QHBoxLayout),
       body_(new QWidget(this)),
       grid_(new QGridLayout(body_)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, space::inGroup);
   layout->setSpacing(space::base);
-  layout->addWidget(title_);
+  head_->addWidget(title_);
+  layout->addLayout(head_);
   layout->addWidget(body_);
   title_->setFont(textFont(TextSize::body, QFont::DemiBold));
   title_->setChecked(true);
@@ -28,6 +33,18 @@ FieldSection::FieldSection(const QString& name, const QString& title, QWidget* p
   grid_->setVerticalSpacing(space::base);
   grid_->setColumnStretch(1, 1);
   connect(title_, &QAbstractButton::toggled, this, &FieldSection::foldingChanged);
+}
+
+void FieldSection::addTitleAction(QAction* action) {
+  auto* button = new QToolButton(this);
+  button->setObjectName(QStringLiteral("%1.%2").arg(title_->objectName(), action->objectName()));
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  button->setAutoRaise(true);
+  button->setFocusPolicy(Qt::TabFocus);
+  button->setFont(textFont(TextSize::small));
+  head_->addStretch(1);
+  head_->addWidget(button);
 }
 
 FieldRow* FieldSection::addField(const SpecField& field) {

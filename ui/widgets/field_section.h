@@ -6,7 +6,9 @@
 
 #include "field_row.h"
 
+class QAction;
 class QGridLayout;
+class QHBoxLayout;
 
 namespace accrue::ui {
 
@@ -20,6 +22,8 @@ class FieldSection : public QWidget {
   FieldSection(const QString& name, const QString& title, QWidget* parent = nullptr);
 
   FieldRow* addField(const SpecField& field);
+  /// A command that belongs to the section, as a button beside its title.
+  void addTitleAction(QAction* action);
   /// After the last addField.
   void finish(int label_width, int unit_width);
   const std::vector<FieldRow*>& rows() const { return rows_; }
@@ -39,6 +43,7 @@ class FieldSection : public QWidget {
 
  private:
   FoldButton* title_;
+  QHBoxLayout* head_;
   QWidget* body_;
   QGridLayout* grid_;
   FoldButton* more_ = nullptr;

@@ -108,6 +108,7 @@ void apply_replay(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
 void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   switch (bug) {
     case Bug::mean_of_means:
+    case Bug::divide_by_own_size:  // the engine forgets the mean over the micro-batch besides
       knobs.normalizer = Normalizer::true_size;
       break;
     case Bug::no_division:
@@ -244,6 +245,33 @@ AccumulationKnobs resolve_knobs(const RunSpec& spec) {
   apply_bug(spec.teaching.bug, knobs);
   average_uncounted(spec.accumulation, knobs);
   return knobs;
+}
+
+KnobOverrides explicit_knobs(const AccumulationKnobs& knobs) {
+  KnobOverrides all;
+  all.group_length = knobs.group_length;
+  all.tail = knobs.tail;
+  all.run_tail = knobs.run_tail;
+  all.counter_reset = knobs.counter_reset;
+  all.normalizer = knobs.normalizer;
+  all.normalizer_scope = knobs.normalizer_scope;
+  all.normalize_when = knobs.normalize_when;
+  all.boundary_compare = knobs.boundary_compare;
+  all.reduce_when = knobs.reduce_when;
+  all.reduce_op = knobs.reduce_op;
+  all.reduce_mechanism = knobs.reduce_mechanism;
+  all.no_sync_cover = knobs.no_sync_cover;
+  all.clear_gradients = knobs.clear_gradients;
+  all.clip_stage = knobs.clip_stage;
+  all.clip_kind = knobs.clip_kind;
+  all.overflow = knobs.overflow;
+  all.schedule_clock = knobs.schedule_clock;
+  all.uneven_ranks = knobs.uneven_ranks;
+  all.checkpoint_scope = knobs.checkpoint_scope;
+  all.accumulation_dtype = knobs.accumulation_dtype;
+  all.reported_loss = knobs.reported_loss;
+  all.validation = knobs.validation;
+  return all;
 }
 
 }  // namespace accrue

@@ -379,6 +379,11 @@ std::optional<MicroPlan> AccumulationWindow::peek() const {
   return copy.next();
 }
 
+bool AccumulationWindow::settle() {
+  std::int64_t dropped = 0;
+  return find_batch(shape_, at_, dropped);
+}
+
 void AccumulationWindow::announce_end(std::int64_t remaining) {
   if (shape_.batches_per_epoch != unknown_length || at_.batch + remaining <= 0) return;
   at_.epoch_length = at_.batch + std::max<std::int64_t>(remaining, 0);

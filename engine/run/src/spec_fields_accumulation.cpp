@@ -7,6 +7,14 @@ namespace accrue::field_detail {
 
 namespace {
 
+constexpr std::string_view dialect_notes[] = {
+    "Accrue's own: every batch counts, the divisor is what came",
+    "llm-pytorch: windows cross epochs, the run's last is lost",
+    "Colossal-AI: what fills no window is dropped",
+    "Hugging Face Accelerate: the end of the data ends a window",
+    "MMEngine: windows cross epochs, the run's last is used",
+};
+
 bool is_accelerate(const RunSpec& spec) {
   return spec.accumulation.dialect == Dialect::accelerate;
 }
@@ -19,7 +27,14 @@ bool is_mmengine(const RunSpec& spec) {
 void add_accumulation_fields(FieldList& list) {
   list.add("accumulation.dialect", "Dialect", ACCRUE_MEMBER(accumulation.dialect),
            "Whose rules count the micro-steps: Accrue's own, or those of llm-pytorch (llm), Colossal-AI, Accelerate or "
-           "MMEngine. A dialect is a preset of all knobs below; a knob that is set overrides it.");
+           "MMEngine. A dialect is a preset of all knobs below; a knob that is set overrides it.")
+      .notes(dialect_notes)
+      .alias("llm-pytorch", "GradientAccumulationOptimizer")
+      .alias("Colossal-AI", "GradAccumOptimizer")
+      .alias("Colossal-AI", "accumulate_gradient")
+      .alias("Accelerate", "GradientAccumulationPlugin")
+      .alias("MMEngine", "OptimWrapper")
+      .alias("MMEngine", "ColossalAIOptimWrapper");
   list.add("accumulation.steps", "Accumulation steps", ACCRUE_MEMBER(accumulation.steps),
            "N: micro-steps whose gradients are summed for one update. The update sees steps x micro-batch x ranks "
            "samples and needs the memory of one micro-batch.")

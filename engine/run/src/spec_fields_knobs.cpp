@@ -10,6 +10,36 @@ bool has_global_batch(const RunSpec& spec) {
   return spec.accumulation.knobs.group_length == GroupLength::global_batch;
 }
 
+// What each choice means and who does it, where a card shows them side by side.
+constexpr std::string_view tail_notes[] = {
+    "carry over: llm-pytorch, MMEngine, Accelerate with sync_with_dataloader off",
+    "drop, not fetched: Colossal-AI's loader",
+    "drop, but fetch: Colossal-AI over loaders of other makes",
+    "step with what came: Accelerate, transformers' Trainer, Accrue",
+    "fill up from the epoch's first batches",
+};
+constexpr std::string_view normalizer_notes[] = {
+    "do not divide: Colossal-AI's backward_by_grad",
+    "divide by N, a short tail too: llm-pytorch, Colossal-AI, Accelerate",
+    "divide by what came: transformers' Trainer",
+    "divide by N, the run's last window by what came: MMEngine",
+    "divide by the samples of the window",
+    "divide by the items of the window: Accrue, transformers' num_items_in_batch",
+};
+constexpr std::string_view clock_notes[] = {
+    "each update: Accrue, transformers' Trainer, Accelerate with split_batches",
+    "each update, once per rank: Accelerate",
+    "each micro-step: MMEngine by iteration",
+    "each epoch: MMEngine by_epoch",
+    "every Nth call: llm-pytorch, Colossal-AI",
+    "every call: Accelerate with step_scheduler_with_optimizer off",
+};
+constexpr std::string_view reduce_notes[] = {
+    "once a window: what all five intend",
+    "in every micro-step: Accelerate with sync_each_batch",
+    "never: each rank trains a model of its own",
+};
+
 bool has_length_schedule(const RunSpec& spec) {
   const auto& length = spec.accumulation.knobs.group_length;
   return length == GroupLength::by_update || length == GroupLength::by_epoch;
@@ -55,24 +85,34 @@ void add_window_knobs(FieldList& list) {
            "K2. What becomes of the batches left at the end of an epoch. flush: an update with what came. carry: the "
            "window goes on in the next epoch. drop_stop: they are not fetched. drop_drain: they are fetched and "
            "dropped. pad_repeat: the window is filled from the start of the epoch.")
+      .notes(tail_notes)
       .alias("Accelerate", "sync_with_dataloader")
-      .advanced();
+      .alias("Colossal-AI", "GradAccumDataloader")
+      .alias("PyTorch", "drop_last");
   list.add("accumulation.run_tail", "Run tail", ACCRUE_MEMBER(accumulation.knobs.run_tail),
            "K3. What becomes of a window that is open when the run ends. flush: an update with what came. discard: its "
            "gradients are never used.")
+      .alias("MMEngine", "max_counts")
+      .alias("Accelerate", "sync_with_dataloader")
       .advanced();
   list.add("accumulation.counter_reset", "Counter reset", ACCRUE_MEMBER(accumulation.knobs.counter_reset),
            "K4. When the position in the window goes back to zero apart from a full window.")
+      .alias("MMEngine", "initialize_count_status")
+      .alias("MMEngine", "init_counts")
       .advanced();
   list.add("accumulation.normalizer", "Normalizer", ACCRUE_MEMBER(accumulation.knobs.normalizer),
            "K5. What the window's loss is divided by. none. steps: N, also in a short tail. true_size: the "
            "micro-steps that the window has. run_remainder: N, and the remainder in the run's last window. samples or "
            "tokens: as many as the window holds, which makes an update equal that of one large batch.")
+      .notes(normalizer_notes)
       .alias("transformers", "num_items_in_batch")
       .alias("transformers", "average_tokens_across_devices")
-      .advanced();
+      .alias("MMEngine", "scale_loss")
+      .alias("Colossal-AI", "backward_by_grad")
+      .alias("Megatron-LM", "--calculate-per-token-loss");
   list.add("accumulation.normalizer_scope", "Normalizer scope", ACCRUE_MEMBER(accumulation.knobs.normalizer_scope),
            "K5. Over which ranks samples or tokens are counted: this rank alone, or all data-parallel ranks.")
+      .alias("transformers", "average_tokens_across_devices")
       .advanced();
   list.add("accumulation.normalize_when", "Normalize when", ACCRUE_MEMBER(accumulation.knobs.normalize_when),
            "K6. eager: each micro-step's loss is divided. deferred: sums are kept and divided once, before the update.")
@@ -80,6 +120,9 @@ void add_window_knobs(FieldList& list) {
   list.add("accumulation.boundary_compare", "Boundary test", ACCRUE_MEMBER(accumulation.knobs.boundary_compare),
            "K7. How the end of a window is recognised: the counter equals N, is at least N, is a multiple of N, or the "
            "plan says so.")
+      .alias("llm-pytorch", "accumulation_boundary")
+      .alias("MMEngine", "should_update")
+      .alias("Accelerate", "sync_gradients")
       .advanced();
 }
 
@@ -88,8 +131,11 @@ void add_boundary_knobs(FieldList& list) {
   list.add("accumulation.reduce_when", "Reduce when", ACCRUE_MEMBER(accumulation.knobs.reduce_when),
            "K8. When ranks exchange gradients: once a window, in every micro-step (same result, N times the bytes), or "
            "never.")
+      .notes(reduce_notes)
       .alias("Accelerate", "sync_each_batch")
-      .advanced();
+      .alias("Accelerate", "no_sync")
+      .alias("MMEngine", "should_sync")
+      .alias("Accelerate", "trigger_sync_in_backward");
   list.add("accumulation.reduce_op", "Reduce by", ACCRUE_MEMBER(accumulation.knobs.reduce_op),
            "K8. Whether the exchange takes the mean or the sum over ranks.")
       .advanced();
@@ -97,27 +143,38 @@ void add_boundary_knobs(FieldList& list) {
            "K8. reducer: buckets leave while the last backward runs. post_backward: after it. handlers: a list of "
            "gradient handlers, as Colossal-AI has it.")
       .alias("Colossal-AI", "gradient_handlers")
+      .alias("Colossal-AI", "gradient_handler")
+      .alias("Colossal-AI", "GradAccumGradientHandler")
       .advanced();
   list.add("accumulation.no_sync_cover", "No-sync covers", ACCRUE_MEMBER(accumulation.knobs.no_sync_cover),
            "K9. The part of a micro-step that the no-sync scope covers. It changes traffic, never results.")
       .alias("PyTorch", "no_sync")
+      .alias("MMEngine", "optim_context")
+      .alias("Accelerate", "accumulate")
       .advanced();
   list.add("accumulation.clear_gradients", "Clear gradients", ACCRUE_MEMBER(accumulation.knobs.clear_gradients),
            "K10. Who sets gradients to zero: the engine after an update, or the user's call where the window is empty "
            "or at a boundary.")
       .alias("PyTorch", "zero_grad")
+      .alias("MMEngine", "zero_kwargs")
       .advanced();
   list.add("accumulation.clip_stage", "Clip when", ACCRUE_MEMBER(accumulation.knobs.clip_stage),
            "K11. Where clipping stands: in the update, as a stage of its own at the boundary, in every micro-step, "
            "left to the backend, or nowhere.")
+      .alias("Accelerate", "clip_grad_norm_")
+      .alias("Colossal-AI", "clip_grad_norm")
+      .alias("MMEngine", "clip_grad")
       .advanced();
   list.add("accumulation.clip_kind", "Clip by", ACCRUE_MEMBER(accumulation.knobs.clip_kind),
            "K11. norm: the whole gradient is shortened. value: each element is cut off.")
       .alias("Lightning", "gradient_clip_algorithm")
+      .alias("Accelerate", "clip_grad_value_")
       .advanced();
   list.add("accumulation.overflow", "Overflow", ACCRUE_MEMBER(accumulation.knobs.overflow),
            "K12. A non-finite gradient discards the window; the schedule then holds or advances, or the run ends with "
            "an error.")
+      .alias("Accelerate", "step_was_skipped")
+      .alias("Accelerate", "optimizer_step_was_skipped")
       .advanced();
 }
 
@@ -126,18 +183,26 @@ void add_bookkeeping_knobs(FieldList& list) {
   list.add("accumulation.schedule_clock", "Schedule clock", ACCRUE_MEMBER(accumulation.knobs.schedule_clock),
            "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
            "a micro-step; an epoch; every Nth call; or nothing in the engine (external).")
+      .notes(clock_notes)
       .alias("Lightning", "interval")
       .alias("MMEngine", "by_epoch")
-      .advanced();
+      .alias("Accelerate", "step_scheduler_with_optimizer")
+      .alias("Accelerate", "step_with_optimizer")
+      .alias("Accelerate", "AcceleratedScheduler")
+      .alias("llm-pytorch", "GradientAccumulationLRScheduler")
+      .alias("Colossal-AI", "GradAccumLrSchedulerByStep")
+      .alias("Accelerate", "adjust_scheduler");
   list.add("accumulation.uneven_ranks", "Uneven ranks", ACCRUE_MEMBER(accumulation.knobs.uneven_ranks),
            "K14. What happens where the samples do not divide among the ranks. repeat: from the start of the data. "
            "empty_micro_steps: a rank without samples adds nothing. join: the same, for ranks that end early. drop: "
            "the surplus is not trained on.")
       .alias("Accelerate", "even_batches")
       .alias("PyTorch", "drop_last")
+      .alias("Accelerate", "join_uneven_inputs")
       .advanced();
   list.add("accumulation.checkpoint_scope", "Checkpoint scope", ACCRUE_MEMBER(accumulation.knobs.checkpoint_scope),
            "K15. Where a checkpoint may be taken and what of an open window it holds.")
+      .alias("Accelerate", "save_state")
       .advanced();
   list.add("accumulation.accumulation_dtype", "Accumulate in", ACCRUE_MEMBER(accumulation.knobs.accumulation_dtype),
            "K16. Number type of the gradient sum: the parameter's, at least float32, or float32 with a compensation "
@@ -160,6 +225,15 @@ void add_knob_fields(FieldList& list) {
   add_window_knobs(list);
   add_boundary_knobs(list);
   add_bookkeeping_knobs(list);
+  // Left out, a knob is the dialect's: the same field read from a spec that spells every knob out.
+  for (SpecField& field : list.fields) {
+    if (field.section() != "accumulation" || !field.optional || field.key == "accumulation.global_batch") continue;
+    field.derived = [get = field.get](const RunSpec& spec) {
+      RunSpec spelled = spec;
+      spelled.accumulation.knobs = explicit_knobs(resolve_knobs(spec.accumulation));
+      return get(spelled);
+    };
+  }
 }
 
 }  // namespace accrue::field_detail

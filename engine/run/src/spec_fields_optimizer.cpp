@@ -69,9 +69,24 @@ void add_optimizer_fields(FieldList& list) {
            "switches clipping off.")
       .range(0, 1e9)
       .alias("transformers", "max_grad_norm")
+      .alias("llm-pytorch", "max_norm")
+      .alias("MMEngine", "clip_grad")
       .alias("Megatron-LM", "--clip-grad")
       .alias("Lightning", "gradient_clip_val")
       .alias("DeepSpeed", "gradient_clipping");
+  list.add("optimizer.loss_scale", "Loss scale", ACCRUE_MEMBER(optimizer.loss_scale),
+           "First value of what losses are multiplied by before their backward, so that small gradients survive in "
+           "float16. An update that overflows is left out and halves it; 2000 without one double it. Left out: 65536 "
+           "for "
+           "float16, none otherwise. 0 switches scaling off.")
+      .range(0, 1e30)
+      .alias("MMEngine", "loss_scale")
+      .alias("MMEngine", "loss_scaler")
+      .alias("llm-pytorch", "grad_scaler")
+      .alias("PyTorch", "GradScaler")
+      .alias("PyTorch", "init_scale")
+      .alias("Megatron-LM", "--initial-loss-scale")
+      .advanced();
 }
 
 void add_schedule_fields(FieldList& list) {

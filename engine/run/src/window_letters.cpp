@@ -7,26 +7,24 @@
 #include "accrue/run/accumulation_window.h"
 
 namespace accrue {
-namespace {
 
-void append_boundary(Dialect dialect, const MicroPlan& micro, std::string& letters) {
+std::string micro_step_letters(Dialect dialect, const MicroPlan& micro) {
+  std::string letters(1, micro.sync ? 'B' : 'b');
   const bool schedule = micro.schedule_ticks > 0;
   const bool zero_first = dialect == Dialect::llm || dialect == Dialect::mmengine;
   if (micro.update) letters += 'S';
   if (micro.update && zero_first) letters += 'Z';
   if (schedule) letters += 'L';
   if (micro.update && !zero_first) letters += 'Z';
+  return letters;
 }
-
-}  // namespace
 
 std::string window_letters(Dialect dialect, const WindowShape& shape, std::int64_t max_micro_steps) {
   std::string letters;
   for (const MicroPlan& micro : preview_windows(shape, max_micro_steps)) {
     const bool begins_window = micro.position == 0 && micro.micro_step > 1;
     if (begins_window) letters += ' ';
-    letters += micro.sync ? 'B' : 'b';
-    append_boundary(dialect, micro, letters);
+    letters += micro_step_letters(dialect, micro);
     const bool drops_rest =
         micro.epoch_ends && micro.batch + 1 < shape.batches_per_epoch && shape.knobs.tail != EpochTail::pad_repeat;
     if (drops_rest) letters += ' ';

@@ -156,4 +156,7 @@ AccumulationKnobs resolve_knobs(const AccumulationSpec& spec);
 /// The same for a whole spec: its bug of the gallery may turn a knob the wrong way, last of all.
 AccumulationKnobs resolve_knobs(const RunSpec& spec);
 
+/// The overrides that spell out every knob (K1's lists aside): under any dialect they come to these knobs.
+KnobOverrides explicit_knobs(const AccumulationKnobs& knobs);
+
 }  // namespace accrue

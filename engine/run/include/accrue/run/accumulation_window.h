@@ -99,6 +99,10 @@ class AccumulationWindow {
   /// so before the group begins, which makes its planned size exact; the ranks agree on the least of their numbers.
   void announce_end(std::int64_t remaining);
 
+  /// Passes over what is not trained on, to the epoch of the next micro-step, so that its end can be announced. False
+  /// when the run is over.
+  bool settle();
+
   /// Call-driven: a micro-step begins. Where K7 is exact or at_least the window stays open until take_boundary(); a
   /// counter that runs past N is then what that system makes of it (exact: never again a boundary). Throws
   /// std::logic_error where a limit of the shape says that the run is over.
@@ -162,6 +166,8 @@ WindowTotals total_windows(const WindowShape& shape);
 /// The first `count` micro-steps of a plan, for previews.
 std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count);
 
+/// One micro-step's letters, e.g. "b" or "BSLZ".
+std::string micro_step_letters(Dialect dialect, const MicroPlan& micro);
 /// The letters b (backward), B (backward with sync), S step, L schedule, Z zero, | epoch end, in the dialect's own loop
 /// order.
 std::string window_letters(Dialect dialect, const WindowShape& shape, std::int64_t max_micro_steps);

@@ -35,11 +35,12 @@ struct SpecField {
   std::string_view unit;                                      ///< e.g. "samples", "MiB"; empty where there is none
   double minimum = -std::numeric_limits<double>::infinity();  ///< inclusive unless open_minimum
   double maximum = std::numeric_limits<double>::infinity();
-  bool open_minimum = false;                      ///< the minimum itself is out of range (lr > 0)
-  bool optional = false;                          ///< may be left out; then it is derived
-  std::span<const std::string_view> choices;      ///< of a choice; of each element of a list of texts that has them
-  std::span<const std::string_view> unavailable;  ///< choices of the format that this version does not have yet
-  std::string_view rows;                          ///< matrix: what one row holds, e.g. "[from, steps]"
+  bool open_minimum = false;                       ///< the minimum itself is out of range (lr > 0)
+  bool optional = false;                           ///< may be left out; then it is derived
+  std::span<const std::string_view> choices;       ///< of a choice; of each element of a list of texts that has them
+  std::span<const std::string_view> unavailable;   ///< choices of the format that this version does not have yet
+  std::span<const std::string_view> choice_notes;  ///< of each choice: what it means and which system does it; or empty
+  std::string_view rows;                           ///< matrix: what one row holds, e.g. "[from, steps]"
   std::string_view help;
   std::vector<FieldAlias> aliases;
   bool advanced = false;  ///< the form folds it away
@@ -47,6 +48,8 @@ struct SpecField {
   std::function<SpecValue(const RunSpec&)> get;
   std::function<void(RunSpec&, const SpecValue&)>
       set;  ///< the value's alternative must fit type; monostate clears an optional field
+  /// Of an optional field: the value that holds while it is left out. Empty where the plan alone knows.
+  std::function<SpecValue(const RunSpec&)> derived;
   /// Whether the field has a meaning in this spec (e.g. model.layers only for gpt); the form hides it otherwise.
   std::function<bool(const RunSpec&)> applies;
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The original gates zero_grad() by the flag alone, so a zero_grad() before the backward of a boundary micro-step wipes
+// the whole group: the flag is already true. Here the optimizer knows whether its gradients were applied, belong to an
+// open group or are a whole one, and clears what nobody waits for. The cost is one comparison per parameter and
+// backward, by which an Accelerator sees whose gradients a backward reached.
+#include "accrue/accumulation/accelerate/accelerated_optimizer.h"
+
+#include <utility>
+
+namespace accrue::accelerate {
+
+void SharedScaler::unscale(BaseOptimizer& optimizer) {
+  scaler.unscale_(optimizer);
+  waiting_.push_back(&optimizer);
+}
+
+StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
+  const StepOutcome outcome = scaler.step(optimizer);
+  std::erase(waiting_, &optimizer);
+  if (waiting_.empty()) scaler.update();
+  return outcome;
+}
+
+AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state,
+                                           SharedScaler* scaler, Backward backward)
+    : inner_(std::move(inner)), state_(state), scaler_(scaler), backward_(std::move(backward)) {}
+
+void AcceleratedOptimizer::backward(const at::Tensor& loss) {
+  backward_(loss);
+}
+
+StepOutcome AcceleratedOptimizer::step_inner() {
+  return scaler_ == nullptr ? inner_->step() : scaler_->step(*inner_);
+}
+
+StepOutcome AcceleratedOptimizer::step() {
+  state_.script().note([this] { step(); });
+  if (!state_.sync_gradients()) return outcome_ = StepOutcome::accumulated;
+  outcome_ = step_inner();
+  skipped_ = outcome_ == StepOutcome::skipped_overflow;
+  gradients_ = Gradients::applied;
+  state_.window().take_boundary();
+  state_.window().report(outcome_ == StepOutcome::skipped_overflow ? outcome_ : StepOutcome::updated);
+  return outcome_;
+}
+
+void AcceleratedOptimizer::zero_grad() {
+  state_.script().note([this] { zero_grad(); });
+  const bool sync = state_.sync_gradients();
+  const bool nobody_waits = gradients_ == Gradients::applied || (sync && gradients_ == Gradients::complete);
+  if (state_.options().replay.zero_before_backward ? !sync : !nobody_waits) return;
+  inner_->zero_grad();
+  gradients_ = Gradients::applied;
+}
+
+}  // namespace accrue::accelerate

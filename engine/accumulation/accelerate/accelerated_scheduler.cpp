@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several schedules can follow one training, each with its own total, so each has a window of its own for its ticks.
+// What is a boundary it hears from the shared one, what was skipped from its optimizers, just before each call.
+#include "accrue/accumulation/accelerate/accelerated_scheduler.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace accrue::accelerate {
+namespace {
+
+WindowShape clock_shape(const GradientState& state, const BaseScheduler& inner) {
+  WindowShape shape = state.window().shape();
+  shape.schedule_total = inner.total_steps();
+  return shape;
+}
+
+}  // namespace
+
+AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, GradientState& state,
+                                           Optimizers optimizers)
+    : inner_(std::move(inner)),
+      state_(state),
+      optimizers_(std::move(optimizers)),
+      clock_(clock_shape(state, *inner_)) {}
+
+void AcceleratedScheduler::step() {
+  state_.script().note([this] { step(); });
+  WindowPosition at = clock_.position();
+  at.at_boundary = state_.sync_gradients();
+  clock_.restore(at);
+  const auto optimizers = optimizers_();
+  const bool skipped = at.at_boundary && std::any_of(optimizers.begin(), optimizers.end(),
+                                                     [](const auto* each) { return each->step_was_skipped(); });
+  clock_.report(skipped ? StepOutcome::skipped_overflow : StepOutcome::updated);
+  for (std::int64_t ticks = clock_.call_schedule(); ticks > 0; --ticks) inner_->step();
+}
+
+void AcceleratedScheduler::print_lr(std::ostream& out) const {
+  for (const double rate : get_last_lr()) out << "learning rate " << rate << '\n';
+}
+
+StateDict AcceleratedScheduler::state_dict() const {
+  StateDict state;
+  put_under(state, "inner", inner_->state_dict());
+  put_under(state, "clock", window_state(clock_.position()));
+  return state;
+}
+
+void AcceleratedScheduler::load_state_dict(const StateDict& state) {
+  const WindowPosition clock = window_position(take_under(state, "clock"));
+  inner_->load_state_dict(take_under(state, "inner"));
+  clock_.restore(clock);
+}
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three places can name N: an argument, a plugin and the environment. The original refuses the first two together and
+// lets the environment override the argument but not the plugin; so does this, and it says which it met.
+#include "accrue/accumulation/accelerate/gradient_accumulation_plugin.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace accrue::accelerate {
+namespace {
+
+constexpr const char* steps_variable = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS";
+
+std::optional<std::string> from_process(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::int64_t number_in(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc() && end == text.data() + text.size()) return number;
+  throw std::invalid_argument(std::string(steps_variable) + " holds \"" + text + "\"; give a whole number from 1");
+}
+
+}  // namespace
+
+std::int64_t checked_steps(std::int64_t steps) {
+  if (steps >= 1) return steps;
+  throw std::invalid_argument("gradient accumulation: num_steps is " + std::to_string(steps) +
+                              ", and an update needs at least one micro-step; give 1 or more");
+}
+
+GradientAccumulationPlugin resolve_plugin(std::int64_t steps, const std::optional<GradientAccumulationPlugin>& plugin,
+                                          const Environment& environment) {
+  if (plugin) {
+    if (steps != 1)
+      throw std::invalid_argument("gradient accumulation: gradient_accumulation_steps = " + std::to_string(steps) +
+                                  " and a GradientAccumulationPlugin are both given; set num_steps in the plugin and "
+                                  "leave gradient_accumulation_steps out");
+    checked_steps(plugin->num_steps.value_or(1));
+    return *plugin;
+  }
+  const auto override_steps = environment ? environment(steps_variable) : from_process(steps_variable);
+  GradientAccumulationPlugin resolved;
+  resolved.num_steps = checked_steps(override_steps ? number_in(*override_steps) : steps);
+  return resolved;
+}
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window counts; this tells it what a prepared loader sees coming. Before the first micro-step the flag is true, as
+// in the original, so that code which never enters accumulate() steps every time.
+#include "accrue/accumulation/accelerate/gradient_state.h"
+
+#include <algorithm>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue::accelerate {
+namespace {
+
+WindowShape shape_of(const AcceleratorOptions& options, const GradientAccumulationPlugin& plugin, std::int64_t world) {
+  AccumulationSpec spec;
+  spec.dialect = Dialect::accelerate;
+  spec.sync_with_dataloader = plugin.sync_with_dataloader;
+  spec.sync_each_batch = plugin.sync_each_batch;
+  spec.split_batches = options.split_batches;
+  spec.step_scheduler_with_optimizer = options.step_scheduler_with_optimizer;
+  WindowShape shape;
+  shape.knobs = resolve_knobs(spec);
+  shape.knobs.micro_bump = options.replay.adjust_scheduler && plugin.adjust_scheduler;
+  if (options.replay.zero_before_backward) shape.knobs.clear_gradients = ClearGradients::user_if_boundary;
+  shape.steps = plugin.num_steps.value_or(1);
+  shape.batches_per_epoch = unknown_length;
+  shape.world = world;
+  return shape;
+}
+
+}  // namespace
+
+GradientState::GradientState(const AcceleratorOptions& options, std::int64_t world)
+    : options_(options),
+      plugin_(resolve_plugin(options.gradient_accumulation_steps, options.gradient_accumulation_plugin,
+                             options.environment)),
+      window_(std::make_shared<AccumulationWindow>(shape_of(options, plugin_, world))),
+      script_(world > 1) {
+  set_sync_gradients(true);
+}
+
+void GradientState::set_sync_gradients(bool sync) {
+  if (sync == sync_gradients()) return;
+  WindowPosition at = window_->position();
+  at.at_boundary = sync;
+  window_->restore(at);
+}
+
+std::int64_t GradientState::num_steps() const {
+  const std::int64_t set = window_->position().next_steps;
+  return set > 0 ? set : window_->shape().steps;
+}
+
+void GradientState::set_num_steps(std::int64_t steps) {
+  window_->set_steps(checked_steps(steps));
+}
+
+MicroPlan GradientState::begin_micro_step() {
+  if (sync_with_dataloader() && end_of_dataloader()) window_->announce_end(1);
+  const MicroPlan plan = window_->count();
+  script_.begin(plan.update);
+  return plan;
+}
+
+void GradientState::reset_step() {
+  WindowPosition at = window_->position();
+  at.counter = 0;
+  at.position = 0;
+  window_->restore(at);
+}
+
+void GradientState::leave(const ActiveLoader& loader) {
+  std::erase(active_, &loader);
+}
+
+void GradientState::remove(PreparedLoaderBase& loader) {
+  std::erase(loaders_, &loader);
+}
+
+}  // namespace accrue::accelerate

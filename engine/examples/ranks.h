@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the examples that run on several ranks share: who am I, my data axis, and a launcher for a machine without one.
+// torchrun, accrue-run, Slurm, Open MPI and MPICH are recognised by their environments; alone, a program is one rank.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "accrue/comm/rendezvous.h"
+
+extern char** environ;
+
+namespace examples {
+
+/// The value after `--name`, if it is there.
+inline std::optional<std::string> option(int argc, char** argv, const char* name) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
+  return std::nullopt;
+}
+
+template <typename T>
+T taken(accrue::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().text());
+  return std::move(*result);
+}
+
+struct Ranks {
+  std::unique_ptr<accrue::Rendezvous> rendezvous;
+  std::unique_ptr<accrue::Communicator> data;
+};
+
+/// Meets the other ranks that the launcher has started, if any.
+inline Ranks join(int argc, char** argv) {
+  const auto environment = [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+  const int store = std::atoi(option(argc, argv, "--store").value_or("-1").c_str());
+  const auto identity = taken(accrue::rank_identity(environment, store));
+  Ranks ranks;
+  if (identity.world == 1) {
+    ranks.data = accrue::single_communicator();
+    return ranks;
+  }
+  ranks.rendezvous = taken(accrue::Rendezvous::join(identity, {.run_id = "example"}));
+  ranks.data = taken(ranks.rendezvous->communicator(accrue::RankGrid{.data = identity.world}, accrue::Axis::data));
+  return ranks;
+}
+
+/// A socket on 127.0.0.1 where the ranks will meet; it goes to rank 0.
+inline int listen_on_loopback(int& port) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool bound = listener >= 0 && ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                     ::listen(listener, 64) == 0 &&
+                     ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (!bound) throw std::runtime_error(std::string("no port on 127.0.0.1: ") + std::strerror(errno));
+  port = ntohs(address.sin_port);
+  return listener;
+}
+
+inline pid_t start_rank(int rank, int world, int port, int listener, std::vector<std::string> arguments) {
+  std::vector<std::string> variables;
+  const auto set = [&](const char* name, const std::string& value) { variables.push_back(name + ("=" + value)); };
+  for (const char* name : {"RANK", "LOCAL_RANK"}) set(name, std::to_string(rank));
+  for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) set(name, std::to_string(world));
+  set("MASTER_ADDR", "127.0.0.1");
+  set("MASTER_PORT", std::to_string(port));
+  set("OMP_NUM_THREADS", "1");
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    variables.emplace_back(*entry);  // the first of a name counts
+  arguments.insert(arguments.begin(), "/proc/self/exe");
+  if (rank == 0) arguments.insert(arguments.end(), {"--store", std::to_string(listener)});
+  std::vector<char*> argv, envp;
+  for (auto& each : arguments) argv.push_back(each.data());
+  for (auto& each : variables) envp.push_back(each.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_t pid = -1;
+  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, argv.data(), envp.data()) != 0)
+    throw std::runtime_error("a rank could not be started");
+  return pid;
+}
+
+/// Starts this program `world` times on this machine and waits: 0 where all ranks ended well.
+inline int launch(int world, const std::vector<std::string>& arguments) {
+  int port = 0;
+  const int listener = listen_on_loopback(port);
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < world; ++rank) ranks.push_back(start_rank(rank, world, port, listener, arguments));
+  ::close(listener);
+  int worst = 0;
+  for (const pid_t rank : ranks) {
+    int status = 0;
+    const bool ended = ::waitpid(rank, &status, 0) == rank && WIFEXITED(status);
+    worst = std::max(worst, ended ? WEXITSTATUS(status) : 1);
+  }
+  return worst;
+}
+
+}  // namespace examples

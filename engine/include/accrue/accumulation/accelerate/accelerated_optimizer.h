@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// AcceleratedOptimizer: step() and zero_grad() act on a boundary. Source: Hugging Face Accelerate 1.15,
+// AcceleratedOptimizer, without its hazard: a zero_grad() before the backward of a boundary micro-step does not throw
+// the group away. Thread: the training thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/base_optimizer.h"
+#include "accrue/accumulation/grad_scaler.h"
+
+namespace accrue::accelerate {
+
+/// One loss has one scale, whatever the number of optimizers: it is updated once all that were unscaled have stepped,
+/// so that none is unscaled twice.
+class SharedScaler {
+ public:
+  SharedScaler(const GradScalerOptions& options, Communicator* axis) : scaler(options, axis) {}
+
+  void unscale(BaseOptimizer& optimizer);
+  StepOutcome step(BaseOptimizer& optimizer);
+
+  GradScaler scaler;
+
+ private:
+  std::vector<const BaseOptimizer*> waiting_;  ///< unscaled, not stepped
+};
+
+class AcceleratedOptimizer final : public BaseOptimizer {
+ public:
+  using Backward = std::function<void(const at::Tensor& loss)>;
+
+  /// Made by Accelerator::prepare. `scaler` may be null; `backward` is the Accelerator's.
+  AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state, SharedScaler* scaler,
+                       Backward backward);
+
+  /// The Accelerator's backward(): divides by N.
+  void backward(const at::Tensor& loss) override;
+  /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated.
+  /// Collective with fp16: the data axis.
+  StepOutcome step() override;
+  /// Clears gradients that were applied, whatever the flag, and on a boundary also those of a complete group. Gradients
+  /// of a group that is still open stay. The replay switch zero_before_backward goes by the flag alone.
+  void zero_grad() override;
+
+  /// The last step on a boundary found an overflow. Off a boundary it keeps its answer.
+  bool step_was_skipped() const { return skipped_; }
+  /// What became of the last step().
+  StepOutcome outcome() const { return outcome_; }
+
+  StateDict state_dict() const override { return inner_->state_dict(); }
+  void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
+  torch::optim::Optimizer& torch() override { return inner_->torch(); }
+  BaseOptimizer& inner() { return *inner_; }
+
+  /// What the gradients hold: nothing that is still to be applied, a part of a group, or a whole one.
+  enum class Gradients { applied, open, complete };
+  Gradients gradients() const { return gradients_; }
+  void set_gradients(Gradients gradients) { gradients_ = gradients; }
+
+ private:
+  StepOutcome step_inner();
+
+  std::shared_ptr<BaseOptimizer> inner_;
+  GradientState& state_;
+  SharedScaler* scaler_;
+  Backward backward_;
+  Gradients gradients_ = Gradients::applied;
+  StepOutcome outcome_ = StepOutcome::accumulated;
+  bool skipped_ = false;
+};
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accelerator: Hugging Face Accelerate's gradient accumulation for any LibTorch program. It is an object: two of them
+// in one process know nothing of each other, and an evaluation cannot move a training's counter.
+//
+//   accrue::accelerate::Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+//   accelerator.prepare(*model);
+//   auto& optimizer = accelerator.prepare(sgd);
+//   auto loader = accelerator.prepare(map_loader(samples, fetch, {.batch_size = 2}));
+//   for (auto& batch : loader) {
+//     auto scope = accelerator.accumulate(model);
+//     accelerator.backward(loss_of(model, batch));
+//     optimizer.step();
+//     optimizer.zero_grad();
+//   }
+//
+// Source: Hugging Face Accelerate 1.15. Thread: the training thread. What it is given (modules, optimizers, the axis)
+// must outlive it; what it hands out ends with it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+#include <torch/optim/schedulers/lr_scheduler.h>
+
+#include <concepts>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accrue/accumulation/accelerate/accelerated_optimizer.h"
+#include "accrue/accumulation/accelerate/accelerated_scheduler.h"
+#include "accrue/accumulation/accelerate/accelerator_options.h"
+#include "accrue/accumulation/accelerate/accelerator_scopes.h"
+#include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/accelerate/memory_search.h"
+#include "accrue/accumulation/accelerate/prepared_loader.h"
+#include "accrue/parallel/distributed_data_parallel.h"
+#include "accrue/run/result.h"
+
+namespace accrue::accelerate {
+
+enum class Reduction { none, sum, mean };
+
+/// What save_state() keeps beyond Accelerate's own (models, optimizers, schedulers, scaler, step, RNG).
+struct SaveStateOptions {
+  bool gradients = false;  ///< the open group's gradients of every rank, so that a resume inside a group loses nothing
+  bool loaders = false;    ///< epoch and position of every loader, so that the next pass goes on where this one was
+};
+
+class Accelerator {
+ public:
+  /// `axis`: the data axis; single_communicator() for a program that is alone. Errors: throws std::invalid_argument as
+  /// resolve_plugin() does.
+  Accelerator(AcceleratorOptions options, Communicator& axis);
+  ~Accelerator();
+  Accelerator(const Accelerator&) = delete;
+  Accelerator& operator=(const Accelerator&) = delete;
+
+  /// Wraps a module; go on calling the module itself. Collective: the axis.
+  DistributedDataParallel& prepare(torch::nn::Module& module);
+  AcceleratedOptimizer& prepare(torch::optim::Optimizer& optimizer);
+  AcceleratedOptimizer& prepare(std::shared_ptr<BaseOptimizer> optimizer);
+  /// `optimizers`: those whose skipped steps hold the schedule; none named means all that are prepared.
+  AcceleratedScheduler& prepare(std::shared_ptr<BaseScheduler> scheduler,
+                                std::vector<const AcceleratedOptimizer*> optimizers = {});
+  /// A scheduler of LibTorch's own, and the optimizer it was made for.
+  AcceleratedScheduler& prepare(torch::optim::LRScheduler& scheduler, AcceleratedOptimizer& optimizer,
+                                std::optional<std::int64_t> total_steps = std::nullopt);
+  /// Map-style data, sharded over the ranks.
+  template <typename Batch>
+  PreparedLoader<Batch> prepare(MapLoader<Batch> loader) {
+    return PreparedLoader<Batch>(std::move(loader), state(), axis());
+  }
+  /// Batches of this rank's own. A source that all ranks know to be as long costs nothing; else they agree on each.
+  template <typename Batch>
+  PreparedLoader<Batch> prepare(BatchSource<Batch>& source, LoaderOptions options = {}) {
+    return PreparedLoader<Batch>(source, options, state(), axis());
+  }
+
+  /// One micro-step: entered before the forward, it decides whether this one is a boundary and, off one, keeps the
+  /// models named (modules or what prepare() answered) from reducing. All models that are trained belong in one scope.
+  template <typename... Models>
+  [[nodiscard]] AccumulateScope accumulate(Models&... models) {
+    return accumulate_models({index_of(models)...});
+  }
+  /// The models do not reduce what was computed while it lives, also where its backward comes later.
+  template <typename... Models>
+  [[nodiscard]] NoSyncScope no_sync(Models&... models) {
+    return no_sync_models({index_of(models)...});
+  }
+  /// The backward inside reduces, also of a forward that ran under no_sync().
+  template <typename Model>
+  [[nodiscard]] TriggerSyncScope trigger_sync_in_backward(Model& model) {
+    return trigger_sync_model(index_of(model));
+  }
+  /// Ranks with fewer batches go along with the others in every prepared loader whose pass begins while it lives.
+  /// `even_batches` overrides the loaders' own; where batches are even there is nothing to join. Works on every
+  /// backend.
+  [[nodiscard]] JoinScope join_uneven_inputs(std::optional<bool> even_batches = std::nullopt);
+
+  /// Adds the gradient of loss / N, scaled with fp16, and reduces the models that it reached and that are not kept from
+  /// it. On an empty batch the loss is not looked at and may be undefined: this rank contributes zero. Collective on a
+  /// boundary: the axis.
+  void backward(const at::Tensor& loss);
+
+  /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.
+  bool sync_gradients() const { return state().sync_gradients(); }
+  void set_sync_gradients(bool sync) { state().set_sync_gradients(sync); }
+  std::int64_t gradient_accumulation_steps() const { return state().num_steps(); }
+  /// Errors: throws std::invalid_argument below 1.
+  void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }
+
+  /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 they are unscaled before, and a second
+  /// unscaling before the scaler's update throws std::logic_error. So do clips, gather() and reduce() in a loader where
+  /// a rank joins without ever having had a batch: it could not repeat them. The norm before clipping, shape [].
+  at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
+  void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
+  /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.
+  void unscale_gradients(AcceleratedOptimizer* optimizer = nullptr);
+  /// Any optimizer's last step on a boundary was skipped.
+  bool optimizer_step_was_skipped() const;
+
+  /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. A rank that only goes along with the
+  /// others (join) contributes zeros, here and in reduce(). Collective: the axis, equal shapes.
+  at::Tensor gather(const at::Tensor& tensor);
+  /// gather(), without the samples that even_batches repeated in the last batch.
+  at::Tensor gather_for_metrics(const at::Tensor& tensor);
+  /// Elementwise over the ranks; a new tensor. Collective: the axis.
+  at::Tensor reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum, double scale = 1.0);
+  void wait_for_everyone();
+  std::int64_t num_processes() const;
+  std::int64_t process_index() const;
+  bool is_main_process() const { return process_index() == 0; }
+
+  /// Writes everything that was prepared into a folder, which is made if it is not there; each file replaces what was
+  /// there. Collective: the axis.
+  Result<void> save_state(const std::filesystem::path& folder, SaveStateOptions options = {});
+  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. Collective: the
+  /// axis. Errors: disk, protocol (what does not fit).
+  Result<void> load_state(const std::filesystem::path& folder);
+  /// Forgets what was prepared and sets the step to 0. What prepare() answered is gone then.
+  void free_memory();
+
+  /// Runs `body` with ever smaller batches until memory suffices; N follows, so that batch times N stays what it was
+  /// (see memory_search.h). Before each attempt free_memory() is called and N is set.
+  BatchAttempt find_executable_batch_size(std::int64_t starting_batch_size,
+                                          const std::function<void(const BatchAttempt&)>& body);
+
+  /// What the last accumulate() decided.
+  const MicroPlan& micro_plan() const;
+  GradScaler* scaler();  ///< null without fp16
+  GradientState& state();
+  const GradientState& state() const;
+  Communicator& axis();
+
+ private:
+  template <typename Model>
+  std::size_t index_of(Model& model) {
+    if constexpr (std::derived_from<Model, GradSync>) {
+      return index_of_sync(model);
+    } else if constexpr (std::derived_from<Model, torch::nn::Module>) {
+      return index_of_module(model);
+    } else {
+      return index_of_module(*model);
+    }
+  }
+  std::size_t index_of_sync(const GradSync& sync) const;
+  std::size_t index_of_module(const torch::nn::Module& module) const;
+  AccumulateScope accumulate_models(std::vector<std::size_t> models);
+  NoSyncScope no_sync_models(std::vector<std::size_t> models);
+  TriggerSyncScope trigger_sync_model(std::size_t model);
+
+  struct Impl;
+  friend struct StateFiles;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// GradientState: what everything that an Accelerator prepared shares. The original keeps it once per process, so that
+// an evaluation or a second trainer can flip it; here each Accelerator has its own. It holds no count: the one
+// AccumulationWindow does, and sync_gradients is that window's boundary.
+// Source: Hugging Face Accelerate 1.15, GradientState. Thread: the training thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "accrue/accumulation/accelerate/accelerator_options.h"
+#include "accrue/accumulation/accelerate/micro_step_script.h"
+#include "accrue/run/accumulation_window.h"
+
+namespace accrue::accelerate {
+
+/// One pass over a prepared loader, while it lasts.
+class ActiveLoader {
+ public:
+  virtual ~ActiveLoader() = default;
+  /// The batch in hand is the last one, of all ranks.
+  virtual bool end_of_dataloader() const = 0;
+  /// Samples of the last batch over all ranks that fill no whole one; 0 where it is whole, -1 where nobody knows.
+  virtual std::int64_t remainder() const = 0;
+  /// The batch in hand has no sample on this rank.
+  virtual bool empty() const = 0;
+  /// Some rank joins without having had a batch, so that it has seen none of the loop's calls.
+  virtual bool leaves_a_rank_out() const = 0;
+};
+
+class PreparedLoaderBase;
+
+class GradientState {
+ public:
+  /// `world`: ranks of the data axis. Errors: throws std::invalid_argument if N is below 1.
+  GradientState(const AcceleratorOptions& options, std::int64_t world);
+
+  bool sync_gradients() const { return window_->boundary_due(); }
+  void set_sync_gradients(bool sync);
+  std::int64_t num_steps() const;
+  /// From the next micro-step on the counter is compared with the new N; it is not reset.
+  void set_num_steps(std::int64_t steps);
+  bool adjust_scheduler() const { return false; }  ///< never reaches the state, as in the original
+  bool sync_with_dataloader() const { return plugin_.sync_with_dataloader; }
+  bool sync_each_batch() const { return plugin_.sync_each_batch; }
+  const GradientAccumulationPlugin& plugin() const { return plugin_; }
+
+  bool in_dataloader() const { return !active_.empty(); }
+  /// The innermost loader that is being read; null outside.
+  const ActiveLoader* active_dataloader() const { return active_.empty() ? nullptr : active_.back(); }
+  bool end_of_dataloader() const { return in_dataloader() && active_.back()->end_of_dataloader(); }
+  std::int64_t remainder() const { return in_dataloader() ? active_.back()->remainder() : -1; }
+  bool on_empty_batch() const { return in_dataloader() && active_.back()->empty(); }
+
+  /// A micro-step begins: the last batch of the innermost loader ends its group, unless sync_with_dataloader is off.
+  MicroPlan begin_micro_step();
+  /// The counter goes back to zero; sync_gradients stays.
+  void reset_step();
+
+  /// Knobs of this accelerator's dialect, for whoever needs a window of its own.
+  const AccumulationKnobs& knobs() const { return window_->shape().knobs; }
+  std::int64_t world() const { return window_->shape().world; }
+  const AcceleratorOptions& options() const { return options_; }
+  AccumulationWindow& window() { return *window_; }
+  const AccumulationWindow& window() const { return *window_; }
+
+  // Between the parts that an Accelerator prepares.
+  MicroStepScript& script() { return script_; }
+  void enter(const ActiveLoader& loader) { active_.push_back(&loader); }
+  void leave(const ActiveLoader& loader);
+  void add(PreparedLoaderBase& loader) { loaders_.push_back(&loader); }
+  void remove(PreparedLoaderBase& loader);
+  const std::vector<PreparedLoaderBase*>& loaders() const { return loaders_; }
+  /// Goes through a micro-step of the other ranks.
+  std::function<void()> shadow;
+
+ private:
+  AcceleratorOptions options_;
+  GradientAccumulationPlugin plugin_;
+  std::shared_ptr<AccumulationWindow> window_;
+  std::vector<const ActiveLoader*> active_;
+  std::vector<PreparedLoaderBase*> loaders_;
+  MicroStepScript script_;
+};
+
+}  // namespace accrue::accelerate

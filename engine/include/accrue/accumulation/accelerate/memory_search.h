@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// find_executable_batch_size: runs a body with smaller and smaller batches until memory suffices, and says how many
+// micro-steps make up for it. Accelerate shrinks by a tenth and rounds N down, so that a batch of 256 silently becomes
+// one of 135; here a batch is halved, or shrunk to the next divisor, and batch times N stays exactly what was asked.
+// Source: Hugging Face Accelerate 1.15, find_executable_batch_size and its guide to automatic accumulation.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include "accrue/comm/communicator.h"
+
+namespace accrue::accelerate {
+
+enum class ShrinkRule { keep_effective_batch, by_a_tenth };
+
+struct BatchAttempt {
+  std::int64_t batch_size = 0;                   ///< samples per micro-step
+  std::int64_t gradient_accumulation_steps = 1;  ///< N
+  bool operator==(const BatchAttempt&) const = default;
+};
+
+/// No batch fits, not even one sample.
+struct NoExecutableBatchSize : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Whether an exception says that memory was exhausted: on a device, on the host, or in cuDNN's words.
+bool is_out_of_memory(const std::exception& failure);
+
+/// The attempts in order: the starting batch first, with `steps` micro-steps. Errors: throws std::invalid_argument if
+/// either is below 1.
+std::vector<BatchAttempt> batch_attempts(std::int64_t starting_batch_size, std::int64_t steps, ShrinkRule rule);
+
+/// Calls `body` with one attempt after another until it returns, and answers that attempt. What else than an exhausted
+/// memory it throws goes through. With `axis` an attempt counts only if it fits on all ranks: collective after each
+/// attempt, so the body of a rank that runs out must not leave another one waiting in a collective of its own.
+/// `before` is called before each attempt. Errors: throws NoExecutableBatchSize.
+BatchAttempt find_executable_batch_size(std::int64_t starting_batch_size, std::int64_t steps,
+                                        const std::function<void(const BatchAttempt&)>& body,
+                                        ShrinkRule rule = ShrinkRule::keep_effective_batch,
+                                        Communicator* axis = nullptr,
+                                        const std::function<void(const BatchAttempt&)>& before = {});
+
+}  // namespace accrue::accelerate

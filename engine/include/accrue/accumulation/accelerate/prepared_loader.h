@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// PreparedLoader: a loader that knows one batch ahead when its epoch ends, so that a micro-step's part in a group is
+// decided before its forward, and that gives every rank the same number of micro-steps. Map-style data is sharded by a
+// pure function that every rank computes for all: a rank with fewer batches than the others knows it beforehand. It
+// takes its part in their groups without a batch (join), is handed empty batches (empty_micro_steps), repeats samples
+// from the start (repeat, even_batches) or leaves the surplus to nobody (drop).
+//
+//   auto loader = accelerator.prepare(map_loader(samples, fetch, {.batch_size = 4}));
+//   for (auto& batch : loader) { ... }
+//
+// Source: Hugging Face Accelerate 1.15, DataLoaderShard and BatchSamplerShard. Thread: the training thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/batch_source.h"
+#include "accrue/comm/communicator.h"
+#include "accrue/run/sample_order.h"
+
+namespace accrue::accelerate {
+
+struct LoaderOptions {
+  std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
+  bool shuffle = false;
+  bool drop_last = false;  ///< leave out what fills no batch on every rank
+  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. join repeats the Accelerator's calls
+  /// of the rank's last micro-step; a loop with collectives or updates that the Accelerator does not know of needs
+  /// empty_micro_steps, where every rank runs the loop as often.
+  std::optional<UnevenRanks> uneven_ranks;
+};
+
+/// Map-style data: `fetch` makes a batch of the samples it is given, in order. With empty_micro_steps it is also asked
+/// for a batch of none.
+template <typename Batch>
+struct MapLoader {
+  std::int64_t samples = 0;
+  std::function<Batch(const std::vector<std::int64_t>&)> fetch;
+  LoaderOptions options;
+};
+
+template <typename Fetch>
+auto map_loader(std::int64_t samples, Fetch fetch, LoaderOptions options = {}) {
+  using Batch = std::decay_t<std::invoke_result_t<Fetch&, const std::vector<std::int64_t>&>>;
+  return MapLoader<Batch>{samples, std::move(fetch), options};
+}
+
+/// A data set of torch::data, with its transforms: anything with size() and get_batch(). It must outlive the loader.
+template <typename Dataset>
+requires requires(Dataset& data) {
+  data.size().value();
+}
+auto map_loader(Dataset& data, LoaderOptions options = {}) {
+  auto fetch = [&data](const std::vector<std::int64_t>& samples) {
+    std::vector<std::size_t> request(samples.begin(), samples.end());
+    return data.get_batch(request);
+  };
+  return map_loader(static_cast<std::int64_t>(data.size().value()), std::move(fetch), options);
+}
+
+/// What a loader has that does not depend on its batches.
+class PreparedLoaderBase {
+ public:
+  explicit PreparedLoaderBase(GradientState& state) : state_(state) { state.add(*this); }
+  virtual ~PreparedLoaderBase() { state_.remove(*this); }
+  PreparedLoaderBase(const PreparedLoaderBase&) = delete;
+  PreparedLoaderBase& operator=(const PreparedLoaderBase&) = delete;
+
+  /// The next pass leaves out that many batches.
+  void skip_first_batches(std::int64_t batches) { first_ = batches; }
+  /// The pass that comes next or is on; it seeds the shuffle.
+  std::int64_t epoch() const { return epoch_; }
+  void set_epoch(std::int64_t epoch) { epoch_ = epoch; }
+  /// Batches of the pass that is on that have been handed out; 0 between passes.
+  std::int64_t position() const { return position_; }
+
+  /// While set, overrides what ranks with fewer batches do, from the next pass on.
+  void override_uneven(std::optional<UnevenRanks> uneven) { override_ = uneven; }
+  std::optional<UnevenRanks> uneven_override() const { return override_; }
+
+ protected:
+  GradientState& state_;
+  std::optional<UnevenRanks> override_;
+  std::int64_t first_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t position_ = 0;
+};
+
+/// The order in which the ranks of `state` share `samples`. Errors: throws std::invalid_argument for a batch size below
+/// 1, or one that split_batches cannot cut in equal parts.
+SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
+/// Samples of the last batch over all ranks that fill no whole one.
+std::int64_t order_remainder(const SampleOrder& order);
+/// Some rank joins, and has no batch from `first` on.
+bool rank_without_batches(const SampleOrder& order, std::int64_t first);
+
+/// Whether all ranks give the same known length. Collective: the axis.
+bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
+/// How many ranks say yes. Collective: the axis.
+std::int64_t ranks_that(bool yes, Communicator& axis);
+
+/// What a rank gets in one micro-step.
+template <typename Batch>
+struct LoaderPiece {
+  std::optional<Batch> batch;  ///< none: this rank only goes along
+  bool empty = false;          ///< no sample on this rank
+};
+
+/// One epoch's pieces, as many on every rank, one a call, then nothing.
+template <typename Batch>
+using LoaderPieces = std::function<std::optional<LoaderPiece<Batch>>()>;
+
+template <typename Batch>
+LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder& order, std::int64_t rank,
+                               std::int64_t epoch, std::int64_t first) {
+  return [&loader, order, rank, epoch, at = first]() mutable -> std::optional<LoaderPiece<Batch>> {
+    if (at >= order.batches_per_epoch()) return std::nullopt;
+    const auto samples = order.batch(epoch, at++, rank);
+    if (samples.empty() && order.uneven == UnevenRanks::join) return LoaderPiece<Batch>{std::nullopt, true};
+    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty()};
+  };
+}
+
+/// A stream of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch.
+template <typename Batch>
+LoaderPieces<Batch> stream_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
+  source.reset();
+  for (std::int64_t i = 0; i < first; ++i) source.next();
+  const bool alone = lengths_agree(source.length(), axis);
+  return [&source, &axis, drop, alone]() -> std::optional<LoaderPiece<Batch>> {
+    std::optional<Batch> batch = source.next();
+    const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);
+    if (with == 0 || (drop && with < axis.size())) return std::nullopt;
+    const bool empty = !batch.has_value();
+    return LoaderPiece<Batch>{std::move(batch), empty};
+  };
+}
+
+template <typename Batch>
+class PreparedLoader final : public PreparedLoaderBase {
+  class Pass;
+
+ public:
+  PreparedLoader(MapLoader<Batch> loader, GradientState& state, Communicator& axis)
+      : PreparedLoaderBase(state), map_(std::move(loader)), axis_(axis) {
+    (void)order();  // a batch size that cannot be is said here
+  }
+  PreparedLoader(BatchSource<Batch>& source, LoaderOptions options, GradientState& state, Communicator& axis)
+      : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {}
+
+  /// L, the same on all ranks; nothing for a stream of unknown length.
+  std::optional<std::int64_t> length() const {
+    return source_ ? source_->length() : std::optional(order().batches_per_epoch());
+  }
+  /// How map-style data is shared.
+  SampleOrder order() const {
+    LoaderOptions options = map_.options;
+    if (override_) options.uneven_ranks = override_;
+    return shared_order(state_, map_.samples, options);
+  }
+
+  /// A pass over one epoch. It ends with its last batch, or when the iterator goes.
+  class Iterator {
+   public:
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    explicit Iterator(std::shared_ptr<Pass> pass) : pass_(std::move(pass)) {}
+    Batch& operator*() const { return *pass_->current.batch; }
+    Batch* operator->() const { return &*pass_->current.batch; }
+    Iterator& operator++() {
+      pass_->advance();
+      return *this;
+    }
+    void operator++(int) { pass_->advance(); }
+    bool operator==(std::default_sentinel_t) const { return pass_->over; }
+
+   private:
+    std::shared_ptr<Pass> pass_;
+  };
+  Iterator begin() { return Iterator(std::make_shared<Pass>(*this)); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  class Pass final : public ActiveLoader {
+   public:
+    explicit Pass(PreparedLoader& loader) : loader_(loader), pieces_(loader.open()), ahead_(pieces_()) {
+      if (!loader.source_) {
+        const SampleOrder order = loader.order();
+        remainder_ = order_remainder(order);
+        left_out_ = rank_without_batches(order, loader.first_);
+      }
+      loader.position_ = std::exchange(loader.first_, 0);
+      loader.state_.enter(*this);
+      advance();
+    }
+    ~Pass() override {
+      loader_.position_ = 0;
+      if (!over) loader_.state_.leave(*this);
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+    bool end_of_dataloader() const override { return !ahead_; }
+    std::int64_t remainder() const override { return remainder_; }
+    bool empty() const override { return current.empty; }
+    bool leaves_a_rank_out() const override { return left_out_; }
+
+    void advance() {
+      while (!over) {
+        if (!ahead_) return finish();
+        current = std::move(*ahead_);
+        ahead_ = pieces_();
+        ++loader_.position_;
+        if (current.batch) return;
+        loader_.state_.shadow();
+      }
+    }
+
+    LoaderPiece<Batch> current;
+    bool over = false;
+
+   private:
+    void finish() {
+      over = true;
+      ++loader_.epoch_;
+      loader_.state_.leave(*this);
+    }
+
+    PreparedLoader& loader_;
+    LoaderPieces<Batch> pieces_;
+    std::optional<LoaderPiece<Batch>> ahead_;
+    std::int64_t remainder_ = -1;
+    bool left_out_ = false;
+  };
+
+  LoaderPieces<Batch> open() {
+    const auto uneven = override_ ? override_ : map_.options.uneven_ranks;
+    if (source_) return stream_pieces(*source_, axis_, uneven == UnevenRanks::drop, first_);
+    return map_pieces(map_, order(), axis_.rank(), epoch_, first_);
+  }
+
+  MapLoader<Batch> map_;
+  BatchSource<Batch>* source_ = nullptr;
+  Communicator& axis_;
+};
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison is five preflights of one spec, and of each plan the micro-steps that tell dialects apart: the first
+// ones, those around the end of an epoch and the last. They are found by seeking, so a long run costs no more than a
+// short one. Nothing here knows a dialect's rules; the window does.
+#include "accrue/run/dialect_comparison.h"
+
+#include <algorithm>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_fields.h"
+#include "last_batches.h"
+
+namespace accrue {
+
+namespace {
+
+constexpr std::string_view system_names[] = {"Accrue", "llm-pytorch", "Colossal-AI", "Accelerate", "MMEngine"};
+constexpr std::string_view fate_names[] = {"full_window", "short_update",        "carried",  "left_in_gradients",
+                                           "never_seen",  "fetched_and_dropped", "filled_up"};
+
+/// Whose name a key is; nothing for the knobs, which every dialect has.
+std::optional<Dialect> owner_of(std::string_view key) {
+  constexpr std::string_view accelerate_keys[] = {"sync_with_dataloader", "sync_each_batch", "split_batches",
+                                                  "step_scheduler_with_optimizer", "adjust_scheduler"};
+  const std::string_view name = key.substr(key.find('.') + 1);
+  if (std::ranges::find(accelerate_keys, name) != std::end(accelerate_keys)) return Dialect::accelerate;
+  if (name == "max_iters") return Dialect::mmengine;
+  return std::nullopt;
+}
+
+/// How long a window is (K1) is asked of a dialect, not answered by it.
+bool is_length_key(std::string_view key) {
+  constexpr std::string_view length_keys[] = {"accumulation.group_length", "accumulation.length_schedule",
+                                              "accumulation.global_batch", "accumulation.batch_rounding",
+                                              "accumulation.memory_limit"};
+  return std::ranges::find(length_keys, key) != std::end(length_keys);
+}
+
+std::string drop_note(const SpecField& field, const RunSpec& spec, Dialect from, Dialect to) {
+  const std::string set = std::string(field.name()) + " = " + format_value(field.get(spec));
+  if (const auto owner = owner_of(field.key))
+    return set + " is left out: it is " + std::string(system_name(*owner)) + "'s own";
+  return set + " is left out: it changes " + std::string(system_name(from)) + "'s rule, and " +
+         std::string(system_name(to)) + " has its own";
+}
+
+/// Of the defects that a spec reproduces, those that the other original has too.
+void keep_own_defects(RunSpec& spec, Dialect from, Dialect to, std::vector<std::string>* notes) {
+  std::erase_if(spec.accumulation.replay, [&](const std::string& name) {
+    const auto defect = from_name<Replay>(name);
+    if (defect && has_defect(to, *defect)) return false;
+    if (notes)
+      notes->push_back("replay of " + name + " is left out: it is a defect of " + std::string(system_name(from)) +
+                       ", which " + std::string(system_name(to)) + " does not have");
+    return true;
+  });
+}
+
+struct Interval {
+  std::int64_t begin;  // micro-steps, from 1
+  std::int64_t end;    // inclusive
+};
+
+/// The micro-steps to show, in rising order and without overlap.
+std::vector<Interval> shown_intervals(std::int64_t all, std::int64_t epoch_end, std::int64_t most) {
+  if (all <= most) return {{1, all}};
+  std::vector<Interval> wanted = {{1, most / 2}};
+  const std::int64_t quarter = std::max<std::int64_t>(most / 4, 2);
+  if (epoch_end > 0 && epoch_end < all) wanted.push_back({epoch_end - quarter * 2 / 3, epoch_end + quarter / 3});
+  wanted.push_back({all - quarter + 1, all});
+  std::vector<Interval> merged;
+  for (Interval next : wanted) {
+    next.begin = std::max<std::int64_t>(next.begin, 1);
+    next.end = std::min(next.end, all);
+    if (!merged.empty() && next.begin <= merged.back().end + 1)
+      merged.back().end = std::max(merged.back().end, next.end);
+    else
+      merged.push_back(next);
+  }
+  return merged;
+}
+
+ComparedMicroStep compared(const MicroPlan& micro, const RunPlan& plan, std::optional<double> divisor) {
+  ComparedMicroStep step;
+  step.plan = micro;
+  step.letters = micro_step_letters(plan.spec.accumulation.dialect, micro);
+  step.divisor = divisor;
+  step.lr = lr_at(plan.curve, micro.schedule_position);
+  if (micro.epoch_ends && plan.knobs.tail != EpochTail::pad_repeat)
+    step.skipped_batches = std::max<std::int64_t>(plan.window.batches_per_epoch - micro.batch - 1, 0);
+  return step;
+}
+
+void fill_steps(DialectPlan& answer, std::int64_t epoch_end, std::int64_t most) {
+  const RunPlan& plan = *answer.plan;
+  WindowShape eager_shape = plan.window;
+  eager_shape.knobs.normalize_when = NormalizeWhen::eager;
+  AccumulationWindow window(plan.window);
+  AccumulationWindow eager(eager_shape);
+  for (const Interval& interval : shown_intervals(plan.totals.micro_steps, epoch_end, most)) {
+    if (interval.begin > window.micro_steps_done() + 1) {
+      window.seek(interval.begin - 1);
+      eager.seek(interval.begin - 1);
+    }
+    while (window.micro_steps_done() < interval.end) {
+      const auto micro = window.next();
+      const auto divided = eager.next();
+      if (!micro || !divided) break;
+      answer.steps.push_back(compared(*micro, plan, divided->divisor));
+      if (!micro->update) continue;
+      const std::int64_t position = micro->schedule_position - micro->schedule_ticks;
+      answer.updates.push_back(
+          {micro->micro_step, micro->position + 1, micro->reason, position, lr_at(plan.curve, position)});
+    }
+  }
+}
+
+DialectPlan answer_of(const RunSpec& spec, Dialect dialect, const HostFacts& host, const DataFacts& data,
+                      const std::filesystem::path& base_dir, std::int64_t most_steps) {
+  DialectPlan answer;
+  answer.dialect = dialect;
+  answer.chosen = spec.accumulation.dialect == dialect;
+  answer.spec = under_dialect(spec, dialect, &answer.notes);
+  Preflight checked = preflight(answer.spec, host, data, base_dir);
+  answer.findings = std::move(checked.findings);
+  answer.plan = std::move(checked.plan);
+  if (!answer.plan) return answer;
+  answer.last_batches = find_last_batches(*answer.plan);
+  fill_steps(answer, first_epoch_end(*answer.plan), most_steps);
+  answer.letters = window_letters(dialect, answer.plan->window, most_steps);
+  return answer;
+}
+
+/// "by 4"; where samples or tokens divide, those.
+std::string divided_by(const DialectPlan& answer, const std::optional<double>& divisor) {
+  if (divisor) return "by " + number_text(*divisor);
+  return answer.plan->knobs.normalizer == Normalizer::samples ? "by the samples of its window"
+                                                              : "by the items of its window";
+}
+
+}  // namespace
+
+std::string_view system_name(Dialect dialect) {
+  return system_names[static_cast<std::size_t>(dialect)];
+}
+
+std::string_view to_string(BatchFate fate) {
+  return fate_names[static_cast<std::size_t>(fate)];
+}
+
+const DialectPlan* DialectComparison::of(Dialect dialect) const {
+  const auto at = std::ranges::find(dialects, dialect, &DialectPlan::dialect);
+  return at == dialects.end() ? nullptr : &*at;
+}
+
+std::string DialectPlan::fate() const {
+  std::string text;
+  for (const LastBatches& last : last_batches) text += (text.empty() ? "" : " ") + last.text;
+  return text;
+}
+
+std::string DialectPlan::divisors() const {
+  if (!plan || steps.empty()) return {};
+  std::string text;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t end = i + 1;
+    while (end < steps.size() && steps[end].divisor == steps[i].divisor) ++end;
+    if (i == 0 && end == steps.size()) {
+      text = "every micro-step " + divided_by(*this, steps[i].divisor);
+    } else {
+      const std::int64_t first = steps[i].plan.micro_step, last = steps[end - 1].plan.micro_step;
+      text += (text.empty() ? "micro-steps " : ", ") + std::to_string(first) +
+              (first == last ? "" : (last == first + 1 ? " and " : " to ") + std::to_string(last)) + " " +
+              divided_by(*this, steps[i].divisor);
+    }
+    i = end;
+  }
+  if (plan->knobs.normalize_when == NormalizeWhen::deferred) text += ", once, at the boundary";
+  return text;
+}
+
+RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::string>* notes) {
+  RunSpec other = spec;
+  other.accumulation.dialect = dialect;
+  if (dialect == spec.accumulation.dialect) return other;
+  for (const SpecField& field : spec_fields()) {
+    if (field.section() != "accumulation" || !field.optional || is_length_key(field.key)) continue;
+    if (std::holds_alternative<std::monostate>(field.get(spec)) || owner_of(field.key) == dialect) continue;
+    field.set(other, std::monostate{});
+    if (notes) notes->push_back(drop_note(field, spec, spec.accumulation.dialect, dialect));
+  }
+  keep_own_defects(other, spec.accumulation.dialect, dialect, notes);
+  return other;
+}
+
+DialectComparison compare_dialects(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
+                                   const std::filesystem::path& base_dir, std::int64_t most_steps) {
+  DialectComparison comparison;
+  for (const Dialect dialect : all_dialects)
+    comparison.dialects.push_back(
+        answer_of(spec, dialect, host, data, base_dir, std::max<std::int64_t>(most_steps, 8)));
+  return comparison;
+}
+
+}  // namespace accrue

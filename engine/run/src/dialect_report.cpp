@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison of dialects as text for people and as JSON for programs.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/dialect_comparison.h"
+#include "last_batches.h"
+
+namespace accrue {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_listed = 10;
+
+/// How many updates stand before the first gap in what is shown: past it the list would look complete and not be.
+std::size_t listed_updates(const DialectPlan& answer) {
+  std::int64_t end = 0;
+  for (const ComparedMicroStep& step : answer.steps) {
+    if (step.plan.micro_step != end + 1) break;
+    end = step.plan.micro_step;
+  }
+  const auto past =
+      std::ranges::find_if(answer.updates, [end](const ComparedUpdate& update) { return update.micro_step > end; });
+  return std::min(static_cast<std::size_t>(past - answer.updates.begin()), most_listed);
+}
+
+/// "4, 8, 10"; a long list ends with how many more there are.
+template <typename Text>
+std::string listed(const DialectPlan& answer, Text text_of) {
+  std::string text;
+  const auto all = static_cast<std::size_t>(answer.plan->totals.updates);
+  const std::size_t shown = std::min(all, listed_updates(answer));
+  for (std::size_t i = 0; i < shown; ++i) text += (i ? ", " : "") + text_of(answer.updates[i]);
+  if (all > shown) text += fmt::format(" and {} more", all - shown);
+  return text;
+}
+
+void row(std::string& text, std::string_view label, const std::string& value) {
+  text += fmt::format("  {:<15} {}\n", label, value);
+}
+
+std::string clock_text(ScheduleClock clock) {
+  switch (clock) {
+    case ScheduleClock::update:
+      return "moves with each update";
+    case ScheduleClock::update_times_world:
+      return "moves with each update, once per rank";
+    case ScheduleClock::micro_step:
+      return "moves with each micro-step";
+    case ScheduleClock::epoch:
+      return "moves with each epoch";
+    case ScheduleClock::every_nth_call:
+      return "moves on every Nth call";
+    case ScheduleClock::external:
+      return "moves on every call";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string schedule_text(const DialectPlan& answer) {
+  if (!answer.plan) return {};
+  const auto all = static_cast<std::size_t>(answer.plan->totals.updates);
+  std::string text = clock_text(answer.plan->knobs.schedule_clock);
+  if (all > 0)
+    text += "; updates use position " +
+            listed(answer, [](const ComparedUpdate& at) { return std::to_string(at.lr_position); });
+  return text + fmt::format("; {} at the end", answer.plan->totals.schedule_ticks);
+}
+
+std::string updates_text(const DialectPlan& answer) {
+  if (!answer.plan) return {};
+  const auto all = static_cast<std::size_t>(answer.plan->totals.updates);
+  if (all == 0) return "none";
+  return fmt::format("{}, after micro-step{} {}", all, all == 1 ? "" : "s",
+                     listed(answer, [](const ComparedUpdate& at) { return std::to_string(at.micro_step); }));
+}
+
+namespace {
+
+std::string error_text(const DialectPlan& answer) {
+  for (const Finding& finding : answer.findings)
+    if (finding.severity == Severity::error) return finding.text();
+  return {};
+}
+
+Json step_json(const ComparedMicroStep& step) {
+  Json json = {{"micro_step", step.plan.micro_step},
+               {"epoch", step.plan.epoch},
+               {"batch", step.plan.batch},
+               {"window", step.plan.window},
+               {"position", step.plan.position},
+               {"letters", step.letters},
+               {"divisor", nullptr},
+               {"sync", step.plan.sync},
+               {"update", step.plan.update}};
+  if (step.divisor) json["divisor"] = *step.divisor;
+  json["reason"] = std::string(to_string(step.plan.reason));
+  json["schedule_position"] = step.plan.schedule_position;
+  json["lr"] = step.lr;
+  json["skipped_batches"] = step.skipped_batches;
+  return json;
+}
+
+Json last_json(const LastBatches& last) {
+  Json json = {{"fate", std::string(to_string(last.fate))},
+               {"epoch", last.epoch},
+               {"first_batch", last.first_batch},
+               {"batches", last.batches},
+               {"window_size", last.window_size},
+               {"divisor", nullptr},
+               {"ends_run", last.ends_run},
+               {"text", last.text}};
+  if (last.divisor) json["divisor"] = *last.divisor;
+  return json;
+}
+
+void add_plan(Json& json, const DialectPlan& answer) {
+  const WindowTotals& totals = answer.plan->totals;
+  json["letters"] = answer.letters;
+  json["micro_steps"] = totals.micro_steps;
+  json["updates"] = totals.updates;
+  json["schedule_ticks"] = totals.schedule_ticks;
+  json["dropped_batches"] = totals.dropped_batches;
+  json["left_over_micro_steps"] = totals.left_over_micro_steps;
+  json["divisors"] = answer.divisors();
+  for (const char* key : {"shown_updates", "last_batches", "steps"}) json[key] = Json::array();
+  for (const ComparedUpdate& update : answer.updates)
+    json["shown_updates"].push_back({{"micro_step", update.micro_step},
+                                     {"window_size", update.window_size},
+                                     {"reason", std::string(to_string(update.reason))},
+                                     {"lr_position", update.lr_position},
+                                     {"lr", update.lr}});
+  for (const LastBatches& last : answer.last_batches) json["last_batches"].push_back(last_json(last));
+  for (const ComparedMicroStep& step : answer.steps) json["steps"].push_back(step_json(step));
+}
+
+}  // namespace
+
+std::string dialect_text(const DialectPlan& answer) {
+  std::string text;
+  if (answer.plan) {
+    const bool cut = answer.plan->totals.micro_steps > static_cast<std::int64_t>(answer.steps.size());
+    row(text, "plan", answer.letters + (cut ? " ..." : ""));
+    row(text, "updates", updates_text(answer));
+    row(text, "loss divided", answer.divisors());
+    row(text, "schedule", schedule_text(answer));
+    if (!answer.last_batches.empty()) row(text, "last batches", answer.fate());
+  } else {
+    row(text, "refused", error_text(answer));
+  }
+  for (const std::string& note : answer.notes) row(text, "note", note);
+  return text;
+}
+
+std::string dialect_report(const DialectComparison& comparison) {
+  std::string text = "b backward, B backward that reduces, S step, L schedule, Z zero, | end of an epoch\n";
+  for (const DialectPlan& answer : comparison.dialects)
+    text += fmt::format("\n{} ({}){}\n{}", system_name(answer.dialect), to_name(answer.dialect),
+                        answer.chosen ? ", the spec's own" : "", dialect_text(answer));
+  return text;
+}
+
+std::string dialect_json(const DialectComparison& comparison) {
+  Json dialects = Json::array();
+  for (const DialectPlan& answer : comparison.dialects) {
+    Json json = {{"dialect", std::string(to_name(answer.dialect))},
+                 {"system", std::string(system_name(answer.dialect))},
+                 {"chosen", answer.chosen},
+                 {"notes", answer.notes},
+                 {"refused", nullptr}};
+    if (answer.plan)
+      add_plan(json, answer);
+    else
+      json["refused"] = error_text(answer);
+    dialects.push_back(std::move(json));
+  }
+  return Json{{"dialects", std::move(dialects)}}.dump(2);
+}
+
+}  // namespace accrue

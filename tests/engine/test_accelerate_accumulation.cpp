@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accelerate's accumulation on one rank, against the numbers of the original: the documented eight points, the
+// causal-LM toy, and the ten-batch case with its updates, divisors, schedule and what is left in the gradients.
+#include <QtTest/QTest>
+
+#include "support/accelerate_cases.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+std::unique_ptr<Communicator> alone() {
+  return single_communicator();
+}
+
+bool near(double value, double expected, double tolerance = 1e-12) {
+  return std::abs(value - expected) <= tolerance;
+}
+
+struct EightPoints {
+  ClearAt clear = ClearAt::after_step;
+  bool divide = true;
+  ReplaySwitches replay;
+};
+
+/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update.
+double run_eight_points(const EightPoints& how) {
+  const auto axis = alone();
+  Line model;
+  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
+  Accelerator accelerator({.gradient_accumulation_steps = 4, .replay = how.replay}, *axis);
+  accelerator.prepare(model);
+  auto& optimizer = accelerator.prepare(sgd);
+  auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
+  for (const at::Tensor& x : loader) {
+    if (how.clear == ClearAt::before_scope) optimizer.zero_grad();
+    const auto scope = accelerator.accumulate(model);
+    if (how.clear == ClearAt::before_backward) optimizer.zero_grad();
+    accelerator.backward(model.loss(x));
+    optimizer.step();
+    if (how.clear == ClearAt::after_step) optimizer.zero_grad();
+  }
+  return model.value();
+}
+
+AcceleratorOptions four_steps(bool flush) {
+  AcceleratorOptions options;
+  options.gradient_accumulation_plugin = GradientAccumulationPlugin{.num_steps = 4, .sync_with_dataloader = flush};
+  return options;
+}
+
+}  // namespace
+
+class TestAccelerateAccumulation : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_documented_eight_points_give_2_04_data() {
+    QTest::addColumn<int>("clear");
+    QTest::newRow("cleared after the step") << int(ClearAt::after_step);
+    QTest::newRow("cleared before the scope") << int(ClearAt::before_scope);
+    QTest::newRow("cleared in the scope before the backward") << int(ClearAt::before_backward);
+  }
+  void the_documented_eight_points_give_2_04() {
+    QFETCH(int, clear);
+    const double w = run_eight_points({.clear = ClearAt(clear)});
+    QVERIFY2(near(w, 2.04), qPrintable(QString::number(w, 'g', 17)));
+    for (const double wrong : {8.16, 1.13, 0.05}) QVERIFY(std::abs(w - wrong) > 0.5);
+  }
+
+  void the_replay_switch_lets_a_clear_before_the_backward_destroy_the_group() {
+    const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = {.zero_before_backward = true}});
+    QVERIFY2(near(w, 1.13), qPrintable(QString::number(w, 'g', 17)));
+    QVERIFY(near(run_eight_points({.replay = {.zero_before_backward = true}}), 2.04));
+  }
+
+  void micro_gradients_are_divided_by_n_and_add_up() {
+    const auto axis = alone();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
+    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+    accelerator.prepare(model);
+    accelerator.prepare(sgd);
+    auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
+    std::vector<double> shares;
+    double before = 0.0;
+    for (const at::Tensor& x : loader) {
+      const auto scope = accelerator.accumulate(model);
+      accelerator.backward(model.loss(x));
+      shares.push_back(model.gradient() - before);
+      before = model.gradient();
+    }
+    QCOMPARE(shares, (std::vector<double>{-2.5, -12.5, -30.5, -56.5}));
+    QCOMPARE(before, -102.0);
+  }
+
+  void the_token_recipe_divides_by_all_tokens_data() {
+    QTest::addColumn<int>("batchSize");
+    QTest::addColumn<int>("steps");
+    QTest::newRow("one batch of eight") << 8 << 1;
+    QTest::newRow("two batches of four") << 4 << 2;
+  }
+  void the_token_recipe_divides_by_all_tokens() {
+    QFETCH(int, batchSize);
+    QFETCH(int, steps);
+    const Tokens got = run_token_recipe(*alone(), 8, batchSize, steps);
+    QCOMPARE(got.items, 36.0);
+    QVERIFY2(near(got.first, 0.0952785681, 5e-11), qPrintable(QString::number(got.first, 'g', 12)));
+    QVERIFY2(near(got.second, 0.4336782027, 5e-11), qPrintable(QString::number(got.second, 'g', 12)));
+    QVERIFY2(near(got.loss, 1.1212300119, 5e-11), qPrintable(QString::number(got.loss, 'g', 12)));
+    QVERIFY(!near(got.first, 0.0775155772, 1e-3));
+  }
+
+  void a_mean_of_means_is_another_number() {
+    const Tokens got = run_mean_of_means(*alone(), 8, 4, 2);
+    QVERIFY2(near(got.first, 0.0775155772, 5e-11), qPrintable(QString::number(got.first, 'g', 12)));
+    QVERIFY(near(got.second, 0.4514411937, 5e-11));
+    QVERIFY2(near(got.loss, 1.0410395, 5e-8), qPrintable(QString::number(got.loss, 'g', 12)));
+  }
+
+  void ten_batches_flush_at_each_end_of_the_epoch() {
+    const TenBatches seen = run_ten_batches(four_steps(true), *alone(), 3);
+    QCOMPARE(seen.updates_by, (std::vector<std::size_t>{3, 6, 9}));
+    QCOMPARE(seen.boundaries, (std::vector<int>{4, 8, 10, 14, 18, 20, 24, 28, 30}));
+    QCOMPARE(seen.updates, seen.boundaries);
+    QVERIFY(near(seen.after_epoch[0], 1.427725625));
+    QCOMPARE(seen.left, 0.0);
+    QCOMPARE(seen.schedule.substr(0, 10), std::string("0001111223"));
+    QCOMPARE((std::vector<std::int64_t>{seen.rates.begin(), seen.rates.begin() + 3}),
+             (std::vector<std::int64_t>{0, 1, 2}));
+    for (const double divisor : seen.divisors) QVERIFY(near(divisor, 4.0, 1e-9));
+  }
+
+  void ten_batches_carry_where_the_loader_does_not_count() {
+    const TenBatches seen = run_ten_batches(four_steps(false), *alone(), 3);
+    QCOMPARE(seen.updates_by, (std::vector<std::size_t>{2, 5, 7}));
+    QCOMPARE(seen.updates, (std::vector<int>{4, 8, 12, 16, 20, 24, 28}));
+    QVERIFY(near(seen.after_epoch[0], 0.95475));
+    QVERIFY2(near(seen.left, -94.595125), qPrintable(QString::number(seen.left, 'g', 17)));
+    QCOMPARE(seen.schedule.substr(0, 10), std::string("0001111222"));
+    QCOMPARE((std::vector<std::int64_t>{seen.rates.begin(), seen.rates.begin() + 2}),
+             (std::vector<std::int64_t>{0, 1}));
+    for (const double divisor : seen.divisors) QVERIFY(near(divisor, 4.0, 1e-9));
+  }
+
+  void the_result_does_not_depend_on_where_the_loop_clears() {
+    for (const bool flush : {true, false}) {
+      const TenBatches after = run_ten_batches(four_steps(flush), *alone(), 3);
+      for (const ClearAt clear : {ClearAt::before_scope, ClearAt::before_backward}) {
+        const TenBatches other = run_ten_batches(four_steps(flush), *alone(), 3, 10, clear);
+        QCOMPARE(other.after_epoch, after.after_epoch);
+        QCOMPARE(other.updates, after.updates);
+      }
+    }
+  }
+
+  void every_length_of_an_epoch_has_its_updates_data() {
+    QTest::addColumn<int>("length");
+    QTest::addColumn<int>("flushed");
+    QTest::addColumn<int>("carried");
+    QTest::newRow("no batch") << 0 << 0 << 0;
+    QTest::newRow("fewer than N") << 3 << 3 << 2;
+    QTest::newRow("N") << 4 << 3 << 3;
+    QTest::newRow("N and one") << 5 << 6 << 3;
+    QTest::newRow("two N") << 8 << 6 << 6;
+  }
+  void every_length_of_an_epoch_has_its_updates() {
+    QFETCH(int, length);
+    QFETCH(int, flushed);
+    QFETCH(int, carried);
+    QCOMPARE(int(run_ten_batches(four_steps(true), *alone(), 3, length).updates.size()), flushed);
+    QCOMPARE(int(run_ten_batches(four_steps(false), *alone(), 3, length).updates.size()), carried);
+  }
+
+  void without_accumulate_every_step_is_taken() {
+    const auto axis = alone();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    accelerator.prepare(model);
+    auto& optimizer = accelerator.prepare(sgd);
+    auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto) { return 1.0; }));
+    QVERIFY(accelerator.sync_gradients());
+    for (int i = 1; i <= 3; ++i) {
+      accelerator.backward(model.loss(points({1.0})));  // still divided by N
+      QVERIFY(optimizer.step() == StepOutcome::updated);
+      optimizer.zero_grad();
+      scheduler.step();
+      QCOMPARE(scheduler.position(), i);
+      QCOMPARE(model.value(), 2.0 - std::pow(0.5, i) * 2.0);
+    }
+  }
+
+  void the_flag_can_be_set_and_holds_until_the_next_micro_step() {
+    const auto axis = alone();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
+    Accelerator accelerator({.gradient_accumulation_steps = 3}, *axis);
+    accelerator.prepare(model);
+    auto& optimizer = accelerator.prepare(sgd);
+    std::vector<bool> flags;
+    for (int m = 1; m <= 6; ++m) {
+      const auto scope = accelerator.accumulate(model);
+      flags.push_back(accelerator.sync_gradients());
+      accelerator.backward(model.loss(points({1.0})));
+      if (m == 2) {
+        QVERIFY(optimizer.step() == StepOutcome::accumulated);
+        accelerator.set_sync_gradients(true);
+        QVERIFY(optimizer.step() == StepOutcome::updated);
+        optimizer.zero_grad();
+      }
+    }
+    QCOMPARE(flags, (std::vector<bool>{false, false, true, false, false, true}));
+  }
+
+  void n_can_change_at_run_time() {
+    const auto axis = alone();
+    Line model;
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    accelerator.prepare(model);
+    std::vector<int> boundaries;
+    for (int m = 1; m <= 12; ++m) {
+      if (m == 6) accelerator.set_gradient_accumulation_steps(3);
+      const auto scope = accelerator.accumulate(model);
+      if (accelerator.sync_gradients()) boundaries.push_back(m);
+    }
+    QCOMPARE(boundaries, (std::vector<int>{2, 4, 6, 9, 12}));
+    QCOMPARE(accelerator.gradient_accumulation_steps(), 3);
+    QVERIFY_THROWS_EXCEPTION(std::invalid_argument, accelerator.set_gradient_accumulation_steps(0));
+  }
+
+  void an_early_break_leaves_the_step_where_it_was() {
+    const auto axis = alone();
+    Line model;
+    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+    accelerator.prepare(model);
+    auto loader = accelerator.prepare(value_loader(10, {.batch_size = 1}));
+    std::vector<int> boundaries;
+    int m = 0;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const at::Tensor& x : loader) {
+        Q_UNUSED(x)
+        ++m;
+        const auto scope = accelerator.accumulate(model);
+        if (accelerator.sync_gradients()) boundaries.push_back(m);
+        if (m == 3) break;
+      }
+      QVERIFY(!accelerator.state().in_dataloader());
+    }
+    QCOMPARE(boundaries, (std::vector<int>{4, 8, 12, 13, 17, 21, 23}));
+  }
+
+  void slices_of_the_last_batch_are_boundaries_each() {
+    const auto axis = alone();
+    Line model;
+    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+    accelerator.prepare(model);
+    auto loader = accelerator.prepare(value_loader(4, {.batch_size = 2}));
+    std::vector<bool> flags;
+    for (const at::Tensor& x : loader)
+      for (int slice = 0; slice < 2; ++slice) {
+        const auto scope = accelerator.accumulate(model);
+        accelerator.backward(model.loss(x.narrow(0, slice, 1)));
+        flags.push_back(accelerator.sync_gradients());
+      }
+    QCOMPARE(flags, (std::vector<bool>{false, false, true, true}));
+  }
+
+  void evaluating_inside_a_group_changes_nothing_data() {
+    QTest::addColumn<bool>("prepared");
+    QTest::newRow("with a loader of its own") << false;
+    QTest::newRow("with a prepared loader") << true;
+  }
+  void evaluating_inside_a_group_changes_nothing() {
+    QFETCH(bool, prepared);
+    const auto run = [&](int evaluate_at) {
+      const auto axis = alone();
+      Line model;
+      torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.005));
+      Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+      accelerator.prepare(model);
+      auto& optimizer = accelerator.prepare(sgd);
+      auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
+      auto loader = accelerator.prepare(value_loader(10, {.batch_size = 1}));
+      auto held_out = accelerator.prepare(value_loader(6, {.batch_size = 2}));
+      int m = 0;
+      std::vector<double> trace;
+      for (const at::Tensor& x : loader) {
+        const auto scope = accelerator.accumulate(model);
+        accelerator.backward(model.loss(x));
+        if (++m == evaluate_at) {
+          const at::NoGradGuard no_grad;
+          double sum = 0.0;
+          if (prepared)
+            for (const at::Tensor& each : held_out) sum += model.loss(each).item<double>();
+          else
+            for (int i = 0; i < 3; ++i) sum += model.loss(points({1.0 * i})).item<double>();
+          Q_UNUSED(sum)
+        }
+        trace.push_back(model.gradient());
+        optimizer.step();
+        scheduler.step();
+        optimizer.zero_grad();
+        trace.push_back(model.value());
+        trace.push_back(double(scheduler.position()));
+      }
+      return trace;
+    };
+    const auto undisturbed = run(0);
+    for (int m = 1; m <= 10; ++m) QCOMPARE(run(m), undisturbed);
+  }
+
+  void several_models_share_one_scope() {
+    const auto axis = alone();
+    Line generator(0.0), critic(1.0);
+    torch::optim::SGD sgd_g(generator.parameters(), torch::optim::SGDOptions(0.1));
+    torch::optim::SGD sgd_c(critic.parameters(), torch::optim::SGDOptions(0.1));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    accelerator.prepare(generator);
+    accelerator.prepare(critic);
+    auto& step_g = accelerator.prepare(sgd_g);
+    auto& step_c = accelerator.prepare(sgd_c);
+    for (int m = 1; m <= 4; ++m) {
+      const auto scope = accelerator.accumulate(generator, critic);
+      step_c.zero_grad();  // the order of many adversarial loops: each clears before its own backward
+      accelerator.backward(critic.loss(points({1.0})));
+      step_c.step();
+      step_g.zero_grad();
+      accelerator.backward(generator.loss(points({1.0})));
+      step_g.step();
+      QCOMPARE(accelerator.sync_gradients(), m % 2 == 0);
+    }
+    // Two updates of a whole group each: w - 2 shrinks by 1 - 0.1 * 2.
+    QVERIFY(near(generator.value(), 2.0 - 2.0 * 0.64));
+    QVERIFY(near(critic.value(), 2.0 - 0.64));
+  }
+
+  void two_accelerators_know_nothing_of_each_other() {
+    const auto axis = alone();
+    Line model, other;
+    Accelerator first({.gradient_accumulation_steps = 2}, *axis);
+    Accelerator second({.gradient_accumulation_steps = 3}, *axis);
+    first.prepare(model);
+    second.prepare(other);
+    std::vector<bool> flags;
+    for (int m = 1; m <= 3; ++m) {
+      { const auto scope = second.accumulate(other); }
+      const auto scope = first.accumulate(model);
+      flags.push_back(first.sync_gradients());
+    }
+    QCOMPARE(flags, (std::vector<bool>{false, true, false}));
+    QVERIFY(second.sync_gradients());
+    QCOMPARE(second.gradient_accumulation_steps(), 3);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestAccelerateAccumulation)
+#include "test_accelerate_accumulation.moc"

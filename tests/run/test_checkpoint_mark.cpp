@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+
+#include "accrue/run/checkpoint_mark.h"
+
+using namespace accrue;
+
+class TestCheckpointMark : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_name_says_where_a_checkpoint_was_taken_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<int>("update");
+    QTest::addColumn<int>("position");
+    QTest::newRow("on a boundary") << "step-100" << 100 << 0;
+    QTest::newRow("before the first update") << "step-0" << 0 << 0;
+    QTest::newRow("inside a window") << "step-7+3" << 7 << 3;
+  }
+  void a_name_says_where_a_checkpoint_was_taken() {
+    QFETCH(QString, name);
+    QFETCH(int, update);
+    QFETCH(int, position);
+    const CheckpointMark mark{update, position};
+    QCOMPARE(QString::fromStdString(checkpoint_name(mark)), name);
+    QVERIFY(checkpoint_mark(name.toStdString()) == mark);
+    QVERIFY(mark.valid());
+  }
+
+  void any_other_name_is_none_data() {
+    QTest::addColumn<QString>("name");
+    for (const char* name : {"", "step-", "step--1", "step-1+", "step-1+0", "step-+1", "step-1+-2", "step-1.5",
+                             "step-1 ", "Step-1", ".step-1.abc.part", "abandoned-step-1", "step-99999999999999999999"})
+      QTest::newRow(name) << name;
+  }
+  void any_other_name_is_none() {
+    QFETCH(QString, name);
+    QVERIFY(!checkpoint_mark(name.toStdString()).valid());
+  }
+
+  void later_marks_are_larger() {
+    QVERIFY((CheckpointMark{3, 0} < CheckpointMark{3, 1}));
+    QVERIFY((CheckpointMark{3, 9} < CheckpointMark{4, 0}));
+    QVERIFY(CheckpointMark{} < CheckpointMark{0});
+  }
+};
+
+QTEST_GUILESS_MAIN(TestCheckpointMark)
+#include "test_checkpoint_mark.moc"

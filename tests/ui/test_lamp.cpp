@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The lamp: the worst check counts, a resumed run's later checks are told again, and the table shows it where it burns.
+#include <QtTest>
+
+#include "models/exactness_lamp.h"
+#include "models/run_series.h"
+#include "models/run_table_model.h"
+
+using namespace accrue::ui;
+
+namespace {
+
+accrue::ExactnessCheck check(std::int64_t update, const char* verdict, const char* reason = "",
+                             double relative = 1e-9) {
+  return {.update = update,
+          .max_abs = relative,
+          .relative = relative,
+          .cosine = 1.0,
+          .ratio = 1.0,
+          .tolerance = 1e-5,
+          .verdict = verdict,
+          .reason = reason,
+          .message = reason[0] ? "Why it is so." : "",
+          .reductions = 1,
+          .needed = 1,
+          .seconds = 0.0};
+}
+
+}  // namespace
+
+class TestLamp : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void burns_as_the_worst_check_does() {
+    ExactnessLamp lamp;
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::off);
+    QVERIFY(lamp.word().isEmpty());
+    lamp.take(check(1, "exact"));
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::exact);
+    lamp.take(check(2, "exact", "wasted_reductions"));
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::close);
+    lamp.take(check(3, "not", "tail_policy", 0.5));
+    lamp.take(check(4, "exact"));
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::different);
+    QVERIFY(lamp.word().endsWith(QStringLiteral("not exact")));
+    QCOMPARE(lamp.text(),
+             QStringLiteral("not exact: 1 of 4 checked windows; update 3 differs from one batch by 0.5 (relative; "
+                            "tolerance 1e-05). Why it is so."));
+  }
+
+  void forgets_what_a_resumed_run_tells_again() {
+    ExactnessLamp lamp;
+    for (const int update : {1, 2, 3}) lamp.take(check(update, update == 3 ? "not" : "exact"));
+    lamp.rewind(2);
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::exact);
+    lamp.take(check(2, "not"));  // one that was told already
+    QCOMPARE(lamp.checks(), std::size_t{2});
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::exact);
+  }
+
+  void the_table_has_its_column_while_a_shown_run_was_checked() {
+    RunTableModel model;
+    RunSeries plain(QStringLiteral("plain"), 0);
+    RunSeries checked(QStringLiteral("checked"), 1);
+    model.addRun(&plain);
+    model.addRun(&checked);
+    QCOMPARE(model.columnCount(), int(RunTableModel::exactColumn));
+    checked.append({{.rank = 0, .seq = 0, .time_ns = 0, .body = check(1, "close", "dropout", 0.1)}});
+    QCOMPARE(model.columnCount(), int(RunTableModel::exactColumn) + 1);
+    const int column = RunTableModel::exactColumn;
+    QCOMPARE(model.headerData(column, Qt::Horizontal).toString(), QStringLiteral("Exact"));
+    QCOMPARE(model.index(1, column).data().toString(), QStringLiteral("~ close"));
+    QVERIFY(model.index(0, column).data().toString().isEmpty());
+    QVERIFY(model.index(1, column).data(Qt::ToolTipRole).toString().contains(QStringLiteral("Why it is so.")));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestLamp)
+#include "test_lamp.moc"

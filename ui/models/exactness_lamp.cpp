@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/exactness_lamp.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString translated(const char* text) {
+  return QCoreApplication::translate("ExactnessLamp", text);
+}
+
+}  // namespace
+
+void ExactnessLamp::take(const accrue::ExactnessCheck& check) {
+  if (!checks_.empty() && checks_.back().update >= check.update) return;
+  checks_.push_back(check);
+}
+
+void ExactnessLamp::rewind(std::int64_t update) {
+  std::erase_if(checks_, [update](const accrue::ExactnessCheck& check) { return check.update > update; });
+}
+
+ExactnessLamp::Light ExactnessLamp::lightOf(const accrue::ExactnessCheck& check) {
+  if (check.verdict == "not") return Light::different;
+  return check.verdict == "close" || !check.reason.empty() ? Light::close : Light::exact;
+}
+
+const accrue::ExactnessCheck* ExactnessLamp::worst() const {
+  const auto worst = std::ranges::max_element(checks_, [](const auto& a, const auto& b) {
+    const Light left = lightOf(a);
+    const Light right = lightOf(b);
+    return left != right ? left < right : a.relative < b.relative;
+  });
+  return worst == checks_.end() ? nullptr : &*worst;
+}
+
+ExactnessLamp::Light ExactnessLamp::light() const {
+  const auto* check = worst();
+  return check ? lightOf(*check) : Light::off;
+}
+
+QString ExactnessLamp::word() const {
+  switch (light()) {
+    case Light::off:
+      return {};
+    case Light::exact:
+      return QStringLiteral("\u2713 ") + translated("exact");
+    case Light::close:
+      return QStringLiteral("~ ") + translated("close");
+    case Light::different:
+      return QStringLiteral("\u2717 ") + translated("not exact");
+  }
+  return {};
+}
+
+QString ExactnessLamp::text() const {
+  const auto* check = worst();
+  if (!check) return translated("No window was compared with one batch yet.");
+  const Light light = lightOf(*check);
+  const auto alike = std::ranges::count_if(checks_, [light](const auto& each) { return lightOf(each) == light; });
+  const QString windows = translated("%1 of %2 checked windows")
+                              .arg(groupedNumber(alike), groupedNumber(static_cast<std::int64_t>(checks_.size())));
+  const QString figures =
+      translated("update %1 differs from one batch by %2 (relative; tolerance %3)")
+          .arg(groupedNumber(check->update), valueText(check->relative, 2), valueText(check->tolerance, 2));
+  QString text = QStringLiteral("%1: %2; %3.").arg(word().mid(2), windows, figures);
+  if (!check->message.empty()) text += QLatin1Char(' ') + QString::fromStdString(check->message);
+  return text;
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The lamp beside a run: what its checks against the one-batch gradient have come to.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+
+namespace accrue::ui {
+
+/// Thread: GUI.
+class ExactnessLamp {
+ public:
+  /// close also stands for what costs without changing a number (needless reductions, the schedule's pace).
+  enum class Light { off, exact, close, different };
+
+  void take(const accrue::ExactnessCheck& check);
+  /// Forgets what came after an update: a resumed run reports it once more.
+  void rewind(std::int64_t update);
+
+  /// Of one check.
+  static Light lightOf(const accrue::ExactnessCheck& check);
+  /// The worst so far.
+  Light light() const;
+  /// "✓ exact", "~ close", "✗ not exact", empty while nothing was checked.
+  QString word() const;
+  /// In sentences: how many windows, the worst of them with its figures, and why.
+  QString text() const;
+  std::size_t checks() const { return checks_.size(); }
+
+ private:
+  const accrue::ExactnessCheck* worst() const;
+
+  std::vector<accrue::ExactnessCheck> checks_;  ///< by rising update
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "run_control.h"
+
+namespace accrue::ui {
+
+RunQueue::RunQueue(RunControl* control, QObject* parent) : QObject(parent), control_(control) {
+  connect(control_, &RunControl::runBegun, this, &RunQueue::takeBegun);
+  // Queued: the next run begins after everybody has seen this one end.
+  connect(control_, &RunControl::ended, this, &RunQueue::takeEnd, Qt::QueuedConnection);
+}
+
+bool RunQueue::start(std::vector<QueuedRun> runs) {
+  if (active_ || control_->isLive() || runs.empty()) return false;
+  runs_ = std::move(runs);
+  at_ = 0;
+  active_ = true;
+  startNext();
+  return true;
+}
+
+void RunQueue::startNext() {
+  for (; at_ < runs_.size(); ++at_) {
+    if (runs_[at_].state == QueuedState::left_out) continue;
+    runs_[at_].state = QueuedState::running;
+    if (control_->startPlan(runs_[at_].plan)) {
+      Q_EMIT changed();
+      return;
+    }
+    runs_[at_].state = QueuedState::failed;
+  }
+  active_ = false;
+  Q_EMIT changed();
+  Q_EMIT finished();
+}
+
+void RunQueue::takeBegun(RunSeries* run) {
+  if (active_ && at_ < runs_.size() && !runs_[at_].run) runs_[at_].run = run;
+}
+
+void RunQueue::takeEnd(RunSeries* run, int exit_status) {
+  if (!active_ || at_ >= runs_.size() || runs_[at_].run != run) return;
+  runs_[at_].state = exit_status == 0 ? QueuedState::finished : QueuedState::failed;
+  ++at_;
+  if (control_->endedByUser()) leaveOutTheRest();
+  startNext();
+}
+
+void RunQueue::cancel() {
+  if (!active_) return;
+  leaveOutTheRest();
+  Q_EMIT changed();
+}
+
+void RunQueue::leaveOutTheRest() {
+  for (QueuedRun& queued : runs_)
+    if (queued.state == QueuedState::waiting) queued.state = QueuedState::left_out;
+}
+
+std::size_t RunQueue::count(QueuedState state) const {
+  return static_cast<std::size_t>(std::ranges::count(runs_, state, &QueuedRun::state));
+}
+
+QString RunQueue::sentence() const {
+  if (runs_.empty()) return {};
+  const auto all = static_cast<int>(runs_.size());
+  if (active_ && at_ < runs_.size()) {
+    const int now = static_cast<int>(at_) + 1;
+    if (count(QueuedState::left_out) > 0) return tr("%1 is training, the rest is left out").arg(runs_[at_].label);
+    return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
+  }
+  QString text = tr("%1 of %2 runs finished").arg(count(QueuedState::finished)).arg(all);
+  if (const auto failed = count(QueuedState::failed)) text = tr("%1, %2 did not").arg(text).arg(failed);
+  if (const auto left = count(QueuedState::left_out)) text = tr("%1, %2 left out").arg(text).arg(left);
+  return text;
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunQueue: runs one plan after another. A run that fails does not hold up those behind it; a run that the user ends
+// does, for who stops one of five seldom wants the next.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <cstddef>
+#include <vector>
+
+#include "accrue/run/run_plan.h"
+
+namespace accrue::ui {
+
+class RunControl;
+class RunSeries;
+
+enum class QueuedState { waiting, running, finished, failed, left_out };
+
+struct QueuedRun {
+  RunPlan plan;
+  QString label;  ///< what messages call it, e.g. "llm"
+  QueuedState state = QueuedState::waiting;
+  RunSeries* run = nullptr;  ///< once it has begun; owned by the library
+};
+
+/// Thread: GUI. Starts through the RunControl, so that a queued run is a run like any other.
+class RunQueue : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit RunQueue(RunControl* control, QObject* parent = nullptr);
+
+  /// Forgets what was queued before and starts the first. False, and nothing changed, while a run is live.
+  bool start(std::vector<QueuedRun> runs);
+  /// Leaves out what has not begun. The run in hand goes on.
+  void cancel();
+  bool isActive() const { return active_; }
+  const std::vector<QueuedRun>& runs() const { return runs_; }
+  /// "2 of 5: llm is training"; what came of all once it is over.
+  QString sentence() const;
+
+ Q_SIGNALS:
+  void changed();
+  /// All have ended or been left out.
+  void finished();
+
+ private:
+  void startNext();
+  void takeBegun(RunSeries* run);
+  void takeEnd(RunSeries* run, int exit_status);
+  void leaveOutTheRest();
+  std::size_t count(QueuedState state) const;
+
+  RunControl* control_;
+  std::vector<QueuedRun> runs_;
+  std::size_t at_ = 0;  ///< the run in hand, or the next
+  bool active_ = false;
+};
+
+}  // namespace accrue::ui

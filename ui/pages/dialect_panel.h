@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+#include <memory>
+#include <vector>
+
+#include "accrue/run/dialect_comparison.h"
+
+class QAction;
+class QLabel;
+class QPushButton;
+class QScrollArea;
+class QScrollBar;
+
+namespace accrue::ui {
+
+class DialectRunner;
+class DialectRuler;
+class DialectStrip;
+class RunQueue;
+class SpecDocument;
+struct DialectColumns;
+
+/// One dialect's part of the panel: its name, its strip, what becomes of the last batches, and a button that makes it
+/// the set-up's dialect.
+class DialectCard : public QWidget {
+  Q_OBJECT
+
+ public:
+  DialectCard(Dialect dialect, QWidget* parent);
+
+  void show(const std::shared_ptr<const DialectComparison>& comparison,
+            const std::shared_ptr<const DialectColumns>& columns, std::size_t row);
+  /// What a queued run of this dialect has come to; empty hides it.
+  void showOutcome(const QString& text);
+  DialectStrip* strip() const { return strip_; }
+  QPushButton* useButton() const { return use_; }
+  /// All that the card says.
+  QString text() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  QLabel* addText(const char* object_name, bool muted);
+
+  Dialect dialect_;
+  bool chosen_ = false;
+  QLabel* name_;
+  QLabel* outcome_;
+  QPushButton* use_;
+  DialectStrip* strip_;
+  QLabel* fate_;
+  QLabel* facts_;
+  QLabel* notes_;
+};
+
+/// "What would each dialect do": the five strips of the set-up as it stands, one below the other. Not modal: they
+/// follow the form while it is edited.
+class DialectPanel : public QDialog {
+  Q_OBJECT
+
+ public:
+  /// run_all is the window's command; the panel shows it as a button.
+  DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
+
+  DialectCard* card(Dialect dialect) const;
+  /// The whole panel as text, as Copy takes it.
+  QString text() const;
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  QWidget* buildTop();
+  QWidget* buildBottom(QAction* run_all);
+  void connectCard(DialectCard* card, Dialect dialect);
+  void showResult();
+  void showChecking();
+  void showQueue();
+  void fitScrollBar();
+  void setOffset(int offset);
+  void reach(int x, int width);
+  void use(Dialect dialect);
+
+  SpecDocument* document_;
+  DialectRunner* dialects_;
+  RunQueue* queue_;
+  std::shared_ptr<const DialectComparison> shown_;
+  std::shared_ptr<const DialectColumns> columns_;
+  std::vector<DialectCard*> cards_;
+  DialectRuler* ruler_;
+  QScrollArea* scroll_;
+  QScrollBar* bar_;
+  QLabel* detail_;
+  QLabel* status_;
+  QPushButton* cancel_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+
+#include "accrue/run/dialect_comparison.h"
+
+namespace accrue::ui {
+
+class DialectRunner;
+class MessageBar;
+class RunQueue;
+class SpecDocument;
+
+/// "Run all five": makes of the comparison's answers a queue of ordinary runs, one a dialect, and says how far it is
+/// and whom it left out. Thread: GUI.
+class DialectRuns : public QObject {
+  Q_OBJECT
+
+ public:
+  DialectRuns(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, MessageBar* bar, QObject* parent);
+
+  /// Begins once the comparison belongs to the document as it stands.
+  void start();
+
+ Q_SIGNALS:
+  /// The first run is about to begin.
+  void aboutToBegin();
+  /// Nothing could be queued; what was refused stands in the message bar.
+  void refused();
+
+ private:
+  void startCompared();
+  void showProgress();
+  void showEnd();
+
+  SpecDocument* document_;
+  DialectRunner* dialects_;
+  RunQueue* queue_;
+  MessageBar* bar_;
+  QStringList left_out_;
+  bool asked_ = false;
+};
+
+}  // namespace accrue::ui

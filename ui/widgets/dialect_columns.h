@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// DialectColumns: where the strips of a comparison put their cells. A column is one batch of one epoch and stands at
+// the same place in every strip, so that what dialects do with the same batch stands one below the other.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "accrue/run/dialect_comparison.h"
+
+namespace accrue::ui {
+
+struct DialectColumn {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;  ///< in the epoch, from 0; beyond its length where a dialect fills a window up
+  int x = 0;
+  int width = 0;
+  bool gap_before = false;  ///< micro-steps are left out here
+  bool ends_epoch = false;  ///< a hairline follows
+};
+
+enum class CellKind {
+  trained,
+  unused,   ///< trained on, but its window never reaches the weights
+  dropped,  ///< never trained on
+};
+
+struct DialectCell {
+  int column = 0;
+  CellKind kind = CellKind::trained;
+  ComparedMicroStep step;  ///< of a dropped cell: empty
+};
+
+struct DialectColumns {
+  std::vector<DialectColumn> columns;
+  std::vector<std::vector<DialectCell>> cells;  ///< of each dialect, in the comparison's order
+  int width = 0;
+
+  /// glyph: the side of a letter's shape.
+  static DialectColumns of(const DialectComparison& comparison, int glyph);
+};
+
+/// What a cell means, as sentences for a tooltip and a screen reader.
+QString cellText(const DialectPlan& plan, const DialectCell& cell, const DialectColumn& column);
+/// "÷ 4", "÷ items", "unused", "never seen": what stands below a cell.
+QString cellLabel(const DialectPlan& plan, const DialectCell& cell);
+
+}  // namespace accrue::ui

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <memory>
+
+#include "dialect_columns.h"
+
+namespace accrue::ui {
+
+/// One dialect's micro-steps as cells: letters in shapes (b hollow box, B full box, S square, L diamond, Z circle), the
+/// windows as bands behind them, the divisor beneath, batches that are not used hatched or crossed out. Arrow keys walk
+/// the cells; Enter chooses the dialect.
+class DialectStrip : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit DialectStrip(QWidget* parent = nullptr);
+
+  /// row: which of the comparison's dialects. Both are shared by the strips and outlive them.
+  void setPlan(std::shared_ptr<const DialectComparison> comparison, std::shared_ptr<const DialectColumns> columns,
+               std::size_t row);
+  /// Scrolls sideways, together with the other strips.
+  void setOffset(int offset);
+  /// The cell that the keys are at; -1 before the first key.
+  int currentCell() const { return current_; }
+  /// The strip in words: letters, updates, divisors, schedule, last batches.
+  QString text() const;
+
+  static int glyphSize();
+  /// Draws a letter in its shape; for legends too.
+  static void paintLetter(QPainter& painter, const QRect& box, QChar letter, const QPalette& palette);
+
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ Q_SIGNALS:
+  /// Enter, Space or a double click.
+  void chosen();
+  /// The cell under the pointer or the keys; empty where there is none.
+  void described(const QString& text);
+  /// The keys have moved to a cell: it should be in sight.
+  void cellReached(int x, int width);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+
+ private:
+  const DialectPlan* plan() const;
+  const std::vector<DialectCell>* cells() const;
+  int cellAt(int x) const;
+  QString textOf(int cell) const;
+  void moveTo(int cell);
+  void paintBands(QPainter& painter) const;
+  void paintCell(QPainter& painter, const DialectCell& cell) const;
+  void paintRules(QPainter& painter) const;
+  QRect cellRect(const DialectCell& cell) const;
+
+  std::shared_ptr<const DialectComparison> comparison_;
+  std::shared_ptr<const DialectColumns> columns_;
+  std::size_t row_ = 0;
+  int offset_ = 0;
+  int current_ = -1;
+};
+
+/// The batches' numbers and the epochs, once above all strips.
+class DialectRuler : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit DialectRuler(QWidget* parent = nullptr);
+  void setColumns(std::shared_ptr<const DialectColumns> columns);
+  void setOffset(int offset);
+  QSize sizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::shared_ptr<const DialectColumns> columns_;
+  int offset_ = 0;
+};
+
+/// What the letters mean.
+class DialectLegend : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit DialectLegend(QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return sizeHint(); }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  static std::vector<std::pair<QChar, QString>> entries();
+};
+
+}  // namespace accrue::ui

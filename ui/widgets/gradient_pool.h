@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "models/rank_status.h"
+
+namespace accrue::ui {
+
+/// What the pools show: as many ranks as there are, and how the newest window ended.
+struct PoolView {
+  std::map<std::int64_t, RankStatus> ranks;
+  std::optional<WindowEnd> end;
+  bool drained = false;  ///< the window shown has ended: its gradients have gone into the weights, or nowhere
+};
+
+/// The gradients of each rank as a tank with a slot for each micro-batch of the window: slots fill with the
+/// micro-batches' tints, as high as their share of the tokens; when the ranks reduce, the tanks level out; when the
+/// optimizer steps, they drain.
+class GradientPool : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit GradientPool(QWidget* parent = nullptr);
+
+  void setView(const PoolView& view);
+  /// "rank 0: 2 of 4, 512 items; rank 1: ..."
+  QString text() const;
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void paintTank(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
+  void paintSlots(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
+  void paintLevel(QPainter& painter, const QRect& tank, double height) const;
+  double levelHeight(std::int64_t fullest) const;
+  QString countText(const RankStatus& status) const;
+  int tankHeight() const;
+  int rowHeight() const;
+
+  PoolView view_;
+};
+
+/// How the newest window ended, as a sentence: "Update 3: weights moved by a gradient of norm 0.82", "Update 3 skipped:
+/// overflow, ...", with what was flushed, carried or dropped.
+QString windowEndText(const WindowEnd& end);
+/// What the open window holds beyond its own epoch: "carried: 2 micro-steps of epoch 1"; empty where nothing is.
+QString carriedText(const RankStatus& status);
+
+}  // namespace accrue::ui

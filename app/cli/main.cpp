@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "accrue/run/version.h"
 #include "verbs.h"
@@ -16,11 +17,20 @@ int report(const Error& error) {
   return exit_status(error.code);
 }
 
+/// Where the words after "launch ... --" begin: another program's, in which nothing here is looked for.
+static int first_of_another_program(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "launch") return argc;
+  for (int i = 2; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") return i + 1;
+  return argc;
+}
+
 }  // namespace accrue::cli
 
 int main(int argc, char** argv) {
   using namespace accrue::cli;
   ::signal(SIGPIPE, SIG_IGN);
+  const int others = first_of_another_program(argc, argv);
   CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};
   app.set_version_flag("--version", accrue::version());
   app.require_subcommand(1);
@@ -39,9 +49,10 @@ int main(int argc, char** argv) {
   add_show(app, status);
   add_compare(app, status);
   add_verify(app, status);
+  add_launch(app, status, {argv + others, argv + argc});
   add_doctor(app, status);
   try {
-    app.parse(argc, argv);
+    app.parse(others < argc ? others - 1 : argc, argv);
   } catch (const CLI::RequiredError& error) {
     const auto unknown = app.remaining();
     if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;

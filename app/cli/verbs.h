@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "accrue/run/result.h"
 
@@ -21,6 +23,8 @@ void add_stop(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_verify(CLI::App& app, int& status);
+/// `command`: what stands after "--" on the command line.
+void add_launch(CLI::App& app, int& status, std::vector<std::string> command);
 void add_doctor(CLI::App& app, int& status);
 
 /// Prints an error on standard error and answers its exit status.

@@ -5,11 +5,17 @@
 #
 #   Accrue::torch_cpu   libtorch_cpu + libc10, headers, definitions
 #   Accrue::torch_cuda  libtorch_cuda + libc10_cuda, only where the library is present
+#
+# Programs find it where they were built by the run path that CMake gives them (DT_RPATH, which also serves the libraries that a program
+# brings), and where they are installed by INSTALL_RPATH or CMAKE_INSTALL_RPATH_USE_LINK_PATH.
 if(TARGET Accrue::torch_cpu)
   return()
 endif()
 
 set(_torch "${ACCRUE_LIBTORCH}/torch")
+if(NOT EXISTS "${_torch}" AND EXISTS "${ACCRUE_LIBTORCH}/lib/libtorch_cpu.so")
+  set(_torch "${ACCRUE_LIBTORCH}")
+endif()
 if(NOT EXISTS "${_torch}/lib/libtorch_cpu.so")
   message(FATAL_ERROR
     "LibTorch was not found in ${ACCRUE_LIBTORCH}. Run packaging/bootstrap, or pass -DACCRUE_LIBTORCH=DIR (the folder that holds torch/ and nvidia/),"
@@ -41,7 +47,7 @@ set_target_properties(Accrue::torch_cpu PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES "${_torch}/include;${_torch}/include/torch/csrc/api/include"
   INTERFACE_LINK_LIBRARIES "Accrue::torch_cpu_library;Accrue::c10_library"
   # libtorch_cpu finds libcudart and libcupti by a path relative to itself; the linker need not.
-  INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:-rpath,${_torch}/lib;LINKER:--disable-new-dtags")
+  INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:--disable-new-dtags")
 
 if(EXISTS "${_torch}/lib/libtorch_cuda.so")
   _accrue_torch_library(Accrue::torch_cuda_library libtorch_cuda.so)

@@ -11,14 +11,11 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -27,62 +24,16 @@
 #include <utility>
 
 #include "accrue/run/engine_host.h"
-
-extern char** environ;
+#include "spawn_support.h"
 
 namespace accrue {
 namespace {
 
-// Where a rank finds what it inherits. The sources lie above all of these, so that no move overwrites another's source.
+// Where a rank finds what it inherits.
 constexpr int child_events_fd = 3;
 constexpr int child_lock_fd = 4;
 constexpr int child_store_fd = 5;
 constexpr int first_free_fd = 6;
-constexpr int lowest_source_fd = 16;
-
-constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
-                                                            "HOME",
-                                                            "USER",
-                                                            "LOGNAME",
-                                                            "LANG",
-                                                            "LANGUAGE",
-                                                            "TZ",
-                                                            "TMPDIR",
-                                                            "XDG_RUNTIME_DIR",
-                                                            "XDG_CACHE_HOME",
-                                                            "XDG_DATA_HOME",
-                                                            "LD_LIBRARY_PATH",
-                                                            "CUDA_VISIBLE_DEVICES",
-                                                            "CUDA_DEVICE_ORDER",
-                                                            "CUDA_HOME",
-                                                            "CUBLAS_WORKSPACE_CONFIG"};
-constexpr std::array<std::string_view, 10> allowed_prefixes = {"LC_",   "ACCRUE_", "NCCL_", "TORCH_", "MKL_",
-                                                               "ASAN_", "UBSAN_",  "TSAN_", "LSAN_",  "NVIDIA_"};
-
-bool is_allowed(std::string_view entry) {
-  const auto name = entry.substr(0, entry.find('='));
-  for (const auto allowed : allowed_names)
-    if (name == allowed) return true;
-  for (const auto prefix : allowed_prefixes)
-    if (name.starts_with(prefix)) return true;
-  return false;
-}
-
-tl::unexpected<Error> system_error(std::string_view what, int error) {
-  return fail(error == EMFILE || error == ENFILE ? ErrorCode::device : ErrorCode::internal,
-              fmt::format("{}: {}", what, std::strerror(error)), {},
-              error == EMFILE || error == ENFILE ? "Too many files are open: raise the limit (ulimit -n)" : "");
-}
-
-/// The same description on a number that no child number collides with.
-OwnedFd lifted(int fd) {
-  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, lowest_source_fd));
-}
-
-struct Pair {
-  OwnedFd ours;
-  OwnedFd theirs;
-};
 
 Result<Pair> channel_pair() {
   int ends[2];
@@ -94,48 +45,6 @@ Result<Pair> channel_pair() {
   if (!pair.ours || !pair.theirs) return system_error("no channel to a rank can be made", errno);
   ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
   return pair;
-}
-
-Result<Pair> output_pair() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("no pipe for a rank's output can be made", errno);
-  OwnedFd first(ends[0]);
-  OwnedFd second(ends[1]);
-  Pair pair{lifted(first.get()), lifted(second.get())};
-  if (!pair.ours || !pair.theirs) return system_error("no pipe for a rank's output can be made", errno);
-  ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
-  return pair;
-}
-
-struct SpawnSettings {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-    sigset_t all;
-    sigset_t none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  void give(int source, int target) { ::posix_spawn_file_actions_adddup2(&actions, source, target); }
-};
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (auto& text : strings) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
 }
 
 std::vector<std::string> rank_arguments(const RankLaunch& launch) {
@@ -236,31 +145,10 @@ Result<StoreSocket> open_store_socket() {
 }
 
 std::vector<std::string> rank_environment(const RankLaunch& launch) {
-  std::vector<std::string> result;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (is_allowed(*entry)) result.emplace_back(*entry);
-  const auto set = [&result](std::string_view name, const auto& value) {
-    std::erase_if(result, [name](const std::string& entry) {
-      return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
-    });
-    result.push_back(fmt::format("{}={}", name, value));
-  };
-  set("RANK", launch.rank);
-  set("WORLD_SIZE", launch.world);
-  set("LOCAL_RANK", launch.rank);
-  set("LOCAL_WORLD_SIZE", launch.world);
-  set("MASTER_ADDR", "127.0.0.1");
-  set("MASTER_PORT", launch.store_port);
-  set("OMP_NUM_THREADS", launch.threads);
-  set("OMP_WAIT_POLICY", "passive");
-  set("GLOO_SOCKET_IFNAME", "lo");
-  set("ACCRUE_RUN_LOCK_FD", child_lock_fd);
-  // Activations of a micro-batch stay with the process instead of being mapped and faulted in again at every one
-  // (glibc takes no mmap threshold above 32 MiB).
-  set("MALLOC_ARENA_MAX", 2);
-  set("MALLOC_MMAP_THRESHOLD_", 32 << 20);
-  set("MALLOC_TRIM_THRESHOLD_", 1 << 30);
-  return result;
+  Environment environment = Environment::allowed();
+  environment.set_rank(launch.rank, launch.world, launch.threads, launch.store_port);
+  environment.set("ACCRUE_RUN_LOCK_FD", std::to_string(child_lock_fd));
+  return std::move(environment).entries();
 }
 
 std::string default_rank_program() {

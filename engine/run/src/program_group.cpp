@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: the ranks of a user's own program are to be started, told who they are, heard and ended like those of a run,
+// though nothing in them talks to a supervisor. Choice: the processes of process_launcher, an environment from the same
+// allow-list, one poll over their pipes and pidfds, and signals where a run would send commands. The meeting point is a
+// port of 127.0.0.1 held by a socket that is bound but does not listen: the kernel gives the port to nobody else, yet
+// rank 0, which sets SO_REUSEADDR as stores do, can listen on it. Cost: one guard process (see program_guard).
+#include "accrue/run/program_group.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "posix_file.h"
+#include "process_launcher.h"
+#include "program_guard.h"
+#include "spawn_support.h"
+
+namespace accrue {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int poll_ms = 200;
+constexpr std::size_t slice_bytes = 1 << 20;      // of one stream in one turn, so that no rank starves another
+constexpr std::size_t longest_line = 256 * 1024;  // a line that grows beyond it is told in parts
+constexpr std::int64_t most_ranks = 1024;
+
+bool is_program(const std::filesystem::path& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// The file that a shell would run for `name`.
+Result<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (is_program(name)) return name;
+  } else if (const char* path = std::getenv("PATH"); path != nullptr && !name.empty()) {
+    std::string_view folders = path;
+    for (;;) {
+      const auto end = folders.find(':');
+      const auto candidate = std::filesystem::path(folders.substr(0, end)) / name;
+      if (is_program(candidate)) return candidate.string();
+      if (end == std::string_view::npos) break;
+      folders.remove_prefix(end + 1);
+    }
+  }
+  return fail(ErrorCode::config, "there is no such program, or it may not be executed", name,
+              "Name it with its folder (./train), or by a name that PATH finds");
+}
+
+/// A port that stays ours as long as the socket lives, and on which another socket can listen all the same.
+Result<StoreSocket> reserve_port() {
+  StoreSocket held{OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
+  const int on = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!held.fd || ::setsockopt(held.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(held.fd.get(), generic, size) != 0 || ::getsockname(held.fd.get(), generic, &size) != 0)
+    return system_error("no port of 127.0.0.1 can be reserved for the ranks' store", errno);
+  held.port = ntohs(address.sin_port);
+  return held;
+}
+
+std::int64_t threads_of_a_rank(const ProgramGroupOptions& options) {
+  if (options.threads > 0) return options.threads;
+  cpu_set_t set;
+  const int cores = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::max<std::int64_t>(1, cores / options.ranks);
+}
+
+Result<Environment> environment_of(const ProgramGroupOptions& options) {
+  Environment environment = Environment::allowed();
+  environment.unset("ACCRUE_RUN_LOCK_FD");  // a run's that we may ourselves be part of
+  for (const std::string& entry : options.environment) {
+    const auto name = entry.substr(0, entry.find('='));
+    if (name.empty()) return fail(ErrorCode::config, fmt::format("\"{}\" names no variable", entry), "environment");
+    if (name.size() < entry.size())
+      environment.set(name, std::string_view(entry).substr(name.size() + 1));
+    else if (const char* value = std::getenv(name.c_str()))
+      environment.set(name, value);
+    else
+      return fail(ErrorCode::config, fmt::format("{} is not set here", name), "environment", "Give it as NAME=VALUE");
+  }
+  return environment;
+}
+
+/// Bytes of one stream on their way to lines.
+struct LineCutter {
+  std::string rest;
+
+  template <typename Tell>
+  void take(std::string_view bytes, const Tell& tell) {
+    rest += bytes;
+    std::size_t begin = 0;
+    for (auto end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
+      tell(std::string_view(rest).substr(begin, end - begin));
+      begin = end + 1;
+    }
+    rest.erase(0, begin);
+    if (rest.size() > longest_line) finish(tell);
+  }
+  template <typename Tell>
+  void finish(const Tell& tell) {
+    if (!rest.empty()) tell(std::string_view(rest));
+    rest.clear();
+  }
+};
+
+struct Stream {
+  OwnedFd fd;
+  LineCutter lines;
+};
+
+struct Program {
+  RankProcess process;
+  std::array<Stream, 2> streams;  // by ProgramStream
+  OwnedFd log;
+  bool told_to_end = false;
+};
+
+class LiveGroup final : public ProgramGroup {
+ public:
+  explicit LiveGroup(ProgramGroupOptions options) : options_(std::move(options)) {}
+
+  Result<void> start_all() {
+    if (options_.command.empty()) return fail(ErrorCode::config, "no program is named", "command line");
+    if (options_.ranks < 1 || options_.ranks > most_ranks)
+      return fail(ErrorCode::config, fmt::format("{} ranks: 1 to {} can be started", options_.ranks, most_ranks));
+    auto program = find_program(options_.command.front());
+    if (!program) return tl::unexpected(program.error());
+    auto environment = environment_of(options_);
+    if (!environment) return tl::unexpected(environment.error());
+    auto port = reserve_port();
+    if (!port) return tl::unexpected(port.error());
+    port_ = std::move(*port);
+    if (!options_.guard.empty()) {
+      auto guard = ProgramGuard::start(options_.guard);
+      if (!guard) return tl::unexpected(guard.error());
+      guard_ = std::move(*guard);
+    }
+    for (std::int64_t rank = 0; rank < options_.ranks; ++rank) {
+      if (auto started = start_rank(rank, *program, *environment); !started) return started;
+    }
+    return {};
+  }
+
+  bool turn(int wake_fd) override {
+    if (std::ranges::none_of(programs_, [](const Program& each) { return each.process.running(); })) return false;
+    wait(wake_fd);
+    for (std::int64_t rank = 0; rank < options_.ranks; ++rank) follow(rank);
+    climb();
+    return true;
+  }
+
+  void interrupt() override { begin(SIGINT); }
+  void terminate() override { begin(SIGTERM); }
+  void kill() override { begin(SIGKILL); }
+  const std::optional<ProgramEnd>& first_failure() const override { return first_failure_; }
+
+ private:
+  Result<void> start_rank(std::int64_t rank, const std::string& program, Environment environment) {
+    auto output = output_pair();
+    if (!output) return tl::unexpected(output.error());
+    auto errors = output_pair();
+    if (!errors) return tl::unexpected(errors.error());
+    Program started;
+    if (!options_.log_dir.empty()) {
+      const auto path = options_.log_dir / fmt::format("{}.log", rank);
+      started.log = OwnedFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+      if (!started.log) return disk_error(path, "cannot be written", errno);
+    }
+    SpawnSettings settings;
+    ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
+    settings.give(output->theirs.get(), 1);
+    settings.give(errors->theirs.get(), 2);
+    ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
+
+    environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_), port_.port);
+    environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
+    auto entries = std::move(environment).entries();
+    auto arguments = options_.command;
+    pid_t pid = -1;
+    const int error = ::posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
+                                    pointers(arguments).data(), pointers(entries).data());
+    if (error != 0)
+      return fail(ErrorCode::device, fmt::format("rank {} cannot be started: {}", rank, std::strerror(error)), program,
+                  error == ENOEXEC ? "A script needs a first line that names its interpreter (#!/bin/sh)" : "");
+    guard_.watch(pid);
+    started.process = RankProcess(pid, OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))), {}, {});
+    started.streams[0].fd = std::move(output->ours);
+    started.streams[1].fd = std::move(errors->ours);
+    programs_.push_back(std::move(started));
+    return {};
+  }
+
+  void wait(int wake_fd) const {
+    std::vector<pollfd> waits = {{wake_fd, POLLIN, 0}};
+    for (const Program& each : programs_) {
+      for (const Stream& stream : each.streams) waits.push_back({stream.fd.get(), POLLIN, 0});
+      waits.push_back({each.process.pidfd(), POLLIN, 0});
+    }
+    ::poll(waits.data(), waits.size(), poll_ms);
+  }
+
+  void follow(std::int64_t rank) {
+    Program& program = programs_[static_cast<std::size_t>(rank)];
+    if (!program.process.running()) return;
+    read(rank, program);
+    const pid_t pid = program.process.pid();
+    const auto report = program.process.reap();
+    if (!report) return;
+    guard_.forget(pid);
+    // What it wrote last is in the pipes, which hold less than a slice. Their end is not waited for: something that it
+    // started outside its process group may have them open.
+    read(rank, program);
+    for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
+      Stream& stream = program.streams[static_cast<std::size_t>(which)];
+      stream.lines.finish([&](std::string_view line) { tell(rank, which, line); });
+      stream.fd.reset();
+    }
+    const ProgramEnd end{rank, report->signal, report->status, program.told_to_end};
+    if (options_.on_end) options_.on_end(end);
+    if (end.failed() && !first_failure_) {
+      first_failure_ = end;
+      terminate();
+    }
+  }
+
+  /// At most a slice of each stream.
+  void read(std::int64_t rank, Program& program) {
+    for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
+      Stream& stream = program.streams[static_cast<std::size_t>(which)];
+      char chunk[65536];
+      for (std::size_t taken = 0; stream.fd && taken < slice_bytes;) {
+        const auto count = ::read(stream.fd.get(), chunk, sizeof chunk);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        if (count <= 0) {
+          stream.fd.reset();
+          break;
+        }
+        const std::string_view bytes(chunk, static_cast<std::size_t>(count));
+        log(rank, program, bytes);
+        stream.lines.take(bytes, [&](std::string_view line) { tell(rank, which, line); });
+        taken += bytes.size();
+      }
+    }
+  }
+
+  void log(std::int64_t rank, Program& program, std::string_view bytes) const {
+    if (!program.log) return;
+    const int error = write_all(program.log.get(), bytes);
+    if (error == 0) return;
+    program.log.reset();
+    const auto path = options_.log_dir / fmt::format("{}.log", rank);
+    tell(rank, ProgramStream::errors,
+         "accrue: the log ends here. " + disk_error(path, "cannot be written", error).value().text());
+  }
+
+  void tell(std::int64_t rank, ProgramStream stream, std::string_view line) const {
+    if (options_.on_line) options_.on_line(rank, stream, line);
+  }
+
+  /// Climbs to a rung of the ladder, never down.
+  void begin(int signal) {
+    static constexpr std::array rungs = {0, SIGINT, SIGTERM, SIGKILL};
+    const auto height = [](int each) { return std::ranges::find(rungs, each) - rungs.begin(); };
+    if (height(signal) <= height(rung_)) return;
+    rung_ = signal;
+    next_rung_ = Clock::now() + options_.grace;
+    for (Program& each : programs_) {
+      if (!each.process.running()) continue;
+      each.told_to_end = true;
+      each.process.signal_group(signal);
+    }
+  }
+
+  void climb() {
+    if (rung_ == 0 || rung_ == SIGKILL || Clock::now() < next_rung_) return;
+    begin(rung_ == SIGINT ? SIGTERM : SIGKILL);
+  }
+
+  ProgramGroupOptions options_;
+  StoreSocket port_;
+  ProgramGuard guard_;  // outlives the ranks
+  std::vector<Program> programs_;
+  std::optional<ProgramEnd> first_failure_;
+  int rung_ = 0;
+  Clock::time_point next_rung_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProgramGroup>> ProgramGroup::start(ProgramGroupOptions options) {
+  auto group = std::make_unique<LiveGroup>(std::move(options));
+  if (auto started = group->start_all(); !started) return tl::unexpected(started.error());
+  return group;
+}
+
+}  // namespace accrue

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are nobody's but ours to end: a program of others watches no channel, and a parent-death signal would hang
+// on one thread. So a small process of our own holds the read end of a pipe whose other end only we have; when we are
+// gone, however that came, it reads the end of the file and kills the ranks it was told of.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "process_launcher.h"
+
+namespace accrue {
+
+class ProgramGuard {
+ public:
+  ProgramGuard() = default;
+  /// Errors: internal or device, the guard cannot be started.
+  static Result<ProgramGuard> start(std::vector<std::string> command);
+  void watch(pid_t pid) { tell('+', pid); }
+  void forget(pid_t pid) { tell('-', pid); }
+
+ private:
+  void tell(char sign, pid_t pid);
+
+  RankProcess process_;
+  OwnedFd pipe_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spawn_support.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+extern char** environ;
+
+namespace accrue {
+namespace {
+
+// Descriptors handed to a child lie above all numbers it gets, so that no move overwrites another's source.
+constexpr int lowest_source_fd = 16;
+
+constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
+                                                            "HOME",
+                                                            "USER",
+                                                            "LOGNAME",
+                                                            "LANG",
+                                                            "LANGUAGE",
+                                                            "TZ",
+                                                            "TMPDIR",
+                                                            "XDG_RUNTIME_DIR",
+                                                            "XDG_CACHE_HOME",
+                                                            "XDG_DATA_HOME",
+                                                            "LD_LIBRARY_PATH",
+                                                            "CUDA_VISIBLE_DEVICES",
+                                                            "CUDA_DEVICE_ORDER",
+                                                            "CUDA_HOME",
+                                                            "CUBLAS_WORKSPACE_CONFIG"};
+constexpr std::array<std::string_view, 10> allowed_prefixes = {"LC_",   "ACCRUE_", "NCCL_", "TORCH_", "MKL_",
+                                                               "ASAN_", "UBSAN_",  "TSAN_", "LSAN_",  "NVIDIA_"};
+
+bool is_allowed(std::string_view entry) {
+  const auto name = entry.substr(0, entry.find('='));
+  for (const auto allowed : allowed_names)
+    if (name == allowed) return true;
+  for (const auto prefix : allowed_prefixes)
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+}  // namespace
+
+tl::unexpected<Error> system_error(std::string_view what, int error) {
+  return fail(error == EMFILE || error == ENFILE ? ErrorCode::device : ErrorCode::internal,
+              fmt::format("{}: {}", what, std::strerror(error)), {},
+              error == EMFILE || error == ENFILE ? "Too many files are open: raise the limit (ulimit -n)" : "");
+}
+
+OwnedFd lifted(int fd) {
+  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, lowest_source_fd));
+}
+
+Result<Pair> output_pair() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("no pipe for a rank's output can be made", errno);
+  OwnedFd first(ends[0]);
+  OwnedFd second(ends[1]);
+  Pair pair{lifted(first.get()), lifted(second.get())};
+  if (!pair.ours || !pair.theirs) return system_error("no pipe for a rank's output can be made", errno);
+  ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
+  return pair;
+}
+
+SpawnSettings::SpawnSettings() {
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigset_t none;
+  ::sigfillset(&all);
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+}
+
+SpawnSettings::~SpawnSettings() {
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (auto& text : strings) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+Environment Environment::allowed() {
+  Environment result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (is_allowed(*entry)) result.entries_.emplace_back(*entry);
+  return result;
+}
+
+void Environment::unset(std::string_view name) {
+  std::erase_if(entries_, [name](const std::string& entry) {
+    return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+  });
+}
+
+void Environment::set(std::string_view name, std::string_view value) {
+  unset(name);
+  entries_.push_back(fmt::format("{}={}", name, value));
+}
+
+void Environment::set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads, std::uint16_t store_port) {
+  const auto number = [this](std::string_view name, std::int64_t value) { set(name, std::to_string(value)); };
+  number("RANK", rank);
+  number("WORLD_SIZE", world);
+  number("LOCAL_RANK", rank);
+  number("LOCAL_WORLD_SIZE", world);
+  set("MASTER_ADDR", "127.0.0.1");
+  number("MASTER_PORT", store_port);
+  number("OMP_NUM_THREADS", threads);
+  set("OMP_WAIT_POLICY", "passive");
+  set("GLOO_SOCKET_IFNAME", "lo");
+  // Activations of a micro-batch stay with the process instead of being mapped and faulted in again at every one
+  // (glibc takes no mmap threshold above 32 MiB).
+  number("MALLOC_ARENA_MAX", 2);
+  number("MALLOC_MMAP_THRESHOLD_", 32 << 20);
+  number("MALLOC_TRIM_THRESHOLD_", 1 << 30);
+}
+
+}  // namespace accrue

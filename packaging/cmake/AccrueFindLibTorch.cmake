@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# Looks for the LibTorch of an installed Accrue. Installed beside AccrueConfig.cmake, which includes it.
+#
+#   accrue_find_libtorch(VERSION v [HINTS dir...])
+# sets in the caller ACCRUE_LIBTORCH (a folder AccrueTorch.cmake takes), or ACCRUE_LIBTORCH_PROBLEM (what was looked at, and what to do).
+# What ACCRUE_LIBTORCH says, as a variable or in the environment, is taken at its word. Otherwise the first that fits: Torch_DIR and
+# CMAKE_PREFIX_PATH, the hints, the torch of the Python in use. C++ promises no ABI across releases: it must be the one Accrue was built with,
+# patch releases aside.
+
+# _accrue_torch_root(variable dir): the folder with lib/ and include/ for any folder that people name: that of the wheels, torch/ itself,
+# torch.utils.cmake_prefix_path (torch/share/cmake) and Torch_DIR (torch/share/cmake/Torch). Empty: none.
+function(_accrue_torch_root variable dir)
+  set(${variable} "" PARENT_SCOPE)
+  foreach(_at torch . ../.. ../../..)
+    get_filename_component(_root "${dir}/${_at}" ABSOLUTE)
+    if(EXISTS "${_root}/lib/libtorch_cpu.so")
+      set(${variable} "${_root}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+function(_accrue_torch_version variable root)
+  set(_version unknown)
+  foreach(_header headeronly/version.h csrc/api/include/torch/version.h)
+    if(EXISTS "${root}/include/torch/${_header}")
+      file(STRINGS "${root}/include/torch/${_header}" _lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) +[0-9]+")
+      if("${_lines}" MATCHES "MAJOR +([0-9]+).*MINOR +([0-9]+).*PATCH +([0-9]+)")
+        set(_version ${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${CMAKE_MATCH_3})
+        break()
+      endif()
+    endif()
+  endforeach()
+  set(${variable} ${_version} PARENT_SCOPE)
+endfunction()
+
+# _accrue_try_torch(variable dir version): "" if it fits, and ACCRUE_LIBTORCH is set; else why not, for the list.
+function(_accrue_try_torch variable dir version)
+  _accrue_torch_root(_root "${dir}")
+  if(NOT _root)
+    set(${variable} "no torch/lib/libtorch_cpu.so" PARENT_SCOPE)
+    return()
+  endif()
+  _accrue_torch_version(_found "${_root}")
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" _wanted "${version}")
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" _release "${_found}")
+  if(NOT _release STREQUAL _wanted)
+    set(${variable} "LibTorch ${_found}" PARENT_SCOPE)
+    return()
+  endif()
+  set(${variable} "" PARENT_SCOPE)
+  set(ACCRUE_LIBTORCH "${_root}" PARENT_SCOPE)
+endfunction()
+
+# The folder of the torch package that the Python in use would import; nothing is imported.
+function(_accrue_python_torch variable)
+  set(${variable} "" PARENT_SCOPE)
+  set(_python "${Python3_EXECUTABLE}")
+  if(NOT _python)
+    find_program(_python NAMES python3 python NO_CACHE)
+  endif()
+  if(_python)
+    execute_process(COMMAND "${_python}" -c
+      "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '', end='')"
+      OUTPUT_VARIABLE _dir ERROR_QUIET RESULT_VARIABLE _status)
+    if(_status EQUAL 0)
+      set(${variable} "${_dir}" PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+function(accrue_find_libtorch)
+  cmake_parse_arguments(F "" "VERSION" "HINTS" ${ARGN})
+  set(ACCRUE_LIBTORCH_PROBLEM "" PARENT_SCOPE)
+  set(_given "${ACCRUE_LIBTORCH}")
+  if(NOT _given)
+    set(_given "$ENV{ACCRUE_LIBTORCH}")
+  endif()
+  if(_given)
+    set(_candidates "${_given}")
+  else()
+    set(_candidates ${Torch_DIR} $ENV{Torch_DIR} ${CMAKE_PREFIX_PATH})
+    string(REPLACE ":" ";" _environment "$ENV{CMAKE_PREFIX_PATH}")
+    list(APPEND _candidates ${_environment} ${F_HINTS})
+  endif()
+  list(REMOVE_DUPLICATES _candidates)
+
+  set(_seen "")
+  foreach(_dir IN LISTS _candidates)
+    _accrue_try_torch(_why "${_dir}" "${F_VERSION}")
+    if(NOT _why)
+      set(ACCRUE_LIBTORCH "${ACCRUE_LIBTORCH}" PARENT_SCOPE)
+      return()
+    endif()
+    string(APPEND _seen "\n    ${_dir}: ${_why}")
+  endforeach()
+  if(NOT _given)
+    _accrue_python_torch(_dir)
+    if(_dir)
+      _accrue_try_torch(_why "${_dir}" "${F_VERSION}")
+      if(NOT _why)
+        set(ACCRUE_LIBTORCH "${ACCRUE_LIBTORCH}" PARENT_SCOPE)
+        return()
+      endif()
+      string(APPEND _seen "\n    ${_dir}: ${_why}")
+    else()
+      string(APPEND _seen "\n    the Python in use: it has no torch")
+    endif()
+  endif()
+  set(ACCRUE_LIBTORCH_PROBLEM
+    "Accrue::engine needs LibTorch ${F_VERSION}, which it was built with. Looked at:${_seen}\n  Install it (pip install torch==${F_VERSION}) or pass -DACCRUE_LIBTORCH=DIR, the folder that holds torch/ (a site-packages, or the unpacked wheels). Accrue::run alone needs none: find_package(Accrue COMPONENTS run)."
+    PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-run launch: any program as the ranks of one world. The programs here are shell scripts: nothing in them knows
+// of Accrue.
+#include <signal.h>
+
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "support/places.h"
+
+namespace {
+
+struct Outcome {
+  int status = -1;
+  QStringList out;  // its lines, sorted: ranks speak in any order
+  QString err;
+};
+
+QStringList sortedLines(const QByteArray& text) {
+  auto lines = QString::fromUtf8(text).split('\n', Qt::SkipEmptyParts);
+  lines.sort();
+  return lines;
+}
+
+/// A process is gone once it is reaped or waits to be, whoever its parent has become.
+bool isGone(qint64 pid) {
+  QFile stat(QStringLiteral("/proc/%1/stat").arg(pid));
+  if (!stat.open(QIODevice::ReadOnly)) return true;
+  const QByteArray text = stat.readAll();
+  return text.mid(text.lastIndexOf(')') + 2, 1) == "Z";
+}
+
+const QString waits = QStringLiteral("tail -f /dev/null");
+
+}  // namespace
+
+class TestLaunch : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+  int count_ = 0;
+
+  QString path(const QString& name) const { return temporary_.filePath(name); }
+  QString fresh() { return path(QStringLiteral("place%1").arg(++count_)); }
+
+  static void prepare(QProcess& process, const QStringList& arguments) {
+    process.setProgram(accrue::test::programPath("accrue-run"));
+    process.setArguments(QStringList{"launch"} + arguments);
+  }
+
+  static Outcome run(const QStringList& arguments, const QStringList& environment = {}) {
+    QProcess process;
+    prepare(process, arguments);
+    process.setEnvironment(QProcess::systemEnvironment() + environment);
+    process.start();
+    Outcome outcome;
+    if (!process.waitForFinished(30000)) {
+      process.kill();
+      process.waitForFinished();
+      return outcome;
+    }
+    outcome.status = process.exitCode();
+    outcome.out = sortedLines(process.readAllStandardOutput());
+    outcome.err = QString::fromUtf8(process.readAllStandardError());
+    return outcome;
+  }
+
+  static QStringList script(int ranks, const QString& text) {
+    return {"-n", QString::number(ranks), "--", "sh", "-c", text};
+  }
+
+  /// What each rank and what it started are called, once all have written it to `dir`.
+  static QList<qint64> processes(const QString& dir, int expected) {
+    QList<qint64> found;
+    for (const auto& name : QDir(dir).entryList(QDir::Files)) {
+      QFile file(dir + '/' + name);
+      if (!file.open(QIODevice::ReadOnly)) continue;
+      const auto text = QString::fromUtf8(file.readAll());
+      if (!text.endsWith('\n')) continue;
+      for (const auto& word : text.split(QRegularExpression("\\s+"), Qt::SkipEmptyParts)) found << word.toLongLong();
+    }
+    return found.size() == expected ? found : QList<qint64>{};
+  }
+
+  /// Writes the rank's process and that of a child which waits, then goes on with `then`.
+  static QString writesItsProcesses(const QString& dir, const QString& then) {
+    return QStringLiteral("%1 & echo $$ $! > %2/$RANK; %3").arg(waits, dir, then);
+  }
+
+ private Q_SLOTS:
+  void ranks_learn_who_they_are_and_speak_under_their_number() {
+    const auto outcome = run(script(
+        2, "echo rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, at $MASTER_ADDR; echo loud >&2"));
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out,
+             (QStringList{"[0] rank 0 of 2, 0 of 2 here, at 127.0.0.1", "[1] rank 1 of 2, 1 of 2 here, at 127.0.0.1"}));
+    QCOMPARE(sortedLines(outcome.err.toUtf8()), (QStringList{"[0] loud", "[1] loud"}));
+  }
+
+  void ranks_share_a_port_and_the_cores() {
+    const auto outcome = run(script(2, "echo $MASTER_PORT; test \"$MASTER_PORT\" -gt 1023"));
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out.size(), 2);
+    QCOMPARE(outcome.out[0].mid(4), outcome.out[1].mid(4));
+    QCOMPARE(run({"-n", "1", "--threads", "3", "--", "sh", "-c", "echo $OMP_NUM_THREADS"}).out, QStringList{"[0] 3"});
+    const auto many = run({"-n", "100", "--", "sh", "-c", "test $OMP_NUM_THREADS -ge 1"});
+    QVERIFY2(many.status == 0, qPrintable(many.err));
+  }
+
+  void arguments_arrive_as_they_were_typed() {
+    const auto outcome = run({"-n", "1", "--", "printf", "<%s>", "[1,2]", "", "--a b", "--", "-n", "$HOME", "x=\"y\""});
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out, QStringList{"[0] <[1,2]><><--a b><--><-n><$HOME><x=\"y\">"});
+  }
+
+  void only_the_listed_environment_is_handed_on() {
+    const QString shows = "echo ${SECRET-none} ${TORCH_LOGS-none} ${COLOUR-none} ${RANK} ${SHAPE-none}";
+    const QStringList environment{"SECRET=1", "TORCH_LOGS=all", "COLOUR=red", "RANK=7"};
+    QCOMPARE(run({"--", "sh", "-c", shows}, environment).out, QStringList{"[0] none all none 0 none"});
+    const QStringList more{"--env", "COLOUR", "--env", "SHAPE=[a,b]=c", "--env", "RANK=9", "--", "sh", "-c", shows};
+    QCOMPARE(run(more, environment).out, QStringList{"[0] none all red 0 [a,b]=c"});
+    const auto unset = run({"--env", "NOWHERE", "--", "true"});
+    QCOMPARE(unset.status, 2);
+    QVERIFY2(unset.err.contains("NOWHERE"), qPrintable(unset.err));
+  }
+
+  void what_a_rank_writes_last_is_heard() {
+    const auto outcome = run(script(2, "printf 'no end of line'; head -c 60000 /dev/zero | tr '\\0' x >&2"));
+    QCOMPARE(outcome.status, 0);
+    QCOMPARE(outcome.out, (QStringList{"[0] no end of line", "[1] no end of line"}));
+    QCOMPARE(outcome.err.count('x'), 2 * 60000);
+  }
+
+  void more_output_than_a_pipe_holds_stops_nobody() {
+    const auto outcome = run(script(2, "seq 100000"));
+    QCOMPARE(outcome.status, 0);
+    QCOMPARE(outcome.out.size(), 2 * 100000);
+  }
+
+  void a_rank_that_fails_ends_the_others_data() {
+    QTest::addColumn<QString>("end");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("exit status") << "exit 3"
+                                 << "rank 1 failed with exit status 3";
+    QTest::newRow("signal") << "kill -9 $$"
+                            << "rank 1 was killed by signal 9";
+  }
+  void a_rank_that_fails_ends_the_others() {
+    QFETCH(QString, end);
+    QFETCH(QString, says);
+    const QString dir = fresh();
+    QVERIFY(QDir().mkpath(dir));
+    // Rank 1 fails when all have written their names.
+    const QString then =
+        QStringLiteral("if [ $RANK = 1 ]; then until [ -s %1/0 ] && [ -s %1/2 ]; do :; done; %2; fi; wait")
+            .arg(dir, end);
+    const auto outcome = run(script(3, writesItsProcesses(dir, then)));
+    QCOMPARE(outcome.status, 4);
+    QVERIFY2(outcome.err.contains(says), qPrintable(outcome.err));
+    QCOMPARE(outcome.err.count("rank "), 1);  // those that were ended are not to blame
+    const auto pids = processes(dir, 6);
+    QCOMPARE(pids.size(), 6);
+    for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
+  }
+
+  void nothing_is_started_that_is_no_program_data() {
+    QTest::addColumn<QStringList>("command");
+    QTest::newRow("unknown name") << QStringList{"accrue-has-no-such-program"};
+    QTest::newRow("missing file") << QStringList{"./nowhere/train"};
+    QTest::newRow("folder") << QStringList{"/tmp"};
+    QTest::newRow("no leave to execute") << QStringList{"/etc/passwd"};
+    QTest::newRow("nothing named") << QStringList{};
+  }
+  void nothing_is_started_that_is_no_program() {
+    QFETCH(QStringList, command);
+    const auto outcome = run(QStringList{"-n", "2", "--"} + command);
+    QCOMPARE(outcome.status, 2);
+    QVERIFY(outcome.out.isEmpty());
+    QVERIFY2(outcome.err.contains(command.isEmpty() ? "no program is named" : command.first()),
+             qPrintable(outcome.err));
+  }
+
+  void bad_options_are_refused() {
+    for (const auto& arguments : {QStringList{"-n", "0", "--", "true"}, QStringList{"-n", "two", "--", "true"},
+                                  QStringList{"--loud", "--", "true"}, QStringList{"true"}}) {
+      const auto outcome = run(arguments);
+      QCOMPARE(outcome.status, 2);
+      QVERIFY(!outcome.err.isEmpty());
+    }
+  }
+
+  void an_interrupt_ends_the_ranks_and_a_second_one_kills_them_data() {
+    QTest::addColumn<QString>("trap");
+    QTest::addColumn<int>("interrupts");
+    QTest::newRow("one") << "trap 'echo saved; exit 0' INT" << 1;
+    QTest::newRow("two") << "trap '' INT TERM" << 2;
+  }
+  void an_interrupt_ends_the_ranks_and_a_second_one_kills_them() {
+    QFETCH(QString, trap);
+    QFETCH(int, interrupts);
+    const QString dir = fresh();
+    QVERIFY(QDir().mkpath(dir));
+    QProcess process;
+    prepare(process, script(2, trap + "; " + writesItsProcesses(dir, "wait; wait")));
+    process.start();
+    QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 4).size(), 4, 10000);
+    const auto pids = processes(dir, 4);
+    QString err;
+    for (int i = 1; i <= interrupts; ++i) {
+      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+      const char* answer = i == 1 ? "stopping the ranks" : "killing the ranks";
+      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    QCOMPARE(process.exitCode(), 130);
+    QCOMPARE(process.readAllStandardOutput().count("saved"), interrupts == 1 ? 2 : 0);
+    for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
+  }
+
+  void ranks_of_a_killed_launcher_end_with_it() {
+    const QString dir = fresh();
+    QVERIFY(QDir().mkpath(dir));
+    QProcess process;
+    prepare(process, script(2, writesItsProcesses(dir, "wait")));
+    process.start();
+    QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 4).size(), 4, 10000);
+    const auto pids = processes(dir, 4);
+    ::kill(static_cast<pid_t>(process.processId()), SIGKILL);
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 5000);
+    for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
+  }
+
+  void the_output_is_kept_where_a_folder_is_named() {
+    const QString dir = fresh();
+    const auto outcome = run({"-n", "2", "--out", dir, "--", "sh", "-c", "echo out $RANK; echo err >&2"});
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    for (const char* rank : {"0", "1"}) {
+      QFile log(QStringLiteral("%1/ranks/%2.log").arg(dir, rank));
+      QVERIFY(log.open(QIODevice::ReadOnly));
+      QCOMPARE(sortedLines(log.readAll()), (QStringList{"err", QStringLiteral("out %1").arg(rank)}));
+    }
+    const auto again = run({"--out", dir, "--", "echo", "started"});
+    QCOMPARE(again.status, 5);
+    QVERIFY(again.out.isEmpty());
+    QCOMPARE(run({"--out", "/proc/nowhere", "--", "true"}).status, 5);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestLaunch)
+#include "test_launch.moc"

@@ -187,6 +187,27 @@ void measureBurst(Scene& scene) {
               static_cast<long long>(run.eventsTaken() - before), static_cast<unsigned long long>(queue.dropped()));
 }
 
+/// A picture of a plot stack at twice the pixels a side against one at the screen's: four times the pixels should cost
+/// little more than four times.
+void measureSharpness(Scene& scene) {
+  PlotArea* const area = scene.areas.front();
+  const auto paint = [area](double ratio) {
+    std::vector<double> times;
+    for (int i = 0; i < 9; ++i) {
+      QElapsedTimer timer;
+      timer.start();
+      area->renderImage(ratio);
+      times.push_back(static_cast<double>(timer.nsecsElapsed()) * 1e-6);
+    }
+    std::ranges::nth_element(times, times.begin() + 4);
+    return times[4];
+  };
+  const double one = paint(1.0);
+  const double two = paint(2.0);
+  std::printf("picture at device pixel ratio 2 : 1                median %7.2f ms : %.2f ms = %.1f\n", two, one,
+              two / one);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,6 +221,7 @@ int main(int argc, char** argv) {
   std::printf("%d stack(s) of three plots, %d runs of %lld micro-steps and %lld updates each\n", plots, runs,
               static_cast<long long>(points), static_cast<long long>(points / 4));
   measureFrames(scene);
+  measureSharpness(scene);
   measureBurst(scene);
   return 0;
 }

@@ -209,7 +209,7 @@ class TestCheckpoint : public QObject {
     QVERIFY(folder.save(content_at(1)).has_value());
     fs::rename(folder.checkpoints() / "step-1", folder.checkpoints() / "step-5");
     QVERIFY(folder.load()->name.empty());
-    QVERIFY(folder.load()->refused[0].find("update 1") != std::string::npos);
+    QVERIFY(folder.load()->refused[0].find("it holds step-1") != std::string::npos);
   }
 
   void what_is_not_a_checkpoint_is_not_looked_at() {

@@ -91,7 +91,6 @@ class TestPlots : public QObject {
   void a_chart_introduces_itself();
   void a_destroyed_run_leaves_the_plots();
   void a_constant_has_air_around_it();
-  void sharp_screens_cost_no_more_than_their_pixels();
   void the_update_loss_is_thicker_than_its_trace();
   void a_dashed_run_has_gaps_in_pictures();
   void what_was_not_drawn_is_told();
@@ -557,46 +556,6 @@ void TestPlots::a_constant_has_air_around_it() {
   show({&add(made, 20, 0)});
   const QCPRange range = loss().canvas().y()->range();
   QVERIFY(range.lower < 1e-4 && range.upper > 1e-4 && range.size() < 1e-4);
-}
-
-void TestPlots::sharp_screens_cost_no_more_than_their_pixels() {
-  QList<RunSeries*> runs;
-  for (int i = 0; i < 4; ++i) {
-    MadeRun made{.steps = 1, .ranks = 1, .updates = 5000, .batchesPerEpoch = 100000};
-    made.loss = [i](std::int64_t m, std::int64_t) {
-      return 2.0 + i + std::fmod(static_cast<double>(m) * 0.6180339887, 1.0);
-    };
-    runs << &add(made, 5000, i == 3 ? 11 : i);  // one of them dashed
-  }
-  show(runs);
-  const auto best = [](const auto& paint) {
-    double least = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < 3; ++i) {
-      QElapsedTimer timer;
-      timer.start();
-      paint();
-      least = std::min(least, static_cast<double>(timer.nsecsElapsed()) * 1e-6);
-    }
-    return least;
-  };
-  const auto frame = [this](double ratio) {
-    loss().canvas().setBufferDevicePixelRatio(ratio);
-    loss().canvas().replot(QCustomPlot::rpImmediateRefresh);
-  };
-  const double one = best([&] { frame(1.0); });
-  const double two = best([&] { frame(2.0); });
-  const double pictureOne = best([&] { area_->renderImage(1.0); });
-  const double pictureTwo = best([&] { area_->renderImage(2.0); });
-  frame(1.0);
-  const QString told = QStringLiteral("frame %1 ms, sharp %2 ms; picture %3 ms, sharp %4 ms")
-                           .arg(one)
-                           .arg(two)
-                           .arg(pictureOne)
-                           .arg(pictureTwo);
-  qInfo("%s", qPrintable(told));
-  // Four times the pixels; what this catches cost a hundred times.
-  QVERIFY2(two < 10.0 * one + 50.0, qPrintable(told));
-  QVERIFY2(pictureTwo < 12.0 * pictureOne + 50.0, qPrintable(told));
 }
 
 void TestPlots::the_update_loss_is_thicker_than_its_trace() {

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace accrue {
@@ -15,10 +16,13 @@ void BatchFeed::look_ahead(AccumulationWindow& window) {
   if (!plan_.spec.data.stream) return;
   // An announced end may leave nothing to train on in its epoch: then the next one is looked at.
   while (window.settle() && window.position().epoch_length == 0) {
-    const MicroPlan coming = window.peek().value();
+    AccumulationWindow next = window;
+    const MicroPlan coming = next.next().value();
     const bool begins = coming.position == 0 || coming.batch == 0;
     if (!begins) return;
-    const std::int64_t wanted = coming.window_size - coming.position + 1;
+    // As many as the window takes, and as many as a tail is measured by; one more tells whether it ends the epoch.
+    const std::int64_t rest = coming.window_size - coming.position;
+    const std::int64_t wanted = std::max(rest, next.position().steps) + 1;
     const std::int64_t left = read_ahead(coming, wanted);
     if (left >= wanted) return;
     window.announce_end(left);

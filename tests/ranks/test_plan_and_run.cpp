@@ -3,6 +3,7 @@
 // micro-step is what the ranks report.
 #include <QtTest>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -118,9 +119,10 @@ int random_runs(RankContext& rank) {
     const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, recorder);
     if (!outcome) rank.report("failed " + outcome.error().text());
     if (rank.rank != 0) continue;
+    std::string told = spec.substr(spec.find("shuffle"));
+    std::ranges::replace(told, '\n', ' ');
     if (const std::string parted = difference(planned(order.plan), recorder.story); !parted.empty())
-      rank.report("parted: " + parted + " in run " + std::to_string(i) + ": " +
-                  spec.substr(spec.find("[accumulation]")));
+      rank.report("parted: " + parted + " in run " + std::to_string(i) + ": " + told);
     updates += std::ssize(recorder.story.updates);
   }
   joined.data->barrier();

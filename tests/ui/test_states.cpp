@@ -152,8 +152,8 @@ void TestStates::a_spec_with_errors_does_not_start() {
   StudioFixture studio;
   studio.show();
   RunSpec spec = smallSpec();
-  spec.data.samples = 1;
-  spec.accumulation.micro_batch = 64;
+  spec.schedule.kind = ScheduleKind::linear;
+  spec.schedule.min_lr = 2.0 * spec.optimizer.lr;
   studio.openSpec(spec);
   QSignalSpy refused(studio.control.get(), &RunControl::refused);
   studio.press(Qt::Key_F5);

@@ -422,7 +422,7 @@ MicroPlan AccumulationWindow::count() {
 // A boundary that was taken is told from one that is due by the N of the window, which is 0 until the next one opens:
 // the schedule, which is called after the step, still has to know that this micro-step was one.
 bool AccumulationWindow::boundary_due() const {
-  return at_.at_boundary && at_.steps > 0;
+  return at_.at_boundary && (counts_modulo(shape_) || at_.steps > 0);
 }
 
 bool AccumulationWindow::take_boundary() {

@@ -3,7 +3,6 @@
 // clipping and the scale's update happen once a group, on the sum. Source: llm.engine.amp, llm.engine.initialize.
 #include "accrue/accumulation/llm_amp.h"
 
-#include <ATen/autocast_mode.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -61,22 +60,6 @@ void AMPOptimizer::load_state_dict(const StateDict& state) {
   inner_->load_state_dict(state);
   scaler_ = std::move(loaded);
   unscaled_ = false;
-}
-
-AutocastScope::AutocastScope(c10::ScalarType dtype, c10::DeviceType device)
-    : device_(device),
-      was_enabled_(at::autocast::is_autocast_enabled(device)),
-      was_dtype_(at::autocast::get_autocast_dtype(device)) {
-  at::autocast::set_autocast_enabled(device_, true);
-  at::autocast::set_autocast_dtype(device_, dtype);
-  at::autocast::increment_nesting();
-}
-
-AutocastScope::~AutocastScope() {
-  // Weights cast for this forward are kept until the outermost scope ends; after an update they would be stale.
-  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  at::autocast::set_autocast_dtype(device_, was_dtype_);
-  at::autocast::set_autocast_enabled(device_, was_enabled_);
 }
 
 std::pair<std::shared_ptr<BaseOptimizer>, std::shared_ptr<BaseScheduler>> initialize(

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "accumulation/mmengine/autocast_scope.h"
+#include "accrue/accumulation/autocast_scope.h"
 
 namespace accrue::mmengine {
 namespace {
@@ -40,7 +40,7 @@ StepOutcome AmpOptimWrapper::step() {
 
 OptimContext AmpOptimWrapper::optim_context(torch::nn::Module& model) {
   OptimContext context = OptimWrapper::optim_context(model);
-  if (amp_.dtype) context.hold(std::make_shared<AutocastScope>(amp_.device, *amp_.dtype));
+  if (amp_.dtype) context.hold(std::make_shared<AutocastScope>(*amp_.dtype, amp_.device));
   return context;
 }
 

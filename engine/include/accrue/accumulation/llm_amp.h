@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accrue/accumulation/any_optimizer.h"
+#include "accrue/accumulation/autocast_scope.h"
 #include "accrue/accumulation/clip_grad_norm.h"
 #include "accrue/accumulation/grad_scaler.h"
 #include "accrue/comm/grad_sync.h"
@@ -51,20 +52,8 @@ class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
   bool unscaled_ = false;  ///< since the last step
 };
 
-/// While it lives, forwards on `device` compute in `dtype` where that is safe. Around the forward and the loss, not the
-/// backward. Restores what was in force; scopes nest. Source: the role of llm-pytorch's AMPModel and torch.autocast.
-class AutocastScope {
- public:
-  explicit AutocastScope(c10::ScalarType dtype, c10::DeviceType device = c10::DeviceType::CPU);
-  ~AutocastScope();
-  AutocastScope(const AutocastScope&) = delete;
-  AutocastScope& operator=(const AutocastScope&) = delete;
-
- private:
-  c10::DeviceType device_;
-  bool was_enabled_;
-  c10::ScalarType was_dtype_;
-};
+/// The scope that a forward of lower precision runs in.
+using accrue::AutocastScope;
 
 struct EngineOptions {
   std::optional<c10::ScalarType> dtype;     ///< of the forward, under AutocastScope; empty: no mixed precision

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of LibTorch's autocast as a scope. Its cache of lowered weights is emptied when the outermost scope ends,
 // because the optimizer changes the weights afterwards. A file of its own: the header brings all of ATen.
-#include "accumulation/mmengine/autocast_scope.h"
+#include "accrue/accumulation/autocast_scope.h"
 
 #include <ATen/autocast_mode.h>
 
-namespace accrue::mmengine {
+namespace accrue {
 
-AutocastScope::AutocastScope(c10::DeviceType device, c10::ScalarType dtype)
+AutocastScope::AutocastScope(c10::ScalarType dtype, c10::DeviceType device)
     : device_(device),
       dtype_before_(at::autocast::get_autocast_dtype(device)),
       enabled_before_(at::autocast::is_autocast_enabled(device)) {
@@ -22,4 +22,4 @@ AutocastScope::~AutocastScope() {
   at::autocast::set_autocast_dtype(device_, dtype_before_);
 }
 
-}  // namespace accrue::mmengine
+}  // namespace accrue

@@ -46,6 +46,9 @@ int main(int argc, char** argv) {
   add_resume(app, status);
   add_attach(app, status);
   add_stop(app, status);
+  add_pause(app, status);
+  add_continue(app, status);
+  add_steps(app, status);
   add_show(app, status);
   add_compare(app, status);
   add_verify(app, status);

@@ -67,6 +67,9 @@ void ProgressView::show(const RunEvent& event) {
     print(fmt::format("update {}: {}, relative difference {:.1e} (tolerance {:.0e}){}{}", check->update,
                       check->verdict == "not" ? "not exact" : check->verdict, check->relative, check->tolerance,
                       check->message.empty() ? "" : ". ", check->message));
+  } else if (const auto* changed_steps = std::get_if<StepsChanged>(&event.body)) {
+    print(fmt::format("update {}: N is {} from here on", changed_steps->update, changed_steps->steps));
+    planned_ = 0;  // of the plan as it was
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
     print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
   }

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 struct History {
   std::map<std::int64_t, Update> updates;  ///< by number: a resumed run's later value counts
   std::map<std::int64_t, double> evaluations;
+  WindowShape steps;  ///< N as it was set while the run ran
   ReadProblems problems;
 };
 
@@ -31,6 +32,10 @@ Result<History> read_history(const std::filesystem::path& dir) {
     for (const auto& event : file->poll()) {
       if (event.rank > 0) continue;
       if (const auto* update = std::get_if<Update>(&event.body)) history.updates[update->update] = *update;
+      if (const auto* changed = std::get_if<StepsChanged>(&event.body))
+        history.steps.set_steps_after(changed->update, changed->steps);
+      if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
+        history.steps.forget_steps_after(started->resumed_update);
       if (const auto* evaluation = std::get_if<Evaluation>(&event.body))
         history.evaluations[evaluation->update] = evaluation->loss;
     }
@@ -58,6 +63,9 @@ void print_json(const RunSummary& run, const History& history) {
     curve["lr"].push_back(number(update.lr));
   }
   json["curve"] = std::move(curve);
+  json["steps_set"] = Json::array();
+  for (const LengthChange& each : history.steps.steps_set)
+    json["steps_set"].push_back({{"after_update", each.from}, {"steps", each.steps}});
   std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
@@ -98,6 +106,8 @@ void print_text(const RunSummary& run, const History& history) {
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
   line("weights", run.weights_sha256);
+  for (const LengthChange& each : history.steps.steps_set)
+    line("N set", fmt::format("{} after update {}", each.steps, each.from));
   print_table(history);
 }
 

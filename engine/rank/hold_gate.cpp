@@ -33,8 +33,11 @@ void HoldGate::apply(const RankCommand& command) {
         wishes_.checkpoint = true;
         break;
       case RankCommandKind::checkpoint_and_stop:
-        wishes_ = {.checkpoint = true, .stop = true};
+        wishes_.checkpoint = wishes_.stop = true;
         release();
+        break;
+      case RankCommandKind::set_steps:
+        wishes_.steps = command.steps;
         break;
     }
   }
@@ -46,7 +49,7 @@ void HoldGate::supervisor_gone() {
   {
     const std::scoped_lock lock(mutex_);
     gone_ = true;
-    wishes_ = {.checkpoint = true, .stop = true};
+    wishes_.checkpoint = wishes_.stop = true;
     release();
   }
   changed_.notify_all();
@@ -85,6 +88,7 @@ BoundaryWishes HoldGate::take_wishes() {
   const std::scoped_lock lock(mutex_);
   const BoundaryWishes taken = wishes_;
   wishes_.checkpoint = wishes_.stop && wishes_.checkpoint;
+  wishes_.steps = 0;
   return taken;
 }
 

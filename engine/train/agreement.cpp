@@ -29,15 +29,16 @@ std::vector<std::array<double, N>> gather_rows(Communicator& axis, const std::ar
 }  // namespace
 
 Agreement agree(Communicator& axis, const WindowTally& tally) {
-  const std::array<double, 9> row{static_cast<double>(tally.counts.items),
-                                  static_cast<double>(tally.counts.samples),
-                                  static_cast<double>(tally.micro_steps),
-                                  tally.numerator,
-                                  tally.mean_sum,
-                                  tally.last_mean,
-                                  static_cast<double>(tally.non_finite_micro_step),
-                                  tally.wishes.checkpoint ? 1.0 : 0.0,
-                                  tally.wishes.stop ? 1.0 : 0.0};
+  const std::array<double, 10> row{static_cast<double>(tally.counts.items),
+                                   static_cast<double>(tally.counts.samples),
+                                   static_cast<double>(tally.micro_steps),
+                                   tally.numerator,
+                                   tally.mean_sum,
+                                   tally.last_mean,
+                                   static_cast<double>(tally.non_finite_micro_step),
+                                   tally.wishes.checkpoint ? 1.0 : 0.0,
+                                   tally.wishes.stop ? 1.0 : 0.0,
+                                   static_cast<double>(tally.wishes.steps)};
   Agreement agreed;
   WindowTally& total = agreed.total;
   const auto rows = gather_rows(axis, row);
@@ -56,6 +57,7 @@ Agreement agree(Communicator& axis, const WindowTally& tally) {
     }
     total.wishes.checkpoint |= each[7] > 0;
     total.wishes.stop |= each[8] > 0;
+    total.wishes.steps = std::max(total.wishes.steps, static_cast<std::int64_t>(each[9]));
   }
   return agreed;
 }

@@ -154,6 +154,19 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
   training.channel.send(std::move(update));
 }
 
+/// N for the windows from here on: as it was wished for now, or as it was in the run that is continued.
+void change_steps(Training& training, std::int64_t wished) {
+  if (wished > 0) {
+    training.window.set_steps(wished);
+    training.steps_set.push_back({training.cursor.update, wished});
+  }
+  if (wished <= 0 && !training.window.steps_set_here()) return;
+  training.cursor.window = training.window.position();
+  training.report.from_first(StepsChanged{.update = training.cursor.update,
+                                          .micro_step = training.cursor.micro_step,
+                                          .steps = training.cursor.window.next_steps});
+}
+
 }  // namespace
 
 Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass) {
@@ -174,6 +187,7 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   training.reducer.zero_grad();
   move_cursor(training, pass.last, verdict);
   report_update(training, pass.last, verdict, lr);
+  change_steps(training, verdict.agreed.total.wishes.steps);
   return verdict.agreed.total.wishes;
 }
 

@@ -233,6 +233,7 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   for (const MicroPlan& micro : pass.micro_steps) check.reductions += training.faults.reduces(micro) ? 1 : 0;
   if (training.axis.size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
   if (training.spec().teaching.bug == Bug::none) return ExactnessReason::none;
+  shape.steps_set.insert(shape.steps_set.end(), training.steps_set.begin(), training.steps_set.end());
   AccumulationWindow planned(shape);
   planned.seek(pass.last.micro_step);
   const bool at_pace = planned.schedule_position() == pass.last.schedule_position;

@@ -323,6 +323,30 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(optimizer->step(), StepOutcome::updated);
   }
 
+  /// A resume of the original inside a group: the scheduler's count was saved, the optimizer's was not.
+  void made_one_by_one_they_drift_apart_as_the_originals_do() {
+    Line line;
+    auto sgd = sgd_over(line);
+    auto decay = decay_of(sgd);
+    llm::GradientAccumulationLRScheduler before(decay, 4);
+    before.step();
+    before.step();
+    llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 4);
+    llm::GradientAccumulationLRScheduler scheduler(decay, 4);
+    scheduler.load_state_dict(before.state_dict());
+    std::vector<int> stepped;
+    std::vector<int> moved;
+    for (int m = 1; m <= 8; ++m) {
+      optimizer.backward(line.loss(1.0));
+      if (optimizer.step() == StepOutcome::updated) stepped.push_back(m);
+      const std::int64_t position = decay.position();
+      scheduler.step();
+      if (decay.position() > position) moved.push_back(m);
+    }
+    QCOMPARE(stepped, (std::vector<int>{4, 8}));
+    QCOMPARE(moved, (std::vector<int>{2, 6}));
+  }
+
   void gradients_are_reduced_once_a_group_data() {
     QTest::addColumn<bool>("mixed");
     QTest::newRow("plain") << false;

@@ -44,8 +44,9 @@ class Peer {
   void hang_up() {
     if (fds_[0] >= 0) ::close(std::exchange(fds_[0], -1));
   }
-  void command(RankCommandKind kind, std::int64_t micro_step = 0) {
-    const std::string line = encode_command({kind, micro_step}) + "\n";
+  void command(RankCommandKind kind, std::int64_t micro_step = 0) { send({kind, micro_step}); }
+  void send(const RankCommand& command) {
+    const std::string line = encode_command(command) + "\n";
     QCOMPARE(::send(fds_[0], line.data(), line.size(), 0), static_cast<ssize_t>(line.size()));
   }
   void raw(const std::string& bytes) { QVERIFY(::send(fds_[0], bytes.data(), bytes.size(), 0) > 0); }
@@ -295,6 +296,23 @@ class TestRankChannel : public QObject {
     peer.command(RankCommandKind::checkpoint_and_stop);
     QVERIFY(eventually([&] { return (wishes = channel.boundary_wishes()).stop; }));
     QVERIFY(wishes.checkpoint);
+  }
+
+  void hands_the_latest_wish_for_other_steps_on_once() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    peer.send({.kind = RankCommandKind::set_steps, .steps = 2});
+    peer.send({.kind = RankCommandKind::set_steps, .steps = 8});
+    peer.command(RankCommandKind::checkpoint);
+    BoundaryWishes wishes;
+    std::int64_t steps = 0;
+    QVERIFY(eventually([&] {
+      wishes = channel.boundary_wishes();
+      if (wishes.steps > 0) steps = wishes.steps;
+      return wishes.checkpoint;
+    }));
+    QCOMPARE(steps, 8);
+    QCOMPARE(channel.boundary_wishes().steps, 0);
   }
 
   void wishes_for_checkpoint_and_end_when_the_supervisor_is_gone() {

@@ -428,6 +428,59 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(updates_at(all(by_epoch)), QString("2 4 8"));
   }
 
+  void n_set_by_hand_holds_from_the_window_after_that_update() {
+    WindowShape shape = shape_of(Dialect::accrue, 10, 4, 2);
+    shape.steps_set = {{1, 2}, {4, 5}};
+    QCOMPARE(updates_at(all(shape)), QStringLiteral("4 6 8 10 15 20"));
+    QCOMPARE(total_windows(shape).updates, 6);
+    shape.forget_steps_after(3);
+    QCOMPARE(updates_at(all(shape)), QStringLiteral("4 6 8 10 12 14 16 18 20"));
+    shape.set_steps_after(1, 3);
+    QCOMPARE(updates_at(all(shape)), QStringLiteral("4 7 10 13 16 19 20"));
+    QCOMPARE(shape.steps_now(), 3);
+  }
+
+  void n_set_by_hand_is_compared_with_accelerates_running_counter() {
+    WindowShape shape = shape_of(Dialect::accelerate, 20, 4, 1);
+    shape.steps_set = {{1, 3}};  // the counter stands at 4: the next multiple of 3 is 6
+    QCOMPARE(updates_at(all(shape)), QStringLiteral("4 6 9 12 15 18 20"));
+  }
+
+  /// What a run does that is told while it runs, and what everybody does who knows it from the record.
+  void n_set_while_walking_equals_n_set_in_the_shape() {
+    std::mt19937 random(20261121);
+    const auto pick = [&random](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    int compared = 0;
+    for (int round = 0; round < 2000; ++round) {
+      const Dialect dialect = pick(0, 1) == 0 ? Dialect::accrue : Dialect::accelerate;
+      WindowShape shape = shape_of(dialect, pick(1, 40), pick(1, 9), pick(1, 4), pick(1, 3));
+      shape.knobs.tail = static_cast<EpochTail>(pick(0, 4));
+      shape.knobs.schedule_clock = static_cast<ScheduleClock>(pick(0, 4));
+      if (pick(0, 3) == 0) shape.max_updates = pick(1, 20);
+      AccumulationWindow told(shape);
+      WindowShape known = shape;
+      std::vector<MicroPlan> walked;
+      while (const auto micro = told.next()) {
+        walked.push_back(*micro);
+        if (!micro->update || pick(0, 2) > 0) continue;
+        const std::int64_t steps = pick(1, 9);
+        told.set_steps(steps);
+        known.set_steps_after(micro->window + 1, steps);
+      }
+      QCOMPARE(all(known), walked);
+      QCOMPARE(total_windows(known).updates, told.updates_done());
+      AccumulationWindow sought(known);
+      const std::int64_t at = pick(0, std::ssize(walked));
+      sought.seek(at);
+      QCOMPARE(sought.next(),
+               at < std::ssize(walked) ? std::optional(walked[static_cast<std::size_t>(at)]) : std::nullopt);
+      compared += known.steps_set.empty() ? 0 : 1;
+    }
+    QVERIFY2(compared > 1000, "the changes must not miss the runs");
+  }
+
   void a_loader_shorter_than_n_has_a_defined_plan_for_every_tail() {
     for (const Dialect dialect : {Dialect::accrue, Dialect::accelerate})
       QCOMPARE(updates_at(all(shape_of(dialect, 3, 8, 2))), QString("3 6"));

@@ -106,6 +106,8 @@ class TestCli : public QObject {
     QTest::newRow("show no run") << QStringList{"show", "/nowhere"};
     QTest::newRow("resume no run") << QStringList{"resume", "/nowhere"};
     QTest::newRow("stop no run") << QStringList{"stop", "/nowhere"};
+    QTest::newRow("steps of no run") << QStringList{"steps", "/nowhere", "4"};
+    QTest::newRow("steps of what") << QStringList{"steps", "/nowhere"};
     QTest::newRow("attach no run") << QStringList{"attach", "/nowhere"};
   }
   void bad_arguments_are_refused() {
@@ -274,6 +276,33 @@ class TestCli : public QObject {
     QCOMPARE(run({"resume", dir, "--detach"}, "micro_ms=2").status, 0);
     QCOMPARE(run({"stop", dir, "--kill"}).status, 0);
     QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "stopped");
+  }
+
+  void a_run_is_paused_given_another_n_and_continued_from_elsewhere() {
+    const QString dir = fresh();
+    const QStringList more{"--set", "run.updates=100000"};
+    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=2").status, 0);
+    const auto kinds = [&dir](const char* kind) {
+      QFile file(dir + "/events.jsonl");
+      return file.open(QIODevice::ReadOnly) ? file.readAll().count(kind) : 0;
+    };
+    QCOMPARE(run({"steps", dir, "0"}).status, 2);
+    const auto refused = run({"continue", dir});
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("the run is not paused"), qPrintable(refused.err));
+    const auto changed = run({"steps", dir, "3"});
+    QVERIFY2(changed.status == 0 && changed.err.contains("N becomes 3"), qPrintable(changed.err));
+    QTRY_COMPARE_WITH_TIMEOUT(kinds("\"steps_changed\""), 1, 10000);
+    QCOMPARE(run({"pause", dir}).status, 0);
+    QTRY_COMPARE_WITH_TIMEOUT(kinds("\"state\":\"paused\""), 1, 10000);
+    QCOMPARE(run({"continue", dir}).status, 0);
+    QCOMPARE(run({"stop", dir}).status, 0);
+    const auto shown = object(run({"show", dir, "--json"}).out);
+    QCOMPARE(shown["steps_set"].toArray().at(0).toObject()["steps"].toInt(), 3);
+    const QString other = fresh();
+    QCOMPARE(run({"run", spec_, "--out", other, "--set", "run.updates=5"}).status, 0);
+    QVERIFY(run({"compare", other, dir}).out.contains("N set while it ran"));
+    QCOMPARE(run({"steps", dir, "3"}).status, 2);  // nobody trains it
   }
 
   void a_detached_run_that_cannot_start_says_why() {

@@ -5,7 +5,9 @@
 
 #include <QtTest>
 #include <fstream>
+#include <limits>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/compare.h"
 #include "accrue/run/event_codec.h"
 #include "accrue/run/event_reader.h"
@@ -188,6 +190,102 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(observer.wait_for<CheckpointDone>());
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "finished" && end->updates == 30);
+  }
+  void n_changes_at_a_boundary_and_a_resumed_run_repeats_it() {
+    const FakeScript script("micro_ms=5");
+    const auto dir = fresh();
+    std::optional<StepsChanged> changed;
+    {
+      EngineHost host(fake_options());
+      Observer observer(host);
+      QVERIFY(host.start({small_plan({.updates = 1000, .checkpoint_every = 2}), dir}).has_value());
+      VERIFY_STORY(observer.wait_for<CheckpointDone>());
+      host.set_steps(2);
+      changed = observer.wait_for<StepsChanged>();
+      VERIFY_STORY(changed && changed->steps == 2);
+      QCOMPARE(changed->micro_step, 4 * changed->update);
+      const auto later = observer.wait([&](const RunEvent& event) {
+        const auto* update = std::get_if<Update>(&event.body);
+        return update != nullptr && update->update == changed->update + 3;
+      });
+      VERIFY_STORY(later);
+      QCOMPARE(std::get<Update>(later->body).micro_step, changed->micro_step + 6);
+      host.pause();  // where it stands is said by the window as it is now
+      const auto paused = observer.wait_for_state("paused");
+      VERIFY_STORY(paused && paused->detail.find("of 2, update") != std::string::npos);
+      observer.forget();
+      host.step(StepUnit::update);
+      const auto stepped = observer.wait_for_state("paused");
+      VERIFY_STORY(stepped && (stepped->micro_step - changed->micro_step) % 2 == 0);
+      observer.forget();
+      host.set_steps(0);
+      VERIFY_STORY(observer.wait([](const RunEvent& event) {
+        const auto* warning = std::get_if<Warning>(&event.body);
+        return warning != nullptr && warning->class_name == refusal_class &&
+               warning->message.find("N must lie between 1") != std::string::npos;
+      }));
+      host.kill();
+      VERIFY_STORY(observer.wait_for_end());
+    }
+    // Back before the change, on the same branch: it comes again at the same update.
+    std::filesystem::path first;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const auto& entry : std::filesystem::directory_iterator(dir / "checkpoints"))
+      if (const auto mark = checkpoint_mark(entry.path().filename().string()); mark.valid()) {
+        least = std::min(least, mark.update);
+      }
+    QVERIFY(least < changed->update);
+    for (const auto& entry : std::filesystem::directory_iterator(dir / "checkpoints"))
+      if (const auto mark = checkpoint_mark(entry.path().filename().string()); mark.valid() && mark.update > least)
+        std::filesystem::remove_all(entry.path());
+    EngineHost host(fake_options());
+    Observer observer(host);
+    QVERIFY(host.resume(dir).has_value());
+    const auto again = observer.wait_for<StepsChanged>();
+    VERIFY_STORY(again && *again == *changed);
+    host.kill();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+  void going_back_to_a_named_checkpoint_gives_up_the_n_set_after_it() {
+    const FakeScript script("micro_ms=5");
+    const auto dir = fresh();
+    {
+      EngineHost host(fake_options());
+      Observer observer(host);
+      QVERIFY(host.start({small_plan({.updates = 1000, .checkpoint_every = 1}), dir}).has_value());
+      VERIFY_STORY(observer.wait_for<CheckpointDone>());
+      host.set_steps(2);
+      VERIFY_STORY(observer.wait_for<StepsChanged>());
+      host.stop();
+      VERIFY_STORY(observer.wait_for_end());
+    }
+    EngineHost host(fake_options());
+    Observer observer(host);
+    QVERIFY(host.resume(dir / "checkpoints" / "step-1").has_value());
+    const auto update = observer.wait([](const RunEvent& event) {
+      const auto* body = std::get_if<Update>(&event.body);
+      return body != nullptr && body->update == 6;
+    });
+    VERIFY_STORY(update && std::get<Update>(update->body).micro_step == 24);
+    host.kill();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+  void a_dialect_with_one_n_refuses_another() {
+    const FakeScript script("micro_ms=10");
+    EngineHost host(fake_options());
+    Observer observer(host);
+    RunPlan plan = small_plan({.updates = 1000});
+    plan.spec.accumulation.dialect = Dialect::llm;
+    QVERIFY(host.start({plan, fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>());
+    host.set_steps(2);
+    VERIFY_STORY(observer.wait([](const RunEvent& event) {
+      const auto* warning = std::get_if<Warning>(&event.body);
+      return warning != nullptr && warning->message.find("the dialect llm has one N") != std::string::npos;
+    }));
+    VERIFY_STORY(!observer.wait_for<StepsChanged>(0ms));
+    host.kill();
+    VERIFY_STORY(observer.wait_for_end());
   }
   void kill_ends_at_once_whatever_the_ranks_do() {
     const FakeScript script("micro_ms=10,deaf=0,ignore_term=0,stall=1@9,ignore_term=1");

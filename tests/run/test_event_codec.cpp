@@ -30,6 +30,7 @@ std::vector<RunEvent> one_of_each() {
           3, 12, 96, 768, 0.5, 1.0 / 3.0, 3e-4, 0.75, StepOutcome::skipped_overflow, 1.5, 1.25, "full", {1.0, -2.5}}),
       make(Evaluation{50, 2.125, 8, 4096}),
       make(ExactnessCheck{7, 1e-9, 0.25, 0.5, 0.75, 1e-5, "not", "tail_policy", "because", 4, 1, 0.125}),
+      make(StepsChanged{12, 48, 8}),
       make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
       make(Gauge{1, 2, 3.5, 4.5, 5, 6}),
       make(Heartbeat{"reduce", 3, 12, 9}),
@@ -192,15 +193,16 @@ class TestEventCodec : public QObject {
   void commands_read_back_as_written() {
     for (const auto kind :
          {RankCommandKind::hold, RankCommandKind::hold_after, RankCommandKind::proceed, RankCommandKind::stop_after,
-          RankCommandKind::checkpoint, RankCommandKind::checkpoint_and_stop}) {
+          RankCommandKind::checkpoint, RankCommandKind::checkpoint_and_stop, RankCommandKind::set_steps}) {
       const bool numbered = kind == RankCommandKind::hold_after || kind == RankCommandKind::stop_after;
-      const RankCommand written{kind, numbered ? 42 : 0};
+      const RankCommand written{kind, numbered ? 42 : 0, kind == RankCommandKind::set_steps ? 8 : 0};
       const auto read = decode_command(encode_command(written));
       QVERIFY(read.has_value());
       QVERIFY(*read == written);
     }
     QVERIFY(!decode_command(R"({"v":1,"command":"dance"})").has_value());
     QVERIFY(!decode_command(R"({"v":1,"command":"hold_after"})").has_value());
+    QVERIFY(!decode_command(R"({"v":1,"command":"set_steps"})").has_value());
     QVERIFY(!decode_command(R"({"v":2,"command":"hold"})").has_value());
     QVERIFY(!decode_command("hold").has_value());
   }

@@ -138,12 +138,16 @@ class TestSupervision : public QObject {
   }
 
   void control_lines_read_back_as_written() {
-    for (const auto command : {ControlCommand::status, ControlCommand::pause, ControlCommand::proceed,
-                               ControlCommand::step_micro_step, ControlCommand::step_update, ControlCommand::stop,
-                               ControlCommand::checkpoint, ControlCommand::checkpoint_and_stop, ControlCommand::kill}) {
-      const auto read = decode_control(encode_control(command));
-      QVERIFY(read && *read == command);
+    for (const auto command :
+         {HostVerb::status, HostVerb::pause, HostVerb::proceed, HostVerb::step_micro_step, HostVerb::step_update,
+          HostVerb::stop, HostVerb::checkpoint, HostVerb::checkpoint_and_stop, HostVerb::kill}) {
+      const auto read = decode_control(encode_control({command}));
+      QVERIFY(read && read->verb == command);
     }
+    const auto steps = decode_control(encode_control({HostVerb::set_steps, 8}));
+    QVERIFY(steps && steps->verb == HostVerb::set_steps && steps->steps == 8);
+    QVERIFY(!decode_control(R"({"v":1,"command":"set_steps"})").has_value());
+    QVERIFY(!decode_control(R"({"v":1,"command":"shut_down"})").has_value());
     QVERIFY(!decode_control(R"({"v":1,"command":"sing"})").has_value());
     QVERIFY(!decode_control(R"({"v":7,"command":"stop"})").has_value());
     const auto answer = decode_answer(encode_answer({false, "paused", "no"}));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sstream>
 #include <stdexcept>
 
 #include "accrue/run/event_codec.h"
@@ -16,6 +17,21 @@
 
 namespace accrue::test {
 namespace {
+
+/// "2:8 4:1": after two updates eight micro-steps a window, after four one.
+std::string changes_text(const std::vector<LengthChange>& changes) {
+  std::string text;
+  for (const LengthChange& each : changes) text += std::to_string(each.from) + ":" + std::to_string(each.steps) + " ";
+  return text;
+}
+
+std::vector<LengthChange> changes_from(const std::string& text) {
+  std::vector<LengthChange> changes;
+  std::istringstream in(text);
+  LengthChange change;
+  for (char colon = 0; in >> change.from >> colon >> change.steps;) changes.push_back(change);
+  return changes;
+}
 
 std::vector<std::string> to_arguments(const TrainingScript& script) {
   return {script.spec,
@@ -28,7 +44,10 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           std::to_string(script.stop_wish),
           std::to_string(script.full_disk_update),
           std::to_string(script.die_at_update),
-          std::to_string(script.kill_before)};
+          std::to_string(script.kill_before),
+          std::to_string(script.steps_wish),
+          std::to_string(script.wished_steps),
+          changes_text(script.steps_set)};
 }
 
 TrainingScript from_arguments(const std::vector<std::string>& words) {
@@ -42,7 +61,10 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .stop_wish = std::stoll(words.at(7)),
           .full_disk_update = std::stoll(words.at(8)),
           .die_at_update = std::stoll(words.at(9)),
-          .kill_before = std::stoll(words.at(10))};
+          .kill_before = std::stoll(words.at(10)),
+          .steps_wish = std::stoll(words.at(11)),
+          .wished_steps = std::stoll(words.at(12)),
+          .steps_set = changes_from(words.at(13))};
 }
 
 /// A disk without room, for whoever may not mount one: writing past the limit fails with EFBIG.
@@ -75,7 +97,8 @@ class ScriptedChannel final : public RankChannel {
   BoundaryWishes boundary_wishes() override {
     BoundaryWishes wishes;
     if (rank_.rank == 0 && update_ == script_.checkpoint_wish) wishes.checkpoint = true;
-    if (rank_.rank == rank_.world - 1 && update_ == script_.stop_wish) wishes = {.checkpoint = true, .stop = true};
+    if (rank_.rank == rank_.world - 1 && update_ == script_.stop_wish) wishes.checkpoint = wishes.stop = true;
+    if (rank_.rank == rank_.world - 1 && update_ == script_.steps_wish) wishes.steps = script_.wished_steps;
     return wishes;
   }
   void hold_here() override { ++holds; }
@@ -104,6 +127,7 @@ RunOrder order_for(const TrainingScript& script) {
   RunOrder order{.plan = *checked.plan, .run_id = "test", .run_dir = script.run_dir};
   order.resume_from = script.resume_from;
   order.interactive = script.interactive;
+  order.plan.window.steps_set = script.steps_set;
   return order;
 }
 

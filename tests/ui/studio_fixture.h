@@ -38,10 +38,17 @@ class ScriptedDialogs final : public Dialogs {
     return close_answer;
   }
 
+  std::optional<std::int64_t> askSteps(QWidget*, std::int64_t now) override {
+    steps_asked_from = now;
+    return steps_answer;
+  }
+
   QString open_answer;
   QString save_answer;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
+  std::optional<std::int64_t> steps_answer;
+  std::int64_t steps_asked_from = 0;
   int close_questions = 0;
 };
 

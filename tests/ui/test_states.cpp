@@ -8,6 +8,7 @@
 #include <QTreeView>
 
 #include "models/run_actions.h"
+#include "models/run_table_model.h"
 #include "pages/status_row.h"
 #include "studio_fixture.h"
 
@@ -27,6 +28,8 @@ class TestStates : public QObject {
   void a_lost_rank_fails_the_run_and_offers_resume();
   void a_pause_after_nan_says_nothing_old();
   void a_run_of_another_window_can_be_attached();
+  void another_n_holds_from_the_next_window_on();
+  void a_dialect_with_one_n_offers_no_other();
   void a_run_that_cannot_be_commanded_is_viewed();
 };
 
@@ -35,8 +38,9 @@ namespace {
 /// Object names of the enabled run commands.
 QSet<QString> enabled(const StudioFixture& studio) {
   QSet<QString> names;
-  for (const char* name : {"runAction", "pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction",
-                           "killAction", "checkpointAction", "checkpointAndStopAction", "resumeAction"})
+  for (const char* name :
+       {"runAction", "pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction", "killAction",
+        "checkpointAction", "checkpointAndStopAction", "setStepsAction", "resumeAction"})
     if (studio.action(name)->isEnabled()) names.insert(QLatin1String(name));
   return names;
 }
@@ -48,7 +52,7 @@ QSet<QString> names(std::initializer_list<const char*> list) {
 }
 
 const QSet<QString> liveSet = names({"pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction", "killAction",
-                                     "checkpointAction", "checkpointAndStopAction"});
+                                     "checkpointAction", "checkpointAndStopAction", "setStepsAction"});
 
 }  // namespace
 
@@ -59,11 +63,11 @@ void TestStates::table_of_enabled_actions_data() {
   QTest::newRow("idle") << RunState::idle << RunActions{edit, run, resume};
   QTest::newRow("preflight") << RunState::preflight << RunActions{stop};
   QTest::newRow("starting") << RunState::starting << RunActions{stop, kill};
-  const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop};
+  const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
   QTest::newRow("running") << RunState::running << live;
   QTest::newRow("degraded") << RunState::degraded << live;
   QTest::newRow("paused") << RunState::paused
-                          << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop};
+                          << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
   QTest::newRow("restarting") << RunState::restarting << RunActions{stop, kill};
   QTest::newRow("stopping") << RunState::stopping << RunActions{kill};
   QTest::newRow("failed") << RunState::failed << RunActions{edit, run, resume};
@@ -111,6 +115,41 @@ void TestStates::a_run_goes_through_its_states() {
   QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
   QCOMPARE(studio.control->exitStatus(), 130);
   QVERIFY(studio.action("runAction")->isEnabled());
+}
+
+void TestStates::another_n_holds_from_the_next_window_on() {
+  StudioFixture studio("micro_ms=20");
+  studio.show();
+  studio.openSpec(smallSpec(10'000));
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  studio.dialogs.steps_answer = 7;
+  studio.press(Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
+  QCOMPARE(studio.dialogs.steps_asked_from, 4);
+  const RunSeries* run = studio.control->run();
+  QTRY_COMPARE_WITH_TIMEOUT(run->steps(), 7, patience_ms);
+  QTRY_COMPARE_WITH_TIMEOUT(run->last().windowSize, 7, patience_ms);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).window_size, 7, patience_ms);
+  QCOMPARE(run->plan()->spec.accumulation.steps, 4);  // what was run stays what was written
+  RunTableModel table;
+  table.addRun(studio.control->run());
+  QCOMPARE(table.index(0, RunTableModel::stepsColumn).data().toString(), QStringLiteral("4 \u2192 7"));
+  studio.press(Qt::Key_F5, Qt::ShiftModifier);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+}
+
+void TestStates::a_dialect_with_one_n_offers_no_other() {
+  StudioFixture studio("micro_ms=20");
+  studio.show();
+  RunSpec spec = smallSpec(10'000);
+  spec.accumulation.dialect = Dialect::colossalai;
+  studio.openSpec(spec);
+  studio.press(Qt::Key_F5);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+  QVERIFY(!studio.action("setStepsAction")->isEnabled());
+  QVERIFY(studio.action("checkpointAction")->isEnabled());
+  studio.press(Qt::Key_F5, Qt::ShiftModifier);
+  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
 }
 
 void TestStates::steps_one_micro_step_at_a_time() {

@@ -84,6 +84,10 @@ void EngineBridge::kill() {
 void EngineBridge::checkpoint() {
   if (host_) host_->checkpoint();
 }
+void EngineBridge::setSteps(std::int64_t steps) {
+  if (host_) host_->set_steps(steps);
+}
+
 void EngineBridge::checkpointAndStop() {
   if (host_) host_->checkpoint_and_stop();
 }

@@ -53,6 +53,7 @@ class EngineBridge : public QObject {
   void kill();
   void checkpoint();
   void checkpointAndStop();
+  void setSteps(std::int64_t steps);
 
   /// As the last batch told; the engine may be ahead of it by one frame.
   RunState state() const { return state_; }

@@ -78,6 +78,9 @@ class Sentences {
              utf8(body.message))
         .trimmed();
   }
+  QString operator()(const accrue::StepsChanged& body) const {
+    return tr("N is %1 from update %2 on.").arg(groupedNumber(body.steps), groupedNumber(body.update + 1));
+  }
   QString operator()(const accrue::CheckpointDone& body) const {
     return tr("Checkpoint of update %1: %2 in %3, %4.")
         .arg(groupedNumber(body.update), bytesText(body.bytes), spanText(body.seconds), utf8(body.path));

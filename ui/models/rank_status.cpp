@@ -17,6 +17,10 @@ RankTracker::RankTracker(const RunPlan& plan) : shape_(plan.window) {
 
 void RankTracker::take(const std::vector<RunEvent>& events) {
   for (const RunEvent& event : events) {
+    if (const auto* started = std::get_if<RunStarted>(&event.body); started && started->resumed && shape_) {
+      shape_->forget_steps_after(started->resumed_update);
+      walkers_.clear();
+    }
     if (event.rank < 0) continue;
     if (const auto* steps = std::get_if<MicroSteps>(&event.body)) {
       takeMicroSteps(event.rank, *steps);
@@ -32,6 +36,8 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
       status.device = ready->device;
       status.backend = ready->backend;
       status.lost = false;
+    } else if (const auto* changed = std::get_if<StepsChanged>(&event.body)) {
+      takeStepsChanged(*changed);
     } else if (std::holds_alternative<RankFailed>(event.body)) {
       ranks_[event.rank].lost = true;
     }
@@ -71,7 +77,7 @@ void RankTracker::takeUpdate(const Update& update) {
   end.outcome = update.outcome;
   end.reason = update.reason;
   end.grad_norm = update.grad_norm;
-  end.planned = shape_ ? shape_->steps : 0;
+  end.planned = shape_ ? shape_->steps_now() : 0;
   if (last_end_ && last_end_->update + 1 == update.update) end.micro_steps = update.micro_step - last_end_->micro_step;
   if (update.update == 1) end.micro_steps = update.micro_step;
   for (const auto& [rank, walk] : walkers_) {
@@ -82,6 +88,13 @@ void RankTracker::takeUpdate(const Update& update) {
     if (drops) end.dropped_batches = std::max<std::int64_t>(shape_->batches_per_epoch - walk.at.batch - 1, 0);
   }
   last_end_ = std::move(end);
+}
+
+/// Walks begin anew: a rank may have been seen in the next window before the news of its size.
+void RankTracker::takeStepsChanged(const StepsChanged& changed) {
+  if (!shape_) return;
+  shape_->set_steps_after(changed.update, changed.steps);
+  walkers_.clear();
 }
 
 bool RankTracker::drained() const {

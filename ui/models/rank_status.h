@@ -84,6 +84,7 @@ class RankTracker {
   };
   void step(Walker& walk);
   void takeUpdate(const Update& update);
+  void takeStepsChanged(const StepsChanged& changed);
   void fillSlot(RankStatus& status, std::int64_t tokens) const;
   void takeMicroSteps(std::int64_t rank, const MicroSteps& steps);
   void takeSync(std::int64_t rank, const Sync& sync);

@@ -9,6 +9,15 @@
 
 namespace accrue::ui {
 
+namespace {
+
+/// K1: the other dialects have one N for a whole run.
+bool changesSteps(const RunSpec& spec) {
+  return spec.accumulation.dialect == Dialect::accrue || spec.accumulation.dialect == Dialect::accelerate;
+}
+
+}  // namespace
+
 RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, PreflightRunner* preflight,
                        RunLibrary* library, QObject* parent)
     : QObject(parent), document_(document), preflight_(preflight), library_(library), bridge_(options) {
@@ -36,9 +45,10 @@ RunActions RunControl::actions() const {
   RunActions actions = enabledActions(state());
   const bool resumable = run_ && (state() == RunState::failed || run_->outcome().outcome == QLatin1String("stopped"));
   if (!resumable) actions.erase(RunAction::resume);
+  if (run_ && run_->spec() && !changesSteps(*run_->spec())) actions.erase(RunAction::setSteps);
   if (isLive() && !controls()) {
     using enum RunAction;
-    for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, checkpointAndStop})
+    for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps})
       actions.erase(command);
   }
   return actions;
@@ -186,6 +196,10 @@ void RunControl::checkpointAndStop() {
   if (!actions().contains(RunAction::checkpointAndStop)) return;
   ended_by_user_ = true;
   bridge_.checkpointAndStop();
+}
+
+void RunControl::setSteps(std::int64_t steps) {
+  if (actions().contains(RunAction::setSteps)) bridge_.setSteps(steps);
 }
 
 void RunControl::takeBatch(const EventBatch& events) {

@@ -63,6 +63,8 @@ class RunControl : public QObject {
   void kill();
   void checkpoint();
   void checkpointAndStop();
+  /// N from the next window on.
+  void setSteps(std::int64_t steps);
   /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
   void resume(const QString& folder);
   /// Follows a run that another process hosts.

@@ -86,12 +86,30 @@ void RunSeries::setSpec(const accrue::RunSpec& spec) {
 void RunSeries::setPlan(const accrue::RunPlan& plan) {
   plan_ = plan;
   takeSpec(plan.spec);
-  last_.plannedUpdates = plan.totals.updates;
   join_.expectRanks(plan.spec.parallel.data);
-  join_.setPlan(plan.window);
-  layOutPlan();
+  takeWindow();
   ++revision_;
   Q_EMIT changed();
+}
+
+/// What follows from the plan's window.
+void RunSeries::takeWindow() {
+  if (!plan_->window.steps_set.empty()) plan_->totals = accrue::total_windows(plan_->window);
+  last_.plannedUpdates = plan_->totals.updates;
+  join_.setPlan(plan_->window);
+  layOutPlan();
+}
+
+void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
+  steps_ = body.steps;
+  if (!plan_) return join_.setSteps(body.steps);
+  plan_->window.set_steps_after(body.update, body.steps);
+  takeWindow();
+}
+
+std::int64_t RunSeries::steps() const {
+  if (plan_) return plan_->window.steps_now();
+  return steps_ > 0 ? steps_ : spec_ ? spec_->accumulation.steps : 0;
 }
 
 void RunSeries::setSummary(const accrue::RunSummary& summary) {
@@ -184,6 +202,8 @@ void RunSeries::take(const accrue::RunEvent& event) {
       takeEvaluation(body);
     else if constexpr (std::is_same_v<Body, accrue::ExactnessCheck>)
       lamp_.take(body);
+    else if constexpr (std::is_same_v<Body, accrue::StepsChanged>)
+      takeStepsChanged(body);
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
       takeGauge(event.rank, body);
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
@@ -209,6 +229,10 @@ void RunSeries::take(const accrue::RunEvent& event) {
 
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
   startedAt_ = text(body.started_at);
+  if (body.resumed && plan_ && !plan_->window.steps_set.empty()) {
+    plan_->window.forget_steps_after(body.resumed_update);
+    takeWindow();
+  }
   if (body.resumed) rewindTo(body.resumed_update, body.resumed_position);
   outcome_ = {};
 }

@@ -125,6 +125,8 @@ class RunSeries : public QObject {
   const RunOutcome& outcome() const { return outcome_; }
   const std::vector<RunProblem>& problems() const { return problems_; }
   std::int64_t ranks() const;
+  /// N as it is now; 0 = not known.
+  std::int64_t steps() const;
 
   /// "2 of 4": where the open window stands.
   QString windowText() const;
@@ -159,6 +161,8 @@ class RunSeries : public QObject {
   void takeStarted(const accrue::RunStarted& body);
   void takeUpdate(const accrue::RunEvent& event, const accrue::Update& body);
   void takeEvaluation(const accrue::Evaluation& body);
+  void takeStepsChanged(const accrue::StepsChanged& body);
+  void takeWindow();
   void takeGauge(std::int64_t rank, const accrue::Gauge& body);
   void takeState(const accrue::StateChanged& body);
   void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
@@ -176,6 +180,7 @@ class RunSeries : public QObject {
   int colorIndex_ = 0;
   std::optional<accrue::RunSpec> spec_;
   std::optional<accrue::RunPlan> plan_;
+  std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
   accrue::RunState state_ = accrue::RunState::idle;
   QString stateDetail_;
 

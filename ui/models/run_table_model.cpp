@@ -15,6 +15,14 @@ namespace accrue::ui {
 
 namespace {
 
+/// N of the spec, and of now where it was changed while the run ran.
+QString stepsText(const RunSeries& run) {
+  if (!run.spec()) return {};
+  const std::int64_t written = run.spec()->accumulation.steps;
+  if (run.steps() == written) return groupedNumber(written);
+  return QStringLiteral("%1 \u2192 %2").arg(groupedNumber(written), groupedNumber(run.steps()));
+}
+
 const std::vector<int> everyColumn = {
     RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
     RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
@@ -241,7 +249,7 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case nameColumn:
       return run.name();
     case stepsColumn:
-      return spec ? groupedNumber(spec->accumulation.steps) : QString();
+      return stepsText(run);
     case microBatchColumn:
       return spec ? groupedNumber(spec->accumulation.micro_batch) : QString();
     case ranksColumn:
@@ -269,7 +277,7 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
     case stateColumn:
       return static_cast<int>(run.state());
     case stepsColumn:
-      return run.spec() ? static_cast<qlonglong>(run.spec()->accumulation.steps) : 0;
+      return static_cast<qlonglong>(run.steps());
     case microBatchColumn:
       return run.spec() ? static_cast<qlonglong>(run.spec()->accumulation.micro_batch) : 0;
     case ranksColumn:

@@ -5,8 +5,13 @@
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMessageBox>
 #include <QPushButton>
+#include <algorithm>
+#include <limits>
+
+#include "accrue/run/spec_fields.h"
 
 namespace accrue::ui {
 
@@ -78,6 +83,18 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
   if (box.clickedButton() == checkpoint) return {CloseAnswer::checkpointAndStop, remember->isChecked()};
   if (box.clickedButton() == stop) return {CloseAnswer::stopNow, remember->isChecked()};
   return {};
+}
+
+std::optional<std::int64_t> WidgetDialogs::askSteps(QWidget* parent, std::int64_t now) {
+  const SpecField& field = *find_field("accumulation.steps");
+  const int least = static_cast<int>(field.minimum);
+  const int most = static_cast<int>(std::min(field.maximum, static_cast<double>(std::numeric_limits<int>::max())));
+  bool accepted = false;
+  const int steps = QInputDialog::getInt(
+      parent, tr("Change accumulation steps"),
+      tr("Micro-steps a window, from the next window on.\nThe learning rate keeps the course that was planned."),
+      static_cast<int>(now), least, most, 1, &accepted);
+  return accepted ? std::optional<std::int64_t>(steps) : std::nullopt;
 }
 
 }  // namespace accrue::ui

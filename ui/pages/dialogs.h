@@ -4,6 +4,8 @@
 
 #include <QString>
 #include <QStringList>
+#include <cstdint>
+#include <optional>
 
 class QWidget;
 
@@ -28,6 +30,8 @@ class Dialogs {
   virtual UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) = 0;
   /// A run is hosted in the window that is about to close.
   virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
+  /// N for the windows to come; nothing = cancelled.
+  virtual std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) = 0;
 };
 
 /// The real ones.
@@ -39,6 +43,7 @@ class WidgetDialogs final : public Dialogs {
   QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
   UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;
   CloseChoice askClose(QWidget* parent, const QString& sentence) override;
+  std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) override;
 };
 
 }  // namespace accrue::ui

@@ -209,6 +209,11 @@ void MainWindow::connectRunActions() {
   connect(actions_.kill, &QAction::triggered, control, &RunControl::kill);
   connect(actions_.checkpoint, &QAction::triggered, control, &RunControl::checkpoint);
   connect(actions_.checkpointAndStop, &QAction::triggered, control, &RunControl::checkpointAndStop);
+  connect(actions_.setSteps, &QAction::triggered, this, [this, control] {
+    if (!control->run()) return;
+    if (const auto steps = parts_.dialogs->askSteps(this, std::max<std::int64_t>(control->run()->steps(), 1)))
+      control->setSteps(*steps);
+  });
   connect(actions_.resume, &QAction::triggered, this, [this, control] {
     if (const RunSeries* run = focusedRun()) control->resume(run->folder());
   });
@@ -355,6 +360,7 @@ void MainWindow::showState() {
   enable(actions_.kill, RunAction::kill);
   enable(actions_.checkpoint, RunAction::checkpoint);
   enable(actions_.checkpointAndStop, RunAction::checkpointAndStop);
+  enable(actions_.setSteps, RunAction::setSteps);
   showContinuations();
   const bool paused = possible.contains(RunAction::proceed);
   actions_.pause->setEnabled(paused || possible.contains(RunAction::pause));

@@ -72,6 +72,8 @@ WindowActions::WindowActions(QObject* owner) {
   checkpoint = add(owner, "checkpointAction", tr("&Checkpoint now"), keys("Ctrl+K"), "checkpoint",
                    tr("Save at the end of this update"));
   checkpointAndStop = add(owner, "checkpointAndStopAction", tr("Checkpoint and s&top"));
+  setSteps = add(owner, "setStepsAction", tr("Change accumulation steps\u2026"), keys("Ctrl+Shift+N"), nullptr,
+                 tr("Another N from the next window on; dialects accrue and accelerate"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
                tr("Continue the selected run from its newest checkpoint"));
   attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,
@@ -128,16 +130,37 @@ WindowActions::WindowActions(QObject* owner) {
 }
 
 QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {newSpec,        open,         openRun,
-                          save,           saveAs,       exportPlot,
-                          exportData,     askOnClosing, closeSpec,
-                          quit,           undo,         redo,
-                          find,           run,          pause,
-                          stepMicro,      stepUpdate,   stop,
-                          kill,           checkpoint,   checkpointAndStop,
-                          resume,         attach,       compareDialects,
-                          runAllDialects, demo,         fit,
-                          follow,         logY,         lessSmoothing,
+  QList<QAction*> list = {newSpec,
+                          open,
+                          openRun,
+                          save,
+                          saveAs,
+                          exportPlot,
+                          exportData,
+                          askOnClosing,
+                          closeSpec,
+                          quit,
+                          undo,
+                          redo,
+                          find,
+                          run,
+                          pause,
+                          stepMicro,
+                          stepUpdate,
+                          stop,
+                          kill,
+                          checkpoint,
+                          checkpointAndStop,
+                          setSteps,
+                          resume,
+                          attach,
+                          compareDialects,
+                          runAllDialects,
+                          demo,
+                          fit,
+                          follow,
+                          logY,
+                          lessSmoothing,
                           moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};

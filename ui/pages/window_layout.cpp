@@ -83,7 +83,7 @@ void MainWindow::resetLayout() {
   tabifyDockWidget(runs_dock_, events_dock_);
   runs_dock_->raise();
   resizeDocks({setup_dock_, window_dock_}, {368, 232}, Qt::Horizontal);
-  resizeDocks({runs_dock_}, {180}, Qt::Vertical);
+  resizeDocks({runs_dock_}, {208}, Qt::Vertical);
 }
 
 void MainWindow::focusPane(int pane) {

@@ -80,6 +80,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addSeparator();
   run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume, actions.attach});
   run->addSeparator();
+  run->addAction(actions.setSteps);
+  run->addSeparator();
   run->addActions({actions.compareDialects, actions.runAllDialects});
   run->addSeparator();
   run->addAction(actions.demo);

@@ -28,6 +28,14 @@ std::int64_t scheduled_steps(const WindowShape& shape, const WindowPosition& at)
   return steps;
 }
 
+/// N that was set by hand after that many updates; the last such entry counts.
+std::optional<std::int64_t> steps_set_after(const WindowShape& shape, std::int64_t updates) {
+  std::optional<std::int64_t> steps;
+  for (const LengthChange& change : shape.steps_set)
+    if (change.from == updates) steps = change.steps;
+  return steps;
+}
+
 /// N that the boundary test compares with: fixed when the window opens where K7 is plan, else whatever N is now.
 std::int64_t compared_steps(const WindowShape& shape, const WindowPosition& at) {
   const bool locked = shape.knobs.boundary_compare == BoundaryCompare::plan && at.position > 0;
@@ -162,6 +170,7 @@ void close_window(const WindowShape& shape, WindowPosition& at, const MicroPlan&
   const bool full = micro.reason == BoundaryReason::full && !flushes;
   if (micro.reason == BoundaryReason::full && !counts_modulo(shape)) at.counter = 0;
   if (!full && shape.knobs.counter_reset != CounterReset::never) at.counter = 0;
+  if (const auto steps = steps_set_after(shape, at.updates)) at.next_steps = *steps;
 }
 
 bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool update) {
@@ -223,7 +232,8 @@ bool never_closes(const WindowShape& shape, const WindowPosition& at) {
 /// changes for the last time.
 std::int64_t longest_window(const WindowShape& shape, const WindowPosition& at) {
   std::int64_t steps = std::max(shape.steps, at.next_steps);
-  for (const LengthChange& change : shape.length_schedule) steps = std::max(steps, change.steps);
+  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
+    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
   const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
   const std::int64_t length = shape.batches_per_epoch == unknown_length ? steps : shape.batches_per_epoch;
   const std::int64_t epochs = by_epoch ? last_length_change(shape) + 3 : 3;
@@ -275,6 +285,8 @@ std::int64_t skippable_windows(const WindowShape& shape, const WindowPosition& a
   if (shape.knobs.group_length == GroupLength::by_update || shape.knobs.schedule_clock == ScheduleClock::epoch)
     return 0;
   std::int64_t windows = (length_of_epoch(shape, at) - at.batch) / at.steps - 1;
+  for (const LengthChange& change : shape.steps_set)
+    if (change.from > at.updates) windows = std::min(windows, change.from - at.updates - 1);
   if (shape.max_updates) windows = std::min(windows, *shape.max_updates - at.updates - 1);
   if (shape.max_micro_steps) windows = std::min(windows, (*shape.max_micro_steps - at.micro_step) / at.steps - 1);
   if (shape.max_iters) windows = std::min(windows, (*shape.max_iters - iteration_of(shape, at)) / at.steps - 1);
@@ -330,7 +342,8 @@ WindowTotals walk(const WindowShape& shape) {
 /// which is the whole run.
 WindowShape resolved(WindowShape shape) {
   shape.steps = std::max<std::int64_t>(shape.steps, 1);
-  for (LengthChange& change : shape.length_schedule) change.steps = std::max<std::int64_t>(change.steps, 1);
+  for (auto* changes : {&shape.length_schedule, &shape.steps_set})
+    for (LengthChange& change : *changes) change.steps = std::max<std::int64_t>(change.steps, 1);
   const bool limited =
       shape.max_updates || shape.max_micro_steps || (shape.max_epochs && shape.batches_per_epoch != unknown_length);
   if (shape.knobs.normalizer == Normalizer::run_remainder && !shape.max_iters && limited)
@@ -368,6 +381,15 @@ std::string_view to_string(StepOutcome outcome) {
       return "accumulated";
   }
   return "";
+}
+
+void WindowShape::set_steps_after(std::int64_t updates, std::int64_t set) {
+  forget_steps_after(updates - 1);
+  steps_set.push_back({updates, set});
+}
+
+void WindowShape::forget_steps_after(std::int64_t updates) {
+  std::erase_if(steps_set, [updates](const LengthChange& each) { return each.from > updates; });
 }
 
 AccumulationWindow::AccumulationWindow(WindowShape shape) : shape_(resolved(std::move(shape))) {}
@@ -471,6 +493,10 @@ void AccumulationWindow::set_steps(std::int64_t steps) {
   if (at_.position == 0 || shape_.knobs.boundary_compare == BoundaryCompare::plan) return;
   WindowPosition rest = at_;
   window_size_ = size_of_window(shape_, rest);
+}
+
+std::optional<std::int64_t> AccumulationWindow::steps_set_here() const {
+  return at_.position == 0 ? steps_set_after(shape_, at_.updates) : std::nullopt;
 }
 
 void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position) {

@@ -54,37 +54,65 @@ void measure(RunComparison& comparison) {
   }
 }
 
-}  // namespace
+/// What a run's events say of its course.
+struct Course {
+  std::vector<LossPoint> curve;
+  WindowShape steps;  ///< its steps_set alone
+};
 
-Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) {
+Result<Course> read_course(const std::filesystem::path& run_dir) {
   auto file = EventFile::open(run_dir / "events.jsonl");
   if (!file) return tl::unexpected(file.error());
+  Course course;
   std::map<std::int64_t, LossPoint> by_update;
   do {
     for (const auto& event : file->poll()) {
       const auto* update = std::get_if<Update>(&event.body);
+      if (const auto* changed = std::get_if<StepsChanged>(&event.body))
+        course.steps.set_steps_after(changed->update, changed->steps);
+      if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
+        course.steps.forget_steps_after(started->resumed_update);
       if (update == nullptr || event.rank > 0) continue;
       by_update[update->update] = {update->update, update->samples, update->loss};
     }
   } while (!file->at_end());
-  std::vector<LossPoint> curve;
-  curve.reserve(by_update.size());
-  for (const auto& [update, point] : by_update) curve.push_back(point);
-  return curve;
+  course.curve.reserve(by_update.size());
+  for (const auto& [update, point] : by_update) course.curve.push_back(point);
+  return course;
+}
+
+/// "2 after update 12, 8 after update 20"
+std::string steps_text(const WindowShape& shape) {
+  std::string text;
+  for (const LengthChange& each : shape.steps_set)
+    text += (text.empty() ? "" : ", ") + std::to_string(each.steps) + " after update " + std::to_string(each.from);
+  return text.empty() ? "never" : text;
+}
+
+}  // namespace
+
+Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) {
+  auto course = read_course(run_dir);
+  if (!course) return tl::unexpected(course.error());
+  return std::move(course->curve);
 }
 
 Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs) {
   if (dirs.size() < 2) return fail(ErrorCode::config, "two run folders at least are needed for a comparison");
   RunComparison comparison;
   std::map<std::int64_t, std::vector<double>> by_samples;
+  std::string first_steps;
   for (const auto& dir : dirs) {
     auto run = read_run(dir);
     if (!run) return tl::unexpected(run.error());
-    auto curve = loss_curve(run->dir);
-    if (!curve) return tl::unexpected(curve.error());
-    add_run(by_samples, *curve);
-    comparison.differences.push_back(comparison.runs.empty() ? std::vector<SpecDifference>{}
-                                                             : diff_specs(comparison.runs.front().spec, run->spec));
+    auto course = read_course(run->dir);
+    if (!course) return tl::unexpected(course.error());
+    add_run(by_samples, course->curve);
+    const std::string steps = steps_text(course->steps);
+    if (comparison.runs.empty()) first_steps = steps;
+    auto& differences = comparison.differences.emplace_back();
+    if (!comparison.runs.empty()) differences = diff_specs(comparison.runs.front().spec, run->spec);
+    if (steps != first_steps) differences.push_back({steps_set_key, first_steps, steps});
     comparison.runs.push_back(std::move(*run));
   }
   for (auto& [samples, losses] : by_samples)

@@ -27,8 +27,9 @@ namespace fs = std::filesystem;
 constexpr int control_version = 1;
 constexpr std::size_t max_line_bytes = 4096;
 constexpr std::size_t max_clients = 32;
-constexpr std::array<std::string_view, 9> command_names = {
-    "status", "pause", "continue", "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop", "kill"};
+constexpr std::array<std::string_view, 10> command_names = {
+    "status", "pause",    "continue", "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop",
+    "kill",   "set_steps"};
 
 fs::path socket_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -100,16 +101,27 @@ std::string text_of(const nlohmann::json& json, const char* key) {
 
 }  // namespace
 
-std::string encode_control(ControlCommand command) {
-  return fmt::format(R"({{"v":{},"command":"{}"}})", control_version, command_names[static_cast<std::size_t>(command)]);
+std::string encode_control(const HostCommand& command) {
+  const auto name = command_names[static_cast<std::size_t>(command.verb)];
+  if (command.verb == HostVerb::set_steps)
+    return fmt::format(R"({{"v":{},"command":"{}","steps":{}}})", control_version, name, command.steps);
+  return fmt::format(R"({{"v":{},"command":"{}"}})", control_version, name);
 }
 
-Result<ControlCommand> decode_control(std::string_view line) {
+Result<HostCommand> decode_control(std::string_view line) {
   const auto json = parse_line(line);
   if (!json) return tl::unexpected(json.error());
   const auto name = text_of(*json, "command");
-  for (std::size_t i = 0; i < command_names.size(); ++i)
-    if (command_names[i] == name) return static_cast<ControlCommand>(i);
+  for (std::size_t i = 0; i < command_names.size(); ++i) {
+    if (command_names[i] != name) continue;
+    HostCommand command{static_cast<HostVerb>(i), 0};
+    if (command.verb != HostVerb::set_steps) return command;
+    const auto steps = json->find("steps");
+    if (steps == json->end() || !steps->is_number_integer())
+      return fail(ErrorCode::protocol, "control command \"set_steps\" lacks the whole number \"steps\"");
+    command.steps = steps->get<std::int64_t>();
+    return command;
+  }
   return fail(ErrorCode::protocol, fmt::format("unknown control command \"{}\"", name));
 }
 
@@ -206,7 +218,7 @@ Result<ControlClient> ControlClient::connect(const std::string& run_id) {
   return ControlClient(std::move(fd));
 }
 
-Result<void> ControlClient::send(ControlCommand command) {
+Result<void> ControlClient::send(const HostCommand& command) {
   if (send_line(fd_.get(), encode_control(command))) return {};
   return fail(ErrorCode::peer_lost, "the supervisor of this run cannot be reached");
 }

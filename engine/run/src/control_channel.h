@@ -13,25 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "accrue/run/host_command.h"
 #include "accrue/run/result.h"
 #include "process_launcher.h"
 
 namespace accrue {
 
-enum class ControlCommand {
-  status,
-  pause,
-  proceed,
-  step_micro_step,
-  step_update,
-  stop,
-  checkpoint,
-  checkpoint_and_stop,
-  kill
-};
-
-std::string encode_control(ControlCommand command);
-Result<ControlCommand> decode_control(std::string_view line);
+std::string encode_control(const HostCommand& command);
+Result<HostCommand> decode_control(std::string_view line);
 
 /// What the supervisor answers: the state it is in, or why it refused.
 struct ControlAnswer {
@@ -56,7 +45,7 @@ class ControlServer {
   ~ControlServer();
 
   void add_poll(std::vector<pollfd>& fds) const;
-  using Handler = std::function<ControlAnswer(ControlCommand)>;
+  using Handler = std::function<ControlAnswer(const HostCommand&)>;
   /// Accepts, reads and answers whatever waits; never blocks.
   void serve(const Handler& handler);
 
@@ -80,7 +69,7 @@ class ControlClient {
   /// Errors (peer_lost): nobody listens there.
   static Result<ControlClient> connect(const std::string& run_id);
   int fd() const { return fd_.get(); }
-  Result<void> send(ControlCommand command);
+  Result<void> send(const HostCommand& command);
   /// Answers that have arrived; false in `open` once the supervisor has closed the connection.
   std::vector<ControlAnswer> take_answers(bool& open);
 

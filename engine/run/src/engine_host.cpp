@@ -83,14 +83,14 @@ EngineHost::Impl::Impl(EngineHostOptions options_in, EventQueue& queue_in)
 
 EngineHost::Impl::~Impl() {
   shutting_down = true;
-  post(HostCommand::shut_down);
+  post(HostVerb::shut_down);
 }
 
 Result<void> EngineHost::Impl::make_ready() {
   if (is_live(state.load())) return fail(ErrorCode::config, "a run is live here", {}, "Stop it first");
   if (thread.joinable()) {  // over, or a replay that nobody wants to see the end of
     shutting_down = true;
-    post(HostCommand::shut_down);
+    post(HostVerb::shut_down);
     thread.join();
     shutting_down = false;
   }
@@ -145,6 +145,10 @@ void EngineHost::Impl::publish_state(RunState new_state, std::string detail) {
   publish({supervisor_rank, -1, 0, StateChanged{std::string(to_string(new_state)), std::move(detail), 0, 0}});
 }
 
+void EngineHost::Impl::publish_refusal(const std::string& why) {
+  publish({supervisor_rank, -1, 0, Warning{std::string(refusal_class), "The run refused: " + why, {}, 0}});
+}
+
 bool EngineHost::Impl::wait(std::vector<pollfd>& fds, int timeout_ms) {
   fds.push_back({wake.get(), POLLIN, 0});
   ::poll(fds.data(), fds.size(), timeout_ms);
@@ -170,9 +174,10 @@ void EngineHost::Impl::supervise(SessionRequest request) {
     std::vector<pollfd> fds;
     session.add_poll(fds);
     wait(fds, longest_sleep_ms);
-    for (const auto command : take_commands()) {
-      // A refusal needs no answer here: the state that the owner sees says the same.
-      [[maybe_unused]] const auto done = session.command(command);
+    for (const auto& command : take_commands()) {
+      const auto done = session.command(command);
+      // Of the other refusals the state that the owner sees says the same.
+      if (!done && command.verb == HostVerb::set_steps) publish_refusal(done.error().message);
     }
     session.turn();
   }
@@ -200,10 +205,10 @@ std::optional<RunWriter> EngineHost::Impl::wait_for_folder(const fs::path& dir) 
     shown = saving.size();
     std::vector<pollfd> fds;
     const bool go_on = wait(fds, 50);
-    for (const auto command : take_commands()) {
-      if (command == HostCommand::kill)
+    for (const auto& command : take_commands()) {
+      if (command.verb == HostVerb::kill)
         for (const auto pid : ranks_of_run(dir)) ::kill(pid, SIGKILL);
-      if (command != HostCommand::stop) continue;
+      if (command.verb != HostVerb::stop) continue;
       publish_state(RunState::finished, "Stopped by you");
       return std::nullopt;
     }
@@ -310,25 +315,29 @@ Result<void> EngineHost::replay(const fs::path& folder) {
 }
 
 void EngineHost::pause() {
-  impl_->post(HostCommand::pause);
+  impl_->post(HostVerb::pause);
 }
 void EngineHost::proceed() {
-  impl_->post(HostCommand::proceed);
+  impl_->post(HostVerb::proceed);
 }
 void EngineHost::step(StepUnit unit) {
-  impl_->post(unit == StepUnit::micro_step ? HostCommand::step_micro_step : HostCommand::step_update);
+  impl_->post(unit == StepUnit::micro_step ? HostVerb::step_micro_step : HostVerb::step_update);
 }
 void EngineHost::stop() {
-  impl_->post(HostCommand::stop);
+  impl_->post(HostVerb::stop);
 }
 void EngineHost::checkpoint() {
-  impl_->post(HostCommand::checkpoint);
+  impl_->post(HostVerb::checkpoint);
 }
 void EngineHost::checkpoint_and_stop() {
-  impl_->post(HostCommand::checkpoint_and_stop);
+  impl_->post(HostVerb::checkpoint_and_stop);
 }
 void EngineHost::kill() {
-  impl_->post(HostCommand::kill);
+  impl_->post(HostVerb::kill);
+}
+
+void EngineHost::set_steps(std::int64_t steps) {
+  impl_->post({HostVerb::set_steps, steps});
 }
 
 RunState EngineHost::state() const {

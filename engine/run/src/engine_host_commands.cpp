@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_fields.h"
 #include "engine_host_session.h"
 
 namespace accrue {
@@ -19,27 +21,31 @@ bool is_training(RunState state) {
 
 }  // namespace
 
-Result<void> RunSession::command(HostCommand command) {
+Result<void> RunSession::command(const HostCommand& command) {
   if (over_) return refused("the run has ended");
-  switch (command) {
-    case HostCommand::pause:
+  switch (command.verb) {
+    case HostVerb::status:
+      return {};
+    case HostVerb::pause:
       return pause();
-    case HostCommand::proceed:
+    case HostVerb::proceed:
       return proceed();
-    case HostCommand::step_micro_step:
+    case HostVerb::step_micro_step:
       return step(StepUnit::micro_step);
-    case HostCommand::step_update:
+    case HostVerb::step_update:
       return step(StepUnit::update);
-    case HostCommand::stop:
+    case HostVerb::stop:
       return stop();
-    case HostCommand::checkpoint:
+    case HostVerb::checkpoint:
       return checkpoint();
-    case HostCommand::checkpoint_and_stop:
+    case HostVerb::checkpoint_and_stop:
       return checkpoint_and_stop();
-    case HostCommand::kill:
+    case HostVerb::set_steps:
+      return set_steps(command.steps);
+    case HostVerb::kill:
       kill_all();
       return {};
-    case HostCommand::shut_down:
+    case HostVerb::shut_down:
       strict_ladder_ = true;
       if (ending_ == Ending::none) return stop();
       rung_ends_ = std::min(rung_ends_, Clock::now() + settings_.stop_grace);
@@ -113,6 +119,22 @@ Result<void> RunSession::checkpoint_and_stop() {
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
   progress_.restart(Clock::now());
   apply(agreement_.release());
+  return {};
+}
+
+/// The ranks are told one after another; which boundary it takes effect at is agreed by the boundary's exchange.
+Result<void> RunSession::set_steps(std::int64_t steps) {
+  if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
+  const AccumulationSpec& spec = order_.plan.spec.accumulation;
+  if (spec.dialect != Dialect::accrue && spec.dialect != Dialect::accelerate)
+    return refused(fmt::format("the dialect {} has one N for the whole run; accrue and accelerate can change it",
+                               to_name(spec.dialect)));
+  if (order_.plan.knobs.normalizer == Normalizer::run_remainder)
+    return refused("normalizer = \"run_remainder\" divides by what the planned N leaves over, so N stays as it is");
+  const SpecField& field = *find_field("accumulation.steps");
+  if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
+    return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));
+  broadcast({.kind = RankCommandKind::set_steps, .steps = steps});
   return {};
 }
 

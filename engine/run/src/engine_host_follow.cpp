@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "accrue/run/event_reader.h"
+#include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
 #include "engine_host_impl.h"
 
@@ -11,30 +12,6 @@ namespace accrue {
 namespace {
 
 namespace fs = std::filesystem;
-
-ControlCommand control_command(HostCommand command) {
-  switch (command) {
-    case HostCommand::pause:
-      return ControlCommand::pause;
-    case HostCommand::proceed:
-      return ControlCommand::proceed;
-    case HostCommand::step_micro_step:
-      return ControlCommand::step_micro_step;
-    case HostCommand::step_update:
-      return ControlCommand::step_update;
-    case HostCommand::stop:
-      return ControlCommand::stop;
-    case HostCommand::checkpoint:
-      return ControlCommand::checkpoint;
-    case HostCommand::checkpoint_and_stop:
-      return ControlCommand::checkpoint_and_stop;
-    case HostCommand::kill:
-      return ControlCommand::kill;
-    case HostCommand::shut_down:
-      break;  // the run goes on without us
-  }
-  return ControlCommand::status;
-}
 
 RunEvent note(std::string class_name, std::string message, std::string what_to_do) {
   return {supervisor_rank, -1, 0, Warning{std::move(class_name), std::move(message), std::move(what_to_do), 0}};
@@ -57,6 +34,28 @@ RunState state_of_outcome(const std::string& outcome) {
 }
 
 }  // namespace
+
+Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) {
+  constexpr auto patience = std::chrono::seconds(5);
+  const fs::path dir = fs::absolute(folder).lexically_normal();
+  const auto run = read_run(dir);
+  if (!run) return tl::unexpected(run.error());
+  if (run->state != "running")
+    return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string());
+  auto client = ControlClient::connect(run->run_id);
+  if (!client) return tl::unexpected(client.error());
+  if (const auto sent = client->send(command); !sent) return tl::unexpected(sent.error());
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (bool open = true; open && std::chrono::steady_clock::now() < deadline;) {
+    pollfd waits{client->fd(), POLLIN, 0};
+    ::poll(&waits, 1, 100);
+    const auto answers = client->take_answers(open);
+    if (answers.empty()) continue;
+    if (answers.front().ok) return answers.front().state;
+    return fail(ErrorCode::config, "the run refused: " + answers.front().error, dir.string());
+  }
+  return fail(ErrorCode::peer_lost, "the process that trains this run does not answer", dir.string());
+}
 
 void EngineHost::Impl::mirror(RunEvent event) {
   if (held_end) publish(std::move(*std::exchange(held_end, std::nullopt)));  // it was no end: the run was continued
@@ -104,7 +103,7 @@ void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> 
     if (control) {
       bool open = true;
       for (const auto& answer : control->take_answers(open))
-        if (!answer.ok) publish(note("protocol", "The run refused: " + answer.error, {}));
+        if (!answer.ok) publish_refusal(answer.error);
       alive = open;
     } else {
       alive = is_locked(dir);
@@ -117,10 +116,9 @@ void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> 
     if (!alive) break;
     std::vector<pollfd> fds;
     if (!wait(fds, look_every_ms)) return;
-    for (const auto command : take_commands()) {
-      if (!control || command == HostCommand::shut_down) continue;
-      if (const auto sent = control->send(control_command(command)); !sent)
-        publish(note("protocol", sent.error().text(), {}));
+    for (const auto& command : take_commands()) {
+      if (!control || command.verb == HostVerb::shut_down) continue;  // the run goes on without us
+      if (const auto sent = control->send(command); !sent) publish(note("protocol", sent.error().text(), {}));
     }
   }
   file->finish();

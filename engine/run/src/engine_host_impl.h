@@ -32,6 +32,7 @@ struct EngineHost::Impl {
   Result<void> make_ready();
   void launch(RunState first_state, std::filesystem::path dir, std::function<void()> work);
   void post(HostCommand command);
+  void post(HostVerb verb) { post(HostCommand{verb}); }
 
   // Engine thread.
   void supervise(SessionRequest request);
@@ -40,6 +41,8 @@ struct EngineHost::Impl {
   void follow(const std::filesystem::path& dir, std::optional<ControlClient> control);
   void replay(const std::filesystem::path& dir);
   void publish(RunEvent event);
+  /// A command that the run did not take: not stored, as it changes nothing.
+  void publish_refusal(const std::string& why);
   void publish_state(RunState state, std::string detail);
   /// Passes an event of somebody else's run on and follows its state.
   void mirror(RunEvent event);

@@ -47,7 +47,10 @@ void RunSession::take_event(std::size_t rank, RunEvent event) {
   }
   if (const auto* warning = std::get_if<Warning>(&event.body); warning != nullptr && warning->class_name == "numerics")
     last_numerics_ = warning->message;
+  const auto* steps = std::get_if<StepsChanged>(&event.body);
+  const std::optional<StepsChanged> changed = steps && rank == 0 ? std::optional(*steps) : std::nullopt;
   store_and_publish(std::move(event));
+  if (changed) note_steps(*changed);
   if (is_ready) note_ready(rank);
   if (is_commit) {
     ++commits_;
@@ -76,6 +79,15 @@ void RunSession::note_ready(std::size_t rank) {
   }
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
+}
+
+/// From here on every walk through the plan, here and after a restart, takes the new N at that update.
+void RunSession::note_steps(const StepsChanged& changed) {
+  RunPlan& plan = order_.plan;
+  plan.window.set_steps_after(changed.update, changed.steps);
+  plan.totals = total_windows(plan.window);
+  if (!writer_) return;
+  if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());
 }
 
 /// Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.

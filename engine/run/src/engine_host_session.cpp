@@ -135,6 +135,10 @@ void RunSession::announce_start(bool resumed) {
 Result<void> RunSession::leave_later_branch() {
   const CheckpointMark mark = checkpoint_mark(order_.resume_from);
   if (!resumed_ || !mark.valid()) return {};
+  if (RunPlan& plan = order_.plan; !plan.window.steps_set.empty()) {
+    plan.window.forget_steps_after(mark.update);
+    plan.totals = total_windows(plan.window);
+  }
   const auto abandoned = abandon_checkpoints_after(order_.run_dir, mark);
   if (!abandoned) return tl::unexpected(abandoned.error());
   if (*abandoned > 0)
@@ -185,7 +189,7 @@ void RunSession::turn() {
     if (ranks_[rank].gone()) continue;
     if (const auto exit = ranks_[rank].process.reap()) note_exit(rank, *exit);
   }
-  if (control_) control_->serve([this](ControlCommand asked) { return answer_control(asked); });
+  if (control_) control_->serve([this](const HostCommand& asked) { return answer_control(asked); });
   const auto now = Clock::now();
   check_clocks(now);
   if (all_gone()) finish_attempt();
@@ -306,37 +310,8 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   for (auto& event : shown) publish_(std::move(event));
 }
 
-ControlAnswer RunSession::answer_control(ControlCommand asked) {
-  const auto run = [this](HostCommand wanted) { return command(wanted); };
-  Result<void> done;
-  switch (asked) {
-    case ControlCommand::status:
-      break;
-    case ControlCommand::pause:
-      done = run(HostCommand::pause);
-      break;
-    case ControlCommand::proceed:
-      done = run(HostCommand::proceed);
-      break;
-    case ControlCommand::step_micro_step:
-      done = run(HostCommand::step_micro_step);
-      break;
-    case ControlCommand::step_update:
-      done = run(HostCommand::step_update);
-      break;
-    case ControlCommand::stop:
-      done = run(HostCommand::stop);
-      break;
-    case ControlCommand::checkpoint:
-      done = run(HostCommand::checkpoint);
-      break;
-    case ControlCommand::checkpoint_and_stop:
-      done = run(HostCommand::checkpoint_and_stop);
-      break;
-    case ControlCommand::kill:
-      done = run(HostCommand::kill);
-      break;
-  }
+ControlAnswer RunSession::answer_control(const HostCommand& asked) {
+  const auto done = command(asked);
   return {done.has_value(), std::string(to_string(state_)), done ? std::string() : done.error().message};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "accrue/run/engine_host.h"
+#include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
 #include "control_channel.h"
 #include "engine_host_agreement.h"
@@ -21,19 +22,6 @@
 #include "process_launcher.h"
 
 namespace accrue {
-
-/// What the owner thread asks of the engine thread.
-enum class HostCommand {
-  pause,
-  proceed,
-  step_micro_step,
-  step_update,
-  stop,
-  checkpoint,
-  checkpoint_and_stop,
-  kill,
-  shut_down  ///< the host is being destroyed: end it by the ladder
-};
 
 struct SessionRequest {
   RunOrder order;
@@ -67,7 +55,7 @@ class RunSession {
   /// One turn of the loop: read, answer, look at the clocks.
   void turn();
   /// Refusals say why.
-  Result<void> command(HostCommand command);
+  Result<void> command(const HostCommand& command);
   bool over() const { return over_; }
 
  private:
@@ -88,7 +76,7 @@ class RunSession {
   void check_ladder(Clock::time_point now);
   void finish_attempt();
   void finish_run(const std::string& outcome, int status, const std::string& reason);
-  ControlAnswer answer_control(ControlCommand command);
+  ControlAnswer answer_control(const HostCommand& command);
 
   // engine_host_commands.cpp: pause, step, stop, checkpoint, kill
   Result<void> pause();
@@ -97,6 +85,7 @@ class RunSession {
   Result<void> stop();
   Result<void> checkpoint();
   Result<void> checkpoint_and_stop();
+  Result<void> set_steps(std::int64_t steps);
   void kill_all();
   void apply(const HoldAgreement::Move& move);
   void broadcast(const RankCommand& command);
@@ -108,6 +97,7 @@ class RunSession {
   void take_event(std::size_t rank, RunEvent event);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
+  void note_steps(const StepsChanged& changed);
   void check_numbering(std::size_t rank, const RunEvent& event);
   void check_readability(std::size_t rank);
 

@@ -313,7 +313,8 @@ Result<RunEvent> decode_event(std::string_view text) {
 
   std::string problem;
   if (!read_body<MicroSteps, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation, ExactnessCheck,
-                 CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(kind, line, event, problem))
+                 StepsChanged, CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(kind, line, event,
+                                                                                               problem))
     event.body = UnknownEvent{kind, std::string(text)};
   if (!problem.empty()) return damaged(fmt::format("{}: {}", kind, problem));
   if (is_stored(event.body) && !line.contains("seq")) return damaged(fmt::format("{}: field \"seq\" is missing", kind));

@@ -115,6 +115,13 @@ void visit(auto& v, B& b) {
   v("seconds", b.seconds, optional);
 }
 
+template <IsBody<StepsChanged> B>
+void visit(auto& v, B& b) {
+  v("update", b.update, required);
+  v("micro_step", b.micro_step, required);
+  v("steps", b.steps, required);
+}
+
 template <IsBody<CheckpointDone> B>
 void visit(auto& v, B& b) {
   v("update", b.update, required);

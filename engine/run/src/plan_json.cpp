@@ -42,6 +42,12 @@ DataFacts data_from(const Json& json) {
   return data;
 }
 
+Json steps_set_json(const std::vector<LengthChange>& changes) {
+  Json json = Json::array();
+  for (const LengthChange& change : changes) json.push_back({{"from", change.from}, {"steps", change.steps}});
+  return json;
+}
+
 tl::unexpected<Error> damaged(const std::string& what) {
   return fail(ErrorCode::protocol, "the plan is damaged: " + what, "plan.json",
               "Start the run again from its spec, or restore the run folder.");
@@ -83,6 +89,10 @@ Result<RunOrder> order_from(const Json& json) {
   json.at("resume_from").get_to(order.resume_from);
   json.at("first_seq").get_to(order.first_seq);
   json.at("interactive").get_to(order.interactive);
+  for (const Json& change : json.value("steps_set", Json::array()))
+    order.plan.window.steps_set.push_back(
+        {change.at("from").get<std::int64_t>(), change.at("steps").get<std::int64_t>()});
+  if (!order.plan.window.steps_set.empty()) order.plan.totals = total_windows(order.plan.window);
   return order;
 }
 
@@ -97,6 +107,7 @@ std::string to_json(const RunOrder& order) {
                      {"resume_from", order.resume_from},
                      {"first_seq", order.first_seq},
                      {"interactive", order.interactive},
+                     {"steps_set", steps_set_json(plan.window.steps_set)},
                      {"base_dir", plan.base_dir.string()},
                      {"spec", write_spec(plan.spec)},
                      {"data", data_json(plan.data)},

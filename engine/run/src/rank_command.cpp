@@ -11,21 +11,36 @@
 namespace accrue {
 namespace {
 
-constexpr std::array<std::string_view, 6> command_names = {"hold",       "hold_after", "proceed",
-                                                           "stop_after", "checkpoint", "checkpoint_and_stop"};
+constexpr std::array<std::string_view, 7> command_names = {
+    "hold", "hold_after", "proceed", "stop_after", "checkpoint", "checkpoint_and_stop", "set_steps"};
 constexpr std::size_t max_command_bytes = 4096;
 constexpr int command_version = 1;
 
-bool has_micro_step(RankCommandKind kind) {
-  return kind == RankCommandKind::hold_after || kind == RankCommandKind::stop_after;
+/// The number that a command carries; null where it carries none.
+struct Argument {
+  const char* name = nullptr;
+  std::int64_t RankCommand::*value = nullptr;
+};
+
+Argument argument_of(RankCommandKind kind) {
+  switch (kind) {
+    case RankCommandKind::hold_after:
+    case RankCommandKind::stop_after:
+      return {"micro_step", &RankCommand::micro_step};
+    case RankCommandKind::set_steps:
+      return {"steps", &RankCommand::steps};
+    default:
+      return {};
+  }
 }
 
 }  // namespace
 
 std::string encode_command(const RankCommand& command) {
   const auto name = command_names[static_cast<std::size_t>(command.kind)];
-  if (has_micro_step(command.kind))
-    return fmt::format(R"({{"v":{},"command":"{}","micro_step":{}}})", command_version, name, command.micro_step);
+  if (const Argument argument = argument_of(command.kind); argument.name != nullptr)
+    return fmt::format(R"({{"v":{},"command":"{}","{}":{}}})", command_version, name, argument.name,
+                       command.*argument.value);
   return fmt::format(R"({{"v":{},"command":"{}"}})", command_version, name);
 }
 
@@ -45,11 +60,14 @@ Result<RankCommand> decode_command(std::string_view line) {
 
   for (std::size_t i = 0; i < command_names.size(); ++i) {
     if (name->get_ref<const std::string&>() != command_names[i]) continue;
-    RankCommand command{static_cast<RankCommandKind>(i), 0};
-    if (!has_micro_step(command.kind)) return command;
-    const auto micro_step = json.find("micro_step");
-    if (micro_step == json.end() || !micro_step->is_number_integer()) return damaged("field \"micro_step\" is missing");
-    command.micro_step = micro_step->get<std::int64_t>();
+    RankCommand command;
+    command.kind = static_cast<RankCommandKind>(i);
+    const Argument argument = argument_of(command.kind);
+    if (argument.name == nullptr) return command;
+    const auto value = json.find(argument.name);
+    if (value == json.end() || !value->is_number_integer())
+      return damaged(fmt::format("field \"{}\" is missing", argument.name));
+    command.*argument.value = value->get<std::int64_t>();
     return command;
   }
   return damaged(fmt::format("unknown command \"{}\"", name->get_ref<const std::string&>()));

@@ -12,6 +12,7 @@ struct KindName {
   std::string_view operator()(const Update&) const { return "update"; }
   std::string_view operator()(const Evaluation&) const { return "evaluation"; }
   std::string_view operator()(const ExactnessCheck&) const { return "exactness"; }
+  std::string_view operator()(const StepsChanged&) const { return "steps_changed"; }
   std::string_view operator()(const CheckpointDone&) const { return "checkpoint"; }
   std::string_view operator()(const Gauge&) const { return "gauge"; }
   std::string_view operator()(const Heartbeat&) const { return "heartbeat"; }

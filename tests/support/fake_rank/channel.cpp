@@ -117,6 +117,11 @@ bool Channel::wants_stop() const {
   return stop_at_boundary_ || supervisor_gone_;
 }
 
+std::int64_t Channel::take_steps() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(steps_, 0);
+}
+
 void Channel::checkpoint_done() {
   const std::lock_guard lock(mutex_);
   checkpoint_ = false;
@@ -219,6 +224,9 @@ void Channel::obey(const accrue::RankCommand& command) {
     case accrue::RankCommandKind::checkpoint_and_stop:
       checkpoint_ = true;
       stop_at_boundary_ = true;
+      break;
+    case accrue::RankCommandKind::set_steps:
+      steps_ = command.steps;
       break;
   }
   changed_.notify_all();

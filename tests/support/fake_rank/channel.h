@@ -41,6 +41,8 @@ class Channel {
   /// What this rank has been told for the next boundary.
   bool wants_checkpoint() const;
   bool wants_stop() const;
+  /// N for the windows to come, told once; 0 = as it is.
+  std::int64_t take_steps();
   void checkpoint_done();
   /// Works for a time (or sleeps, as far as anyone can tell).
   void work(double seconds);
@@ -68,6 +70,7 @@ class Channel {
   bool stepping_ = false;
   bool checkpoint_ = false;
   bool stop_at_boundary_ = false;
+  std::int64_t steps_ = 0;
   bool supervisor_gone_ = false;
   bool closing_ = false;
   std::thread thread_;

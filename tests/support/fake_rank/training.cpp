@@ -95,6 +95,7 @@ int Training::train() {
     std::uint32_t flags = 0;
     if (plan->update && !reduce(*plan, flags)) return fail(accrue::ErrorCode::peer_lost, "A peer is gone");
     if (plan->update) report_update(*plan);
+    if (plan->update) change_steps(*plan, flags >> steps_shift);
     if (plan->update && is_nan_) {
       is_nan_ = false;
       channel_.emit(accrue::Warning{"numerics", "The loss is NaN, first in h.0.weight", "Lower the rate", updates_});
@@ -158,6 +159,7 @@ bool Training::reduce(const accrue::MicroPlan& plan, std::uint32_t& flags) {
   channel_.set_phase("reduce", updates_, plan.micro_step, collectives_);
   if (channel_.wants_checkpoint()) flags |= flag_checkpoint;
   if (channel_.wants_stop()) flags |= flag_stop;
+  flags |= static_cast<std::uint32_t>(channel_.take_steps()) << steps_shift;
   const auto begin_ns = channel_.now_ns();
   if (world_.unite(flags) == Round::peer_lost) {
     if (script_.has("hang_on_loss")) channel_.wait_for_ever();
@@ -192,6 +194,12 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   update.compute_seconds = update.seconds;
   update.reason = to_string(plan.reason);
   channel_.emit(std::move(update));
+}
+
+void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) {
+  if (wished > 0) window_.set_steps(wished);
+  if (rank_ != 0 || (wished <= 0 && !window_.steps_set_here())) return;
+  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps});
 }
 
 /// Rank 0 commits, as the real one does: write aside, rename.

@@ -26,6 +26,7 @@ class Training {
   void act(const accrue::MicroPlan& plan);
   void report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t forward_ns);
   void report_update(const accrue::MicroPlan& plan);
+  void change_steps(const accrue::MicroPlan& plan, std::int64_t wished);
   bool reduce(const accrue::MicroPlan& plan, std::uint32_t& flags);
   void save(const accrue::MicroPlan& plan);
   double loss(const accrue::MicroPlan& plan) const;

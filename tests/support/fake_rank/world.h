@@ -10,6 +10,7 @@ namespace fake_rank {
 
 inline constexpr std::uint32_t flag_checkpoint = 1;
 inline constexpr std::uint32_t flag_stop = 2;
+inline constexpr int steps_shift = 8;  ///< N for the windows to come lies above the flags
 
 enum class Round { done, peer_lost };
 

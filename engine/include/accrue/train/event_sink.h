@@ -19,7 +19,8 @@ struct Gate {
 /// What a boundary should do besides training; combined over the ranks by the boundary's reduction.
 struct BoundaryWishes {
   bool checkpoint = false;
-  bool stop = false;  ///< after the checkpoint, if any: also set when the supervisor is gone
+  bool stop = false;       ///< after the checkpoint, if any: also set when the supervisor is gone
+  std::int64_t steps = 0;  ///< N from here on; 0 = as it is. Where ranks wish differently, the largest
 };
 
 class RankChannel {

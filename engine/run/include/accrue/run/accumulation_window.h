@@ -56,6 +56,8 @@ struct WindowShape {
   AccumulationKnobs knobs;
   std::int64_t steps = 1;  ///< N
   std::vector<LengthChange> length_schedule;
+  std::vector<LengthChange>
+      steps_set;  ///< N set by hand while the run ran, after that many updates: before any schedule
   std::int64_t batches_per_epoch = 0;  ///< L, equal on all ranks; or unknown_length
   std::int64_t world = 1;              ///< data-parallel ranks
   // The run ends at the first limit that is set and reached; at least one is.
@@ -64,6 +66,13 @@ struct WindowShape {
   std::optional<std::int64_t> max_micro_steps;
   std::optional<std::int64_t> schedule_total;  ///< K13's guard on total
   std::optional<std::int64_t> max_iters;       ///< mmengine's max_counts; the whole run's micro-steps if it is left out
+
+  /// N set by hand after that many updates; takes the place of what was set there or later.
+  void set_steps_after(std::int64_t updates, std::int64_t set);
+  /// The run went back to that update: what was set later is told again if it holds again.
+  void forget_steps_after(std::int64_t updates);
+  /// N as it was set last, or as it is without.
+  std::int64_t steps_now() const { return steps_set.empty() ? steps : steps_set.back().steps; }
   bool operator==(const WindowShape&) const = default;
 };
 
@@ -125,6 +134,8 @@ class AccumulationWindow {
   void request_boundary();
   /// N from now on: the open window keeps its length where K7 is plan, else the new N is compared at once.
   void set_steps(std::int64_t steps);
+  /// N that shape().steps_set sets at the boundary just passed.
+  std::optional<std::int64_t> steps_set_here() const;
   /// Continues just after micro-step m, as if next() had been called m times; schedule_position where overflows moved
   /// it.
   void seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position = std::nullopt);

@@ -32,6 +32,9 @@ struct ComparedPoint {
   std::vector<double> losses;  ///< in the order of the runs
 };
 
+/// Among the differences: N that was set by hand while a run ran, which no spec holds.
+inline constexpr const char* steps_set_key = "N set while it ran";
+
 struct RunComparison {
   std::vector<RunSummary> runs;
   std::vector<std::vector<SpecDifference>> differences;  ///< of each run to the first; the first's list is empty

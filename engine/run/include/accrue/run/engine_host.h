@@ -34,6 +34,9 @@ struct RunRequest {
   std::filesystem::path run_dir;  ///< empty: a new folder in default_runs_dir()
 };
 
+/// Class of the warning that tells the owner of a command which the run did not take.
+inline constexpr std::string_view refusal_class = "refused";
+
 enum class StepUnit { micro_step, update };
 
 class EngineHost {
@@ -63,6 +66,9 @@ class EngineHost {
   void checkpoint();           ///< at the next boundary
   void checkpoint_and_stop();  ///< at the next boundary, then end
   void kill();                 ///< at once
+  /// N from the next window on; the ranks agree on the boundary, and a steps_changed event tells it. Dialects accrue
+  /// and accelerate: the others keep one N for a run.
+  void set_steps(std::int64_t steps);
 
   EventQueue& events() { return queue_; }
   RunState state() const;

@@ -20,11 +20,13 @@ enum class RankCommandKind {
   stop_after,           ///< drop the open window and end after micro_step
   checkpoint,           ///< at the next boundary (travels with the boundary's reduction)
   checkpoint_and_stop,  ///< likewise, then end
+  set_steps,            ///< likewise: N becomes `steps` for the windows after it
 };
 
 struct RankCommand {
   RankCommandKind kind = RankCommandKind::hold;
-  std::int64_t micro_step = 0;
+  std::int64_t micro_step = 0;  ///< hold_after, stop_after
+  std::int64_t steps = 0;       ///< set_steps
   bool operator==(const RankCommand&) const = default;
 };
 

@@ -97,6 +97,13 @@ struct ExactnessCheck {
   double seconds = 0.0;         ///< what the check took
   bool operator==(const ExactnessCheck&) const = default;
 };
+/// N was set by hand while the run ran (see WindowShape::steps_set).
+struct StepsChanged {
+  std::int64_t update = 0;      ///< updates done when it took effect
+  std::int64_t micro_step = 0;  ///< the last one before it
+  std::int64_t steps = 0;       ///< N from then on
+  bool operator==(const StepsChanged&) const = default;
+};
 struct CheckpointDone {
   std::int64_t update = 0;
   std::string path;  ///< relative to the run folder
@@ -172,9 +179,9 @@ struct UnknownEvent {
   bool operator==(const UnknownEvent&) const = default;
 };
 
-using EventBody =
-    std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, ExactnessCheck, CheckpointDone, Gauge,
-                 Heartbeat, Holding, StateChanged, Warning, RankFailed, RunFinished, UnknownEvent>;
+using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, ExactnessCheck,
+                               StepsChanged, CheckpointDone, Gauge, Heartbeat, Holding, StateChanged, Warning,
+                               RankFailed, RunFinished, UnknownEvent>;
 
 struct RunEvent {
   std::int64_t rank = supervisor_rank;

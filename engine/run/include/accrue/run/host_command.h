@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked of a live run: by the thread that owns its host, and by other programs through its control socket.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+enum class HostVerb {
+  status,  ///< nothing but an answer
+  pause,
+  proceed,
+  step_micro_step,
+  step_update,
+  stop,
+  checkpoint,
+  checkpoint_and_stop,
+  kill,
+  set_steps,
+  shut_down  ///< the host is being destroyed: end the run by the ladder; never travels through the socket
+};
+
+struct HostCommand {
+  HostVerb verb = HostVerb::status;
+  std::int64_t steps = 0;  ///< set_steps: N from the next window on
+};
+
+/// Asks the process that trains the run in this folder, and answers the state it was in then; what the command brings
+/// about is told by events. Waits at most a few seconds. Errors: not a run, nobody trains it (config), nobody answers
+/// (peer_lost), or the reason of the refusal (config).
+Result<std::string> ask_run(const std::filesystem::path& run_dir, const HostCommand& command);
+
+}  // namespace accrue

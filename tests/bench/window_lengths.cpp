@@ -5,10 +5,14 @@
 // events. Fails where those bytes are not the plan's: alike for every N, and N times as many where every micro-step
 // reduces. Run it by hand:
 //   window_lengths [rounds] [updates] [context] [layers] [width]
-// A run's first update is warm-up; its rate is taken from the end of the first update to the end of the last.
+// A run's first update is warm-up; its rate is taken from the end of the first update to the end of the last. Other
+// work on the machine spoils the ratios. It shows in the CPU share (the least of the runs of each N): near 1 on a quiet
+// one.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -43,6 +47,8 @@ struct Measured {
   double tokens_per_second = 0.0;
   std::int64_t bytes_per_update = 0;
   double loss = 0.0;  ///< of the last update
+  double cpu_share =
+      0.0;  ///< processor time of the ranks over their wall time; little where others keep the machine busy
 };
 
 RunSpec spec_of(const Shape& shape, std::int64_t ranks, std::int64_t length, ReduceWhen when) {
@@ -125,12 +131,26 @@ Measured read(const std::vector<RunEvent>& events) {
   return measured;
 }
 
+/// Processor seconds of all children that have ended.
+double children_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 Measured measure(const RunSpec& spec) {
   const auto folder = fs::temp_directory_path() / ("accrue-window-lengths-" + std::to_string(::getpid()));
   const auto checked = preflight_files(spec, local_facts(), fs::temp_directory_path());
   for (const Finding& finding : checked.findings)
     if (finding.severity == Severity::error) throw std::runtime_error(finding.text());
-  const Measured measured = read(hosted(*checked.plan, folder));
+  const auto begin = std::chrono::steady_clock::now();
+  const double before = children_seconds();
+  Measured measured = read(hosted(*checked.plan, folder));
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  measured.cpu_share = (children_seconds() - before) / (wall.count() * static_cast<double>(spec.parallel.data));
   fs::remove_all(folder);
   return measured;
 }
@@ -157,21 +177,24 @@ Rounds run_rounds(const Shape& shape, std::int64_t ranks, std::int64_t rounds) {
 void print_rates(const Rounds& measured, std::int64_t ranks) {
   std::printf("\n%lld rank%s, %lld samples an update\n", static_cast<long long>(ranks), ranks > 1 ? "s" : "",
               static_cast<long long>(ranks * samples_per_rank));
-  std::printf("   N  micro-batch  tokens/s (median)  to N = 1 (median)  each round\n");
+  std::printf("   N  micro-batch  tokens/s (median)  to N = 1 (median)  CPU share  each round\n");
   const auto& ones = measured.at(1);
   for (const auto& [length, each] : measured) {
     std::vector<double> rates;
     std::vector<double> ratios;
+    std::vector<double> shares;
     std::string rounds;
     for (std::size_t i = 0; i < each.size(); ++i) {
       rates.push_back(each[i].tokens_per_second);
+      shares.push_back(each[i].cpu_share);
       ratios.push_back(each[i].tokens_per_second / ones[i].tokens_per_second);
       char text[16];
       std::snprintf(text, sizeof text, " %.4f", ratios.back());
       rounds += text;
     }
-    std::printf("%4lld  %11lld  %17.1f  %17.4f %s\n", static_cast<long long>(length),
-                static_cast<long long>(samples_per_rank / length), median(rates), median(ratios), rounds.c_str());
+    std::printf("%4lld  %11lld  %17.1f  %17.4f  %9.2f %s\n", static_cast<long long>(length),
+                static_cast<long long>(samples_per_rank / length), median(rates), median(ratios),
+                *std::ranges::min_element(shares), rounds.c_str());
   }
   std::fflush(stdout);
 }

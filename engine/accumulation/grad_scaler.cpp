@@ -2,9 +2,7 @@
 // float16 gradients vanish below 6e-8, so the loss is multiplied by a scale that follows the gradients: halved after an
 // overflow, doubled after a long time without one. Here gradients are looked at once a window, where the optimizer is
 // about to step; a rank that found an infinity tells the others before any of them decides. The cost is one pass over
-// the gradients and one reduction of two numbers per update.
-// Source: dynamic loss scaling, Micikevicius et al., Mixed Precision Training, section 3.2; growth and backoff as in
-// torch.amp.GradScaler.
+// the gradients and one reduction of two numbers per update. How the scale follows: dynamic_scale.h.
 #include "accrue/accumulation/grad_scaler.h"
 
 #include <ATen/core/grad_mode.h>
@@ -13,9 +11,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -68,23 +64,28 @@ bool unscale_kind(const GradientKind& kind, std::vector<at::Tensor>& gradients, 
   return found.item<float>() != 0.0F;
 }
 
-GradScalerOptions checked(const GradScalerOptions& options) {
+/// The rule that the options ask for; a scaler that does nothing has the scale 1.
+DynamicScale rule_of(const GradScalerOptions& options) {
+  if (!options.enabled) return {.scale = 1.0};
   const bool fits = std::isfinite(options.init_scale) && options.init_scale > 0.0 && options.growth_factor > 1.0 &&
                     options.backoff_factor > 0.0 && options.backoff_factor < 1.0 && options.growth_interval >= 1;
-  if (options.enabled && !fits)
+  if (!fits)
     throw std::invalid_argument(
         "GradScaler: init_scale must be positive, growth_factor above 1, backoff_factor between 0 and 1 and "
         "growth_interval at least 1");
-  return options;
+  return {.scale = options.init_scale,
+          .growth_factor = options.growth_factor,
+          .backoff_factor = options.backoff_factor,
+          .growth_interval = options.growth_interval};
 }
 
 }  // namespace
 
 GradScaler::GradScaler(GradScalerOptions options, Communicator* axis)
-    : options_(checked(options)), axis_(axis), scale_(options.enabled ? options.init_scale : 1.0) {}
+    : enabled_(options.enabled), axis_(axis), scale_(rule_of(options)) {}
 
 at::Tensor GradScaler::scale(const at::Tensor& loss) const {
-  return enabled() ? loss.mul(scale_) : loss;
+  return enabled() ? loss.mul(scale_.scale) : loss;
 }
 
 GradScaler::Unscaled* GradScaler::find(BaseOptimizer& optimizer) {
@@ -102,7 +103,7 @@ void GradScaler::unscale_(BaseOptimizer& optimizer) {
   Unscaled entry{.optimizer = &optimizer.torch(), .found_inf = false, .found_any = false, .agreed = false};
   for (auto& [kind, gradients] : gradients_of(optimizer)) {
     entry.found_any = true;
-    entry.found_inf = unscale_kind(kind, gradients, scale_) || entry.found_inf;
+    entry.found_inf = unscale_kind(kind, gradients, scale_.scale) || entry.found_inf;
   }
   unscaled_.push_back(entry);
 }
@@ -147,45 +148,31 @@ void GradScaler::update(std::optional<double> new_scale) {
     overflow = overflow || entry.found_inf;
   }
   unscaled_.clear();
-  if (new_scale) {
-    scale_ = *new_scale;
-    return;
-  }
-  if (overflow) {
-    scale_ = std::max(scale_ * options_.backoff_factor, static_cast<double>(std::numeric_limits<float>::min()));
-    growth_tracker_ = 0;
-    return;
-  }
-  if (++growth_tracker_ < options_.growth_interval) return;
-  growth_tracker_ = 0;
-  // The scale meets float32 losses and float32 inverses: it grows no further than both can hold.
-  const double grown = scale_ * options_.growth_factor;
-  if (std::isfinite(static_cast<float>(grown)) && std::isnormal(static_cast<float>(1.0 / grown))) scale_ = grown;
+  if (new_scale)
+    scale_.scale = *new_scale;
+  else if (overflow)
+    scale_.overflowed();
+  else
+    scale_.stepped();
 }
 
 StateDict GradScaler::state_dict() const {
   if (!enabled()) return {};
-  return {{"scale", state_number(scale_)},
-          {"growth_factor", state_number(options_.growth_factor)},
-          {"backoff_factor", state_number(options_.backoff_factor)},
-          {"growth_interval", state_number(options_.growth_interval)},
-          {"growth_tracker", state_number(growth_tracker_)}};
+  return {{"scale", state_number(scale_.scale)},
+          {"growth_factor", state_number(scale_.growth_factor)},
+          {"backoff_factor", state_number(scale_.backoff_factor)},
+          {"growth_interval", state_number(scale_.growth_interval)},
+          {"growth_tracker", state_number(scale_.growth)}};
 }
 
 void GradScaler::load_state_dict(const StateDict& state) {
   if (!enabled()) return;
-  GradScalerOptions loaded = options_;
-  loaded.init_scale = real_of(state, "scale");
-  loaded.growth_factor = real_of(state, "growth_factor");
-  loaded.backoff_factor = real_of(state, "backoff_factor");
-  loaded.growth_interval = integer_of(state, "growth_interval");
-  const std::int64_t tracker = integer_of(state, "growth_tracker");
-  loaded = checked(loaded);
-  scale_ = loaded.init_scale;
-  growth_tracker_ = tracker;
-  options_.growth_factor = loaded.growth_factor;
-  options_.backoff_factor = loaded.backoff_factor;
-  options_.growth_interval = loaded.growth_interval;
+  DynamicScale loaded = rule_of({.init_scale = real_of(state, "scale"),
+                                 .growth_factor = real_of(state, "growth_factor"),
+                                 .backoff_factor = real_of(state, "backoff_factor"),
+                                 .growth_interval = integer_of(state, "growth_interval")});
+  loaded.growth = integer_of(state, "growth_tracker");
+  scale_ = loaded;
   unscaled_.clear();
 }
 

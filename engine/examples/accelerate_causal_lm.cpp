@@ -4,7 +4,9 @@
 // and so does a single step over the whole batch.
 //   accelerate_causal_lm                                                    one rank
 //   torchrun --no-python --nproc-per-node 2 accelerate_causal_lm            two ranks
+//   accrue-run launch -n 2 -- accelerate_causal_lm                          two ranks
 //   accelerate_causal_lm --ranks 2                                          two ranks, without a launcher
+//   ... --digits 10                                                         weights with as many digits
 // Source: Hugging Face Accelerate, "Gradient accumulation on training samples of variable size".
 #include <ATen/Context.h>
 #include <ATen/ops/arange.h>
@@ -47,12 +49,12 @@ at::Tensor cross_entropy(torch::nn::Linear& model, const Batch& batch, at::Reduc
                                 reduction);
 }
 
-void print_weight(std::int64_t rank, const char* how, const torch::nn::Linear& model) {
-  std::printf("Device %ld - %s accumulation, the final model weight is [%.4f, %.4f]\n", static_cast<long>(rank), how,
-              model->weight[0].item<double>(), model->weight[1].item<double>());
+void print_weight(std::int64_t rank, const char* how, const torch::nn::Linear& model, int digits) {
+  std::printf("Device %ld - %s accumulation, the final model weight is [%.*f, %.*f]\n", static_cast<long>(rank), how,
+              digits, model->weight[0].item<double>(), digits, model->weight[1].item<double>());
 }
 
-int train(Communicator& axis) {
+int train(Communicator& axis, int digits) {
   at::manual_seed(0);
   torch::nn::Linear model(torch::nn::LinearOptions(1, 2).bias(false));
   torch::nn::Linear clone(torch::nn::LinearOptions(1, 2).bias(false));
@@ -94,14 +96,14 @@ int train(Communicator& axis) {
     optimizer.step();
     optimizer.zero_grad();
   }
-  print_weight(rank, "w/", model);
+  print_weight(rank, "w/", model, digits);
 
   if (accelerator.is_main_process()) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(samples));
     std::iota(all.begin(), all.end(), 0);
     cross_entropy(clone, collate(all), at::Reduction::Mean).backward();
     clone_sgd.step();
-    print_weight(rank, "w/o", clone);
+    print_weight(rank, "w/o", clone, digits);
   }
   std::fflush(stdout);
   accelerator.wait_for_everyone();
@@ -111,7 +113,7 @@ int train(Communicator& axis) {
 int main(int argc, char** argv) try {
   if (const auto ranks = examples::option(argc, argv, "--ranks")) return examples::launch(std::stoi(*ranks), {});
   const examples::Ranks ranks = examples::join(argc, argv);
-  return train(*ranks.data);
+  return train(*ranks.data, std::stoi(examples::option(argc, argv, "--digits").value_or("4")));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "accelerate_causal_lm: %s\n", error.what());
   return 1;

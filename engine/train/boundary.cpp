@@ -13,6 +13,9 @@
 namespace accrue {
 namespace {
 
+/// Below it the gradients overflow by themselves, and scaling down further helps nobody.
+constexpr double hopeless_scale = 1.0 / 65536.0;
+
 struct Verdict {
   Agreement agreed;
   double factor = 0.0;
@@ -69,7 +72,7 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
 /// micro-step.
 Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
   // Where losses are scaled an overflow is part of finding the scale, until it has become small enough to be blamed.
-  if (training.loss_scale.enabled() && training.loss_scale.scale > DynamicScale::hopeless &&
+  if (training.loss_scale.enabled() && training.loss_scale.scale > hopeless_scale &&
       training.plan().knobs.overflow != OverflowPolicy::raise)
     return {};
   const std::string message = describe(training, pass, verdict);

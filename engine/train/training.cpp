@@ -34,6 +34,12 @@ WindowShape trained_shape(const RunPlan& plan) {
   return shape;
 }
 
+/// float16 is scaled, from the usual start; other types where the spec names a scale.
+DynamicScale loss_scale_of(const RunSpec& spec) {
+  const double usual = spec.model.dtype == Dtype::float16 ? DynamicScale::first : 0.0;
+  return {.scale = spec.optimizer.loss_scale.value_or(usual)};
+}
+
 std::uint64_t seed_of(const RunSpec& spec) {
   return static_cast<std::uint64_t>(spec.run.seed);
 }
@@ -62,7 +68,7 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
                                     model.layout().numel, update_type(model.dtype()))),
       window(trained_shape(run.plan)),
       feed(run.plan, *data, data_axis),
-      loss_scale(DynamicScale::of(run.plan.spec)) {
+      loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");

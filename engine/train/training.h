@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/data/data_source.h"
 #include "accrue/optim/flat_optimizer.h"
@@ -15,7 +16,6 @@
 #include "accrue/run/run_plan.h"
 #include "train/agreement.h"
 #include "train/batch_feed.h"
-#include "train/dynamic_scale.h"
 #include "train/faults.h"
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"

@@ -8,7 +8,7 @@ step=$1 source=$2 build=$3
 work=$build/tests/consumer prefix=$build/tests/consumer/moved
 unset ACCRUE_LIBTORCH CMAKE_PREFIX_PATH Torch_DIR RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
 export OMP_NUM_THREADS=1
-skip_status=77
+. "$source/tests/support/find_torchrun.sh"
 
 say() { printf '%s\n' "$*"; }
 fail() {
@@ -141,23 +141,9 @@ step_environment() {
   check_two "$work/environment.log" torchrun
 }
 
-# A torchrun that starts: the one named, that of PATH, that of the bench's environment, that of the wheel with this machine's Python.
-find_torchrun() {
-  local each
-  for each in "${ACCRUE_TORCHRUN:-}" "$(command -v torchrun || true)" "$source/build/bench/accelerate/venv/bin/torchrun"; do
-    [ -x "$each" ] && timeout 100 "$each" --help >/dev/null 2>&1 && torchrun=("$each") && return
-  done
-  why=$(PYTHONPATH=$LIBTORCH timeout 100 python3 -m torch.distributed.run --help 2>&1 >/dev/null | tail -n 1)
-  [ -z "$why" ] || return 1
-  torchrun=(env PYTHONPATH="$LIBTORCH" python3 -m torch.distributed.run)
-}
-
 step_torchrun() {
-  local torchrun=() why=
-  if ! find_torchrun; then
-    say "SKIPPED: no torchrun here: none is named in ACCRUE_TORCHRUN, none is in PATH, and the wheel's does not start (${why:-no Python})"
-    exit $skip_status
-  fi
+  local torchrun=()
+  find_torchrun "$source"
   say "started by ${torchrun[*]}"
   timeout 200 "${torchrun[@]}" --standalone --nproc-per-node 2 --no-python "$work/project/train" >"$work/torchrun.log" 2>&1 ||
     fail "torchrun" "$(cat "$work/torchrun.log")"

@@ -281,6 +281,14 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(t.model.gradient(), -0.125);
   }
 
+  void the_norm_of_16_bit_gradients_may_be_beyond_what_they_hold() {
+    Trained t({});
+    const at::Tensor half = at::zeros({9}, at::kHalf).requires_grad_();
+    half.mutable_grad() = at::full({9}, 30000.0, at::kHalf);
+    QVERIFY(near(t.accelerator.clip_grad_norm_({half}, 9.0).item<double>(), 90000.0, 0.1));
+    QCOMPARE(half.grad()[0].item<double>(), 3.0);
+  }
+
   void a_second_unscale_in_a_group_is_an_error() {
     Trained t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
     const auto clip = [&] { t.accelerator.clip_grad_norm_({t.model.w}, 1.0); };

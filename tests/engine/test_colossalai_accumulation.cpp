@@ -13,6 +13,7 @@
 
 #include "accrue/accumulation/colossalai.h"
 #include "accrue/accumulation/llm_amp.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;
@@ -79,20 +80,6 @@ struct Warnings final : c10::WarningHandler {
   std::vector<std::string> texts;
   c10::WarningUtils::WarningHandlerGuard guard{this};
 };
-
-template <typename F>
-std::string refused(F&& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::vector<int> all_of(GradAccumDataloader<int>& loader) {
   std::vector<int> batches;

@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "accrue/accumulation/grad_scaler.h"
+#include "support/refusals.h"
 
 using namespace accrue;
+using namespace accrue::test;
 
 namespace {
 
@@ -38,17 +40,6 @@ struct Learner {
   std::unique_ptr<torch::optim::Adam> adam;
   std::shared_ptr<BaseOptimizer> optimizer;
 };
-
-/// What `call` throws as text; empty where it returns.
-template <typename Thrown, typename Call>
-QString thrown_by(Call&& call) {
-  try {
-    call();
-  } catch (const Thrown& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
-}
 
 class TestGradScaler : public QObject {
   Q_OBJECT

@@ -14,6 +14,7 @@
 
 #include "accrue/accumulation/llm.h"
 #include "accrue/accumulation/llm_amp.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;
@@ -89,20 +90,6 @@ LoopResult train(Line& line, BaseOptimizer& optimizer, BaseScheduler& scheduler,
     }
   }
   return result;
-}
-
-template <typename F>
-std::string refused(F&& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -63,6 +63,46 @@ class TestMmengineBoosters : public QObject {
 
  private Q_SLOTS:
 
+  void counts_and_divides_as_the_base_wrapper_does_data() {
+    QTest::addColumn<int>("count");
+    QTest::addColumn<int>("most");
+    QTest::addColumn<int>("remainder");
+    QTest::addColumn<QString>("outcomes");  ///< of the next calls: the divisor, and ! where it updates
+    QTest::addColumn<int>("warnings");
+    QTest::newRow("an open run") << 0 << -1 << -1 << "3 3 3!" << 0;
+    QTest::newRow("an open run, later") << 99 << -1 << -1 << "3" << 0;
+    QTest::newRow("one is left") << 99 << 100 << 1 << "1!" << 0;
+    QTest::newRow("four are left") << 96 << 100 << 1 << "3 3 3! 1!" << 0;
+    QTest::newRow("a whole run") << 0 << 100 << 1 << "3 3 3!" << 0;
+    QTest::newRow("goes on inside a group") << 2 << 100 << 1 << "3!" << 1;
+  }
+
+  void counts_and_divides_as_the_base_wrapper_does() {
+    QFETCH(int, count);
+    QFETCH(int, most);
+    QFETCH(int, remainder);
+    QFETCH(QString, outcomes);
+    QFETCH(int, warnings);
+    Line line;
+    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    int warned = 0;
+    ColossalAIOptimWrapper wrapper(sgd, std::make_shared<ScribeBooster>(torch_ddp_plugin()), 3,
+                                   [&warned](const std::string&) { ++warned; });
+    wrapper.initialize_count_status(line, count, most);
+    QCOMPARE(wrapper.remainder_counts(), remainder);
+    QStringList seen;
+    const auto expected = outcomes.split(' ');
+    for (qsizetype call = 0; call < expected.size(); ++call) {
+      const double scaled = wrapper.scale_loss(at::ones({}, at::kDouble)).item<double>();
+      const bool syncs = wrapper.should_sync();
+      const StepOutcome outcome = train_step(wrapper, line, [&] { return line.loss(1.0); }).outcome;
+      QCOMPARE(outcome == StepOutcome::updated, syncs);
+      seen.append(QString::number(1.0 / scaled) + (syncs ? "!" : ""));
+    }
+    QCOMPARE(seen, expected);
+    QCOMPARE(warned, warnings);
+  }
+
   void no_sync_covers_forward_and_backward() {
     const QString quiet = "(f)(b)", loud = "fbr";
     for (const Plugin& plugin : {torch_ddp_plugin(), low_level_zero_plugin(1)})

@@ -16,6 +16,7 @@
 
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -169,9 +170,6 @@ class TestLostRanks : public QObject {
     QTest::addColumn<QString>("backend");
     QTest::newRow("shm") << QStringLiteral("shm");
     QTest::newRow("gloo") << QStringLiteral("gloo");
-  }
-  static bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
   }
 
  private Q_SLOTS:

@@ -2,12 +2,14 @@
 // MMEngine's wrappers on two ranks: gradients are equal where a group ends and nowhere else, what travels is counted,
 // and an overflow of one rank costs both the same group.
 #include <ATen/ATen.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 #include <QtTest/QTest>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
@@ -117,6 +119,47 @@ int train_through_a_plugin(RankContext& rank) {
   return 0;
 }
 
+/// Two micro-steps and a step of a small layer in float32, each rank with its own samples. `quiet`: the first lies in
+/// no_sync. Without a plugin the reducer itself is used, as plain data parallelism does.
+at::Tensor two_backwards(Communicator& axis, const std::optional<Plugin>& plugin, bool quiet) {
+  at::manual_seed(5);
+  torch::nn::Linear layer(7, 3);
+  DistributedDataParallel ddp(*layer, axis);
+  torch::optim::SGD sgd(layer->parameters(), torch::optim::SGDOptions(0.3));
+  const auto optimizer = wrap(sgd);
+  const auto booster = make_booster(plugin.value_or(torch_ddp_plugin()), ddp);
+  at::manual_seed(100 + static_cast<std::uint64_t>(axis.rank()));
+  for (const bool last : {false, true}) {
+    const at::Tensor loss = layer(at::randn({11, 7})).square().sum() / 3.0;
+    std::shared_ptr<void> scope;
+    if (plugin) {
+      if (quiet && !last) scope = booster->no_sync(layer.get(), *optimizer);
+      booster->backward(loss, *optimizer);
+    } else {
+      ddp.set_sync_enabled(last || !quiet);
+      loss.backward();
+      ddp.finish();
+    }
+  }
+  optimizer->step();
+  return at::cat({layer->weight.detach().flatten(), layer->bias.detach()});
+}
+
+int zero_stages(RankContext& rank) {
+  JoinedRank joined = join_ranks(rank);
+  Communicator& axis = *joined.data;
+  const at::Tensor plain = two_backwards(axis, std::nullopt, true);
+  DEMAND(equal_on_all(axis, plain));
+  for (const bool quiet : {false, true}) {
+    const at::Tensor stage_1 = two_backwards(axis, low_level_zero_plugin(1), quiet);
+    DEMAND(equal_on_all(axis, stage_1));
+    DEMAND(at::allclose(stage_1, plain, 1e-5, 1e-6));
+    if (!quiet) DEMAND(at::equal(stage_1, two_backwards(axis, low_level_zero_plugin(2), false)));
+  }
+  axis.barrier();
+  return 0;
+}
+
 /// Six micro-steps in groups of three, for each position of one rank's infinity. Without DistributedDataParallel every
 /// gradient is the rank's own, so only the scaler can carry the news.
 int overflow_on_one_rank(RankContext& rank) {
@@ -217,6 +260,18 @@ class TestMmengineRanks : public QObject {
     }
   }
 
+  void sharded_stages_step_as_plain_data_parallelism_does_data() {
+    QTest::addColumn<int>("ranks");
+    QTest::newRow("two ranks") << 2;
+    QTest::newRow("four ranks") << 4;
+  }
+
+  void sharded_stages_step_as_plain_data_parallelism_does() {
+    QFETCH(int, ranks);
+    const auto outcomes = RankGroup("zero_stages", ranks).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+  }
+
   void one_ranks_overflow_costs_both_exactly_that_group_data() {
     QTest::addColumn<QString>("gradients");
     QTest::newRow("gradients reduced") << "reduced";
@@ -238,5 +293,6 @@ class TestMmengineRanks : public QObject {
 ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, {{"compare_gradients", compare_gradients},
                                           {"train_ten_batches", train_ten_batches},
                                           {"train_through_a_plugin", train_through_a_plugin},
+                                          {"zero_stages", zero_stages},
                                           {"overflow_on_one_rank", overflow_on_one_rank}})
 #include "test_mmengine_ranks.moc"

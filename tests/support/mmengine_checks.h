@@ -2,22 +2,10 @@
 // What the tests of MMEngine's wrappers share.
 #pragma once
 
-#include <QString>
-
 #include "accrue/comm/grad_sync.h"
+#include "support/refusals.h"
 
 namespace accrue::test {
-
-/// What `call` throws as text; empty where it returns.
-template <typename Thrown, typename Call>
-QString thrown_by(Call&& call) {
-  try {
-    call();
-  } catch (const Thrown& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
-}
 
 /// A reducer that only counts.
 struct CountedSync final : GradSync {

@@ -5,8 +5,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -15,6 +13,7 @@
 #include <string>
 
 #include "accelerator_impl.h"
+#include "accrue/accumulation/clip_grad_norm.h"
 
 namespace accrue::accelerate {
 namespace {
@@ -27,13 +26,6 @@ void check_that_all_ranks_know(const GradientState& state, const char* call) {
       std::string(call) +
       ": the loader has too few batches for a rank to have one, and that rank cannot know of this call; use "
       "uneven_ranks = empty_micro_steps, or even_batches");
-}
-
-std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& each : parameters)
-    if (each.grad().defined()) gradients.push_back(each.grad());
-  return gradients;
 }
 
 }  // namespace
@@ -51,9 +43,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const at::NoGradGuard no_grad;
   const auto gradients = gradients_of(parameters);
   if (gradients.empty()) return at::zeros({});
-  std::vector<at::Tensor> norms;
-  for (const at::Tensor& each : gradients) norms.push_back(at::linalg_vector_norm(each, norm_type));
-  const at::Tensor total = at::linalg_vector_norm(at::stack(norms), norm_type);
+  const at::Tensor total = gradient_norm(gradients, norm_type);
   const at::Tensor factor = at::clamp(max_norm / (total + 1e-6), std::nullopt, 1.0);
   for (at::Tensor each : gradients) each.mul_(factor);
   return total;
@@ -63,8 +53,7 @@ void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, do
   check_that_all_ranks_know(state(), "clip_grad_value_");
   state().script().note([=, this] { clip_grad_value_(parameters, clip_value); });
   unscale_gradients();
-  const at::NoGradGuard no_grad;
-  for (at::Tensor each : gradients_of(parameters)) each.clamp_(-clip_value, clip_value);
+  clip_grad_value(parameters, clip_value);
 }
 
 void Accelerator::wait_for_everyone() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping by the 2-norm over all gradients, and who must be asked to do it where gradients are scaled.
+// Clipping by a norm over all gradients, and who must be asked to do it where gradients are scaled.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,11 +8,27 @@
 
 namespace accrue {
 
-/// Scales the gradients of `parameters`, in place, so that their common 2-norm is at most max_norm; parameters without
-/// a gradient are left out. Returns the norm before; where that is not finite, what is left in the gradients is of no
-/// use. Source: the role of torch.nn.utils.clip_grad_norm_ (Pascanu et al., On the difficulty of training recurrent
-/// neural networks).
-double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
+struct ClipNormOptions {
+  double norm_type = 2.0;           ///< p; infinity for the largest element
+  bool error_if_nonfinite = false;  ///< a norm that is not finite throws, and nothing is clipped
+};
+
+/// The gradients of those parameters that have one.
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters);
+
+/// The common p-norm of `gradients`, of which there is at least one: a float64 scalar on the device of the first,
+/// without waiting for it.
+at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients, double norm_type);
+
+/// Scales the gradients of `parameters`, in place, so that their common norm is at most max_norm; parameters without a
+/// gradient are left out. Returns the norm before, 0 without gradients; where that is not finite, what is left in the
+/// gradients is of no use. Errors: throws std::runtime_error for such a norm, if error_if_nonfinite says so.
+/// Source: the role of torch.nn.utils.clip_grad_norm_ (Pascanu et al., On the difficulty of training recurrent neural
+/// networks).
+double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, const ClipNormOptions& options = {});
+
+/// Clamps every element of the gradients of `parameters` to +-clip_value, in place.
+void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value);
 
 /// An optimizer whose gradients are not yet in their own units, such as mixed precision before its step: it clips.
 class ClipsGradNorm {

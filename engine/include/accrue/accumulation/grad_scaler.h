@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
+#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/comm/communicator.h"
 
 namespace accrue {
 
 struct GradScalerOptions {
-  double init_scale = 65536.0;
+  double init_scale = DynamicScale::first;
   double growth_factor = 2.0;
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
@@ -31,8 +32,8 @@ class GradScaler {
   /// Errors: throws std::invalid_argument where the options could not follow the gradients up and down.
   explicit GradScaler(GradScalerOptions options = {}, Communicator* axis = nullptr);
 
-  bool enabled() const { return options_.enabled; }
-  double get_scale() const { return scale_; }
+  bool enabled() const { return enabled_; }
+  double get_scale() const { return scale_.scale; }
 
   /// loss * scale.
   at::Tensor scale(const at::Tensor& loss) const;
@@ -63,10 +64,9 @@ class GradScaler {
   Unscaled* find(BaseOptimizer& optimizer);
   void agree(Unscaled& entry);
 
-  GradScalerOptions options_;
+  bool enabled_;
   Communicator* axis_;
-  double scale_;
-  std::int64_t growth_tracker_ = 0;
+  DynamicScale scale_;
   std::vector<Unscaled> unscaled_;
 };
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule by which the loss scale of float16 follows the gradients, as a value without tensors: smaller after an
+// update that overflowed, larger after many without. GradScaler and the trainer, which folds the division into its one
+// pass over memory, both follow it.
+// Source: dynamic loss scaling after Micikevicius et al., Mixed Precision Training, section 3.2; growth and backoff as
+// in torch.amp.GradScaler.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace accrue {
+
+struct DynamicScale {
+  static constexpr double first = 65536.0;
+
+  double scale = 0.0;       ///< 0 = no scaling
+  std::int64_t growth = 0;  ///< updates without an overflow since the scale last moved
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
+
+  bool enabled() const { return scale > 0.0; }
+  double factor() const { return enabled() ? scale : 1.0; }
+  /// After an update that was left out because a gradient was not finite.
+  void overflowed() {
+    if (!enabled()) return;
+    scale = std::max(scale * backoff_factor, static_cast<double>(std::numeric_limits<float>::min()));
+    growth = 0;
+  }
+  /// After an update that was done.
+  void stepped() {
+    if (!enabled() || ++growth < growth_interval) return;
+    growth = 0;
+    // The scale meets float32 losses and float32 inverses: it grows no further than both can hold.
+    const double grown = scale * growth_factor;
+    if (std::isfinite(static_cast<float>(grown)) && std::isnormal(static_cast<float>(1.0 / grown))) scale = grown;
+  }
+};
+
+}  // namespace accrue

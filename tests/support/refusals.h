@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call says as it refuses.
+#pragma once
+
+#include <QString>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace accrue::test {
+
+/// What `call` throws as text; empty where it returns.
+template <typename Thrown, typename Call>
+QString thrown_by(Call&& call) {
+  try {
+    std::forward<Call>(call)();
+  } catch (const Thrown& error) {
+    return QString::fromUtf8(error.what());
+  }
+  return {};
+}
+
+/// The same of a call that refuses what it was given.
+template <typename Call>
+std::string refused(Call&& call) {
+  return thrown_by<std::invalid_argument>(std::forward<Call>(call)).toStdString();
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace accrue::test

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/run_store.h"
 #include "run_follower.h"
@@ -48,6 +49,9 @@ int stop_dir(const std::string& dir, StopHow how) {
   if (!is_over(host.state())) return status;
   const auto run = read_run(dir);
   std::fprintf(stderr, "%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
+  if (run && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
+    std::fprintf(stderr, "resuming begins %s: \"stop --checkpoint\" saves first\n",
+                 run->last_checkpoint.empty() ? "anew" : ("at " + run->last_checkpoint).c_str());
   return status_done;
 }
 

@@ -2,6 +2,7 @@
 // compare: what differs between runs, in their specs and in their losses at equal samples.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -32,6 +33,27 @@ void print_points(const RunComparison& comparison) {
     print_point(points[shown == 1 ? 0 : row * (points.size() - 1) / (shown - 1)]);
 }
 
+/// Runs that made different numbers of updates, or ended at different weights.
+bool differ_elsewhere(const RunComparison& comparison) {
+  const RunSummary& first = comparison.runs.front();
+  return std::ranges::any_of(comparison.runs, [&](const RunSummary& run) {
+    return run.updates != first.updates || run.weights_sha256 != first.weights_sha256;
+  });
+}
+
+void print_ends(const RunComparison& comparison) {
+  const RunSummary& first = comparison.runs.front();
+  for (std::size_t i = 1; i < comparison.runs.size(); ++i) {
+    const RunSummary& run = comparison.runs[i];
+    if (run.updates != first.updates)
+      std::printf("run %zu made %lld updates, run 1 made %lld\n", i + 1, static_cast<long long>(run.updates),
+                  static_cast<long long>(first.updates));
+    if (run.weights_sha256.empty() || first.weights_sha256.empty()) continue;
+    std::printf("the final weights of 1 and %zu %s\n", i + 1,
+                run.weights_sha256 == first.weights_sha256 ? "are equal in every bit" : "differ");
+  }
+}
+
 void print_text(const RunComparison& comparison) {
   for (std::size_t i = 0; i < comparison.runs.size(); ++i)
     std::printf("%zu  %s  (%s, %s)\n", i + 1, comparison.runs[i].name.c_str(), comparison.runs[i].state.c_str(),
@@ -49,8 +71,10 @@ void print_text(const RunComparison& comparison) {
                 static_cast<long long>(comparison.first_divergence->samples), comparison.largest_relative_difference);
     print_point(*comparison.first_divergence);
   } else if (!comparison.points.empty()) {
-    std::printf("\nthe losses are equal in every bit\n");
+    std::printf("\nthe losses are equal in every bit%s\n",
+                differ_elsewhere(comparison) ? " at the sample counts that the runs share" : "");
   }
+  print_ends(comparison);
 }
 
 int compare(const std::vector<std::string>& dirs, bool json) {

@@ -71,6 +71,8 @@ void add_trace(CLI::App& app, int& status) {
   auto input = std::make_shared<SpecInput>();
   auto* verb = app.add_subcommand("trace", "Print the plan micro-step by micro-step, one JSON object a line");
   add_spec_options(*verb, *input);
+  verb->footer(
+      "schedule_position and lr hold after the micro-step: an update uses the rate of the line before its own.");
   verb->callback([input, &status] {
     const auto plan = plan_from(*input);
     status = plan ? status_done : status_refused;

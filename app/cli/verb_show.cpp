@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "accrue/run/choice_names.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "verbs.h"
@@ -33,7 +34,7 @@ Result<History> read_history(const std::filesystem::path& dir) {
       if (event.rank > 0) continue;
       if (const auto* update = std::get_if<Update>(&event.body)) history.updates[update->update] = *update;
       if (const auto* changed = std::get_if<StepsChanged>(&event.body))
-        history.steps.set_steps_after(changed->update, changed->steps);
+        history.steps.set_steps_after(changed->update, changed->steps, changed->repeated);
       if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
         history.steps.forget_steps_after(started->resumed_update);
       if (const auto* evaluation = std::get_if<Evaluation>(&event.body))
@@ -95,6 +96,8 @@ void print_text(const RunSummary& run, const History& history) {
   };
   line("run", run.name);
   line("folder", run.dir.string());
+  if (run.spec.teaching.bug != Bug::none)
+    line("bug", std::string(to_name(run.spec.teaching.bug)) + " (teaching.bug: this run goes wrong on purpose)");
   line("state", run.state);
   line("started", run.started_at);
   line("why", run.message);

@@ -66,8 +66,13 @@ std::vector<ExactnessCheck> checks_of(const fs::path& run_dir) {
   return checks;
 }
 
-bool is_exact_or_close(const ExactnessCheck& check) {
-  return check.verdict != "not" && check.reason != "wasted_reductions" && check.reason != "schedule_clock";
+/// The gradient is what it should be, and yet something is amiss that it does not show.
+bool has_hidden_cost(const ExactnessCheck& check) {
+  return check.verdict != "not" && (check.reason == "wasted_reductions" || check.reason == "schedule_clock");
+}
+
+bool is_well(const ExactnessCheck& check) {
+  return check.verdict != "not" && !has_hidden_cost(check);
 }
 
 void print_table(const std::vector<ExactnessCheck>& checks) {
@@ -77,11 +82,17 @@ void print_table(const std::vector<ExactnessCheck>& checks) {
     out += fmt::format("{:>7}  {:>9.2e}  {:>9.2e}  {:>12.9f}  {:>8.5f}  {:<7} {}\n", check.update, check.max_abs,
                        check.relative, check.cosine, check.ratio, check.verdict,
                        check.reason.empty() ? "" : check.reason + ": " + check.message);
-  const auto wrong = std::ranges::count_if(checks, [](const auto& check) { return !is_exact_or_close(check); });
-  out += wrong == 0 ? fmt::format("{} windows, all of them within {:.0e} or with a reason that is no mistake\n",
-                                  checks.size(), checks.front().tolerance)
-                    : fmt::format("{} of {} windows are not what one batch of the same samples would give\n", wrong,
-                                  checks.size());
+  const auto wrong = std::ranges::count(checks, "not", &ExactnessCheck::verdict);
+  const auto costly = std::ranges::count_if(checks, has_hidden_cost);
+  if (wrong > 0)
+    out +=
+        fmt::format("{} of {} windows are not what one batch of the same samples would give\n", wrong, checks.size());
+  if (costly > 0)
+    out += fmt::format("{} of {} windows have the right gradient, and something else is wrong (see why)\n", costly,
+                       checks.size());
+  if (wrong == 0 && costly == 0)
+    out += fmt::format("{} windows, all of them within {:.0e} or with a reason that is no mistake\n", checks.size(),
+                       checks.front().tolerance);
   std::fputs(out.c_str(), stdout);
 }
 
@@ -127,7 +138,7 @@ int verify(const VerifyOptions& options) {
   const auto checks = checks_of(run_dir);
   if (checks.empty()) return report({ErrorCode::internal, "no window was checked", run_dir.string(), ""});
   options.json ? print_json(checks) : print_table(checks);
-  return std::ranges::all_of(checks, is_exact_or_close) ? status_done : exit_status(ErrorCode::numerics);
+  return std::ranges::all_of(checks, is_well) ? status_done : exit_status(ErrorCode::numerics);
 }
 
 }  // namespace
@@ -138,9 +149,9 @@ void add_verify(CLI::App& app, int& status) {
       "verify", "Compare the gradient of each window with that of the same samples in one batch, on all ranks");
   add_spec_options(*verb, options->input);
   verb->add_option("--updates", options->updates, "Windows to check (default: the first epoch's, at most 64)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   verb->add_flag("--json", options->json, "As JSON");
-  verb->footer("Exit status: 0 where every window is exact or close, 3 where one is not.");
+  verb->footer("Exit status: 0 where every window is exact or close and nothing else is wrong, 3 otherwise.");
   verb->callback([options, &status] { status = verify(*options); });
 }
 

@@ -36,12 +36,18 @@ WindowPosition saved_position(const StateDict& state) {
   return window_position(part);
 }
 
+// As in a run spec: a window's size is found by walking it.
+constexpr std::int64_t most_steps = 1048576;
+
 }  // namespace
 
 SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
   if (steps < 1)
     throw std::invalid_argument(who + ": the number of micro-steps per update is " + std::to_string(steps) +
                                 "; it is at least 1");
+  if (steps > most_steps)
+    throw std::invalid_argument(who + ": the number of micro-steps per update is " + std::to_string(steps) +
+                                "; it is at most " + std::to_string(most_steps));
   for (const Replay each : replay)
     if (!has_defect(dialect, each))
       throw std::invalid_argument(who + ": one of the defects to replay is not this system's");

@@ -14,19 +14,26 @@ Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
 
 void BatchFeed::look_ahead(AccumulationWindow& window) {
   if (!plan_.spec.data.stream) return;
+  const bool drops = plan_.knobs.tail == EpochTail::drop_stop || plan_.knobs.tail == EpochTail::drop_drain;
   // An announced end may leave nothing to train on in its epoch: then the next one is looked at.
   while (window.settle() && window.position().epoch_length == 0) {
     AccumulationWindow next = window;
     const MicroPlan coming = next.next().value();
     const bool begins = coming.position == 0 || coming.batch == 0;
     if (!begins) return;
-    // As many as the window takes, and as many as a tail is measured by; one more tells whether it ends the epoch.
+    // As many as the window takes, and one more, which tells whether it ends the epoch. A tail that is dropped ends it
+    // earlier: where fewer are left than the N of the window after it.
     const std::int64_t rest = coming.window_size - coming.position;
-    const std::int64_t wanted = std::max(rest, next.position().steps) + 1;
+    const std::int64_t wanted = rest + (drops ? steps_after(next, rest) : 1);
     const std::int64_t left = read_ahead(coming, wanted);
     if (left >= wanted) return;
     window.announce_end(left);
   }
+}
+
+std::int64_t BatchFeed::steps_after(AccumulationWindow window, std::int64_t rest) {
+  for (std::int64_t passed = 1; passed < rest; ++passed) window.next();
+  return window.next() ? window.position().steps : 1;
 }
 
 void BatchFeed::forget_before(std::int64_t epoch, std::int64_t batch) {
@@ -46,7 +53,7 @@ std::int64_t BatchFeed::read_ahead(const MicroPlan& coming, std::int64_t wanted)
   forget_before(coming.epoch, coming.batch);
   while (!at_end_ && std::ssize(ahead_) < wanted) {
     const std::int64_t next = coming.batch + std::ssize(ahead_);
-    at_end_ = next >= plan_.order.batches_per_epoch();
+    at_end_ = next >= plan_.window.batches_per_epoch;
     if (!at_end_) ahead_.push_back(fetch(epoch_, next));
   }
   at::Tensor mine = at::empty({1}, at::kLong);

@@ -25,6 +25,8 @@ class BatchFeed {
   Batch batch(const MicroPlan& micro);
 
  private:
+  /// N of the window that follows the one of which `rest` micro-steps are to come, with the first of them just taken.
+  static std::int64_t steps_after(AccumulationWindow window, std::int64_t rest);
   /// Reads on up to `wanted` batches; how many there are on the rank that has most.
   std::int64_t read_ahead(const MicroPlan& coming, std::int64_t wanted);
   Batch fetch(std::int64_t epoch, std::int64_t batch);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/window_divisor.h"
 #include "train/exactness_check.h"
 
 namespace accrue {
@@ -37,6 +38,23 @@ double reported_loss(const Training& training, const Agreement& agreed, double f
   return 0.0;
 }
 
+/// Ranks that hold the same reduced gradient need no word about it. Where they may hold different ones, because they
+/// never reduce or are taught to do it badly, what one of them cannot use none of them uses.
+bool finite_everywhere(Training& training, double norm) {
+  const bool finite = std::isfinite(norm);
+  const bool alike =
+      training.plan().knobs.reduce_when != ReduceWhen::never && training.spec().teaching.bug == Bug::none;
+  if (alike || training.axis.size() == 1) return finite;
+  return sum_over_ranks(training.axis, {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
+}
+
+/// What a division by N is by: in a run's last window it may be the remainder.
+std::int64_t steps_divided_by(const Training& training) {
+  const WindowPosition& at = training.window.position();
+  const bool remainder = training.plan().knobs.normalizer == Normalizer::run_remainder;
+  return remainder ? run_remainder_divisor(training.window.shape(), at, at.steps) : at.steps;
+}
+
 Verdict judge(Training& training, const WindowPass& pass) {
   Verdict verdict;
   WindowTally mine = pass.tally;
@@ -44,11 +62,14 @@ Verdict judge(Training& training, const WindowPass& pass) {
   training.report.phase("reduce");
   verdict.agreed = agree(training.axis, mine);
   const WindowTally& total = verdict.agreed.total;
-  const double factor = training.scaling.factor(pass.last, training.window.position().steps, total.counts);
-  verdict.loss = reported_loss(training, verdict.agreed, factor);
+  const std::int64_t steps = steps_divided_by(training);
+  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, steps, total.counts));
+  // Ranks that never reduce divide what is theirs by what is theirs.
+  const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
+  const double factor = training.scaling.factor(pass.last, steps, alone ? mine.counts : total.counts);
   verdict.factor = factor / training.loss_scale.factor();
   verdict.norm = flat_norm(training.reducer.flat_gradients()) * std::abs(verdict.factor);
-  if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !std::isfinite(verdict.norm))
+  if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
   else if (total.counts.items == 0)
     verdict.outcome = StepOutcome::skipped_empty;
@@ -159,15 +180,13 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
 
 /// N for the windows from here on: as it was wished for now, or as it was in the run that is continued.
 void change_steps(Training& training, std::int64_t wished) {
-  if (wished > 0) {
-    training.window.set_steps(wished);
-    training.steps_set.push_back({training.cursor.update, wished});
-  }
+  if (wished > 0) training.window.change_steps(wished);
   if (wished <= 0 && !training.window.steps_set_here()) return;
   training.cursor.window = training.window.position();
   training.report.from_first(StepsChanged{.update = training.cursor.update,
                                           .micro_step = training.cursor.micro_step,
-                                          .steps = training.cursor.window.next_steps});
+                                          .steps = training.cursor.window.next_steps,
+                                          .repeated = wished <= 0});
 }
 
 }  // namespace

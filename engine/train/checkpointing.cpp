@@ -192,7 +192,7 @@ void restore_position(Training& training, const LoadedCheckpoint& loaded) {
   training.report.warn_first(
       "protocol",
       "the gradients of " + std::to_string(lost) + " micro-steps of the open window are lost, as in the original" +
-          (knobs.checkpoint_scope == CheckpointScope::nothing ? ", and so is the place in the window" : ""),
+          (keeps_place_in_window(knobs) ? "" : ", and so is the place in the window"),
       "This dialect does not continue bit for bit from inside a window: accumulation.checkpoint_scope = \"anywhere\" "
       "does, and so does a checkpoint between two windows.");
 }

@@ -155,13 +155,15 @@ class Explanation {
     if (fresh_items_ <= 0.0) return ExactnessReason::unexplained;
     const at::Tensor means = total(all_, mean) / ranks;
     if (k < n && meets(means / n)) return ExactnessReason::tail_policy;
+    if (training_.plan().knobs.normalizer == Normalizer::samples && is_weighed_by_samples())
+      return ExactnessReason::weighed_by_samples;
     if (meets(means / k)) return ExactnessReason::mean_of_means;
     if (meets(means)) return ExactnessReason::divisor;
     if (meets(total(all_, each) / ranks / k)) return ExactnessReason::own_size;
     if (k > 1 && is_last_alone(k, n, ranks)) return ExactnessReason::cleared;
     if (k > 1 && misses_one(k, n, ranks)) return ExactnessReason::left_out;
     if (training_.plan().knobs.clip_stage == ClipStage::every_micro_step) return ExactnessReason::clipped;
-    return ExactnessReason::unexplained;
+    return is_scaled(total(fresh_, each)) ? ExactnessReason::divisor : ExactnessReason::unexplained;
   }
 
  private:
@@ -184,6 +186,23 @@ class Explanation {
 
   bool meets(const at::Tensor& predicted) {
     return largest(training_, relative_difference(found_, predicted)) <= 4.0 * tolerance_;
+  }
+
+  bool is_weighed_by_samples() {
+    at::Tensor sum = at::zeros_like(found_);
+    double samples = 0.0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      const auto held = static_cast<double>(samples_of(training_, pass_.micro_steps[i], true).size());
+      sum.add_(all_[i].mean() * held);
+      samples += held;
+    }
+    return meets(summed(training_, sum) / summed(training_, samples));
+  }
+
+  /// Another multiple of the same direction, as of ranks that add up what each has divided.
+  bool is_scaled(const at::Tensor& wanted) {
+    const double square = at::dot(wanted, wanted).item<double>();
+    return square > 0.0 && meets(wanted * (at::dot(found_, wanted).item<double>() / square));
   }
 
   bool is_last_alone(double k, double n, double ranks) {
@@ -233,7 +252,7 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   for (const MicroPlan& micro : pass.micro_steps) check.reductions += training.faults.reduces(micro) ? 1 : 0;
   if (training.axis.size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
   if (training.spec().teaching.bug == Bug::none) return ExactnessReason::none;
-  shape.steps_set.insert(shape.steps_set.end(), training.steps_set.begin(), training.steps_set.end());
+  shape.steps_set = training.window.shape().steps_set;
   AccumulationWindow planned(shape);
   planned.seek(pass.last.micro_step);
   const bool at_pace = planned.schedule_position() == pass.last.schedule_position;

@@ -37,9 +37,9 @@ double LossScaling::denominator(const MicroPlan& plan, std::int64_t steps, const
     case Normalizer::none:
       return 1.0;
     case Normalizer::steps:
+    case Normalizer::run_remainder:
       return plan.divisor.value_or(static_cast<double>(steps));
     case Normalizer::true_size:
-    case Normalizer::run_remainder:
       return plan.divisor.value_or(static_cast<double>(plan.window_size));
   }
   return 1.0;

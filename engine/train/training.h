@@ -49,7 +49,6 @@ struct Training {
   std::optional<double> frozen_lr;      ///< replayed defect: the rate at which a resumed run stays
   std::optional<CheckpointMark> saved;  ///< the newest checkpoint
   std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
-  std::vector<LengthChange> steps_set;  ///< N set by hand since this process began
 
   /// Collective: the axis (parameters are made equal).
   Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, std::unique_ptr<DataSource> source);

@@ -321,6 +321,48 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(b.value(), 0.4);
   }
 
+  /// The scale grows after every update, and falls after an overflow: neither may come between two steps of one loss.
+  void two_optimizers_of_one_loss_unscale_by_its_scale() {
+    const auto axis = single_communicator();
+    for (const bool overflows : {false, true}) {
+      Line a, b;
+      torch::optim::SGD sgd_a(a.parameters(), torch::optim::SGDOptions(0.1));
+      torch::optim::SGD sgd_b(b.parameters(), torch::optim::SGDOptions(0.1));
+      Accelerator accelerator(
+          {.mixed_precision = MixedPrecision::fp16, .grad_scaler = {.init_scale = 1024.0, .growth_interval = 1}},
+          *axis);
+      accelerator.prepare(a);
+      accelerator.prepare(b);
+      auto& step_a = accelerator.prepare(sgd_a);
+      auto& step_b = accelerator.prepare(sgd_b);
+      const auto scope = accelerator.accumulate(a, b);
+      accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
+      if (overflows) a.w.mutable_grad().fill_(HUGE_VAL);
+      QCOMPARE(step_a.step(), overflows ? StepOutcome::skipped_overflow : StepOutcome::updated);
+      QCOMPARE(step_b.step(), StepOutcome::updated);
+      QCOMPARE(b.value(), 0.4);
+      QCOMPARE(accelerator.scaler()->get_scale(), overflows ? 512.0 : 2048.0);
+    }
+  }
+
+  void an_attempt_that_failed_between_clip_and_step_is_forgotten() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({.mixed_precision = MixedPrecision::fp16}, *axis);
+    int attempts = 0;
+    accelerator.find_executable_batch_size(2, [&](const BatchAttempt&) {
+      Line line;
+      torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+      accelerator.prepare(line);
+      auto& optimizer = accelerator.prepare(sgd);
+      const auto scope = accelerator.accumulate(line);
+      accelerator.backward(line.loss(points({1.0})));
+      accelerator.clip_grad_norm_({line.w}, 100.0);
+      if (++attempts == 1) throw std::bad_alloc();
+      optimizer.zero_grad();
+    });
+    QCOMPARE(attempts, 2);
+  }
+
   void four_micro_steps_have_their_flags() {
     Trained t({.gradient_accumulation_steps = 4});
     std::vector<bool> flags;

@@ -97,6 +97,19 @@ class TestExactness : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_normaliser_of_samples_is_named_on_data_that_count_tokens() {
+    std::string text = ragged(epoch);
+    text.replace(text.find("steps = 4"), 9, "steps = 4\nnormalizer = \"samples\"");
+    const auto ranks = train({.spec = text}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    const auto checks = ranks[0].all<ExactnessCheck>();
+    QVERIFY(!checks.empty());
+    for (const ExactnessCheck& check : checks) {
+      QCOMPARE(check.verdict, std::string("not"));
+      QCOMPARE(check.reason, std::string("weighed_by_samples"));
+    }
+  }
+
   void every_bug_of_the_gallery_is_found_for_its_reason_data() {
     QTest::addColumn<QString>("spec");
     QTest::addColumn<QString>("verdict");

@@ -64,7 +64,19 @@ class TestStepsChanged : public QObject {
     const auto known = train({.spec = spec, .steps_set = {{2, 3}}}, world);
     QVERIFY2(known[0].outcome == "finished", known[0].text().c_str());
     QCOMPARE(known[0].weights_sha256, ranks[0].weights_sha256);
-    QCOMPARE(known[0].all<StepsChanged>(), changes);
+    QCOMPARE(known[0].all<StepsChanged>(), (std::vector<StepsChanged>{{2, changes[0].micro_step, 3, true}}));
+  }
+
+  void a_new_wish_takes_the_place_of_what_a_continued_run_would_repeat() {
+    const auto ranks =
+        train({.spec = spec_text(""), .steps_wish = 2, .wished_steps = 3, .steps_set = {{1, 2}, {5, 1}}}, world);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    WindowShape shape = order_for({.spec = spec_text("")}).plan.window;
+    shape.steps_set = {{1, 2}, {2, 3}};
+    QCOMPARE(boundaries(ranks[0]), boundaries(shape));
+    const auto changes = ranks[0].all<StepsChanged>();
+    QCOMPARE(changes.size(), std::size_t{2});
+    QVERIFY(changes[0].repeated && !changes[1].repeated);
   }
 
   void a_stream_changes_too() {

@@ -4,6 +4,8 @@
 #include <QtTest>
 
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 
 #include "support/training_body.h"
 
@@ -97,6 +99,60 @@ class TestWindows : public QObject {
     QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
     QCOMPARE(micro_steps_of_updates(ranks[0]), updates);
     QVERIFY2(std::abs(last_weight(ranks[0]) - weight) < 1e-12, QByteArray::number(last_weight(ranks[0]), 'g', 17));
+  }
+
+  void when_it_is_divided_changes_no_weight_data() {
+    QTest::addColumn<QString>("normalizer");
+    for (const char* name : {"none", "steps", "true_size", "run_remainder"}) QTest::newRow(name) << name;
+  }
+  void when_it_is_divided_changes_no_weight() {
+    QFETCH(QString, normalizer);
+    const auto at = [&](const char* when, const char* dialect) {
+      const std::string accumulation = std::string("dialect = \"") + dialect + "\"\nnormalizer = \"" +
+                                       normalizer.toStdString() + "\"\nnormalize_when = \"" + when + "\"";
+      const std::string run = "[run]\nepochs = 2\nrecord_weights = true\n";
+      return last_weight(
+          train({.spec = replaced(line_spec(10, 1, 4, 1, accumulation, run), "0.005", "0.001")}, 1).front());
+    };
+    for (const char* dialect : {"accelerate", "mmengine", "accrue"}) {
+      const double eager = at("eager", dialect);
+      QVERIFY(std::isfinite(eager) && eager != 0.0);
+      QVERIFY2(std::abs(at("deferred", dialect) - eager) < 1e-12, dialect);
+    }
+  }
+
+  void ranks_that_never_reduce_train_as_if_alone() {
+    const std::string spec = replaced(line_spec(8, 1, 2, 2, "reduce_when = \"never\"", one_epoch), "shuffle = false",
+                                      "shuffle = false\nshard = \"contiguous-batches\"");
+    const auto ranks = train({.spec = spec}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    // Rank 0 has x = 1, 3 and 5, 7: w - 2 is multiplied by 1 - 0.005 * (2 + 18) / 2 and 1 - 0.005 * (50 + 98) / 2.
+    QVERIFY2(std::abs(last_weight(ranks[0]) - (2.0 - 2.0 * 0.95 * 0.63)) < 1e-12, ranks[0].text().c_str());
+  }
+
+  /// Losses are finite everywhere, and one rank's sum of gradients is not.
+  void a_gradient_that_one_rank_cannot_use_none_of_them_uses() {
+    const std::string spec =
+        "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\noutputs = 2\n"
+        "loss = \"cross_entropy\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\nshuffle = false\n"
+        "shard = \"contiguous-batches\"\nsequences = [[1.0], [1.7e308], [1.0], [1.7e308], [1.0], [1.7e308]]\n"
+        "labels = [[1], [1], [1], [1], [1], [1]]\n[optimizer]\nkind = \"sgd\"\nlr = 0.1\n"
+        "[accumulation]\nsteps = 3\nmicro_batch = 1\nreduce_when = \"never\"\n[parallel]\ndata = 2\n"
+        "[evaluate]\nexactness_every = 1\n[run]\nepochs = 1\nrecord_weights = true\non_non_finite = \"skip\"\n";
+    const auto ranks = train({.spec = spec}, 2);
+    for (const TrainedRank& rank : ranks) QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+    const auto updates = ranks[0].all<Update>();
+    QCOMPARE(updates.size(), std::size_t{1});
+    QCOMPARE(updates[0].outcome, StepOutcome::skipped_overflow);
+    QCOMPARE(updates[0].weights, (std::vector<double>{0.0, 0.0}));
+  }
+
+  void equal_shards_counted_by_each_rank_train_as_counted_over_all() {
+    const auto at = [](const std::string& accumulation) {
+      return last_weight(train({.spec = line_spec(8, 1, 2, 2, accumulation, one_epoch)}, 2).front());
+    };
+    QVERIFY(std::abs(at("normalizer_scope = \"rank\"") - at("")) < 1e-12);
+    QVERIFY(std::abs(at("normalizer_scope = \"rank\"\nnormalizer = \"samples\"") - at("")) < 1e-12);
   }
 
   void the_eight_points_show_what_zeroing_before_the_boundary_destroys() {
@@ -314,12 +370,20 @@ class TestWindows : public QObject {
   void memory_search_keeps_the_samples_of_an_update() {
     const auto weight = [](const std::string& more) {
       const auto ranks = train({.spec = line_spec(48, 6, 2, 1, more, one_epoch)}, 1);
+      if (ranks[0].all<MicroSteps>().empty()) qFatal("%s", ranks[0].text().c_str());
       return std::pair{last_weight(ranks[0]), ranks[0].all<MicroSteps>().front().samples.front()};
     };
     const auto [plain, six] = weight("");
-    const auto [searched, fewer] = weight("group_length = \"memory_search\"\nmemory_limit = 1.0");
+    const auto mebibytes = [](int micro_batch) {
+      const RunOrder order = order_for({.spec = line_spec(48, micro_batch, 12 / micro_batch, 1, "", one_epoch)});
+      return static_cast<double>(order.plan.memory.total()) / 1048576.0;
+    };
+    QVERIFY(mebibytes(1) < mebibytes(2));
+    std::ostringstream limit;
+    limit << std::setprecision(17) << "group_length = \"memory_search\"\nmemory_limit = " << mebibytes(1);
+    const auto [searched, fewer] = weight(limit.str());
     QCOMPARE(six, 6);
-    QCOMPARE(fewer, 1);  // nothing fits, so the smallest micro-batch is taken
+    QCOMPARE(fewer, 1);
     QVERIFY(std::abs(plain - searched) < 1e-9 * std::abs(plain));
   }
 

@@ -438,6 +438,15 @@ class TestAccumulationWindow : public QObject {
     shape.set_steps_after(1, 3);
     QCOMPARE(updates_at(all(shape)), QStringLiteral("4 7 10 13 16 19 20"));
     QCOMPARE(shape.steps_now(), 3);
+    shape.steps_set = {{1, 2}, {4, 5}};
+    shape.set_steps_after(1, 2, true);  // a continued run repeats it
+    QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
+    shape.forget_steps_after(0);
+    shape.set_steps_after(4, 5, true);
+    shape.set_steps_after(1, 2, true);
+    QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
+    shape.set_steps_after(1, 2);  // somebody wishes for it now
+    QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 
   void n_set_by_hand_is_compared_with_accelerates_running_counter() {
@@ -466,7 +475,7 @@ class TestAccumulationWindow : public QObject {
         walked.push_back(*micro);
         if (!micro->update || pick(0, 2) > 0) continue;
         const std::int64_t steps = pick(1, 9);
-        told.set_steps(steps);
+        told.change_steps(steps);
         known.set_steps_after(micro->window + 1, steps);
       }
       QCOMPARE(all(known), walked);

@@ -242,7 +242,7 @@ class TestEngineHost : public QObject {
     Observer observer(host);
     QVERIFY(host.resume(dir).has_value());
     const auto again = observer.wait_for<StepsChanged>();
-    VERIFY_STORY(again && *again == *changed);
+    VERIFY_STORY(again && again->update == changed->update && again->steps == 2 && again->repeated);
     host.kill();
     VERIFY_STORY(observer.wait_for_end());
   }
@@ -267,6 +267,39 @@ class TestEngineHost : public QObject {
       return body != nullptr && body->update == 6;
     });
     VERIFY_STORY(update && std::get<Update>(update->body).micro_step == 24);
+    host.kill();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+  void a_wish_that_a_failure_overtook_is_told_to_the_ranks_that_follow() {
+    const FakeScript script("micro_ms=30,die=1@3:9,once=1");
+    EngineHost host(fake_options());
+    Observer observer(host);
+    QVERIFY(host.start({small_plan({.steps = 8, .updates = 4, .max_restarts = 1}), fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<MicroSteps>());
+    host.set_steps(2);
+    VERIFY_STORY(observer.wait_for_state("restarting"));
+    const auto changed = observer.wait_for<StepsChanged>();
+    VERIFY_STORY(changed && changed->steps == 2 && changed->update == 1);
+    host.kill();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+  void an_n_that_fills_no_window_is_refused() {
+    const FakeScript script("micro_ms=10");
+    EngineHost host(fake_options());
+    Observer observer(host);
+    RunPlan plan = small_plan({.updates = 1000});
+    plan.spec.accumulation.knobs.tail = EpochTail::drop_stop;
+    plan.knobs.tail = plan.window.knobs.tail = EpochTail::drop_stop;
+    const std::int64_t batches = plan.window.batches_per_epoch;
+    QVERIFY(batches > 0 && batches < 100'000);
+    QVERIFY(host.start({plan, fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>());
+    host.set_steps(batches + 1);
+    VERIFY_STORY(observer.wait([](const RunEvent& event) {
+      const auto* warning = std::get_if<Warning>(&event.body);
+      return warning != nullptr && warning->class_name == refusal_class &&
+             warning->message.find("fills no window") != std::string::npos;
+    }));
     host.kill();
     VERIFY_STORY(observer.wait_for_end());
   }

@@ -102,6 +102,29 @@ class TestPreflight : public QObject {
         "error: accumulation.replay: the original of this dialect has no such defect (found \"drain_early\" with "
         "dialect accrue, expected another dialect, or not to name it)",
         "-");
+    row("Accelerate's name and the knob behind it of two minds",
+        "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.tail=flush",
+        "error: accumulation.tail: says otherwise than accumulation.sync_with_dataloader (found \"flush\", expected "
+        "\"carry\", or to leave one of the two out)",
+        "carry");
+    row("another such name",
+        "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;accumulation.schedule_clock="
+        "update",
+        "error: accumulation.schedule_clock: says otherwise than accumulation.step_scheduler_with_optimizer (found "
+        "\"update\", expected \"external\", or to leave one of the two out)",
+        "external");
+    row("a memory limit that nothing fits into", "accumulation.group_length=memory_search;accumulation.memory_limit=1",
+        "error: accumulation.memory_limit: is less than a rank takes with the smallest micro-batch that divides a "
+        "window "
+        "(found 1.0 MiB, expected at least 128 MiB)",
+        "-");
+    row("a stream whose windows span epochs and must be counted first",
+        "data.samples=8;data.stream=true;accumulation.micro_batch=4;accumulation.tail=carry;"
+        "accumulation.normalize_when=eager;run.updates=3",
+        "error: data.stream: is read one window ahead, and windows that are carried span more than one epoch of it "
+        "(found 4 micro-steps a window, 2 an epoch, expected false, shorter windows, or accumulation.tail = "
+        "\"flush\")",
+        "false");
     row("an overflow on a rank that is not there", "teaching.overflow_rank=1",
         "error: teaching.overflow_rank: there is no such rank (found 1, expected less than parallel.data = 1)", "-");
     row("no CUDA device", "launch.device=cuda",
@@ -150,7 +173,8 @@ class TestPreflight : public QObject {
         "accumulation.dialect = \"mmengine\")",
         "");
     row("a run beyond max_iters", "accumulation.dialect=mmengine;accumulation.max_iters=10;run.updates=5",
-        "error: accumulation.max_iters: the run goes on beyond it, where MMEngine fails (found 10, expected 20, the "
+        "error: accumulation.max_iters: is where the run's last window ends, and the run goes on beyond it (found 10, "
+        "expected 20, the "
         "micro-steps of the run)",
         "20");
     row("a global batch that does not divide",
@@ -236,6 +260,15 @@ class TestPreflight : public QObject {
     row("ranks that do not fill", "data.samples=6;accumulation.micro_batch=4;parallel.data=2;accumulation.steps=1",
         "warning: accumulation.micro_batch: one micro-step over all ranks is larger than the data (found 4 x 2 ranks, "
         "expected at most 6 samples)");
+    row("BatchNorm within windows", linear + "model.kind=mlp;model.batch_norm=true;run.updates=1",
+        "warning: model.batch_norm: takes its statistics from each micro-batch, so a window is not one batch of the "
+        "same samples (found 4 micro-steps of 4 samples, expected false, or accumulation.steps = 1)\n"
+        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "micro-steps, expected at most 1, the micro-steps of an epoch)");
+    row("a sum of what ranks have divided",
+        "parallel.data=2;accumulation.dialect=accelerate;accumulation.reduce_op=sum",
+        "warning: accumulation.reduce_op: adds gradients that each rank has divided already, so the update is 2 "
+        "times as large as on one rank (found \"sum\", expected \"mean\")");
     row("more threads than cores", "parallel.data=2;launch.threads_per_rank=3",
         "warning: launch.threads_per_rank: there are more threads than cores, so ranks wait for each other (found 2 "
         "ranks x 3 threads, expected 4 cores)");

@@ -382,7 +382,8 @@ class TestRunPlan : public QObject {
                                  .arg(steps));
       const RunPlan free = plan_of(spec);  // this host's memory is not known: nothing is searched for
       QCOMPARE(free.order.micro_batch, std::int64_t(micro));
-      const double part = static_cast<double>(random() % 1000) / 1000.0;
+      // Between what one sample takes and what all of them do.
+      const double part = std::max(static_cast<double>(random() % 1000) / 1000.0, 1.0 / micro + 1e-6);
       const auto fixed = static_cast<double>(free.memory.total() - free.memory.activations);
       spec.accumulation.knobs.memory_limit = (fixed + part * static_cast<double>(free.memory.activations)) / 1048576.0;
       const RunPlan plan = plan_of(spec);
@@ -391,7 +392,7 @@ class TestRunPlan : public QObject {
       QVERIFY(plan.order.micro_batch <= micro);
       smaller += plan.order.micro_batch < micro ? 1 : 0;
       const double limit = *spec.accumulation.knobs.memory_limit * 1048576.0;
-      if (plan.order.micro_batch > 1) QVERIFY(static_cast<double>(plan.memory.total()) <= limit);
+      QVERIFY(static_cast<double>(plan.memory.total()) <= limit);
     }
     QVERIFY(smaller > 100);
   }

@@ -162,6 +162,8 @@ class TestSpecFields : public QObject {
                                    << "accumulation.micro_batch";
     QTest::newRow("section misspelt") << "acumulation.steps"
                                       << "accumulation.steps";
+    QTest::newRow("nothing near in its section") << "accumulation.foo"
+                                                 << "";
     QTest::newRow("nothing near") << "model.zzzzzzzzz"
                                   << "";
   }

@@ -109,7 +109,9 @@ class Sentences {
  private:
   static QString utf8(const std::string& text) { return QString::fromStdString(text); }
   static QString joined(const std::string& first, const std::string& second) {
-    return second.empty() ? utf8(first) : utf8(first) + QLatin1Char(' ') + utf8(second);
+    if (second.empty()) return utf8(first);
+    const bool closed = first.empty() || first.back() == '.' || first.back() == '!' || first.back() == '?';
+    return utf8(first) + QLatin1String(closed ? " " : ". ") + utf8(second);
   }
   static QString range(std::int64_t first, std::int64_t last) {
     return first == last ? groupedNumber(first) : tr("%1 to %2").arg(groupedNumber(first), groupedNumber(last));

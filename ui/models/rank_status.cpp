@@ -93,7 +93,7 @@ void RankTracker::takeUpdate(const Update& update) {
 /// Walks begin anew: a rank may have been seen in the next window before the news of its size.
 void RankTracker::takeStepsChanged(const StepsChanged& changed) {
   if (!shape_) return;
-  shape_->set_steps_after(changed.update, changed.steps);
+  shape_->set_steps_after(changed.update, changed.steps, changed.repeated);
   walkers_.clear();
 }
 

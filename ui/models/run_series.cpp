@@ -103,7 +103,7 @@ void RunSeries::takeWindow() {
 void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
   steps_ = body.steps;
   if (!plan_) return join_.setSteps(body.steps);
-  plan_->window.set_steps_after(body.update, body.steps);
+  plan_->window.set_steps_after(body.update, body.steps, body.repeated);
   takeWindow();
 }
 

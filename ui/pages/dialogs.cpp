@@ -91,7 +91,7 @@ std::optional<std::int64_t> WidgetDialogs::askSteps(QWidget* parent, std::int64_
   const int most = static_cast<int>(std::min(field.maximum, static_cast<double>(std::numeric_limits<int>::max())));
   bool accepted = false;
   const int steps = QInputDialog::getInt(
-      parent, tr("Change accumulation steps"),
+      parent, tr("Accumulation steps"),
       tr("Micro-steps a window, from the next window on.\nThe learning rate keeps the course that was planned."),
       static_cast<int>(now), least, most, 1, &accepted);
   return accepted ? std::optional<std::int64_t>(steps) : std::nullopt;

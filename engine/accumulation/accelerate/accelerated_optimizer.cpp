@@ -5,19 +5,43 @@
 // backward, by which an Accelerator sees whose gradients a backward reached.
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace accrue::accelerate {
 
+bool SharedScaler::has_stepped(const BaseOptimizer& optimizer) const {
+  return std::find(stepped_.begin(), stepped_.end(), &optimizer) != stepped_.end();
+}
+
+at::Tensor SharedScaler::scale(const at::Tensor& loss) {
+  settle();
+  return scaler.scale(loss);
+}
+
+void SharedScaler::settle() {
+  if (stepped_.empty() || !waiting_.empty()) return;
+  stepped_.clear();
+  scaler.update();
+}
+
+void SharedScaler::forget() {
+  waiting_.clear();
+  stepped_.clear();
+  scaler.forget_gradients();
+}
+
 void SharedScaler::unscale(BaseOptimizer& optimizer) {
+  if (has_stepped(optimizer)) settle();
   scaler.unscale_(optimizer);
   waiting_.push_back(&optimizer);
 }
 
 StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
+  if (has_stepped(optimizer)) settle();
   const StepOutcome outcome = scaler.step(optimizer);
   std::erase(waiting_, &optimizer);
-  if (waiting_.empty()) scaler.update();
+  stepped_.push_back(&optimizer);
   return outcome;
 }
 

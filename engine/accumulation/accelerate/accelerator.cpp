@@ -213,7 +213,7 @@ void Accelerator::backward(const at::Tensor& loss) {
     const auto optimizers = watch(impl.optimizers);
     when = loss.grad_fn()->sequence_nr();
     const at::Tensor share = loss / gradient_accumulation_steps();
-    (impl.scaler ? impl.scaler->scaler.scale(share) : share).backward();
+    (impl.scaler ? impl.scaler->scale(share) : share).backward();
     reached = impl.last_reached = {moved(models), moved(optimizers)};
   }
   state().script().note([&impl, reached] { impl.after_backward(reached, now); });
@@ -230,6 +230,7 @@ void Accelerator::free_memory() {
   impl_->optimizers.clear();
   impl_->models.clear();
   impl_->last_reached = {};
+  if (impl_->scaler) impl_->scaler->forget();
   impl_->state.script() = MicroStepScript(num_processes() > 1);
   impl_->state.reset_step();
 }
@@ -259,7 +260,9 @@ const MicroPlan& Accelerator::micro_plan() const {
 }
 
 GradScaler* Accelerator::scaler() {
-  return impl_->scaler ? &impl_->scaler->scaler : nullptr;
+  if (!impl_->scaler) return nullptr;
+  impl_->scaler->settle();
+  return &impl_->scaler->scaler;
 }
 
 GradientState& Accelerator::state() {

@@ -136,7 +136,8 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
 /// A sum over ranks needs a denominator that was counted over them; without one, ranks are averaged unless asked
 /// otherwise.
 void average_uncounted(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
-  const bool counted = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  const bool items = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  const bool counted = items && knobs.normalizer_scope == NormalizerScope::data_parallel;
   if (!counted && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
 }
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "accrue/run/window_divisor.h"
+
 namespace accrue {
 namespace {
 
@@ -263,12 +265,8 @@ std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition&
       return static_cast<double>(steps);
     case Normalizer::true_size:
       return static_cast<double>(micro.window_size);
-    case Normalizer::run_remainder: {
-      if (!shape.max_iters || steps == 1) return static_cast<double>(steps);
-      const std::int64_t remainder = *shape.max_iters % steps;
-      const bool in_remainder = iteration_of(shape, after) > *shape.max_iters - remainder;
-      return static_cast<double>(in_remainder ? remainder : steps);
-    }
+    case Normalizer::run_remainder:
+      return static_cast<double>(run_remainder_divisor(shape, after, steps));
     case Normalizer::samples:
     case Normalizer::tokens:
       return std::nullopt;
@@ -353,6 +351,12 @@ WindowShape resolved(WindowShape shape) {
 
 }  // namespace
 
+std::int64_t run_remainder_divisor(const WindowShape& shape, const WindowPosition& after, std::int64_t steps) {
+  if (!shape.max_iters || steps <= 1) return steps;
+  const std::int64_t remainder = *shape.max_iters % steps;
+  return iteration_of(shape, after) > *shape.max_iters - remainder ? remainder : steps;
+}
+
 std::string_view to_string(BoundaryReason reason) {
   switch (reason) {
     case BoundaryReason::none:
@@ -383,9 +387,11 @@ std::string_view to_string(StepOutcome outcome) {
   return "";
 }
 
-void WindowShape::set_steps_after(std::int64_t updates, std::int64_t set) {
-  forget_steps_after(updates - 1);
-  steps_set.push_back({updates, set});
+void WindowShape::set_steps_after(std::int64_t updates, std::int64_t set, bool repeated) {
+  if (!repeated) forget_steps_after(updates - 1);
+  std::erase_if(steps_set, [updates](const LengthChange& each) { return each.from == updates; });
+  const auto later = std::ranges::upper_bound(steps_set, updates, {}, &LengthChange::from);
+  steps_set.insert(later, {updates, set});
 }
 
 void WindowShape::forget_steps_after(std::int64_t updates) {
@@ -493,6 +499,11 @@ void AccumulationWindow::set_steps(std::int64_t steps) {
   if (at_.position == 0 || shape_.knobs.boundary_compare == BoundaryCompare::plan) return;
   WindowPosition rest = at_;
   window_size_ = size_of_window(shape_, rest);
+}
+
+void AccumulationWindow::change_steps(std::int64_t steps) {
+  shape_.set_steps_after(at_.updates, std::max<std::int64_t>(steps, 1));
+  set_steps(steps);
 }
 
 std::optional<std::int64_t> AccumulationWindow::steps_set_here() const {

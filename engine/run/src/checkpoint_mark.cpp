@@ -29,4 +29,9 @@ CheckpointMark checkpoint_mark(std::string_view name) {
   return mark.update >= 0 && named ? mark : CheckpointMark{};
 }
 
+bool keeps_place_in_window(const AccumulationKnobs& knobs) {
+  if (knobs.checkpoint_scope != CheckpointScope::nothing) return true;
+  return knobs.boundary_compare == BoundaryCompare::modulo && !knobs.replays(Replay::restart_count);
+}
+
 }  // namespace accrue

@@ -69,7 +69,7 @@ Result<Course> read_course(const std::filesystem::path& run_dir) {
     for (const auto& event : file->poll()) {
       const auto* update = std::get_if<Update>(&event.body);
       if (const auto* changed = std::get_if<StepsChanged>(&event.body))
-        course.steps.set_steps_after(changed->update, changed->steps);
+        course.steps.set_steps_after(changed->update, changed->steps, changed->repeated);
       if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
         course.steps.forget_steps_after(started->resumed_update);
       if (update == nullptr || event.rank > 0) continue;

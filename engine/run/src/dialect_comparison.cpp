@@ -175,13 +175,17 @@ std::string DialectPlan::divisors() const {
     }
     i = end;
   }
-  if (plan->knobs.normalize_when == NormalizeWhen::deferred) text += ", once, at the boundary";
+  if (plan->knobs.normalize_when == NormalizeWhen::deferred) text += ", at the boundary";
   return text;
 }
 
 RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::string>* notes) {
   RunSpec other = spec;
   other.accumulation.dialect = dialect;
+  if (other.teaching != TeachingSpec{} && dialect != spec.accumulation.dialect) {
+    other.teaching = {};  // a bug of one's own is none of the other system's rules
+    if (notes) notes->push_back("what goes wrong on purpose (teaching) is left out");
+  }
   if (dialect == spec.accumulation.dialect) return other;
   for (const SpecField& field : spec_fields()) {
     if (field.section() != "accumulation" || !field.optional || is_length_key(field.key)) continue;

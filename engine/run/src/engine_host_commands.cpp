@@ -122,6 +122,26 @@ Result<void> RunSession::checkpoint_and_stop() {
   return {};
 }
 
+/// What the run would become from the next boundary on.
+Result<void> RunSession::check_steps(std::int64_t steps) const {
+  const RunPlan& plan = order_.plan;
+  const bool drops = plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
+  if (drops && plan.knobs.schedule_clock == ScheduleClock::epoch)
+    return refused("the schedule counts epochs, and with dropped tails N decides where an epoch ends");
+  if (plan.spec.data.stream && plan.knobs.tail == EpochTail::carry && steps > plan.window.batches_per_epoch)
+    return refused(fmt::format("a window of {} micro-steps would span more than one epoch, {} micro-steps of a stream",
+                               steps, plan.window.batches_per_epoch));
+  WindowShape shape = plan.window;
+  shape.set_steps_after(last_update_ ? last_update_->update : 0, steps);
+  if (!shape.max_updates || shape.max_epochs) return {};
+  const std::int64_t updates = total_windows(shape).updates;
+  if (updates >= *shape.max_updates) return {};
+  return refused(
+      fmt::format("with N = {} an epoch of {} micro-steps fills no window, so the run would end after {} of {} "
+                  "updates",
+                  steps, shape.batches_per_epoch, updates, *shape.max_updates));
+}
+
 /// The ranks are told one after another; which boundary it takes effect at is agreed by the boundary's exchange.
 Result<void> RunSession::set_steps(std::int64_t steps) {
   if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
@@ -134,6 +154,8 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
     return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));
+  if (auto fits = check_steps(steps); !fits) return fits;
+  wished_steps_ = steps;
   broadcast({.kind = RankCommandKind::set_steps, .steps = steps});
   return {};
 }

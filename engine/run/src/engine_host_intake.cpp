@@ -79,12 +79,15 @@ void RunSession::note_ready(std::size_t rank) {
   }
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
+  // What the ranks of an attempt that failed were told, these were not.
+  if (wished_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = wished_steps_});
 }
 
 /// From here on every walk through the plan, here and after a restart, takes the new N at that update.
 void RunSession::note_steps(const StepsChanged& changed) {
   RunPlan& plan = order_.plan;
-  plan.window.set_steps_after(changed.update, changed.steps);
+  if (!changed.repeated && changed.steps == wished_steps_) wished_steps_ = 0;
+  plan.window.set_steps_after(changed.update, changed.steps, changed.repeated);
   plan.totals = total_windows(plan.window);
   if (!writer_) return;
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());

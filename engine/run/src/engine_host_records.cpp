@@ -5,7 +5,9 @@
 
 #include <ctime>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "engine_host_session.h"
+#include "run_folder.h"
 
 namespace accrue {
 
@@ -85,6 +87,8 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
     summary.seconds = last_update_->seconds;
   }
   if (reported_end_) summary.weights_sha256 = reported_end_->weights_sha256;
+  if (const CheckpointMark newest = newest_checkpoint(order_.run_dir); newest.valid())
+    summary.last_checkpoint = checkpoint_name(newest);
   summary.started_at = started_at_;
   summary.message = reason;
   return summary;

@@ -36,11 +36,21 @@ std::string utc_now() {
   return text;
 }
 
-std::string finished_text(const RunFinished& end) {
+/// Where a run that did not finish would go on, where that is not where it ended.
+std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
+  if (newest.valid() && newest.update >= updates) return {};
+  if (updates == 0) return {};
+  if (!newest.valid()) return "; no checkpoint was taken, so resuming begins anew";
+  return fmt::format("; resuming begins at update {}, the newest checkpoint", newest.update);
+}
+
+std::string finished_text(const RunFinished& end, const std::string& resume_text) {
+  if (end.outcome == "finished" && end.updates == 0) return "Finished without an update";
   if (end.outcome == "finished")
     return fmt::format("Finished {} update{}, loss {:.4g}", end.updates, end.updates == 1 ? "" : "s", end.loss);
+  const std::string done = end.updates == 1 ? "1 update" : fmt::format("{} updates", end.updates);
   if (end.outcome == "stopped")
-    return fmt::format("{} after {} updates", end.reason.empty() ? "Stopped" : end.reason, end.updates);
+    return fmt::format("{} after {}{}", end.reason.empty() ? "Stopped" : end.reason, done, resume_text);
   return fmt::format("Failed: {}", end.reason);
 }
 
@@ -281,6 +291,8 @@ void RunSession::finish_attempt() {
 }
 
 void RunSession::finish_run(const std::string& outcome, int status, const std::string& reason) {
+  if (wished_steps_ > 0)
+    warn("plan", fmt::format("N = {} was asked for, and the run ended before its next boundary", wished_steps_), {});
   RunFinished end;
   if (reported_end_) end = *reported_end_;
   if (!reported_end_ && last_update_) {
@@ -296,7 +308,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   std::vector<RunEvent> shown;
   const Publish publish = std::exchange(publish_, [&shown](RunEvent event) { shown.push_back(std::move(event)); });
   const RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
-  set_state(final_state, finished_text(end));
+  set_state(final_state, finished_text(end, resume_text(newest_checkpoint(order_.run_dir), end.updates)));
   emit(supervisor_rank, end);
   auto saved = writer_->write_summary(to_json(summary(outcome, end.reason)));
   if (saved) saved = writer_->sync();

@@ -120,6 +120,7 @@ void visit(auto& v, B& b) {
   v("update", b.update, required);
   v("micro_step", b.micro_step, required);
   v("steps", b.steps, required);
+  v("repeated", b.repeated, optional);
 }
 
 template <IsBody<CheckpointDone> B>

@@ -33,6 +33,8 @@ std::string_view to_string(ExactnessReason reason) {
       return "tail_policy";
     case ExactnessReason::mean_of_means:
       return "mean_of_means";
+    case ExactnessReason::weighed_by_samples:
+      return "weighed_by_samples";
     case ExactnessReason::own_size:
       return "own_size";
     case ExactnessReason::cleared:
@@ -73,6 +75,8 @@ std::string_view explain(ExactnessReason reason) {
       return "A window with fewer micro-steps is divided by N all the same, so its samples weigh less.";
     case ExactnessReason::mean_of_means:
       return "Every micro-step weighs alike, although they hold different numbers of items.";
+    case ExactnessReason::weighed_by_samples:
+      return "Micro-steps weigh by their samples, although these hold different numbers of items.";
     case ExactnessReason::own_size:
       return "The loss is scaled by the micro-batch's own size, so the result depends on how samples are cut.";
     case ExactnessReason::cleared:

@@ -39,7 +39,7 @@ double dense_numbers(const ModelSpec& model) {
 }
 
 double optimizer_numbers(const OptimizerSpec& optimizer) {
-  if (optimizer.kind == OptimizerKind::adamw) return 2;
+  if (optimizer.kind == OptimizerKind::adamw || optimizer.kind == OptimizerKind::adam) return 2;
   return optimizer.momentum > 0 ? 1 : 0;
 }
 

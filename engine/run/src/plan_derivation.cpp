@@ -30,10 +30,26 @@ std::int64_t base_steps(const AccumulationSpec& spec, const AccumulationKnobs& k
   return std::max<std::int64_t>(1, wanted / micro);
 }
 
-std::int64_t parameter_count(const ModelSpec& model) {
-  std::int64_t count = 0;
-  for (const ParameterShape& shape : parameter_shapes(model)) count += shape.numel();
-  return count;
+/// The gradients of a rank, as they lie in memory and leave it.
+struct GradientArena {
+  FlatLayout layout;
+  std::int64_t parameters = 0;
+  std::int64_t element = 0;  ///< bytes of one number on the wire
+};
+
+GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
+  GradientArena arena;
+  std::vector<std::int64_t> numels;
+  for (const ParameterShape& shape : parameter_shapes(spec.model)) {
+    numels.push_back(shape.numel());
+    arena.parameters += shape.numel();
+  }
+  AccumulationDtype wire = knobs.accumulation_dtype;
+  if (wire == AccumulationDtype::float32_compensated) wire = AccumulationDtype::float32;
+  arena.element = gradient_bytes(spec.model.dtype, wire);
+  const auto bucket_bytes = static_cast<std::int64_t>(spec.parallel.bucket_mb * 1024 * 1024);
+  arena.layout = flat_layout(numels, arena.element, bucket_bytes);
+  return arena;
 }
 
 /// K1 memory_search: the largest micro-batch, not above the one asked for, with which a rank fits, such that a window
@@ -45,13 +61,13 @@ RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   double limit = static_cast<double>(memory_per_rank);
   if (accumulation.knobs.memory_limit) limit = *accumulation.knobs.memory_limit * 1048576.0;
   if (limit <= 0) return spec;
-  const std::int64_t parameters = parameter_count(spec.model);
+  const GradientArena arena = gradient_arena(spec, knobs);
   const std::int64_t samples = accumulation.steps * accumulation.micro_batch;
   for (std::int64_t micro = accumulation.micro_batch; micro >= 1; --micro) {
     if (samples % micro != 0) continue;
     accumulation.micro_batch = micro;
     accumulation.steps = samples / micro;
-    if (static_cast<double>(estimate_memory(spec, knobs, parameters, parameters).total()) <= limit) break;
+    if (static_cast<double>(estimate_memory(spec, knobs, arena.parameters, arena.layout.numel).total()) <= limit) break;
   }
   return spec;
 }
@@ -146,16 +162,8 @@ void derive_warmup(RunPlan& plan) {
 }
 
 void derive_traffic(RunPlan& plan) {
-  std::vector<std::int64_t> numels;
-  for (const ParameterShape& shape : parameter_shapes(plan.spec.model)) {
-    numels.push_back(shape.numel());
-    plan.parameter_count += shape.numel();
-  }
-  AccumulationDtype wire = plan.knobs.accumulation_dtype;
-  if (wire == AccumulationDtype::float32_compensated) wire = AccumulationDtype::float32;
-  const std::int64_t element = gradient_bytes(plan.spec.model.dtype, wire);
-  const auto bucket_bytes = static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024 * 1024);
-  const FlatLayout layout = flat_layout(numels, element, bucket_bytes);
+  const auto [layout, parameters, element] = gradient_arena(plan.spec, plan.knobs);
+  plan.parameter_count = parameters;
   plan.gradient_buckets = static_cast<std::int64_t>(layout.buckets.size());
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;

@@ -2,6 +2,7 @@
 // Checks of [accumulation]: what a dialect can mean, and what knobs exclude each other.
 #include <algorithm>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/choice_names.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -12,6 +13,30 @@ namespace {
 
 std::string dialect_name(const RunSpec& spec) {
   return std::string(to_name(spec.accumulation.dialect));
+}
+
+// A name of Accelerate's and the knob that it stands for, both written down and of two minds.
+void check_contradictions(const AccumulationSpec& accumulation, Findings& findings) {
+  if (accumulation.dialect != Dialect::accelerate) return;
+  AccumulationSpec names = accumulation;  // what the names alone ask for
+  names.knobs = {};
+  const AccumulationKnobs asked = resolve_knobs(names);
+  const KnobOverrides& set = accumulation.knobs;
+  const auto contradict = [&](const char* name, bool named, const char* knob, auto wanted, const auto& found) {
+    if (!named || !found || *found == wanted) return;
+    findings
+        .error(std::string("accumulation.") + knob, std::string("says otherwise than accumulation.") + name,
+               "\"" + std::string(to_name(*found)) + "\"",
+               "\"" + std::string(to_name(wanted)) + "\", or to leave one of the two out")
+        .fix_value = std::string(to_name(wanted));
+  };
+  contradict("sync_with_dataloader", accumulation.sync_with_dataloader.has_value(), "tail", asked.tail, set.tail);
+  contradict("sync_each_batch", accumulation.sync_each_batch == true, "reduce_when", asked.reduce_when,
+             set.reduce_when);
+  contradict("split_batches", accumulation.split_batches == true, "schedule_clock", asked.schedule_clock,
+             set.schedule_clock);
+  contradict("step_scheduler_with_optimizer", accumulation.step_scheduler_with_optimizer == false, "schedule_clock",
+             asked.schedule_clock, set.schedule_clock);
 }
 
 // Names that only one system has mean nothing under another's rules, where they would be silently without effect.
@@ -31,6 +56,7 @@ void check_own_names(const RunSpec& spec, Findings& findings) {
           Dialect::accelerate);
   belongs("accumulation.adjust_scheduler", accumulation.adjust_scheduler.has_value(), Dialect::accelerate);
   belongs("accumulation.max_iters", accumulation.max_iters.has_value(), Dialect::mmengine);
+  check_contradictions(accumulation, findings);
   if (accumulation.dialect == Dialect::accelerate && accumulation.adjust_scheduler)
     findings.note("accumulation.adjust_scheduler",
                   std::ranges::find(accumulation.replay, "adjust_scheduler") != accumulation.replay.end()
@@ -86,8 +112,11 @@ void check_checkpoints(const RunSpec& spec, const AccumulationKnobs& knobs, Find
     case CheckpointScope::nothing:
       findings.warn(
           "checkpoint.every_micro_steps",
-          "a run that goes on from the middle of a window has lost its gradients and its place there, as in the "
-          "original",
+          keeps_place_in_window(knobs)
+              ? "a run that goes on from the middle of a window has lost its gradients; its count is the iteration, "
+                "which is kept, as in the original"
+              : "a run that goes on from the middle of a window has lost its gradients and its place there, as in the "
+                "original",
           "checkpoint_scope nothing", "accumulation.checkpoint_scope = \"anywhere\"");
       return;
   }
@@ -158,7 +187,9 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
     case ClipStage::none:
       findings
           .warn("optimizer.clip_norm",
-                "is not applied: the dialect " + dialect_name(spec) + " leaves clipping out of its wrapper",
+                spec.accumulation.knobs.clip_stage
+                    ? std::string("is not applied: accumulation.clip_stage is \"none\"")
+                    : "is not applied: the dialect " + dialect_name(spec) + " leaves clipping out of its wrapper",
                 spec_detail::real_text(spec.optimizer.clip_norm), "0, or accumulation.clip_stage = \"in_update\"")
           .fix_value = "0";
       break;
@@ -204,6 +235,8 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   if (asked.checkpoint_scope && spec.checkpoint.every_micro_steps == 0)
     no_effect("accumulation.checkpoint_scope",
               "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
+  if (asked.reduce_mechanism == ReduceMechanism::post_backward)
+    no_effect("accumulation.reduce_mechanism", "the trainer always reduces after the backward");
   if (asked.validation && *asked.validation != Validation::full)
     no_effect("accumulation.validation", "every check is made");
   const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
@@ -214,6 +247,15 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
               "each rank divides by its own count, so ranks with fewer items weigh more", "\"rank\"",
               "\"data_parallel\"")
         .fix_value = "data_parallel";
+  const bool counted_over_ranks = knobs.normalizer_scope == NormalizerScope::data_parallel &&
+                                  (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
+  if (ranks > 1 && knobs.reduce_op == ReduceOp::sum && !counted_over_ranks)
+    findings
+        .warn("accumulation.reduce_op",
+              "adds gradients that each rank has divided already, so the update is " + std::to_string(ranks) +
+                  " times as large as on one rank",
+              "\"sum\"", "\"mean\"")
+        .fix_value = "mean";
   if (knobs.uneven_ranks == UnevenRanks::join && spec.accumulation.steps > 1)
     findings
         .warn("accumulation.uneven_ranks", "a rank that ends early cannot take part in the windows of the others",
@@ -222,14 +264,30 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
         .fix_value = "empty_micro_steps";
 }
 
+// What no division can mend: a layer that looks at a micro-batch as a whole.
+void check_batch_norm(const RunSpec& spec, Findings& findings) {
+  const bool one = spec.accumulation.steps == 1 && spec.accumulation.knobs.length_schedule.empty() &&
+                   resolve_knobs(spec).group_length == GroupLength::fixed;
+  if (!spec.model.batch_norm || one) return;
+  findings
+      .warn("model.batch_norm",
+            "takes its statistics from each micro-batch, so a window is not one batch of the same samples",
+            std::to_string(spec.accumulation.steps) + " micro-steps of " +
+                std::to_string(spec.accumulation.micro_batch) + " samples",
+            "false, or accumulation.steps = 1")
+      .fix_value = "false";
+}
+
 void check_clock(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   if (knobs.schedule_clock == ScheduleClock::external && spec.schedule.kind != ScheduleKind::constant)
     findings.note("accumulation.schedule_clock",
                   "the schedule ticks at every call, which is once a micro-step, whatever the window does");
   const bool counted = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
   if (knobs.normalize_when == NormalizeWhen::eager && counted)
-    findings.note("accumulation.normalize_when",
-                  "the count of a window is known at its boundary only; the division is done there");
+    findings.note(
+        "accumulation.normalize_when",
+        "the count of a window is known at its end only, so its batches are fetched and counted before its first "
+        "micro-step");
 }
 
 }  // namespace
@@ -244,6 +302,7 @@ void check_accumulation(const RunSpec& spec, Findings& findings) {
   check_global_batch(spec, findings);
   check_clipping(spec, knobs, findings);
   check_reduction(spec, knobs, findings);
+  check_batch_norm(spec, findings);
   check_clock(spec, knobs, findings);
 }
 

@@ -7,6 +7,7 @@
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "preflight_checks.h"
+#include "spec_text.h"
 
 namespace accrue::preflight_detail {
 
@@ -97,12 +98,49 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
   const std::int64_t micro_steps = total_windows(whole).micro_steps;
   if (micro_steps > *max_iters)
     findings
-        .error("accumulation.max_iters", "the run goes on beyond it, where MMEngine fails", std::to_string(*max_iters),
-               std::to_string(micro_steps) + ", the micro-steps of the run")
+        .error("accumulation.max_iters", "is where the run's last window ends, and the run goes on beyond it",
+               std::to_string(*max_iters), std::to_string(micro_steps) + ", the micro-steps of the run")
         .fix_value = std::to_string(micro_steps);
   else if (micro_steps < *max_iters)
     findings.note("accumulation.max_iters", "the run ends before it, after " + std::to_string(micro_steps) +
                                                 " micro-steps, and its last window is not flushed");
+}
+
+// A search that has reached its end without success.
+void check_memory_limit(const RunPlan& plan, Findings& findings) {
+  const auto& limit = plan.spec.accumulation.knobs.memory_limit;
+  if (plan.knobs.group_length != GroupLength::memory_search || !limit) return;
+  const double needed = static_cast<double>(plan.memory.total()) / 1048576.0;
+  if (needed <= *limit) return;
+  findings.error("accumulation.memory_limit",
+                 "is less than a rank takes with the smallest micro-batch that divides a window",
+                 spec_detail::real_text(*limit) + " MiB",
+                 "at least " + std::to_string(static_cast<std::int64_t>(std::ceil(needed))) + " MiB");
+}
+
+// The ranks look one window ahead, and no further than the end of an epoch that is in sight.
+void check_stream(const RunPlan& plan, Findings& findings) {
+  const AccumulationKnobs& knobs = plan.knobs;
+  const bool items = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  const bool needs_whole_window =
+      knobs.normalizer == Normalizer::true_size || (items && knobs.normalize_when == NormalizeWhen::eager);
+  if (!plan.spec.data.stream || knobs.tail != EpochTail::carry || !needs_whole_window) return;
+  std::int64_t longest = plan.window.steps;
+  for (const LengthChange& change : plan.window.length_schedule) longest = std::max(longest, change.steps);
+  if (longest <= plan.window.batches_per_epoch) return;
+  findings
+      .error("data.stream", "is read one window ahead, and windows that are carried span more than one epoch of it",
+             std::to_string(longest) + " micro-steps a window, " + std::to_string(plan.window.batches_per_epoch) +
+                 " an epoch",
+             "false, shorter windows, or accumulation.tail = \"flush\"")
+      .fix_value = "false";
+}
+
+void check_overflows(const RunPlan& plan, Findings& findings) {
+  for (const std::int64_t at : plan.spec.teaching.overflow_at)
+    if (at > plan.totals.micro_steps)
+      findings.warn("teaching.overflow_at", "lies beyond the end of the run", std::to_string(at),
+                    "at most " + std::to_string(plan.totals.micro_steps) + ", the run's micro-steps");
 }
 
 void check_schedule(const RunPlan& plan, Findings& findings) {
@@ -168,6 +206,9 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);
+  check_stream(plan, findings);
+  check_memory_limit(plan, findings);
+  check_overflows(plan, findings);
   check_memory(plan, host, findings);
 }
 

@@ -109,7 +109,8 @@ std::string_view nearest_key(std::string_view key) {
     if (dot != std::string_view::npos && field.section() == key.substr(0, dot)) keys.push_back(field.name());
   const std::string_view near = spec_detail::nearest_of(keys, name);
   if (!near.empty()) return find_field(std::string(key.substr(0, dot)) + "." + std::string(near))->key;
-  keys.clear();
+  // A section that is right says nothing about a name that resembles none of its own.
+  if (!keys.empty()) return {};
   for (const SpecField& field : spec_fields()) keys.push_back(field.key);
   return spec_detail::nearest_of(keys, key);
 }

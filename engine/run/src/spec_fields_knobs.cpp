@@ -139,9 +139,10 @@ void add_boundary_knobs(FieldList& list) {
   list.add("accumulation.reduce_op", "Reduce by", ACCRUE_MEMBER(accumulation.knobs.reduce_op),
            "K8. Whether the exchange takes the mean or the sum over ranks.")
       .advanced();
-  list.add("accumulation.reduce_mechanism", "Reduce through", ACCRUE_MEMBER(accumulation.knobs.reduce_mechanism),
-           "K8. reducer: buckets leave while the last backward runs. post_backward: after it. handlers: a list of "
-           "gradient handlers, as Colossal-AI has it.")
+  list.add(
+          "accumulation.reduce_mechanism", "Reduce through", ACCRUE_MEMBER(accumulation.knobs.reduce_mechanism),
+          "K8. reducer, post_backward: bucket by bucket, which the trainer does after the last backward. handlers: all "
+          "of a type in one piece, as Colossal-AI's list of gradient handlers does.")
       .alias("Colossal-AI", "gradient_handlers")
       .alias("Colossal-AI", "gradient_handler")
       .alias("Colossal-AI", "GradAccumGradientHandler")
@@ -182,7 +183,8 @@ void add_boundary_knobs(FieldList& list) {
 void add_bookkeeping_knobs(FieldList& list) {
   list.add("accumulation.schedule_clock", "Schedule clock", ACCRUE_MEMBER(accumulation.knobs.schedule_clock),
            "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
-           "a micro-step; an epoch; every Nth call; or nothing in the engine (external).")
+           "a micro-step; an epoch; every Nth call; or the loop's own call, once a "
+           "micro-step (external).")
       .notes(clock_notes)
       .alias("Lightning", "interval")
       .alias("MMEngine", "by_epoch")

@@ -197,9 +197,9 @@ void Training::report_update(const accrue::MicroPlan& plan) {
 }
 
 void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) {
-  if (wished > 0) window_.set_steps(wished);
+  if (wished > 0) window_.change_steps(wished);
   if (rank_ != 0 || (wished <= 0 && !window_.steps_set_here())) return;
-  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps});
+  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps, wished <= 0});
 }
 
 /// Rank 0 commits, as the real one does: write aside, rename.

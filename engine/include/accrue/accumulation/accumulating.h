@@ -2,7 +2,8 @@
 // What the systems that count backwards share: an optimizer and a scheduler that ask one AccumulationWindow when to act
 // and hold no number of their own. The systems differ by the window's preset and by the names they give these methods.
 // Made together they share one window, so that they cannot drift apart. Made one by one, each with its N, they count
-// each for itself, as the originals do: that is how a run of an original whose counts drifted is reproduced. Thread: the training thread.
+// each for itself, as the originals do: that is how a run of an original whose counts drifted is reproduced. Thread:
+// the training thread.
 #pragma once
 
 #include <functional>

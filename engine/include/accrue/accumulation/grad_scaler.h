@@ -49,6 +49,10 @@ class GradScaler {
   /// `new_scale` sets it instead, as a scale that is not meant to follow does.
   void update(std::optional<double> new_scale = std::nullopt);
 
+  /// Forgets what was looked at since the last update(), which then has nothing to go by: for gradients that were
+  /// thrown away.
+  void forget_gradients() { unscaled_.clear(); }
+
   /// scale, growth_factor, backoff_factor, growth_interval, growth_tracker; nothing where disabled.
   StateDict state_dict() const;
   /// Errors: throws std::invalid_argument naming the entry that is missing; nothing is changed then.

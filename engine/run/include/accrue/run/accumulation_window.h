@@ -67,8 +67,9 @@ struct WindowShape {
   std::optional<std::int64_t> schedule_total;  ///< K13's guard on total
   std::optional<std::int64_t> max_iters;       ///< mmengine's max_counts; the whole run's micro-steps if it is left out
 
-  /// N set by hand after that many updates; takes the place of what was set there or later.
-  void set_steps_after(std::int64_t updates, std::int64_t set);
+  /// N set by hand after that many updates. A new wish takes the place of what was set there or later; one that is
+  /// repeated by a continued run leaves what comes later.
+  void set_steps_after(std::int64_t updates, std::int64_t set, bool repeated = false);
   /// The run went back to that update: what was set later is told again if it holds again.
   void forget_steps_after(std::int64_t updates);
   /// N as it was set last, or as it is without.
@@ -134,6 +135,8 @@ class AccumulationWindow {
   void request_boundary();
   /// N from now on: the open window keeps its length where K7 is plan, else the new N is compared at once.
   void set_steps(std::int64_t steps);
+  /// set_steps() between two windows of a planned run, kept in shape() in the place of what was set for later.
+  void change_steps(std::int64_t steps);
   /// N that shape().steps_set sets at the boundary just passed.
   std::optional<std::int64_t> steps_set_here() const;
   /// Continues just after micro-step m, as if next() had been called m times; schedule_position where overflows moved

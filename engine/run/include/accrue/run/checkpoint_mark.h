@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "accrue/run/accumulation_knobs.h"
+
 namespace accrue {
 
 struct CheckpointMark {
@@ -20,5 +22,10 @@ struct CheckpointMark {
 std::string checkpoint_name(const CheckpointMark& mark);
 /// Not valid for any other name.
 CheckpointMark checkpoint_mark(std::string_view name);
+
+/// Whether a run that goes on from inside a window steps where the uninterrupted one would, though its gradients may be
+/// lost: MMEngine keeps no count either, but counts iterations, which its runner keeps (unless restart_count is
+/// replayed).
+bool keeps_place_in_window(const AccumulationKnobs& knobs);
 
 }  // namespace accrue

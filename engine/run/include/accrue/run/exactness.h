@@ -20,21 +20,22 @@ std::string_view to_string(Exactness exactness);
 /// What accounts for a difference, or for a cost that changes no number.
 enum class ExactnessReason {
   none,
-  order_of_sums,      ///< rounding, a little more of it than the tolerance allows
-  batch_norm,         ///< statistics of each micro-batch
-  dropout,            ///< other units are dropped in one batch
-  divisor,            ///< nothing, or the wrong number, divides the sum
-  tail_policy,        ///< a short window is divided by N
-  mean_of_means,      ///< micro-steps weigh alike whatever they hold
-  own_size,           ///< the loss is scaled by the micro-batch's own size
-  cleared,            ///< gradients were cleared inside the window
-  left_out,           ///< a micro-step is missing from the sum
-  clipped,            ///< unfinished sums were clipped
-  repeated_samples,   ///< samples count twice to fill up a batch
-  ranks_differ,       ///< the ranks hold different gradients
-  part_not_reduced,   ///< they do so for some of the parameters
-  wasted_reductions,  ///< more exchanges than the window needs
-  schedule_clock,     ///< the schedule moves at another pace than the plan's
+  order_of_sums,       ///< rounding, a little more of it than the tolerance allows
+  batch_norm,          ///< statistics of each micro-batch
+  dropout,             ///< other units are dropped in one batch
+  divisor,             ///< nothing, or the wrong number, divides the sum
+  tail_policy,         ///< a short window is divided by N
+  mean_of_means,       ///< micro-steps weigh alike whatever they hold
+  weighed_by_samples,  ///< micro-steps weigh by their samples, not by the items of their losses
+  own_size,            ///< the loss is scaled by the micro-batch's own size
+  cleared,             ///< gradients were cleared inside the window
+  left_out,            ///< a micro-step is missing from the sum
+  clipped,             ///< unfinished sums were clipped
+  repeated_samples,    ///< samples count twice to fill up a batch
+  ranks_differ,        ///< the ranks hold different gradients
+  part_not_reduced,    ///< they do so for some of the parameters
+  wasted_reductions,   ///< more exchanges than the window needs
+  schedule_clock,      ///< the schedule moves at another pace than the plan's
   unexplained
 };
 std::string_view to_string(ExactnessReason reason);

@@ -102,6 +102,7 @@ struct StepsChanged {
   std::int64_t update = 0;      ///< updates done when it took effect
   std::int64_t micro_step = 0;  ///< the last one before it
   std::int64_t steps = 0;       ///< N from then on
+  bool repeated = false;        ///< told before by the run that this one continues; nobody set it now
   bool operator==(const StepsChanged&) const = default;
 };
 struct CheckpointDone {

@@ -130,7 +130,6 @@ void add_launch(CLI::App& app, int& status, std::vector<std::string> command) {
   auto options = std::make_shared<LaunchOptions>();
   options->group.command = std::move(command);
   auto* verb = app.add_subcommand("launch", "Start a program of yours as the ranks of one world on this host");
-  verb->usage("Usage: accrue-run launch [OPTIONS] -- PROGRAM [ARGUMENTS...]");
   verb->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(CLI::Range(1, 1024));
   verb->add_option("--threads", options->group.threads, "Threads of each rank (default: its share of the cores)")
       ->check(CLI::Range(1, 4096));

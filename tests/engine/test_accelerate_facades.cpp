@@ -62,6 +62,24 @@ struct Trained {
   AcceleratedOptimizer* optimizer;
 };
 
+/// Two optimizers under fp16, after the backward of the one loss that both have a part in.
+struct TwoOfOneLoss {
+  explicit TwoOfOneLoss(const GradScalerOptions& scaler)
+      : accelerator({.mixed_precision = MixedPrecision::fp16, .grad_scaler = scaler}, *axis) {
+    accelerator.prepare(a);
+    accelerator.prepare(b);
+    const auto scope = accelerator.accumulate(a, b);
+    accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
+  }
+  decltype(single_communicator()) axis = single_communicator();
+  Line a, b;
+  torch::optim::SGD sgd_a{a.parameters(), torch::optim::SGDOptions(0.1)};
+  torch::optim::SGD sgd_b{b.parameters(), torch::optim::SGDOptions(0.1)};
+  Accelerator accelerator;
+  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
+  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
+};
+
 }  // namespace
 
 class TestAccelerateFacades : public QObject {
@@ -303,45 +321,23 @@ class TestAccelerateFacades : public QObject {
   }
 
   void two_optimizers_that_clip_first_are_unscaled_once() {
-    const auto axis = single_communicator();
-    Line a, b;
-    torch::optim::SGD sgd_a(a.parameters(), torch::optim::SGDOptions(0.1));
-    torch::optim::SGD sgd_b(b.parameters(), torch::optim::SGDOptions(0.1));
-    Accelerator accelerator({.mixed_precision = MixedPrecision::fp16}, *axis);
-    accelerator.prepare(a);
-    accelerator.prepare(b);
-    auto& step_a = accelerator.prepare(sgd_a);
-    auto& step_b = accelerator.prepare(sgd_b);
-    const auto scope = accelerator.accumulate(a, b);
-    accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
-    accelerator.clip_grad_norm_({a.w, b.w}, 100.0);
-    step_a.step();
-    step_b.step();
-    QCOMPARE(a.value(), 0.4);
-    QCOMPARE(b.value(), 0.4);
+    TwoOfOneLoss two({});
+    two.accelerator.clip_grad_norm_({two.a.w, two.b.w}, 100.0);
+    two.step_a.step();
+    two.step_b.step();
+    QCOMPARE(two.a.value(), 0.4);
+    QCOMPARE(two.b.value(), 0.4);
   }
 
   /// The scale grows after every update, and falls after an overflow: neither may come between two steps of one loss.
   void two_optimizers_of_one_loss_unscale_by_its_scale() {
-    const auto axis = single_communicator();
     for (const bool overflows : {false, true}) {
-      Line a, b;
-      torch::optim::SGD sgd_a(a.parameters(), torch::optim::SGDOptions(0.1));
-      torch::optim::SGD sgd_b(b.parameters(), torch::optim::SGDOptions(0.1));
-      Accelerator accelerator(
-          {.mixed_precision = MixedPrecision::fp16, .grad_scaler = {.init_scale = 1024.0, .growth_interval = 1}},
-          *axis);
-      accelerator.prepare(a);
-      accelerator.prepare(b);
-      auto& step_a = accelerator.prepare(sgd_a);
-      auto& step_b = accelerator.prepare(sgd_b);
-      const auto scope = accelerator.accumulate(a, b);
-      accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
-      if (overflows) a.w.mutable_grad().fill_(HUGE_VAL);
-      QCOMPARE(step_a.step(), overflows ? StepOutcome::skipped_overflow : StepOutcome::updated);
-      QCOMPARE(step_b.step(), StepOutcome::updated);
-      QCOMPARE(b.value(), 0.4);
-      QCOMPARE(accelerator.scaler()->get_scale(), overflows ? 512.0 : 2048.0);
+      TwoOfOneLoss two({.init_scale = 1024.0, .growth_interval = 1});
+      if (overflows) two.a.w.mutable_grad().fill_(HUGE_VAL);
+      QCOMPARE(two.step_a.step(), overflows ? StepOutcome::skipped_overflow : StepOutcome::updated);
+      QCOMPARE(two.step_b.step(), StepOutcome::updated);
+      QCOMPARE(two.b.value(), 0.4);
+      QCOMPARE(two.accelerator.scaler()->get_scale(), overflows ? 512.0 : 2048.0);
     }
   }
 

@@ -11,6 +11,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/steps_record.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -33,10 +34,7 @@ Result<History> read_history(const std::filesystem::path& dir) {
     for (const auto& event : file->poll()) {
       if (event.rank > 0) continue;
       if (const auto* update = std::get_if<Update>(&event.body)) history.updates[update->update] = *update;
-      if (const auto* changed = std::get_if<StepsChanged>(&event.body))
-        history.steps.set_steps_after(changed->update, changed->steps, changed->repeated);
-      if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
-        history.steps.forget_steps_after(started->resumed_update);
+      take_steps(history.steps, event);
       if (const auto* evaluation = std::get_if<Evaluation>(&event.body))
         history.evaluations[evaluation->update] = evaluation->loss;
     }

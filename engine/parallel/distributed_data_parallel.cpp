@@ -206,6 +206,10 @@ void DistributedDataParallel::finish() {
   if (state_->arena.compensation().defined()) state_->arena.expose();
 }
 
+void DistributedDataParallel::continue_window() {
+  if (state_->arena.compensation().defined()) state_->arena.hide();
+}
+
 void DistributedDataParallel::zero_grad() {
   state_->arena.zero();
 }

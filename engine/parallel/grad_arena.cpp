@@ -66,6 +66,10 @@ void GradArena::expose() {
   }
 }
 
+void GradArena::hide() {
+  for (auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+}
+
 bool GradArena::mend(std::size_t i) {
   if (compensation_.defined()) return fold(i), false;
   const at::Tensor& grad = parameters_[i].grad();
@@ -86,12 +90,11 @@ bool GradArena::mend(std::size_t i) {
 
 void GradArena::zero() {
   flat_.zero_();
-  if (compensation_.defined()) compensation_.zero_();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (compensation_.defined())
-      parameters_[i].mutable_grad() = at::Tensor();
-    else
-      bind(i);
+  if (compensation_.defined()) {
+    compensation_.zero_();
+    hide();
+  } else {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) bind(i);
   }
 }
 

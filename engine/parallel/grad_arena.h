@@ -39,6 +39,8 @@ class GradArena {
   void fold(std::size_t i);
   /// With compensation: makes every .grad its view, for an optimizer to read.
   void expose();
+  /// Takes them away again, as they were before.
+  void hide();
   void zero();
 
  private:

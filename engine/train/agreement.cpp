@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of doubles: counts stay exact up to 2^53, and NaN and infinity travel as they are.
+// Rows of doubles, so that NaN and infinity travel as they are.
 #include "train/agreement.h"
 
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace accrue {
@@ -28,36 +29,58 @@ std::vector<std::array<double, N>> gather_rows(Communicator& axis, const std::ar
 
 }  // namespace
 
+TallyRow row_of(const WindowTally& tally) {
+  return {static_cast<double>(tally.counts.items),
+          static_cast<double>(tally.counts.samples),
+          static_cast<double>(tally.micro_steps),
+          tally.numerator,
+          tally.mean_sum,
+          tally.last_mean,
+          static_cast<double>(tally.non_finite_micro_step)};
+}
+
+WindowTally tally_of(const TallyRow& row) {
+  const auto whole = [&row](std::size_t i) { return static_cast<std::int64_t>(row[i]); };
+  return {.counts = {whole(0), whole(1)},
+          .micro_steps = whole(2),
+          .numerator = row[3],
+          .mean_sum = row[4],
+          .last_mean = row[5],
+          .non_finite_micro_step = whole(6),
+          .wishes = {}};
+}
+
 Agreement agree(Communicator& axis, const WindowTally& tally) {
-  const std::array<double, 10> row{static_cast<double>(tally.counts.items),
-                                   static_cast<double>(tally.counts.samples),
-                                   static_cast<double>(tally.micro_steps),
-                                   tally.numerator,
-                                   tally.mean_sum,
-                                   tally.last_mean,
-                                   static_cast<double>(tally.non_finite_micro_step),
-                                   tally.wishes.checkpoint ? 1.0 : 0.0,
-                                   tally.wishes.stop ? 1.0 : 0.0,
-                                   static_cast<double>(tally.wishes.steps)};
+  const TallyRow mine = row_of(tally);
+  std::array<double, std::tuple_size_v<TallyRow> + 3> sent{};
+  std::ranges::copy(mine, sent.begin());
+  double* const wishes = sent.data() + mine.size();
+  wishes[0] = tally.wishes.checkpoint ? 1.0 : 0.0;
+  wishes[1] = tally.wishes.stop ? 1.0 : 0.0;
+  wishes[2] = static_cast<double>(tally.wishes.steps);
+
   Agreement agreed;
   WindowTally& total = agreed.total;
-  const auto rows = gather_rows(axis, row);
+  const auto rows = gather_rows(axis, sent);
   for (std::size_t rank = 0; rank < rows.size(); ++rank) {
-    const auto& each = rows[rank];
-    total.counts.items += static_cast<std::int64_t>(each[0]);
-    total.counts.samples += static_cast<std::int64_t>(each[1]);
-    total.micro_steps += static_cast<std::int64_t>(each[2]);
-    total.numerator += each[3];
-    total.mean_sum += each[4];
-    total.last_mean += each[5];
-    if (each[2] > 0) ++agreed.ranks_with_loss;
-    if (each[6] > 0 && agreed.non_finite_rank < 0) {
+    TallyRow row;
+    std::copy_n(rows[rank].begin(), row.size(), row.begin());
+    const WindowTally each = tally_of(row);
+    total.counts.items += each.counts.items;
+    total.counts.samples += each.counts.samples;
+    total.micro_steps += each.micro_steps;
+    total.numerator += each.numerator;
+    total.mean_sum += each.mean_sum;
+    total.last_mean += each.last_mean;
+    if (each.micro_steps > 0) ++agreed.ranks_with_loss;
+    if (each.non_finite_micro_step > 0 && agreed.non_finite_rank < 0) {
       agreed.non_finite_rank = static_cast<std::int64_t>(rank);
-      total.non_finite_micro_step = static_cast<std::int64_t>(each[6]);
+      total.non_finite_micro_step = each.non_finite_micro_step;
     }
-    total.wishes.checkpoint |= each[7] > 0;
-    total.wishes.stop |= each[8] > 0;
-    total.wishes.steps = std::max(total.wishes.steps, static_cast<std::int64_t>(each[9]));
+    const double* const wished = rows[rank].data() + row.size();
+    total.wishes.checkpoint |= wished[0] > 0;
+    total.wishes.stop |= wished[1] > 0;
+    total.wishes.steps = std::max(total.wishes.steps, static_cast<std::int64_t>(wished[2]));
   }
   return agreed;
 }

@@ -24,6 +24,12 @@ struct WindowTally {
   BoundaryWishes wishes;
 };
 
+/// Its counts and losses as numbers, which an exchange and a checkpoint carry: counts stay exact up to 2^53. What the
+/// rank was told to do is not among them.
+using TallyRow = std::array<double, 7>;
+TallyRow row_of(const WindowTally& tally);
+WindowTally tally_of(const TallyRow& row);
+
 /// The same over all ranks.
 struct Agreement {
   WindowTally total;

@@ -51,34 +51,23 @@ NamedTensors shared_tensors(Training& training) {
   return tensors;
 }
 
-/// What an open window holds, as doubles: counts stay exact up to 2^53.
+/// What an open window holds: its tally, then what the whole of it was counted to hold.
 at::Tensor tally_tensor(const OpenWindow& open) {
-  const WindowTally& tally = open.tally;
-  const double values[] = {static_cast<double>(tally.counts.items),
-                           static_cast<double>(tally.counts.samples),
-                           static_cast<double>(tally.micro_steps),
-                           tally.numerator,
-                           tally.mean_sum,
-                           tally.last_mean,
-                           static_cast<double>(tally.non_finite_micro_step),
-                           static_cast<double>(open.counted.items),
-                           static_cast<double>(open.counted.samples)};
-  at::Tensor tensor = at::empty({std::ssize(values)}, at::kDouble);
-  std::ranges::copy(values, tensor.mutable_data_ptr<double>());
+  const TallyRow tally = row_of(open.tally);
+  at::Tensor tensor = at::empty({std::ssize(tally) + 2}, at::kDouble);
+  double* const counted = std::ranges::copy(tally, tensor.mutable_data_ptr<double>()).out;
+  counted[0] = static_cast<double>(open.counted.items);
+  counted[1] = static_cast<double>(open.counted.samples);
   return tensor;
 }
 
 OpenWindow open_window(const at::Tensor& tensor) {
   const double* const values = tensor.const_data_ptr<double>();
-  const auto whole = [&](int i) { return static_cast<std::int64_t>(values[i]); };
-  return {.tally = {.counts = {whole(0), whole(1)},
-                    .micro_steps = whole(2),
-                    .numerator = values[3],
-                    .mean_sum = values[4],
-                    .last_mean = values[5],
-                    .non_finite_micro_step = whole(6),
-                    .wishes = {}},
-          .counted = {whole(7), whole(8)}};
+  TallyRow tally;
+  std::copy_n(values, tally.size(), tally.begin());
+  const double* const counted = values + tally.size();
+  return {.tally = tally_of(tally),
+          .counted = {static_cast<std::int64_t>(counted[0]), static_cast<std::int64_t>(counted[1])}};
 }
 
 at::Tensor generator_state() {
@@ -277,8 +266,7 @@ void commit(Training& training, CheckpointContent content) {
                                      training.spec().checkpoint.keep, training.axis);
   if (!saved) {
     training.report.warn_first("disk", "the checkpoint " + where + " failed: " + saved.error().text(),
-                               "Training goes on; the previous checkpoints are untouched and the next one is tried as "
-                               "planned.");
+                               "The previous checkpoints are untouched, and the next one is tried as planned.");
     return;
   }
   training.saved = cursor.mark();

@@ -42,6 +42,7 @@ class Reporter {
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
   void resumed(const TrainingCursor& cursor);
+  /// Optimizer time. Exchanges during a backward are no compute time.
   void add_compute(std::int64_t ns) { compute_ns_ += ns; }
   double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
 
@@ -53,6 +54,7 @@ class Reporter {
   RankChannel& channel_;
   std::int64_t update_ = 0;
   std::int64_t micro_step_ = 0;
+  bool in_backward_ = false;
   std::int64_t begin_ns_;
   double seconds_before_ = 0.0;
   std::int64_t compute_ns_ = 0;

@@ -119,6 +119,7 @@ void micro_step(Training& training, const MicroPlan& plan, const Batch& batch, c
     training.report.micro_step(0.0, 0, batch.samples, {now, now, now});
   }
   if (reduces) reduce(training);
+  if (reduces && !plan.update) training.reducer.continue_window();
   clip_partial_sum(training);
 }
 

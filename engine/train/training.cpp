@@ -13,6 +13,13 @@ std::int64_t bucket_bytes(const RunPlan& plan) {
   return static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024.0 * 1024.0);
 }
 
+/// K8: only the reducer sends buckets out during a backward. The bugs of the gallery meddle with a window's gradients
+/// before they are reduced, so those runs reduce after it.
+LaunchBuckets launch_of(const RunPlan& plan) {
+  const bool overlaps = plan.knobs.reduce_mechanism == ReduceMechanism::reducer && plan.spec.teaching.bug == Bug::none;
+  return overlaps ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
+}
+
 bool is_half(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16;
 }
@@ -63,6 +70,7 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
               {.bucket_bytes = bucket_bytes(run.plan),
                .op = scaling.reduce_op(),
                .broadcast_parameters = true,
+               .launch = launch_of(run.plan),
                .accumulation = run.plan.knobs.accumulation_dtype}),
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.decay_segments(run.plan.spec.optimizer.weight_decay),
                                     model.layout().numel, update_type(model.dtype()))),

@@ -8,6 +8,7 @@
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/choice_names.h"
 #include "accrue/run/run_spec.h"
+#include "accrue/run/steps_record.h"
 
 using namespace accrue;
 
@@ -446,6 +447,28 @@ class TestAccumulationWindow : public QObject {
     shape.set_steps_after(1, 2, true);
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
     shape.set_steps_after(1, 2);  // somebody wishes for it now
+    QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
+  }
+
+  void a_runs_events_say_what_n_was_set_by_hand() {
+    WindowShape shape = shape_of(Dialect::accrue, 10, 4, 2);
+    const auto changed = [](std::int64_t rank, std::int64_t update, std::int64_t steps, bool repeated = false) {
+      return RunEvent{rank, 0, 0, StepsChanged{.update = update, .steps = steps, .repeated = repeated}};
+    };
+    const auto resumed = [](std::int64_t update) {
+      RunStarted started;
+      started.resumed = true;
+      started.resumed_update = update;
+      return RunEvent{supervisor_rank, 0, 0, started};
+    };
+    QVERIFY(take_steps(shape, changed(0, 1, 2)));
+    QVERIFY2(!take_steps(shape, changed(1, 1, 3)), "the other ranks tell the same once more");
+    QVERIFY(take_steps(shape, changed(0, 4, 5)));
+    QVERIFY(!take_steps(shape, resumed(4)));
+    QVERIFY(take_steps(shape, resumed(3)));
+    QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
+    QVERIFY(!take_steps(shape, {supervisor_rank, 0, 0, RunStarted{}}));
+    QVERIFY(take_steps(shape, changed(0, 1, 2, true)));
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 

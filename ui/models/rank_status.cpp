@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "accrue/run/steps_record.h"
+
 namespace accrue::ui {
 
 RankTracker::RankTracker(const RunPlan& plan) : shape_(plan.window) {
@@ -15,12 +17,14 @@ RankTracker::RankTracker(const RunPlan& plan) : shape_(plan.window) {
   }
 }
 
+bool allLevelled(const std::map<std::int64_t, RankStatus>& ranks) {
+  return !ranks.empty() && std::ranges::all_of(ranks, [](const auto& entry) { return entry.second.levelled(); });
+}
+
 void RankTracker::take(const std::vector<RunEvent>& events) {
   for (const RunEvent& event : events) {
-    if (const auto* started = std::get_if<RunStarted>(&event.body); started && started->resumed && shape_) {
-      shape_->forget_steps_after(started->resumed_update);
-      walkers_.clear();
-    }
+    // Walks begin anew: a rank may have been seen in the next window before the news of its size.
+    if (shape_ && take_steps(*shape_, event)) walkers_.clear();
     if (event.rank < 0) continue;
     if (const auto* steps = std::get_if<MicroSteps>(&event.body)) {
       takeMicroSteps(event.rank, *steps);
@@ -36,8 +40,6 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
       status.device = ready->device;
       status.backend = ready->backend;
       status.lost = false;
-    } else if (const auto* changed = std::get_if<StepsChanged>(&event.body)) {
-      takeStepsChanged(*changed);
     } else if (std::holds_alternative<RankFailed>(event.body)) {
       ranks_[event.rank].lost = true;
     }
@@ -90,13 +92,6 @@ void RankTracker::takeUpdate(const Update& update) {
   last_end_ = std::move(end);
 }
 
-/// Walks begin anew: a rank may have been seen in the next window before the news of its size.
-void RankTracker::takeStepsChanged(const StepsChanged& changed) {
-  if (!shape_) return;
-  shape_->set_steps_after(changed.update, changed.steps, changed.repeated);
-  walkers_.clear();
-}
-
 bool RankTracker::drained() const {
   if (!last_end_) return false;
   return std::ranges::all_of(ranks_,
@@ -134,11 +129,15 @@ void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
 
 void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
   RankStatus& status = ranks_[rank];
-  for (std::size_t i = 0; i < sync.bytes.size() && i < sync.update.size() && i < sync.axis.size(); ++i) {
+  for (std::size_t i = 0;
+       i < sync.bytes.size() && i < sync.update.size() && i < sync.micro_step.size() && i < sync.axis.size(); ++i) {
     if (sync.axis[i] != "data") continue;
     if (sync.update[i] != status.last_sync_update) status.last_sync_bytes = 0;
     status.last_sync_update = sync.update[i];
     status.last_sync_bytes += sync.bytes[i];
+    // The ranks' agreement on a window gathers a few numbers whether gradients are reduced or not.
+    const bool never = shape_ && shape_->knobs.reduce_when == ReduceWhen::never;
+    if (i < sync.op.size() && sync.op[i] == "all_reduce" && !never) status.levelled_at = sync.micro_step[i];
   }
 }
 
@@ -159,7 +158,7 @@ std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
   std::map<std::int64_t, RankStatus> ranks = ranks_;
   for (auto& [rank, status] : ranks)
     if (status.window < now) {  // has not begun it yet
-      status.filled = status.window_tokens = status.carried = 0;
+      status.filled = status.window_tokens = status.carried = status.levelled_at = 0;
       status.slots.clear();
     }
   return ranks;

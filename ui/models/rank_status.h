@@ -35,12 +35,15 @@ struct RankStatus {
   std::int64_t last_sync_update = -1;
   std::int64_t last_sync_bytes = 0;  ///< payload of the newest window's collectives over the data axis
   bool lost = false;
-  std::vector<PoolSlot> slots;  ///< of the window, by position
-  std::int64_t carried = 0;     ///< micro-steps of the window that an earlier epoch brought
-  std::int64_t epoch = 0;       ///< of the last micro-step, from 0
-  /// The window's gradients have been reduced: every rank holds the same sum.
-  bool levelled() const { return window > 0 && last_sync_update == window; }
+  std::vector<PoolSlot> slots;   ///< of the window, by position
+  std::int64_t carried = 0;      ///< micro-steps of the window that an earlier epoch brought
+  std::int64_t epoch = 0;        ///< of the last micro-step, from 0
+  std::int64_t levelled_at = 0;  ///< micro-step whose gradients were reduced last, perhaps before its own end is told
+  /// What its last micro-step left has been reduced: this rank holds the same sum as every other.
+  bool levelled() const { return micro_step > 0 && levelled_at == micro_step; }
 };
+
+bool allLevelled(const std::map<std::int64_t, RankStatus>& ranks);
 
 /// How the newest window ended.
 struct WindowEnd {
@@ -84,7 +87,6 @@ class RankTracker {
   };
   void step(Walker& walk);
   void takeUpdate(const Update& update);
-  void takeStepsChanged(const StepsChanged& changed);
   void fillSlot(RankStatus& status, std::int64_t tokens) const;
   void takeMicroSteps(std::int64_t rank, const MicroSteps& steps);
   void takeSync(std::int64_t rank, const Sync& sync);

@@ -7,6 +7,7 @@
 
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/steps_record.h"
 #include "models/run_text.h"
 
 namespace accrue::ui {
@@ -102,9 +103,7 @@ void RunSeries::takeWindow() {
 
 void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
   steps_ = body.steps;
-  if (!plan_) return join_.setSteps(body.steps);
-  plan_->window.set_steps_after(body.update, body.steps, body.repeated);
-  takeWindow();
+  if (!plan_) join_.setSteps(body.steps);
 }
 
 std::int64_t RunSeries::steps() const {
@@ -182,6 +181,7 @@ void RunSeries::append(const std::vector<accrue::RunEvent>& events) {
 }
 
 void RunSeries::take(const accrue::RunEvent& event) {
+  if (plan_ && accrue::take_steps(plan_->window, event)) takeWindow();
   const auto visitor = [&](const auto& body) {
     using Body = std::decay_t<decltype(body)>;
     if constexpr (std::is_same_v<Body, accrue::RunStarted>)
@@ -229,10 +229,6 @@ void RunSeries::take(const accrue::RunEvent& event) {
 
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
   startedAt_ = text(body.started_at);
-  if (body.resumed && plan_ && !plan_->window.steps_set.empty()) {
-    plan_->window.forget_steps_after(body.resumed_update);
-    takeWindow();
-  }
   if (body.resumed) rewindTo(body.resumed_update, body.resumed_position);
   outcome_ = {};
 }

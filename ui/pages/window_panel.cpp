@@ -137,8 +137,7 @@ void WindowPanel::showPools() {
 bool WindowPanel::levelsFirst() {
   const RankTracker& tracker = control_->ranks();
   if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
-  const bool reduced = std::ranges::any_of(tracker.ranks(), [](const auto& entry) { return entry.second.levelled(); });
-  if (!reduced) return false;
+  if (!allLevelled(tracker.ranks())) return false;
   if (level_window_ != tracker.window()) {
     level_window_ = tracker.window();
     since_level_.start();
@@ -160,7 +159,7 @@ QString WindowPanel::stateText() const {
     parts << (first.filled == 1
                   ? tr("1 micro-step is left in the gradients and never used")
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
-  else if (first.levelled())
+  else if (allLevelled(ranks))
     parts << tr("Reduced: all ranks hold the same gradient");
   else
     parts << tr("%1 of %2 micro-steps are in the gradients")

@@ -19,6 +19,7 @@ AccumulationKnobs common_to_originals() {
   knobs.normalizer_scope = NormalizerScope::rank;
   knobs.normalize_when = NormalizeWhen::eager;
   knobs.reduce_op = ReduceOp::mean;
+  knobs.reduce_mechanism = ReduceMechanism::reducer;
   knobs.accumulation_dtype = AccumulationDtype::parameter;
   return knobs;
 }

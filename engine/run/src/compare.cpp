@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/event_reader.h"
+#include "accrue/run/steps_record.h"
 
 namespace accrue {
 namespace {
@@ -67,11 +68,8 @@ Result<Course> read_course(const std::filesystem::path& run_dir) {
   std::map<std::int64_t, LossPoint> by_update;
   do {
     for (const auto& event : file->poll()) {
+      take_steps(course.steps, event);
       const auto* update = std::get_if<Update>(&event.body);
-      if (const auto* changed = std::get_if<StepsChanged>(&event.body))
-        course.steps.set_steps_after(changed->update, changed->steps, changed->repeated);
-      if (const auto* started = std::get_if<RunStarted>(&event.body); started != nullptr && started->resumed)
-        course.steps.forget_steps_after(started->resumed_update);
       if (update == nullptr || event.rank > 0) continue;
       by_update[update->update] = {update->update, update->samples, update->loss};
     }

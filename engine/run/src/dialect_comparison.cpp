@@ -160,7 +160,8 @@ std::string DialectPlan::fate() const {
 }
 
 std::string DialectPlan::divisors() const {
-  if (!plan || steps.empty()) return {};
+  if (!plan) return {};
+  if (steps.empty()) return "never, as no micro-step is trained";
   std::string text;
   for (std::size_t i = 0; i < steps.size();) {
     std::size_t end = i + 1;

@@ -3,6 +3,7 @@
 // (heartbeats, holdings) and events that are stored.
 #include <fmt/format.h>
 
+#include "accrue/run/steps_record.h"
 #include "engine_host_session.h"
 
 namespace accrue {
@@ -47,10 +48,10 @@ void RunSession::take_event(std::size_t rank, RunEvent event) {
   }
   if (const auto* warning = std::get_if<Warning>(&event.body); warning != nullptr && warning->class_name == "numerics")
     last_numerics_ = warning->message;
-  const auto* steps = std::get_if<StepsChanged>(&event.body);
-  const std::optional<StepsChanged> changed = steps && rank == 0 ? std::optional(*steps) : std::nullopt;
+  const auto steps_event =
+      std::holds_alternative<StepsChanged>(event.body) ? std::optional(event) : std::optional<RunEvent>();
   store_and_publish(std::move(event));
-  if (changed) note_steps(*changed);
+  if (steps_event) note_steps(*steps_event);
   if (is_ready) note_ready(rank);
   if (is_commit) {
     ++commits_;
@@ -84,10 +85,11 @@ void RunSession::note_ready(std::size_t rank) {
 }
 
 /// From here on every walk through the plan, here and after a restart, takes the new N at that update.
-void RunSession::note_steps(const StepsChanged& changed) {
+void RunSession::note_steps(const RunEvent& event) {
   RunPlan& plan = order_.plan;
+  if (!take_steps(plan.window, event)) return;
+  const auto& changed = std::get<StepsChanged>(event.body);
   if (!changed.repeated && changed.steps == wished_steps_) wished_steps_ = 0;
-  plan.window.set_steps_after(changed.update, changed.steps, changed.repeated);
   plan.totals = total_windows(plan.window);
   if (!writer_) return;
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());

@@ -98,7 +98,7 @@ class RunSession {
   void take_event(std::size_t rank, RunEvent event);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
-  void note_steps(const StepsChanged& changed);
+  void note_steps(const RunEvent& event);
   void check_numbering(std::size_t rank, const RunEvent& event);
   void check_readability(std::size_t rank);
 

@@ -235,8 +235,8 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   if (asked.checkpoint_scope && spec.checkpoint.every_micro_steps == 0)
     no_effect("accumulation.checkpoint_scope",
               "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
-  if (asked.reduce_mechanism == ReduceMechanism::post_backward)
-    no_effect("accumulation.reduce_mechanism", "the trainer always reduces after the backward");
+  if (asked.reduce_mechanism == ReduceMechanism::reducer && spec.teaching.bug != Bug::none)
+    no_effect("accumulation.reduce_mechanism", "a run with a bug of the gallery reduces after the backward");
   if (asked.validation && *asked.validation != Validation::full)
     no_effect("accumulation.validation", "every check is made");
   const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&

@@ -141,8 +141,12 @@ void add_boundary_knobs(FieldList& list) {
       .advanced();
   list.add(
           "accumulation.reduce_mechanism", "Reduce through", ACCRUE_MEMBER(accumulation.knobs.reduce_mechanism),
-          "K8. reducer, post_backward: bucket by bucket, which the trainer does after the last backward. handlers: all "
-          "of a type in one piece, as Colossal-AI's list of gradient handlers does.")
+          "K8. reducer: each bucket as soon as backward has filled it, as PyTorch's DDP does, which lets a network "
+          "work "
+          "during backward. post_backward: bucket by bucket after the last backward, for ranks that share one "
+          "machine's cores. handlers: after it, all of a type in one piece, as Colossal-AI's list of gradient handlers "
+          "does. The numbers are the same.")
+      .alias("PyTorch", "DistributedDataParallel")
       .alias("Colossal-AI", "gradient_handlers")
       .alias("Colossal-AI", "gradient_handler")
       .alias("Colossal-AI", "GradAccumGradientHandler")

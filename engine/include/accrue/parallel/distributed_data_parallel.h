@@ -60,6 +60,9 @@ class DistributedDataParallel final : public GradSync {
   /// loss reached counts as zero. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
   /// second sum over gradients that already hold one would count it once per rank. Collective: the whole axis.
   void finish() override;
+  /// The window goes on after a finish(): with compensation, .grad is gone again, so that what comes is added up as
+  /// carefully as what was there.
+  void continue_window();
   /// Zeroes the arena; the views stay. Module::zero_grad() and Optimizer::zero_grad() default to dropping gradients,
   /// which takes them out of the arena: finish() notices, copies them back and says so once.
   void zero_grad();

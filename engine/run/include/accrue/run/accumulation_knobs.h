@@ -32,6 +32,8 @@ enum class BoundaryCompare { exact, at_least, modulo, plan };
 /// K8: when, how and by what gradients are reduced.
 enum class ReduceWhen { boundary, every_micro_step, never };
 enum class ReduceOp { mean, sum };
+/// K8. reducer: each bucket as soon as backward has filled it. post_backward: bucket by bucket after the last backward.
+/// handlers: after it, all of a type in one piece.
 enum class ReduceMechanism { reducer, post_backward, handlers };
 /// K9: what the no-sync scope covers (communication, not results).
 enum class NoSyncCover { forward_backward, forward, backward };
@@ -92,7 +94,7 @@ struct AccumulationKnobs {
   BoundaryCompare boundary_compare = BoundaryCompare::plan;
   ReduceWhen reduce_when = ReduceWhen::boundary;
   ReduceOp reduce_op = ReduceOp::sum;
-  ReduceMechanism reduce_mechanism = ReduceMechanism::reducer;
+  ReduceMechanism reduce_mechanism = ReduceMechanism::post_backward;
   NoSyncCover no_sync_cover = NoSyncCover::forward_backward;
   ClearGradients clear_gradients = ClearGradients::engine;
   ClipStage clip_stage = ClipStage::in_update;

@@ -34,6 +34,14 @@ std::vector<std::vector<int>> epoch_of(Source& source) {
   return batches;
 }
 
+template <typename Source>
+std::vector<int> epoch_of_numbers(Source& source) {
+  std::vector<int> numbers;
+  source.reset();
+  while (auto number = source.next()) numbers.push_back(*number);
+  return numbers;
+}
+
 const std::vector<std::vector<int>> five_batches{{0, 1}, {4, 9}, {16, 25}, {36, 49}, {64, 81}};
 
 }  // namespace
@@ -51,7 +59,7 @@ class TestBatchSource : public QObject {
       QCOMPARE(source.next(), std::optional<int>());
       QCOMPARE(source.next(), std::optional<int>());
     }
-    QVERIFY(!source.must_be_drained());
+    QVERIFY(source.drained_when_cut());
     QVERIFY(!source_of(numbers).length());
   }
 
@@ -64,7 +72,7 @@ class TestBatchSource : public QObject {
     QFETCH(int, workers);
     auto loader = squares_loader(10, static_cast<std::size_t>(workers));
     auto source = source_of(*loader, 5);
-    QCOMPARE(source.must_be_drained(), workers > 0);
+    QVERIFY(!source.drained_when_cut());
     for (int epoch = 0; epoch < 3; ++epoch) QCOMPARE(epoch_of(source), five_batches);
   }
 
@@ -76,6 +84,40 @@ class TestBatchSource : public QObject {
     colossalai::GradAccumDataloader<std::vector<int>> whole_groups(source, 2);
     const std::vector<std::vector<int>> kept(five_batches.begin(), five_batches.begin() + 4);
     for (int epoch = 0; epoch < 3; ++epoch) QCOMPARE(epoch_of(whole_groups), kept);
+  }
+
+  void an_epoch_that_is_left_early_can_be_followed_by_another_data() { a_loader_of_libtorch_is_a_source_data(); }
+  void an_epoch_that_is_left_early_can_be_followed_by_another() {
+    QFETCH(int, workers);
+    auto loader = squares_loader(10, static_cast<std::size_t>(workers));
+    {
+      auto source = source_of(*loader, 5);
+      for (std::size_t read = 0; read <= five_batches.size(); ++read) {
+        source.reset();
+        for (std::size_t i = 0; i < read; ++i) QCOMPARE(source.next().value(), five_batches[i]);
+      }
+      colossalai::GradAccumDataloader<std::vector<int>> whole_groups(source, 2);
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        whole_groups.reset();
+        QCOMPARE(whole_groups.next().value(), five_batches[0]);
+      }
+    }
+    auto again = source_of(*loader, 5);  // the one before was left early, too
+    QCOMPARE(epoch_of(again), five_batches);
+  }
+
+  void only_sources_that_are_no_loaders_of_libtorch_lose_a_batch_to_the_early_drain() {
+    const Replays early{Replay::drain_early};
+    const std::vector<int> numbers{1, 2, 3, 4, 5};
+    auto plain = source_of(numbers, 5);
+    colossalai::GradAccumDataloader<int> first(plain, 2, early);
+    QCOMPARE(epoch_of_numbers(first), (std::vector<int>{1, 2, 3}));
+    for (const std::size_t workers : {0, 2}) {
+      auto loader = squares_loader(10, workers);
+      auto source = source_of(*loader, 5);
+      colossalai::GradAccumDataloader<std::vector<int>> second(source, 2, early);
+      for (int epoch = 0; epoch < 2; ++epoch) QCOMPARE(epoch_of(second).size(), std::size_t{4});
+    }
   }
 };
 

@@ -34,7 +34,7 @@ LambdaLR decay_of(torch::optim::Optimizer& optimizer) {
 
 /// The numbers 1..length, and what was asked of them.
 struct Numbers final : BatchSource<int> {
-  explicit Numbers(int length, bool drained = false) : count(length), drained(drained) {}
+  explicit Numbers(int length, bool drained = true) : count(length), drained(drained) {}
   void reset() override {
     at = 0;
     ++epochs;
@@ -45,7 +45,7 @@ struct Numbers final : BatchSource<int> {
     return ++at;
   }
   std::optional<std::int64_t> length() const override { return told; }
-  bool must_be_drained() const override { return drained; }
+  bool drained_when_cut() const override { return drained; }
 
   int count;
   bool drained;
@@ -99,7 +99,8 @@ class TestColossalaiAccumulation : public QObject {
     QTest::addColumn<bool>("drained");
     for (const bool drained : {false, true})
       for (int epochs = 1; epochs <= 3; ++epochs)
-        QTest::addRow("%d epochs%s", epochs, drained ? ", drained source" : "") << epochs << 2 * epochs << drained;
+        QTest::addRow("%d epochs%s", epochs, drained ? ", source that is drained" : "")
+            << epochs << 2 * epochs << drained;
   }
   void ten_batches_give_the_documented_weights() {
     QFETCH(int, epochs);
@@ -139,10 +140,11 @@ class TestColossalaiAccumulation : public QObject {
     QFETCH(int, epochs);
     QFETCH(int, updates);
     Line line;
-    Numbers numbers(10, true);
+    const std::vector<int> numbers = ten_batches();
+    auto source = source_of(numbers, 10);
     auto sgd = sgd_over(line);
     auto [optimizer, loader, handlers, schedule] =
-        colossalai::accumulate_gradient(nullptr, sgd, numbers, 4, {}, nullptr, {Replay::drain_early});
+        colossalai::accumulate_gradient(nullptr, sgd, source, 4, {}, nullptr, {Replay::drain_early});
     int taken = 0;
     for (int epoch = 0; epoch < epochs; ++epoch) {
       std::vector<int> seen;
@@ -161,9 +163,9 @@ class TestColossalaiAccumulation : public QObject {
     QCOMPARE(optimizer->window().open_micro_steps(), std::int64_t{3});
   }
 
-  void the_early_drain_shows_in_drained_sources_alone() {
-    Numbers plain(10), drained(10, true), one(10, true);
-    GradAccumDataloader<int> first(plain, 4, {Replay::drain_early}), second(drained, 4, {Replay::drain_early});
+  void the_early_drain_leaves_only_sources_alone_that_are_not_drained() {
+    Numbers left(10, false), drained(10), one(10);
+    GradAccumDataloader<int> first(left, 4, {Replay::drain_early}), second(drained, 4, {Replay::drain_early});
     QCOMPARE(all_of(first).size(), std::size_t{8});
     second.reset();
     for (int i = 1; i <= 7; ++i) QCOMPARE(second.next(), std::optional<int>(i));
@@ -222,13 +224,13 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void a_source_that_asks_for_it_is_read_to_its_end() {
-    Numbers drained(10, true), plain(10);
-    GradAccumDataloader<int> first(drained, 4), second(plain, 4);
+    Numbers drained(10), left(10, false);
+    GradAccumDataloader<int> first(drained, 4), second(left, 4);
     QCOMPARE(all_of(first), (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8}));
     QCOMPARE(drained.at, 10);
     QCOMPARE(drained.pulls, 11);
     QCOMPARE(all_of(second).size(), std::size_t{8});
-    QCOMPARE(plain.at, 8);
+    QCOMPARE(left.at, 8);
   }
 
   void a_second_iteration_ends_the_first() {

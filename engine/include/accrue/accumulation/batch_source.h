@@ -16,19 +16,20 @@ template <typename Batch>
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Back to the first batch: a new epoch.
+  /// Back to the first batch: a new epoch, also where the last one was left before its end.
   virtual void reset() = 0;
   /// The next batch, or nothing at the end of the epoch, and nothing again until reset().
   virtual std::optional<Batch> next() = 0;
   /// L, batches per epoch; nothing for a stream.
   virtual std::optional<std::int64_t> length() const { return std::nullopt; }
-  /// A new epoch begins well only if this one was read to its end, as with loaders that fill a pipeline ahead: who
-  /// stops early must pull the rest and throw it away.
-  virtual bool must_be_drained() const { return false; }
+  /// Who keeps only the beginning of an epoch reads on to its end and throws the rest away, for sources that begin anew
+  /// there by themselves. False for LibTorch's loaders, which are simply left.
+  virtual bool drained_when_cut() const { return true; }
 };
 
 /// A source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose
-/// begin() starts a new epoch. The range must outlive the source.
+/// begin() starts a new epoch. The range must outlive the source. A loader of torch::data with workers begins no epoch
+/// while they have batches of the last one in hand: what an epoch left unread is read then, or when the source goes.
 template <typename Range>
 class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval<Range&>().begin())>> {
  public:
@@ -36,7 +37,21 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
   explicit RangeSource(Range& range, std::optional<std::int64_t> length = std::nullopt)
       : range_(range), length_(length) {}
 
-  void reset() override { at_.reset(); }
+  ~RangeSource() override {
+    try {
+      reset();
+    } catch (...) {  // a batch that cannot be made, and that nobody asked for
+    }
+  }
+  RangeSource(const RangeSource&) = delete;
+  RangeSource& operator=(const RangeSource&) = delete;
+
+  void reset() override {
+    if (has_workers())
+      while (at_ && next()) {
+      }
+    at_.reset();
+  }
   std::optional<Batch> next() override {
     if (!at_)
       at_.emplace(range_.begin());
@@ -46,15 +61,17 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
     return **at_;
   }
   std::optional<std::int64_t> length() const override { return length_; }
-  /// LibTorch's loader refuses to begin anew while its workers have batches of the last epoch in hand.
-  bool must_be_drained() const override {
-    if constexpr (requires(const Range& loader) { loader.options().workers; })
+  bool drained_when_cut() const override { return !of_libtorch; }
+
+ private:
+  static constexpr bool of_libtorch = requires(const Range& loader) { loader.options().workers; };
+  bool has_workers() const {
+    if constexpr (of_libtorch)
       return range_.options().workers > 0;
     else
       return false;
   }
 
- private:
   Range& range_;
   std::optional<std::int64_t> length_;
   std::optional<decltype(std::declval<Range&>().begin())> at_;

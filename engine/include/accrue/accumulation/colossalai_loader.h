@@ -24,9 +24,10 @@ void warn_of_empty_epoch(const WindowShape& shape);
 template <typename Batch>
 class GradAccumDataloader final : public BatchSource<Batch> {
  public:
-  /// `dataloader` needs a length and must outlive this. Replay::drain_early is the original's early version: the drain
-  /// runs before the last kept batch is fetched, so a source that is drained loses that batch too, and its epoch ends
-  /// one batch early. Errors: throws std::invalid_argument.
+  /// `dataloader` needs a length and must outlive this. Of a source that is no loader of LibTorch's, the tail is read
+  /// and thrown away when the last kept batch is fetched. Replay::drain_early is the original's early version: that
+  /// happens before, so the last kept batch is lost too, and the epoch ends one batch early. Errors: throws
+  /// std::invalid_argument.
   GradAccumDataloader(BatchSource<Batch>& dataloader, std::int64_t accumulate_size, const Replays& replay = {})
       : source_(dataloader),
         plan_(epoch_shape(dataloader.length(), accumulate_size, replay)),
@@ -47,7 +48,7 @@ class GradAccumDataloader final : public BatchSource<Batch> {
   std::optional<Batch> next() override {
     const auto micro = plan_.next();
     if (!micro) return std::nullopt;
-    const bool drain = micro->epoch_ends && source_.must_be_drained();
+    const bool drain = micro->epoch_ends && source_.drained_when_cut();
     if (drain && plan_.shape().knobs.replays(Replay::drain_early)) drain_source();
     auto batch = source_.next();
     if (drain) drain_source();

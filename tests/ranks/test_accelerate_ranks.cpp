@@ -460,7 +460,7 @@ int streams(RankContext& rank) {
     auto& optimizer = accelerator.prepare(sgd);
     auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto) { return 1.0; }));
     auto source = source_of(batches);
-    LoaderOptions options;
+    LoaderOptions options{.already_sharded = true};
     if (drop) options.uneven_ranks = UnevenRanks::drop;
     auto loader = accelerator.prepare(source, options);
     int seen = 0;

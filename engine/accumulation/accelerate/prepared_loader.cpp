@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks share a loader. Sharding is SampleOrder's pure function; streams, whose length nobody may know, cost one
-// reduction of one number a batch, made one batch ahead of the training so that all ranks see the end together.
+// How ranks share a loader. Sharding is SampleOrder's pure function; sources whose length nobody may know cost one
+// exchange of one number a batch, made one batch ahead of the training so that all ranks see the end together.
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 
 #include <ATen/ops/empty.h>
@@ -14,6 +14,9 @@ namespace accrue::accelerate {
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options) {
   const std::int64_t world = state.world();
   const bool split = state.options().split_batches;
+  if (options.already_sharded)
+    throw std::invalid_argument(
+        "prepare(loader): map_loader() shares its samples itself; leave already_sharded to sources of batches");
   if (options.batch_size < 1)
     throw std::invalid_argument("prepare(loader): batch_size is " + std::to_string(options.batch_size) +
                                 "; give 1 or more");
@@ -39,6 +42,66 @@ std::int64_t order_remainder(const SampleOrder& order) {
 bool rank_without_batches(const SampleOrder& order, std::int64_t first) {
   return order.uneven == UnevenRanks::join && first < order.batches_per_epoch() &&
          order.batch(0, first, order.world - 1).empty();
+}
+
+SourceShare source_share(const GradientState& state, const LoaderOptions& options, std::int64_t rank, bool cuts,
+                         bool copies) {
+  const auto refuse = [](const std::string& why) { throw std::invalid_argument("prepare(source): " + why); };
+  if (options.batch_size != LoaderOptions{}.batch_size)
+    refuse("the source makes its batches itself; leave batch_size out, or give map_loader() the samples");
+  if (options.shuffle)
+    refuse(
+        "the source has an order of its own; shuffle where it is made, from one seed on all ranks, or give "
+        "map_loader() the samples");
+  if (options.drop_last)
+    refuse(
+        "the source makes its batches itself; drop its last one there. uneven_ranks = drop leaves out the round "
+        "that has no batch for every rank");
+  SourceShare share;
+  share.rank = rank;
+  share.world = state.world();
+  share.split = state.options().split_batches;
+  const auto wanted = options.uneven_ranks;
+  if (options.already_sharded) {
+    if (wanted == UnevenRanks::repeat || wanted == UnevenRanks::empty_micro_steps)
+      refuse(
+          "a source that is sharded already cannot be made even, for nobody knows the other ranks' samples; set "
+          "uneven_ranks to join or drop, or leave already_sharded out and give every rank the whole source");
+    share.uneven = wanted.value_or(UnevenRanks::join);
+    return share;
+  }
+  share.uneven = wanted.value_or(state.options().even_batches ? UnevenRanks::repeat : UnevenRanks::join);
+  if (share.uneven == UnevenRanks::repeat && share.world > 1 && !copies)
+    refuse("batches that cannot be copied cannot be repeated; set uneven_ranks to join or drop");
+  if (share.uneven == UnevenRanks::empty_micro_steps && !cuts) refuse_to_make_empty();
+  if (share.split && share.world > 1 && !cuts)
+    refuse_to_cut("the batches are not tensors, nor made of such", share.world);
+  return share;
+}
+
+std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share) {
+  const bool drops = share.uneven == UnevenRanks::drop && share.world > 1;
+  if (!length || (drops && share.split)) return std::nullopt;
+  return (*length + (drops ? 0 : share.width() - 1)) / share.width();
+}
+
+void refuse_different_sources() {
+  throw std::invalid_argument(
+      "prepare(source): the ranks' sources do not have the same batches, as one of them ended before the others; give "
+      "every rank the whole source, which is shared then, or set already_sharded where each has its own");
+}
+
+void refuse_to_cut(const std::string& why, std::int64_t ranks) {
+  throw std::invalid_argument("prepare(source): with split_batches every batch is cut in " + std::to_string(ranks) +
+                              " equal parts, but " + why +
+                              "; make batches that can be cut, specialise BatchRows for them, or do without "
+                              "split_batches");
+}
+
+void refuse_to_make_empty() {
+  throw std::invalid_argument(
+      "prepare(source): uneven_ranks is empty_micro_steps, but no empty batch can be cut from the source's; make "
+      "batches of tensors with rows, specialise BatchRows for them, or set uneven_ranks to repeat, join or drop");
 }
 
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis) {

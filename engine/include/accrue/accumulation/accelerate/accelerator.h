@@ -72,7 +72,10 @@ class Accelerator {
   PreparedLoader<Batch> prepare(MapLoader<Batch> loader) {
     return PreparedLoader<Batch>(std::move(loader), state(), axis());
   }
-  /// Batches of this rank's own. A source that all ranks know to be as long costs nothing; else they agree on each.
+  /// Batches that somebody else makes, the same on all ranks, which share them: batch by batch, or by parts of each
+  /// with split_batches. With already_sharded, batches of this rank's own. A source that all ranks know to be as long
+  /// costs nothing; else they agree on each round. Errors: throws std::invalid_argument for an option that a source
+  /// cannot follow, and on all ranks where their sources turn out to differ in length.
   template <typename Batch>
   PreparedLoader<Batch> prepare(BatchSource<Batch>& source, LoaderOptions options = {}) {
     return PreparedLoader<Batch>(source, options, state(), axis());

@@ -3,14 +3,19 @@
 // decided before its forward, and that gives every rank the same number of micro-steps. Map-style data is sharded by a
 // pure function that every rank computes for all: a rank with fewer batches than the others knows it beforehand. It
 // takes its part in their groups without a batch (join), is handed empty batches (empty_micro_steps), repeats samples
-// from the start (repeat, even_batches) or leaves the surplus to nobody (drop).
+// from the start (repeat, even_batches) or leaves the surplus to nobody (drop). Sources of batches, loaders of
+// torch::data among them, are shared batch by batch (see source_pieces.h), unless they say that each rank has its own.
 //
 //   auto loader = accelerator.prepare(map_loader(samples, fetch, {.batch_size = 4}));
 //   for (auto& batch : loader) { ... }
 //
+//   auto source = source_of(*torch_loader);  // the same on all ranks, and shuffled, if at all, from the same seed
+//   auto loader = accelerator.prepare(source);
+//
 // Source: Hugging Face Accelerate 1.15, DataLoaderShard and BatchSamplerShard. Thread: the training thread.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -21,20 +26,25 @@
 #include <vector>
 
 #include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/accelerate/source_pieces.h"
 #include "accrue/accumulation/batch_source.h"
 #include "accrue/comm/communicator.h"
 #include "accrue/run/sample_order.h"
 
 namespace accrue::accelerate {
 
+/// Of a source, which has made its batches already, the first three stay as they are here.
 struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
   bool shuffle = false;
   bool drop_last = false;  ///< leave out what fills no batch on every rank
   /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. join repeats the Accelerator's calls
   /// of the rank's last micro-step; a loop with collectives or updates that the Accelerator does not know of needs
-  /// empty_micro_steps, where every rank runs the loop as often.
+  /// empty_micro_steps, where every rank runs the loop as often. A source that is sharded already can drop or join,
+  /// and joins where this is empty: nobody knows its samples.
   std::optional<UnevenRanks> uneven_ranks;
+  /// The source holds this rank's share only, as no other rank's does: it is read as it is, also with split_batches.
+  bool already_sharded = false;
 };
 
 /// Map-style data: `fetch` makes a batch of the samples it is given, in order. With empty_micro_steps it is also asked
@@ -101,21 +111,12 @@ std::int64_t order_remainder(const SampleOrder& order);
 /// Some rank joins, and has no batch from `first` on.
 bool rank_without_batches(const SampleOrder& order, std::int64_t first);
 
-/// Whether all ranks give the same known length. Collective: the axis.
-bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
-/// How many ranks say yes. Collective: the axis.
-std::int64_t ranks_that(bool yes, Communicator& axis);
-
-/// What a rank gets in one micro-step.
-template <typename Batch>
-struct LoaderPiece {
-  std::optional<Batch> batch;  ///< none: this rank only goes along
-  bool empty = false;          ///< no sample on this rank
-};
-
-/// One epoch's pieces, as many on every rank, one a call, then nothing.
-template <typename Batch>
-using LoaderPieces = std::function<std::optional<LoaderPiece<Batch>>()>;
+/// How a source is shared. Errors: throws std::invalid_argument for an option that a source cannot follow. `cuts`,
+/// `copies`: what its batches can do.
+SourceShare source_share(const GradientState& state, const LoaderOptions& options, std::int64_t rank, bool cuts,
+                         bool copies);
+/// Batches of an epoch on one rank; nothing where that is not known beforehand.
+std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share);
 
 template <typename Batch>
 LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder& order, std::int64_t rank,
@@ -125,21 +126,6 @@ LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder
     const auto samples = order.batch(epoch, at++, rank);
     if (samples.empty() && order.uneven == UnevenRanks::join) return LoaderPiece<Batch>{std::nullopt, true};
     return LoaderPiece<Batch>{loader.fetch(samples), samples.empty()};
-  };
-}
-
-/// A stream of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch.
-template <typename Batch>
-LoaderPieces<Batch> stream_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
-  source.reset();
-  for (std::int64_t i = 0; i < first; ++i) source.next();
-  const bool alone = lengths_agree(source.length(), axis);
-  return [&source, &axis, drop, alone]() -> std::optional<LoaderPiece<Batch>> {
-    std::optional<Batch> batch = source.next();
-    const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);
-    if (with == 0 || (drop && with < axis.size())) return std::nullopt;
-    const bool empty = !batch.has_value();
-    return LoaderPiece<Batch>{std::move(batch), empty};
   };
 }
 
@@ -153,11 +139,14 @@ class PreparedLoader final : public PreparedLoaderBase {
     (void)order();  // a batch size that cannot be is said here
   }
   PreparedLoader(BatchSource<Batch>& source, LoaderOptions options, GradientState& state, Communicator& axis)
-      : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {}
+      : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {
+    (void)share();  // an option that cannot be is said here
+  }
 
   /// L, the same on all ranks; nothing for a stream of unknown length.
   std::optional<std::int64_t> length() const {
-    return source_ ? source_->length() : std::optional(order().batches_per_epoch());
+    if (!source_) return order().batches_per_epoch();
+    return map_.options.already_sharded ? source_->length() : shared_length(source_->length(), share());
   }
   /// How map-style data is shared.
   SampleOrder order() const {
@@ -195,6 +184,8 @@ class PreparedLoader final : public PreparedLoaderBase {
         const SampleOrder order = loader.order();
         remainder_ = order_remainder(order);
         left_out_ = rank_without_batches(order, loader.first_);
+      } else {
+        left_out_ = ahead_ && ahead_->left_out;
       }
       loader.position_ = std::exchange(loader.first_, 0);
       loader.state_.enter(*this);
@@ -216,6 +207,7 @@ class PreparedLoader final : public PreparedLoaderBase {
       while (!over) {
         if (!ahead_) return finish();
         current = std::move(*ahead_);
+        if (loader_.source_) remainder_ = current.remainder;
         ahead_ = pieces_();
         ++loader_.position_;
         if (current.batch) return;
@@ -241,9 +233,16 @@ class PreparedLoader final : public PreparedLoaderBase {
   };
 
   LoaderPieces<Batch> open() {
-    const auto uneven = override_ ? override_ : map_.options.uneven_ranks;
-    if (source_) return stream_pieces(*source_, axis_, uneven == UnevenRanks::drop, first_);
-    return map_pieces(map_, order(), axis_.rank(), epoch_, first_);
+    if (!source_) return map_pieces(map_, order(), axis_.rank(), epoch_, first_);
+    const SourceShare how = share();
+    if (!map_.options.already_sharded) return shared_pieces(*source_, how, axis_, first_);
+    return own_pieces(*source_, axis_, how.uneven == UnevenRanks::drop, first_);
+  }
+  SourceShare share() const {
+    LoaderOptions options = map_.options;
+    // Of a source that is sharded already, no samples can be repeated.
+    if (override_ && !(options.already_sharded && override_ == UnevenRanks::repeat)) options.uneven_ranks = override_;
+    return source_share(state_, options, axis_.rank(), HasRows<Batch>, std::copy_constructible<Batch>);
   }
 
   MapLoader<Batch> map_;

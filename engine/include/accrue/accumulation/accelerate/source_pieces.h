@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks share a source of batches that all of them have. Each reads the whole of it, one round ahead: rank r
+// keeps the batches r, r + W, ..., or with split_batches its part of every batch. All of them see the last round, so
+// what it lacks is made up for, or agreed on, without a word between them. Cost: every rank makes every batch. Where
+// that is too dear, give map_loader() the samples, or say that the source is sharded already.
+// Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/accumulation/accelerate/batch_rows.h"
+#include "accrue/accumulation/batch_source.h"
+#include "accrue/comm/communicator.h"
+#include "accrue/run/accumulation_knobs.h"
+
+namespace accrue::accelerate {
+
+/// What a rank gets in one micro-step.
+template <typename Batch>
+struct LoaderPiece {
+  std::optional<Batch> batch;  ///< none: this rank only goes along
+  bool empty = false;          ///< no sample on this rank
+  bool left_out = false;       ///< some rank has no batch and goes along
+  /// As ActiveLoader::remainder(), of a last round whose samples are known.
+  std::int64_t remainder = -1;
+};
+
+/// One epoch's pieces, as many on every rank, one a call, then nothing.
+template <typename Batch>
+using LoaderPieces = std::function<std::optional<LoaderPiece<Batch>>()>;
+
+/// Whether all ranks give the same known length. Collective: the axis.
+bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
+/// How many ranks say yes. Collective: the axis.
+std::int64_t ranks_that(bool yes, Communicator& axis);
+
+struct SourceShare {
+  std::int64_t rank = 0;
+  std::int64_t world = 1;
+  UnevenRanks uneven = UnevenRanks::repeat;
+  bool split = false;
+  /// Batches of a round; with split, the parts of one.
+  std::int64_t width() const { return split ? 1 : world; }
+};
+
+/// Errors: throw std::invalid_argument, on every rank.
+[[noreturn]] void refuse_different_sources();
+[[noreturn]] void refuse_to_cut(const std::string& why, std::int64_t ranks);
+[[noreturn]] void refuse_to_make_empty();
+
+template <typename Batch>
+class SharedSource final {
+ public:
+  /// Collective: the axis.
+  SharedSource(BatchSource<Batch>& source, SourceShare share, Communicator& axis)
+      : source_(source), share_(share), axis_(axis) {
+    source_.reset();
+    alike_ = lengths_agree(source_.length(), axis_);
+    ahead_ = source_.next();
+    if (ahead_) whole_ = rows_of(*ahead_);
+  }
+
+  std::optional<LoaderPiece<Batch>> next() {
+    read_round();
+    if (round_.empty()) return std::nullopt;
+    if (share_.world == 1) return LoaderPiece<Batch>{std::move(round_.front())};
+    return share_.split ? part_of_batch() : batch_of_round();
+  }
+
+ private:
+  using Rows = BatchRows<Batch>;
+
+  void read_round() {
+    do {
+      round_.clear();
+      for (; ahead_ && std::ssize(round_) < share_.width(); ahead_ = source_.next()) {
+        if constexpr (std::copy_constructible<Batch>)
+          if (repeats() && std::ssize(first_) < share_.width()) first_.push_back(*ahead_);
+        round_.push_back(std::move(*ahead_));
+      }
+      if (!alike_ && !lengths_agree(std::ssize(round_), axis_)) refuse_different_sources();
+    } while (drops_short_batch());
+  }
+  bool repeats() const { return share_.world > 1 && share_.uneven == UnevenRanks::repeat; }
+  bool drops_short_batch() const {
+    if (!share_.split || share_.world == 1 || share_.uneven != UnevenRanks::drop || round_.empty()) return false;
+    const auto rows = rows_of(round_.front());
+    return rows && whole_ && *rows < *whole_;
+  }
+
+  std::optional<LoaderPiece<Batch>> batch_of_round() {
+    const std::int64_t got = std::ssize(round_);
+    const bool mine = share_.rank < got;
+    if (ahead_) return LoaderPiece<Batch>{std::move(round_[share_.rank])};
+    if (share_.uneven == UnevenRanks::repeat) return completed();
+    if (got < share_.world && share_.uneven == UnevenRanks::drop) return std::nullopt;
+    if (mine) return LoaderPiece<Batch>{std::move(round_[share_.rank]), false, got < share_.world};
+    return without_sample();
+  }
+
+  /// The last round, with samples from the epoch's start in the places that it leaves open; whole batches from there
+  /// where samples cannot be told apart.
+  std::optional<LoaderPiece<Batch>> completed() {
+    const std::int64_t got = std::ssize(round_);
+    LoaderPiece<Batch> piece;
+    std::int64_t rows = 0;
+    for (const Batch& each : round_) rows += rows_of(each).value_or(0);
+    const bool by_sample = can_be_joined();
+    const std::int64_t short_of = by_sample ? std::max<std::int64_t>(*whole_ - *rows_of(round_.back()), 0) : 0;
+    if (by_sample) piece.remainder = rows < *whole_ * share_.world ? rows : 0;
+    if (share_.rank < got) piece.batch = std::move(round_[share_.rank]);
+    if constexpr (HasRows<Batch>) {
+      const std::int64_t open = (share_.rank - got) * whole_.value_or(0);
+      if (by_sample && share_.rank >= got) piece.batch = from_start(short_of + open, *whole_);
+      if (short_of > 0 && share_.rank == got - 1) piece.batch = Rows::joined(*piece.batch, from_start(0, short_of));
+    }
+    if constexpr (std::copy_constructible<Batch>)
+      if (!piece.batch) piece.batch = first_[(share_.rank - got) % std::ssize(first_)];
+    return piece;
+  }
+
+  std::optional<LoaderPiece<Batch>> part_of_batch() {
+    const auto rows = rows_of(round_.front());
+    if (!rows || !whole_) refuse_to_cut("the batches are not tensors with rows, nor made of such", share_.world);
+    if (*whole_ % share_.world != 0)
+      refuse_to_cut("the first batch has " + std::to_string(*whole_) + " samples", share_.world);
+    if (*rows > *whole_)
+      refuse_to_cut("a batch has " + std::to_string(*rows) + " samples, and the first one " + std::to_string(*whole_),
+                    share_.world);
+    const std::int64_t part = *whole_ / share_.world;
+    LoaderPiece<Batch> piece;
+    if constexpr (HasRows<Batch>) {
+      Batch& batch = round_.front();
+      if (share_.uneven == UnevenRanks::repeat && *rows < *whole_) {
+        if (!can_be_joined()) refuse_to_cut("a shorter batch does not fit to the first", share_.world);
+        batch = Rows::joined(batch, from_start(0, *whole_ - *rows)).value();
+        piece.remainder = *rows;
+      }
+      const std::int64_t begin = std::min(part * share_.rank, *rows_of(batch));
+      const std::int64_t count = std::min(part, *rows_of(batch) - begin);
+      const bool left_out = (share_.world - 1) * part >= *rows_of(batch) && share_.uneven == UnevenRanks::join;
+      if (count == 0) return without_sample();
+      piece.batch = Rows::range(batch, begin, count);
+      piece.left_out = left_out;
+      if (!ahead_ && piece.remainder < 0 && share_.uneven == UnevenRanks::repeat) piece.remainder = 0;
+    }
+    return piece;
+  }
+
+  LoaderPiece<Batch> without_sample() {
+    if (share_.uneven == UnevenRanks::join) return {std::nullopt, true, true};
+    if constexpr (HasRows<Batch>)
+      if (rows_of(round_.front())) return {Rows::range(round_.front(), 0, 0), true, false};
+    refuse_to_make_empty();
+  }
+
+  /// The last batch and those that the epoch began with have rows of one shape.
+  bool can_be_joined() const {
+    if constexpr (HasRows<Batch>) {
+      const auto fits = [this](const Batch& each) {
+        return rows_of(each) && Rows::joined(Rows::range(each, 0, 0), Rows::range(round_.back(), 0, 0));
+      };
+      return whole_ && *whole_ > 0 && std::all_of(first_.begin(), first_.end(), fits);
+    }
+    return false;
+  }
+  /// The samples [begin, begin + rows) of the epoch, which begins again after those that are kept.
+  Batch from_start(std::int64_t begin, std::int64_t rows) const {
+    std::int64_t kept = 0;
+    for (const Batch& each : first_) kept += *rows_of(each);
+    begin %= kept;
+    std::optional<Batch> all;
+    for (std::size_t i = 0; rows > 0; i = (i + 1) % first_.size()) {
+      const std::int64_t here = *rows_of(first_[i]);
+      const std::int64_t from = std::min(begin, here);
+      const std::int64_t taken = std::min(rows, here - from);
+      begin -= from;
+      rows -= taken;
+      if (taken == 0) continue;
+      Batch part = Rows::range(first_[i], from, taken);
+      all = all ? Rows::joined(*all, part) : std::optional(std::move(part));
+    }
+    return std::move(*all);
+  }
+
+  BatchSource<Batch>& source_;
+  SourceShare share_;
+  Communicator& axis_;
+  bool alike_ = false;                 ///< all ranks know the same length
+  std::optional<Batch> ahead_;         ///< none: the round in hand is the last
+  std::vector<Batch> round_;           ///< in the order of the ranks
+  std::vector<Batch> first_;           ///< the epoch's first round, for what repeats it
+  std::optional<std::int64_t> whole_;  ///< samples of the first batch
+};
+
+/// The pieces of a source that all ranks have, without the first rounds. Collective: the axis.
+template <typename Batch>
+LoaderPieces<Batch> shared_pieces(BatchSource<Batch>& source, const SourceShare& share, Communicator& axis,
+                                  std::int64_t first) {
+  auto shared = std::make_shared<SharedSource<Batch>>(source, share, axis);
+  for (std::int64_t i = 0; i < first; ++i) (void)shared->next();
+  return [shared] { return shared->next(); };
+}
+
+/// The pieces of a source of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch.
+/// Collective: the axis.
+template <typename Batch>
+LoaderPieces<Batch> own_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
+  source.reset();
+  for (std::int64_t i = 0; i < first; ++i) source.next();
+  const bool alone = lengths_agree(source.length(), axis);
+  return [&source, &axis, drop, alone]() -> std::optional<LoaderPiece<Batch>> {
+    std::optional<Batch> batch = source.next();
+    const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);
+    if (with == 0 || (drop && with < axis.size())) return std::nullopt;
+    const bool empty = !batch.has_value();
+    return LoaderPiece<Batch>{std::move(batch), empty, with < axis.size()};
+  };
+}
+
+}  // namespace accrue::accelerate

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two processes and a loader of torch::data with workers: each rank trains on its share, epochs may be left early, and
+// sources that differ are refused on both.
+#include <torch/data/dataloader.h>
+#include <torch/data/datasets/base.h>
+#include <torch/data/samplers/sequential.h>
+
+#include <QtTest/QTest>
+
+#include "support/accelerate_cases.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+#include "support/refusals.h"
+
+using namespace accrue;
+using namespace accrue::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Squares : torch::data::datasets::Dataset<Squares, int> {
+  explicit Squares(int size) : count(size) {}
+  int get(std::size_t index) override { return static_cast<int>(index * index); }
+  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(count); }
+  int count;
+};
+
+auto squares_loader(int size) {
+  return torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
+      Squares(size), torch::data::DataLoaderOptions().batch_size(2).workers(2));
+}
+
+/// Nine squares by two: five batches, of which the last one lacks a sample and the last round a batch.
+int shared_epochs(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  Accelerator accelerator({}, *axis.data);
+  auto data = squares_loader(9);
+  auto source = source_of(*data);
+  auto loader = accelerator.prepare(source);
+  for (const int left_after : {1, 2, 99}) {
+    std::vector<int> seen;
+    for (const auto& batch : loader) {
+      seen.insert(seen.end(), batch.begin(), batch.end());
+      if (std::ssize(seen) == 2 * left_after) break;
+    }
+    std::vector<int> mine =
+        rank.rank == 0 ? std::vector<int>{0, 1, 16, 25, 64, 0} : std::vector<int>{4, 9, 36, 49, 1, 4};
+    mine.resize(std::min<std::size_t>(mine.size(), 2 * static_cast<std::size_t>(left_after)));
+    DEMAND(seen == mine);
+  }
+  return 0;
+}
+
+int different_sources(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  Accelerator accelerator({}, *axis.data);
+  auto data = squares_loader(rank.rank == 0 ? 8 : 4);
+  auto source = source_of(*data);
+  auto loader = accelerator.prepare(source);
+  DEMAND(contains(refused([&] {
+                    for (const auto& batch : loader) DEMAND(!batch.empty());
+                    return 0;
+                  }),
+                  "set already_sharded"));
+  return 0;
+}
+
+void two_ranks(const std::string& body) {
+  ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s));
+}
+
+}  // namespace
+
+class TestPreparedSourcesRanks : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_loader_of_libtorch_is_shared_and_may_be_left_early() { two_ranks("shared_epochs"); }
+  void ranks_with_different_sources_are_told_on_both() { two_ranks("different_sources"); }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks,
+                      {{"shared_epochs", shared_epochs}, {"different_sources", different_sources}})
+#include "test_prepared_sources_ranks.moc"

@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/serialize/archive.h>
 
 #include <algorithm>
@@ -62,7 +63,12 @@ class Snapshot {
 
 class TorchOptimizer final : public BaseOptimizer {
  public:
-  explicit TorchOptimizer(torch::optim::Optimizer& optimizer) : optimizer_(optimizer) {}
+  explicit TorchOptimizer(torch::optim::Optimizer& optimizer) : optimizer_(optimizer) {
+    if (dynamic_cast<torch::optim::LBFGS*>(&optimizer) != nullptr)
+      throw std::invalid_argument(
+          "LBFGS computes the loss again within its step, and where gradients are accumulated there is no one loss to "
+          "compute; take an optimizer that steps from the gradients alone, as SGD and Adam do");
+  }
 
   void backward(const at::Tensor& loss) override { loss.backward(); }
 

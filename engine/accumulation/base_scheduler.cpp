@@ -77,14 +77,19 @@ class TorchScheduler final : public BaseScheduler {
 
 class CurveLR final : public BaseScheduler {
  public:
-  CurveLR(torch::optim::Optimizer& optimizer, const LrCurve& curve) : optimizer_(optimizer), curve_(curve) { apply(); }
+  CurveLR(torch::optim::Optimizer& optimizer, const LrCurve& curve)
+      : optimizer_(optimizer), curve_(curve), proportions_(proportions_of(learning_rates(optimizer))) {
+    apply();
+  }
 
   void step() override {
     ++position_;
     apply();
   }
   std::vector<double> get_last_lr() const override {
-    return std::vector<double>(optimizer_.param_groups().size(), lr_at(curve_, position_));
+    std::vector<double> rates = proportions_;
+    for (double& rate : rates) rate *= lr_at(curve_, position_);
+    return rates;
   }
   std::optional<std::int64_t> total_steps() const override {
     const bool ends =
@@ -92,17 +97,29 @@ class CurveLR final : public BaseScheduler {
     return ends ? std::optional(curve_.total) : std::nullopt;
   }
 
-  StateDict state_dict() const override { return {{"position", state_number(position_)}}; }
+  StateDict state_dict() const override {
+    return {{"position", state_number(position_)}, {"proportions", rates_tensor(proportions_)}};
+  }
   void load_state_dict(const StateDict& state) override {
+    auto proportions =
+        state.contains("proportions") ? rates_of(state, "proportions", proportions_.size()) : proportions_;
     position_ = position_of(state);
+    proportions_ = std::move(proportions);
     apply();
   }
 
  private:
+  /// To the first group's rate; where that is zero they cannot be told, and all are alike.
+  static std::vector<double> proportions_of(std::vector<double> rates) {
+    const double first = rates.empty() ? 0.0 : rates.front();
+    for (double& rate : rates) rate = first == 0.0 ? 1.0 : rate / first;
+    return rates;
+  }
   void apply() { set_learning_rates(optimizer_, get_last_lr()); }
 
   torch::optim::Optimizer& optimizer_;
   LrCurve curve_;
+  std::vector<double> proportions_;  ///< of the groups' rates
   std::int64_t position_ = 0;
 };
 
@@ -160,7 +177,9 @@ void set_learning_rates(torch::optim::Optimizer& optimizer, const std::vector<do
   auto& groups = optimizer.param_groups();
   if (rates.size() != groups.size())
     throw std::invalid_argument("set_learning_rates: " + std::to_string(rates.size()) + " rates for " +
-                                std::to_string(groups.size()) + " parameter groups");
+                                std::to_string(groups.size()) +
+                                " parameter groups; a schedule knows the groups that were there when it was made: add "
+                                "groups first, or make the schedule anew after add_param_group()");
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
 }
 

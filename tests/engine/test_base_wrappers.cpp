@@ -2,6 +2,7 @@
 // The base of the accumulation systems: LibTorch's optimizers and schedulers behind one interface, and their state.
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/schedulers/step_lr.h>
 #include <torch/optim/sgd.h>
 
@@ -186,6 +187,41 @@ class TestBaseWrappers : public QObject {
     QVERIFY(!make_curve_lr(sgd, curve)->total_steps());
     schedule->load_state_dict({{"position", state_number(std::int64_t{3})}});
     QCOMPARE(learning_rates(sgd).at(0), 0.25);
+  }
+
+  void a_curve_keeps_the_proportions_of_the_groups() {
+    Weight weight, second;
+    torch::optim::SGD sgd({weight.w}, torch::optim::SGDOptions(0.5));
+    sgd.add_param_group(
+        torch::optim::OptimizerParamGroup({second.w}, std::make_unique<torch::optim::SGDOptions>(0.125)));
+    LrCurve curve;
+    curve.kind = ScheduleKind::linear;
+    curve.lr = 1.0;
+    curve.total = 4;
+    const auto schedule = make_curve_lr(sgd, curve);
+    QCOMPARE(learning_rates(sgd), (std::vector<double>{1.0, 0.25}));
+    schedule->step();
+    QCOMPARE(schedule->get_last_lr(), (std::vector<double>{0.75, 0.1875}));
+    const StateDict state = schedule->state_dict();
+    set_learning_rates(sgd, {0.0, 0.0});
+    const auto resumed = make_curve_lr(sgd, curve);  // nothing to see of the proportions any more
+    resumed->load_state_dict(state);
+    QCOMPARE(learning_rates(sgd), (std::vector<double>{0.75, 0.1875}));
+  }
+
+  void a_group_added_after_the_schedule_was_made_is_told() {
+    Weight weight, second;
+    torch::optim::SGD sgd({weight.w}, torch::optim::SGDOptions(0.5));
+    LambdaLR schedule(sgd, [](std::int64_t) { return 1.0; });
+    sgd.add_param_group(
+        torch::optim::OptimizerParamGroup({second.w}, std::make_unique<torch::optim::SGDOptions>(0.125)));
+    QVERIFY(contains(refused([&] { schedule.step(); }), "make the schedule anew after add_param_group()"));
+  }
+
+  void an_optimizer_that_asks_for_the_loss_again_is_refused() {
+    Weight weight;
+    torch::optim::LBFGS lbfgs({weight.w}, torch::optim::LBFGSOptions(0.5));
+    QVERIFY(contains(refused([&] { wrap(lbfgs); }), "computes the loss again within its step"));
   }
 };
 

@@ -48,7 +48,8 @@ class BaseOptimizer {
 
 /// A LibTorch optimizer as a BaseOptimizer: backward() is the loss's own, zero_grad() zeroes in place, which keeps
 /// gradients that lie in DistributedDataParallel's flat memory there, and the state is the optimizer's own archive
-/// under the name "optimizer". `optimizer` must outlive the answer.
+/// under the name "optimizer". `optimizer` must outlive the answer. Errors: throws std::invalid_argument for LBFGS,
+/// whose step asks for the loss again.
 std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer);
 
 /// Numbers in a StateDict.

@@ -34,7 +34,9 @@ class BaseScheduler {
   virtual void load_state_dict(const StateDict& state) = 0;
 };
 
-/// A scheduler of LibTorch's family. `scheduler` and `optimizer`, the one it was made for, must outlive the answer.
+/// A scheduler of LibTorch's family. LibTorch shows of it only how often it stepped and the rates in force, so that is
+/// its whole state: one that remembers more, as a best metric or patience, begins anew there. `scheduler` and
+/// `optimizer`, the one it was made for, must outlive the answer.
 std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
                                     std::optional<std::int64_t> total_steps = std::nullopt);
 
@@ -62,11 +64,12 @@ class LambdaLR : public BaseScheduler {
   std::int64_t position_ = 0;
 };
 
-/// One of Accrue's own curves (constant, linear, cosine, WSD, ... with warm-up): the rate of every group is
-/// lr_at(curve, position). Its total is the curve's, where the curve has an end.
+/// One of Accrue's own curves (constant, linear, cosine, WSD, ... with warm-up): the rate of the first group is
+/// lr_at(curve, position), and the others keep the proportion to it that they have now. Its total is the curve's, where
+/// the curve has an end.
 std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve);
 
-/// Rates of all groups, read and set.
+/// Rates of all groups, read and set. Errors: throws std::invalid_argument where there are not as many.
 std::vector<double> learning_rates(const torch::optim::Optimizer& optimizer);
 void set_learning_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& rates);
 

@@ -36,18 +36,28 @@ WindowPosition saved_position(const StateDict& state) {
   return window_position(part);
 }
 
-// As in a run spec: a window's size is found by walking it.
-constexpr std::int64_t most_steps = 1048576;
+/// Errors: throws std::invalid_argument where the open group of `at`, which had another N, is as long already as a
+/// group is here: its counter has missed the number at which this system steps.
+void check_group_can_end(const WindowPosition& at, std::int64_t steps) {
+  if (at.position == 0 || at.at_boundary || at.steps == steps || at.counter < steps) return;
+  throw std::invalid_argument("the state was taken after " + std::to_string(at.counter) +
+                              " micro-steps of a group of " + std::to_string(at.steps) + ", and groups have " +
+                              std::to_string(steps) + " here, so that this one would not end; make the wrapper with " +
+                              std::to_string(at.steps) +
+                              ", or load the state into what it holds, inner(), to begin at a group's start");
+}
 
 }  // namespace
 
-SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
-  if (steps < 1)
-    throw std::invalid_argument(who + ": the number of micro-steps per update is " + std::to_string(steps) +
-                                "; it is at least 1");
+void check_steps(std::int64_t steps, const std::string& what) {
+  if (steps < 1) throw std::invalid_argument(what + " is " + std::to_string(steps) + "; it is at least 1");
   if (steps > most_steps)
-    throw std::invalid_argument(who + ": the number of micro-steps per update is " + std::to_string(steps) +
-                                "; it is at most " + std::to_string(most_steps));
+    throw std::invalid_argument(what + " is " + std::to_string(steps) + "; it is at most " +
+                                std::to_string(most_steps));
+}
+
+SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
+  check_steps(steps, who + ": the number of micro-steps per update");
   for (const Replay each : replay)
     if (!has_defect(dialect, each))
       throw std::invalid_argument(who + ": one of the defects to replay is not this system's");
@@ -66,6 +76,11 @@ AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, Grad
 }
 
 void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPlan&)>& backward) {
+  if (model_ != nullptr && !model_->sync_enabled() && window_->peek()->sync)
+    throw std::logic_error(
+        "this backward has to reduce the gradients, but a no_sync scope is still open; close it before the group's "
+        "last "
+        "backward");
   const MicroPlan micro = window_->count();
   std::optional<GradSync::NoSyncScope> quiet;
   if (model_ != nullptr && !micro.sync) quiet.emplace(*model_);
@@ -84,8 +99,11 @@ StepOutcome AccumulatingOptimizer::step() {
   return outcome;
 }
 
-void AccumulatingOptimizer::zero_grad() {
-  if (window_->open_micro_steps() == 0) inner_->zero_grad();
+void AccumulatingOptimizer::zero_grad(bool set_to_none) {
+  if (window_->open_micro_steps() != 0) return;
+  inner_->zero_grad();
+  if (!set_to_none) return;
+  for (const at::Tensor& parameter : inner_->parameters()) parameter.mutable_grad().reset();
 }
 
 StateDict AccumulatingOptimizer::state_dict() const {
@@ -94,6 +112,7 @@ StateDict AccumulatingOptimizer::state_dict() const {
 
 void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
   WindowPosition position = saved_position(state);
+  check_group_can_end(position, window_->shape().steps);
   take_schedule(position, window_->position());
   inner_->load_state_dict(state);
   window_->restore(position);

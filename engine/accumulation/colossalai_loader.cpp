@@ -10,8 +10,7 @@
 namespace accrue::colossalai {
 
 WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay) {
-  if (accumulate_size < 1)
-    throw std::invalid_argument("accumulate_size is " + std::to_string(accumulate_size) + "; it is at least 1");
+  check_steps(accumulate_size, "accumulate_size");
   if (!length || *length < 0)
     throw std::invalid_argument(
         "the data source does not tell how many batches an epoch has, and this system drops the tail, which it can "

@@ -256,6 +256,7 @@ class TestColossalaiAccumulation : public QObject {
     QVERIFY(contains(refused([&] { colossalai::accumulate_gradient(nullptr, sgd, unknown, 4); }), "length"));
     QVERIFY(contains(refused([&] { colossalai::accumulate_gradient(nullptr, sgd, numbers, 0); }), "at least 1"));
     QVERIFY(contains(refused([&] { GradAccumOptimizer(sgd, -1); }), "is -1;"));
+    QVERIFY(contains(refused([&] { GradAccumDataloader<int>(numbers, 100'000'000); }), "at most 1048576"));
     QVERIFY(contains(refused([&] { GradAccumLrSchedulerByStep(decay, 0); }), "is 0;"));
     QVERIFY(contains(refused([&] { colossalai::GradAccumGradientHandler(nullptr, 2); }), "handler is empty"));
     QVERIFY(contains(refused([&] { colossalai::accumulate_gradient(nullptr, sgd, numbers, 2, {nullptr}); }), "empty"));
@@ -382,6 +383,34 @@ class TestColossalaiAccumulation : public QObject {
     QCOMPARE(counting->calls, 2);
     ACCRUE_NEAR(counting->seen[0], -30.0);
     ACCRUE_NEAR(counting->seen[1], -174.0);
+  }
+
+  void a_handler_that_comes_after_the_step_is_told() {
+    Line line;
+    Numbers numbers(4);
+    auto sgd = sgd_over(line);
+    const auto counting = std::make_shared<CountingHandler>();
+    auto made = colossalai::accumulate_gradient(nullptr, sgd, numbers, 2, {counting});
+    const auto handle = [&made] { made.gradient_handlers[0]->handle_gradient(); };
+    handle();  // before any backward there is nothing to reduce
+    made.optimizer->backward(line.loss(1.0));
+    made.optimizer->step();
+    handle();
+    made.optimizer->backward(line.loss(1.0));
+    made.optimizer->step();
+    QVERIFY(thrown_by<std::logic_error>(handle).contains(u"before clip_grad_norm() and step()"));
+    QCOMPARE(counting->calls, 0);
+  }
+
+  void a_backward_that_has_to_reduce_is_refused_under_no_sync() {
+    Line line;
+    auto sgd = sgd_over(line);
+    NotedSync sync;
+    GradAccumOptimizer optimizer(sgd, 1, &sync);
+    const auto quiet = sync.no_sync();
+    QVERIFY(thrown_by<std::logic_error>([&] { optimizer.backward(line.loss(1.0)); }).contains(u"no_sync scope"));
+    const at::Tensor one = at::full({1}, 1.0, at::kDouble);
+    QVERIFY(thrown_by<std::logic_error>([&] { optimizer.backward_by_grad(line.w, one); }).contains(u"no_sync scope"));
   }
 
   void the_engine_reduces_then_clips_then_steps() {

@@ -611,6 +611,66 @@ class TestLlmAccumulation : public QObject {
     }
     QCOMPARE(at::linear(x, weight).scalar_type(), at::kFloat);
   }
+
+  void a_state_from_a_longer_group_is_taken_only_where_it_can_end_data() {
+    QTest::addColumn<int>("done");
+    QTest::addColumn<bool>("taken");
+    QTest::newRow("a group's start") << 0 << true;
+    QTest::newRow("below the new length") << 1 << true;
+    QTest::newRow("at the new length") << 2 << false;
+    QTest::newRow("beyond it") << 3 << false;
+    QTest::newRow("the step is due") << 4 << true;
+  }
+  void a_state_from_a_longer_group_is_taken_only_where_it_can_end() {
+    QFETCH(int, done);
+    QFETCH(bool, taken);
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::GradientAccumulationOptimizer longer(sgd, nullptr, 4), shorter(sgd, nullptr, 2), same(sgd, nullptr, 4);
+    for (int i = 0; i < done; ++i) longer.backward(line.loss(1.0));
+    const StateDict state = longer.state_dict();
+    const std::string answer = refused([&] { shorter.load_state_dict(state); });
+    QCOMPARE(answer.empty(), taken);
+    if (!taken) QVERIFY2(contains(answer, "make the wrapper with 4"), answer.c_str());
+    same.load_state_dict(state);
+    QCOMPARE(same.window().open_micro_steps(), std::int64_t{done});
+    bool updated = false;
+    for (int i = 0; i < 2 && taken && !updated; ++i) {
+      if (done < 4) shorter.backward(line.loss(1.0));
+      updated = shorter.step() == StepOutcome::updated;
+    }
+    QCOMPARE(updated, taken);
+  }
+
+  void a_backward_that_has_to_reduce_is_refused_under_no_sync() {
+    Line line;
+    auto sgd = sgd_over(line);
+    NotedSync sync;
+    llm::GradientAccumulationOptimizer optimizer(sgd, &sync, 2);
+    auto quiet = std::make_unique<GradSync::NoSyncScope>(sync);
+    optimizer.backward(line.loss(1.0));
+    QVERIFY(thrown_by<std::logic_error>([&] { optimizer.backward(line.loss(1.0)); }).contains(u"no_sync scope"));
+    QCOMPARE(optimizer.step(), StepOutcome::accumulated);
+    quiet.reset();
+    optimizer.backward(line.loss(1.0));  // nothing was counted
+    QCOMPARE(sync.finished_after.size(), std::size_t{1});
+    QCOMPARE(optimizer.step(), StepOutcome::updated);
+  }
+
+  void gradients_are_dropped_where_asked_for_and_only_between_groups() {
+    Line line;
+    auto sgd = sgd_over(line);
+    llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 2);
+    optimizer.backward(line.loss(1.0));
+    optimizer.zero_grad(true);
+    ACCRUE_NEAR(line.gradient(), -2.0);
+    optimizer.backward(line.loss(1.0));
+    optimizer.step();
+    optimizer.zero_grad();
+    QVERIFY(line.w.grad().defined());
+    optimizer.zero_grad(/*set_to_none=*/true);
+    QVERIFY(!line.w.grad().defined());
+  }
 };
 
 QTEST_GUILESS_MAIN(TestLlmAccumulation)

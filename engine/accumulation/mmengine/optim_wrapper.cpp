@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "accrue/accumulation/accumulating.h"
 #include "accrue/accumulation/base_scheduler.h"
 #include "accumulation/mmengine/batch_norm.h"
 
@@ -21,9 +22,7 @@ void warn_on_stderr(const std::string& text) {
 }
 
 OptimWrapperOptions checked(OptimWrapperOptions options) {
-  if (options.accumulative_counts < 1)
-    throw std::invalid_argument("OptimWrapper: accumulative_counts is " + std::to_string(options.accumulative_counts) +
-                                "; it is at least 1, which is no accumulation");
+  check_steps(options.accumulative_counts, "OptimWrapper: accumulative_counts");
   if (options.clip_grad) check(*options.clip_grad);
   for (const Replay defect : options.replay)
     if (!has_defect(Dialect::mmengine, defect))

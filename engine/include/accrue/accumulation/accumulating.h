@@ -6,6 +6,7 @@
 // the training thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,11 @@ using SharedWindow = std::shared_ptr<AccumulationWindow>;
 /// named; what each does stands at the wrapper that has it.
 using Replays = std::vector<Replay>;
 
+/// Errors: throws std::invalid_argument, beginning with `what`, for a number of micro-steps per update below 1 or above
+/// most_steps.
+inline constexpr std::int64_t most_steps = 1048576;  // as in a run spec: a window's size is found by walking it
+void check_steps(std::int64_t steps, const std::string& what);
+
 /// A window with the system's preset for a loop that belongs to the caller: without a limit and without a length, so
 /// that epochs are the caller's affair. Replay::narrow_no_sync reduces in every micro-step, as an original does whose
 /// no_sync begins after the forward: the same weights for N times the traffic. Errors: throws std::invalid_argument,
@@ -33,16 +39,20 @@ SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::st
 class AccumulatingOptimizer : public BaseOptimizer {
  public:
   /// loss / N, and its gradient added. Within a group nothing is reduced; after the group's last backward the model's
-  /// gradients are reduced and waited for: collective then, on the model's axis.
+  /// gradients are reduced and waited for: collective then, on the model's axis. Errors: throws std::logic_error,
+  /// before anything is counted, where it has to reduce inside somebody's no_sync scope.
   void backward(const at::Tensor& loss) override;
   /// The inner step, if a group is due; else accumulated. The group is closed before the inner step runs.
   StepOutcome step() override;
   /// Forwarded only where no gradient is pending: before a group and after its step. Else nothing happens.
-  void zero_grad() override;
+  void zero_grad() override { zero_grad(false); }
+  /// The same; with set_to_none the gradients are dropped after that.
+  void zero_grad(bool set_to_none);
 
   /// The inner state, and the window's position under "window.". The gradients of an open group are the caller's.
   StateDict state_dict() const override;
-  /// Continues at the micro-step of the group where the state was taken.
+  /// Continues at the micro-step of the group where the state was taken. Errors: as BaseOptimizer's, and for a state
+  /// from inside a group of another N that has as many micro-steps as a group has here, for such a group cannot end.
   void load_state_dict(const StateDict& state) override;
 
   torch::optim::Optimizer& torch() override;

@@ -14,6 +14,10 @@
 // As there: divisor N, the tail is never seen, a backward too many is made up for by the next step, schedules are sized
 // in updates (compute_effective_steps_per_epoch). Unlike there: one window for all four, so they cannot drift apart;
 // gradients are reduced once a group; N below 1 is refused, which the original accepts.
+//
+// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: without `model`, sums
+// of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in float32; on
+// an axis of one rank, single_communicator(), that costs no communication.
 // Thread: the training thread.
 #pragma once
 
@@ -68,14 +72,16 @@ class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
   }
 };
 
-/// A handler that acts once a group. Over a shared window it acts where the optimizer's step is due, once; alone it
-/// counts its calls and acts at every N-th. Source: colossalai.utils.gradient_accumulation.GradAccumGradientHandler.
+/// A handler that acts once a group. Over a shared window it acts where the optimizer's step is due, once, and so
+/// belongs before the step; alone it counts its calls and acts at every N-th. Source:
+/// colossalai.utils.gradient_accumulation.GradAccumGradientHandler.
 class GradAccumGradientHandler final {
  public:
   /// Errors: throws std::invalid_argument for N < 1 or an empty handler.
   GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, std::int64_t accumulate_size);
   GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, SharedWindow window);
 
+  /// Errors: throws std::logic_error over a shared window where the step was taken without this handler.
   void handle_gradient();
 
  private:

@@ -13,6 +13,10 @@
 // is lost; after one backward too many between two steps no step ever comes. Unlike there: no_sync covers what it must,
 // also under mixed precision, so gradients are reduced once a group; the position in a group is saved; N below 1 is
 // refused, which the original accepts (0 divides by zero, a negative N never steps).
+//
+// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: without `model`, sums
+// of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in float32; on
+// an axis of one rank, single_communicator(), that costs no communication.
 // Thread: the training thread.
 #pragma once
 

@@ -13,6 +13,9 @@
 // Groups run across the ends of epochs; only the last group of the whole run may be short, and its losses are divided
 // by its own size. The wrapper counts nothing: its AccumulationWindow does. What a micro-step without reduction needs
 // holds for its forward (optim_context) and for its backward, whether the context is still open then or not.
+// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: sums of bfloat16 and
+// float16 gradients are rounded in every micro-step. Where `sync` is a DistributedDataParallel they are float32; on an
+// axis of one rank, single_communicator(), that costs no communication.
 // Thread: the training thread. Source: the behaviour of mmengine.optim.OptimWrapper.
 #pragma once
 
@@ -51,8 +54,8 @@ inline constexpr std::int64_t unset_counts = -1;
 
 class OptimWrapper : public BaseOptimizer {
  public:
-  /// Errors: throws std::invalid_argument for accumulative_counts below 1, a clip_grad without a bound or a replayed
-  /// defect that this system does not have.
+  /// Errors: throws std::invalid_argument for accumulative_counts below 1 or above a million, a clip_grad without a
+  /// bound or a replayed defect that this system does not have.
   explicit OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options = {});
   /// `optimizer` must outlive the wrapper.
   explicit OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options = {});

@@ -29,7 +29,8 @@ class BatchSource {
 
 /// A source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose
 /// begin() starts a new epoch. The range must outlive the source. A loader of torch::data with workers begins no epoch
-/// while they have batches of the last one in hand: what an epoch left unread is read then, or when the source goes.
+/// while they have batches of the last one in hand: what an epoch left unread is read then, and, where the length is
+/// known, when the source goes. An endless one belongs in a loader without workers.
 template <typename Range>
 class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval<Range&>().begin())>> {
  public:
@@ -39,7 +40,7 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
 
   ~RangeSource() override {
     try {
-      reset();
+      if (length_) reset();
     } catch (...) {  // a batch that cannot be made, and that nobody asked for
     }
   }

@@ -3,6 +3,7 @@
 // keeps the batches r, r + W, ..., or with split_batches its part of every batch. All of them see the last round, so
 // what it lacks is made up for, or agreed on, without a word between them. Cost: every rank makes every batch. Where
 // that is too dear, give map_loader() the samples, or say that the source is sharded already.
+// A repeated sample shares its tensors with the one before, so what a loop changes in place it meets again changed.
 // Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.
 #pragma once
 

@@ -185,7 +185,7 @@ class PreparedLoader final : public PreparedLoaderBase {
         remainder_ = order_remainder(order);
         left_out_ = rank_without_batches(order, loader.first_);
       } else {
-        left_out_ = ahead_ && ahead_->left_out;
+        left_out_ = ahead_ && ahead_->joined;
       }
       loader.position_ = std::exchange(loader.first_, 0);
       loader.state_.enter(*this);

@@ -28,7 +28,7 @@ template <typename Batch>
 struct LoaderPiece {
   std::optional<Batch> batch;  ///< none: this rank only goes along
   bool empty = false;          ///< no sample on this rank
-  bool left_out = false;       ///< some rank has no batch and goes along
+  bool joined = false;         ///< some rank has no batch and goes along
   /// As ActiveLoader::remainder(), of a last round whose samples are known.
   std::int64_t remainder = -1;
 };
@@ -146,10 +146,10 @@ class SharedSource final {
       }
       const std::int64_t begin = std::min(part * share_.rank, *rows_of(batch));
       const std::int64_t count = std::min(part, *rows_of(batch) - begin);
-      const bool left_out = (share_.world - 1) * part >= *rows_of(batch) && share_.uneven == UnevenRanks::join;
+      const bool joined = (share_.world - 1) * part >= *rows_of(batch) && share_.uneven == UnevenRanks::join;
       if (count == 0) return without_sample();
       piece.batch = Rows::range(batch, begin, count);
-      piece.left_out = left_out;
+      piece.joined = joined;
       if (!ahead_ && piece.remainder < 0 && share_.uneven == UnevenRanks::repeat) piece.remainder = 0;
     }
     return piece;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/engine_host.h"
@@ -38,6 +39,27 @@ std::filesystem::path base_dir(const SpecInput& input) {
   return std::filesystem::absolute(input.file).parent_path();
 }
 
+std::string section_of(const std::string& key) {
+  return key.substr(0, key.find('.'));
+}
+
+/// What else is wrong, beside what could not even be read. Sections with such a key stand at their defaults, which is
+/// no ground for blame; so does everything that depends on a kind.
+std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& reading) {
+  std::set<std::string> unread;
+  for (const Finding& finding : reading.findings) {
+    if (finding.severity != Severity::error) continue;
+    if (finding.key.empty() || finding.key.ends_with(".kind")) return {};
+    unread.insert(section_of(finding.key));
+  }
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
+  locate_findings(checked.findings, reading);
+  std::erase_if(checked.findings, [&](const Finding& finding) {
+    return finding.severity != Severity::error || unread.contains(section_of(finding.key));
+  });
+  return std::move(checked.findings);
+}
+
 }  // namespace
 
 void add_spec_options(CLI::App& verb, SpecInput& input) {
@@ -51,6 +73,7 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
   SpecReading reading = reading_of(input);
   if (!reading.ok()) {
     print(reading.findings);
+    print(further_errors(input, reading));
     return std::nullopt;
   }
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));

@@ -2,8 +2,10 @@
 // plan and trace: what a spec would do, without doing it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/lr_curve.h"
@@ -28,7 +30,14 @@ void print_trace(const RunPlan& plan) {
   constexpr std::size_t chunk_bytes = 1 << 16;
   AccumulationWindow window(plan.window);
   std::string out;
-  while (const auto step = window.next()) {
+  const std::vector<std::int64_t>& overflows = plan.spec.teaching.overflow_at;
+  bool overflowed = false;
+  while (auto step = window.next()) {
+    overflowed = overflowed || std::ranges::find(overflows, step->micro_step) != overflows.end();
+    if (step->update && std::exchange(overflowed, false)) {
+      window.report(StepOutcome::skipped_overflow);
+      step->schedule_position = window.schedule_position();
+    }
     append_line(out, *step, lr_at(plan.curve, step->schedule_position));
     if (out.size() < chunk_bytes) continue;
     if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) return;  // the reader has seen enough
@@ -72,7 +81,8 @@ void add_trace(CLI::App& app, int& status) {
   auto* verb = app.add_subcommand("trace", "Print the plan micro-step by micro-step, one JSON object a line");
   add_spec_options(*verb, *input);
   verb->footer(
-      "schedule_position and lr hold after the micro-step: an update uses the rate of the line before its own.");
+      "schedule_position and lr hold after the micro-step: an update uses the rate of the line before its own. Windows "
+      "that teaching.overflow_at spoils tick as accumulation.overflow says.");
   verb->callback([input, &status] {
     const auto plan = plan_from(*input);
     status = plan ? status_done : status_refused;

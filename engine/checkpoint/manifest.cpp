@@ -201,6 +201,7 @@ std::string to_json(const Manifest& manifest) {
   visit_cursor(copy.cursor, Put{cursor});
   Json& window = json["window"] = Json::object();
   visit_window(copy.cursor, Put{window});
+  if (copy.cursor.frozen_lr >= 0.0) window["frozen_lr"] = copy.cursor.frozen_lr;
   Json& identity = json["identity"] = Json::object();
   visit_identity(copy.identity, Put{identity});
   Json& files = json["files"] = Json::array();
@@ -232,6 +233,7 @@ Result<Manifest> parse_manifest(const std::string& text) {
   const bool has_window = json.contains("window");
   Fields window(has_window ? json["window"] : nothing);
   if (has_window) visit_window(manifest.cursor, [&](const char* key, auto& value) { window.read(key, value); });
+  if (has_window && json["window"].contains("frozen_lr")) window.read("frozen_lr", manifest.cursor.frozen_lr);
   Fields identity(json["identity"]);
   visit_identity(manifest.identity, [&](const char* key, auto& value) { identity.read(key, value); });
   for (const std::string& missing : {cursor.missing(), window.missing(), identity.missing()})

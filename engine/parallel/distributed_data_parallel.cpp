@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/parallel/distributed_data_parallel.h"
 
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -108,6 +109,19 @@ class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
   std::function<void()> arrived_;
 };
 
+/// Before a gradient is accumulated.
+class ComingHook final : public torch::autograd::FunctionPreHook {
+ public:
+  explicit ComingHook(std::function<void()> coming) : coming_(std::move(coming)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) override {
+    coming_();
+    return gradients;
+  }
+
+ private:
+  std::function<void()> coming_;
+};
+
 }  // namespace
 
 struct DistributedDataParallel::State {
@@ -129,6 +143,7 @@ struct DistributedDataParallel::State {
   DataParallelOptions options;
   GradArena arena;
   BucketReducer reducer;
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< with compensation: those with a hook of ours
   bool sync = true;
   bool said = false;
   std::int64_t reductions = 0;
@@ -141,11 +156,19 @@ void DistributedDataParallel::State::mark_parameters() {
     const bool compensated = arena.compensation().defined();
     if (compensated || options.launch == LaunchBuckets::when_ready) on_arrival = [this, i] { arrived(i); };
     torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<ArrivalHook>(std::move(on_arrival)));
+    if (!compensated) continue;
+    accumulators.push_back(torch::autograd::impl::grad_accumulator(parameters[i]));
+    accumulators.back()->add_pre_hook(std::make_unique<ComingHook>([this, i] {
+      mend(i);
+      arena.set_aside(i);
+    }));
   }
 }
 
 void DistributedDataParallel::State::release_parameters() {
   for (const auto& parameter : arena.parameters()) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  for (const auto& each : accumulators)
+    std::erase_if(each->pre_hooks(), [](const auto& hook) { return dynamic_cast<ComingHook*>(hook.get()) != nullptr; });
 }
 
 void DistributedDataParallel::State::arrived(std::size_t parameter) {
@@ -203,11 +226,6 @@ void DistributedDataParallel::finish() {
     at::Tensor flat = state_->arena.flat();
     flat.div_(ranks);
   }
-  if (state_->arena.compensation().defined()) state_->arena.expose();
-}
-
-void DistributedDataParallel::continue_window() {
-  if (state_->arena.compensation().defined()) state_->arena.hide();
 }
 
 void DistributedDataParallel::zero_grad() {

@@ -25,6 +25,10 @@ at::Tensor place_of(const at::Tensor& flat, const FlatRange& range, const at::Te
   return place;
 }
 
+std::int64_t version_of(const at::Tensor& view) {
+  return static_cast<std::int64_t>(view._version());
+}
+
 }  // namespace
 
 GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat, at::Tensor compensation)
@@ -35,7 +39,8 @@ GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     views_.push_back(place_of(flat_, layout_.parameters[i], parameters_[i]));
     if (compensation_.defined()) lost_.push_back(place_of(compensation_, layout_.parameters[i], parameters_[i]));
-    if (!compensation_.defined()) bind(i);
+    versions_.push_back(version_of(views_.back()));
+    bind(i);
   }
 }
 
@@ -48,30 +53,24 @@ void GradArena::bind(std::size_t i) {
   parameters_[i].mutable_grad() = views_[i];
 }
 
+void GradArena::set_aside(std::size_t i) {
+  if (version_of(views_[i]) != versions_[i]) lost_[i].zero_();  // what was lost is not lost of this
+  parameters_[i].mutable_grad() = at::Tensor();
+}
+
 void GradArena::fold(std::size_t i) {
-  at::Tensor& grad = parameters_[i].mutable_grad();
-  if (!grad.defined() || grad.unsafeGetTensorImpl() == views_[i].unsafeGetTensorImpl()) return;
+  const at::Tensor grad = parameters_[i].grad();
+  bind(i);
+  if (!grad.defined()) return;
   // Kahan, Further remarks on reducing truncation errors (1965): sum + (x - lost), and what that addition lost.
   const at::Tensor corrected = grad.detach().to_dense().to(views_[i].scalar_type()).sub(lost_[i]);
   const at::Tensor sum = views_[i].add(corrected);
   lost_[i].copy_(sum.sub(views_[i]).sub_(corrected));
   views_[i].copy_(sum);
-  grad = at::Tensor();
-}
-
-void GradArena::expose() {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    fold(i);
-    bind(i);
-  }
-}
-
-void GradArena::hide() {
-  for (auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+  versions_[i] = version_of(views_[i]);
 }
 
 bool GradArena::mend(std::size_t i) {
-  if (compensation_.defined()) return fold(i), false;
   const at::Tensor& grad = parameters_[i].grad();
   at::Tensor& view = views_[i];
   if (grad.defined() && grad.unsafeGetTensorImpl() == view.unsafeGetTensorImpl()) return false;
@@ -90,12 +89,8 @@ bool GradArena::mend(std::size_t i) {
 
 void GradArena::zero() {
   flat_.zero_();
-  if (compensation_.defined()) {
-    compensation_.zero_();
-    hide();
-  } else {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) bind(i);
-  }
+  if (compensation_.defined()) compensation_.zero_();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) bind(i);
 }
 
 }  // namespace accrue

@@ -23,7 +23,7 @@ namespace accrue {
 class GradArena {
  public:
   /// flat: [layout.numel], of the type gradients pile up in, on the parameters' device; compensation: of the same
-  /// shape, or undefined. Binds every parameter, unless there is compensation.
+  /// shape, or undefined. Binds every parameter.
   GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat, at::Tensor compensation);
 
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
@@ -35,12 +35,11 @@ class GradArena {
   /// Makes parameter i's .grad its view again; a dropped gradient counts as zero. True where there was something to
   /// mend.
   bool mend(std::size_t i);
-  /// With compensation: takes parameter i's arrived gradient into the sum, Kahan's way, and drops it.
+  /// With compensation, before a gradient of parameter i arrives: takes the mended .grad away, so that it arrives
+  /// alone.
+  void set_aside(std::size_t i);
+  /// With compensation, once it has arrived: takes it into the sum, Kahan's way, and binds the parameter again.
   void fold(std::size_t i);
-  /// With compensation: makes every .grad its view, for an optimizer to read.
-  void expose();
-  /// Takes them away again, as they were before.
-  void hide();
   void zero();
 
  private:
@@ -51,7 +50,8 @@ class GradArena {
   at::Tensor flat_;
   at::Tensor compensation_;
   std::vector<at::Tensor> views_;
-  std::vector<at::Tensor> lost_;  ///< views of the compensation
+  std::vector<at::Tensor> lost_;        ///< views of the compensation
+  std::vector<std::int64_t> versions_;  ///< of the views as fold() left them: another one is somebody else's writing
 };
 
 }  // namespace accrue

@@ -74,4 +74,11 @@ Batch BatchFeed::batch(const MicroPlan& micro) {
   return batch;
 }
 
+void BatchFeed::drain(const MicroPlan& last) {
+  if (plan_.knobs.tail != EpochTail::drop_drain) return;
+  const std::int64_t read = last.epoch == epoch_ ? first_ + std::ssize(ahead_) : 0;
+  for (std::int64_t next = std::max(last.batch + 1, read); next < plan_.window.batches_per_epoch; ++next)
+    fetch(last.epoch, next);
+}
+
 }  // namespace accrue

@@ -23,6 +23,8 @@ class BatchFeed {
   void look_ahead(AccumulationWindow& window);
   /// The batch of a micro-step; empty where this rank has none.
   Batch batch(const MicroPlan& micro);
+  /// After an epoch's last batch that is trained on: fetches the rest and drops it, where K2 is drop_drain.
+  void drain(const MicroPlan& last);
 
  private:
   /// N of the window that follows the one of which `rest` micro-steps are to come, with the first of them just taken.

@@ -97,7 +97,9 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
       training.plan().knobs.overflow != OverflowPolicy::raise)
     return {};
   const std::string message = describe(training, pass, verdict);
-  const NonFiniteRule rule = training.spec().run.on_non_finite;
+  const auto& asked = training.spec().accumulation.knobs.overflow;
+  const bool leaves_out = asked && *asked != OverflowPolicy::raise;  // said so, that goes before the general rule
+  const NonFiniteRule rule = leaves_out ? NonFiniteRule::skip : training.spec().run.on_non_finite;
   const bool pauses = rule == NonFiniteRule::pause && training.order.interactive;
   if (training.plan().knobs.overflow == OverflowPolicy::raise) {
     const char* hint = "accumulation.overflow = \"raise\" asked for this; \"hold\" leaves such updates out.";
@@ -106,8 +108,9 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   }
   if (rule == NonFiniteRule::skip || pauses) {
     training.report.warn_first("numerics", message,
-                               pauses ? "Continue leaves this update out; stopping keeps the last checkpoint."
-                                      : "The update is left out (run.on_non_finite = \"skip\").");
+                               pauses       ? "Continue leaves this update out; stopping keeps the last checkpoint."
+                               : leaves_out ? "The update is left out, as accumulation.overflow asks."
+                                            : "The update is left out (run.on_non_finite = \"skip\").");
     if (pauses) training.channel.hold_here();
     return {};
   }
@@ -198,7 +201,8 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   if (verdict.outcome == StepOutcome::updated && exactness_due(training, pass))
     check_exactness(training, pass, verdict.factor);
   const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
-  const double lr = training.frozen_lr.value_or(scheduled);
+  const double frozen = training.cursor.frozen_lr;
+  const double lr = frozen < 0.0 ? scheduled : frozen;
   if (verdict.outcome == StepOutcome::updated) step(training, verdict, lr);
   if (verdict.outcome == StepOutcome::updated)
     training.loss_scale.stepped();

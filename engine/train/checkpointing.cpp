@@ -201,9 +201,10 @@ Result<void> restore(Training& training, const LoadedCheckpoint& loaded) {
   restore_position(training, loaded);
   if (training.loss_scale.enabled() && cursor.loss_scale > 0.0)
     training.loss_scale = {cursor.loss_scale, cursor.scale_growth};
-  if (training.plan().knobs.replays(Replay::scheduler_state))
-    training.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position);
   training.cursor = cursor;
+  // The rate came with the optimizer's state, where the first resume froze it.
+  if (training.plan().knobs.replays(Replay::scheduler_state) && cursor.frozen_lr < 0.0)
+    training.cursor.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position);
   training.saved = cursor.mark();
   training.saved_micro_step = cursor.micro_step;
   training.report.resumed(cursor);

@@ -154,7 +154,8 @@ class Explanation {
     if (all_items_ != fresh_items_ && meets(total(all_, each) / all_items_)) return ExactnessReason::repeated_samples;
     if (fresh_items_ <= 0.0) return ExactnessReason::unexplained;
     const at::Tensor means = total(all_, mean) / ranks;
-    if (k < n && meets(means / n)) return ExactnessReason::tail_policy;
+    if (k < n && (meets(means / n) || meets(total(fresh_, each) / fresh_items_ * (k / n))))
+      return ExactnessReason::tail_policy;
     if (training_.plan().knobs.normalizer == Normalizer::samples && is_weighed_by_samples())
       return ExactnessReason::weighed_by_samples;
     if (meets(means / k)) return ExactnessReason::mean_of_means;

@@ -13,7 +13,8 @@ double inverse(double value) {
 LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world)
     : knobs_(knobs),
       bug_(bug),
-      world_(static_cast<double>(knobs.reduce_when == ReduceWhen::never ? 1 : world)),
+      ranks_(static_cast<double>(world)),
+      world_(knobs.reduce_when == ReduceWhen::never ? 1.0 : ranks_),
       counts_items_(knobs_.normalizer == Normalizer::samples || knobs_.normalizer == Normalizer::tokens),
       global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
       // A rank's own count must divide before the ranks are added up, when it cannot be told apart any more.
@@ -55,10 +56,14 @@ double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, con
 }
 
 double LossScaling::factor(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const {
-  return deferred_ ? correction_ * inverse(denominator(plan, steps, counts)) : correction_;
+  const double factor = deferred_ ? correction_ * inverse(denominator(plan, steps, counts)) : correction_;
+  if (bug_ != Bug::tail_by_steps || !counts_items_ || plan.window_size >= steps) return factor;
+  return factor * static_cast<double>(plan.window_size) / static_cast<double>(steps);
 }
 
 double LossScaling::reduced(double numerator_sum) const {
+  if (knobs_.reduce_when == ReduceWhen::never)  // a count of all ranks divides the sum itself
+    return counts_items_ && deferred_ ? numerator_sum : numerator_sum / ranks_;
   return reduce_op_ == ReduceOp::mean ? numerator_sum / world_ : numerator_sum;
 }
 

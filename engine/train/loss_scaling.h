@@ -35,7 +35,7 @@ class LossScaling {
   double weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const;
   /// What the reduced gradient is multiplied by. `steps`: N of the window, or the run's remainder where it ends in one.
   double factor(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const;
-  /// The ranks' numerators, reduced as gradients are.
+  /// The ranks' numerators, reduced as gradients are; of ranks that never reduce, the mean of what each descends.
   double reduced(double numerator_sum) const;
 
  private:
@@ -43,7 +43,8 @@ class LossScaling {
 
   AccumulationKnobs knobs_;
   Bug bug_;
-  double world_;
+  double ranks_;
+  double world_;  ///< ranks that reduce together
   bool counts_items_;
   bool global_;    ///< items are counted over all ranks
   bool deferred_;  ///< the denominator is applied at the boundary

@@ -119,7 +119,6 @@ void micro_step(Training& training, const MicroPlan& plan, const Batch& batch, c
     training.report.micro_step(0.0, 0, batch.samples, {now, now, now});
   }
   if (reduces) reduce(training);
-  if (reduces && !plan.update) training.reducer.continue_window();
   clip_partial_sum(training);
 }
 
@@ -163,6 +162,7 @@ WindowPass train_window(Training& training) {
       counted.batches.pop_front();
     }
     micro_step(training, *plan, batch, counted.counts, pass.tally);
+    if (plan->epoch_ends) training.feed.drain(*plan);
     training.report.gauge_if_due(training.cursor);
     pass.last = *plan;
     pass.micro_steps.push_back(*plan);

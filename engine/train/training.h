@@ -46,7 +46,6 @@ struct Training {
   DynamicScale loss_scale;
   TrainingCursor cursor;
   OpenWindow open;                      ///< of a window that a checkpoint was taken inside of
-  std::optional<double> frozen_lr;      ///< replayed defect: the rate at which a resumed run stays
   std::optional<CheckpointMark> saved;  ///< the newest checkpoint
   std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
 

@@ -120,6 +120,7 @@ class TestExactness : public QObject {
     row("mean_of_means", ragged(bug("mean_of_means")), "not", "mean_of_means");
     row("no_division", ragged(bug("no_division")), "not", "divisor");
     row("tail_by_steps", table(bug("tail_by_steps")), "not", "tail_policy");
+    row("tail_by_steps of tokens", ragged(bug("tail_by_steps"), 20), "not", "tail_policy");
     row("no_sync_off_by_one", ragged(bug("no_sync_off_by_one")), "not", "ranks_differ");
     row("no_sync_backward_only", ragged(bug("no_sync_backward_only")), "exact", "wasted_reductions");
     row("no_no_sync", ragged(bug("no_no_sync")), "exact", "wasted_reductions");

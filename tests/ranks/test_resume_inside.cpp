@@ -35,8 +35,9 @@ std::string spec_text(const std::string& accumulation) {
          "[data]\nkind = \"inline\"\nsequences = [" +
          sequences + "]\nlabels = [" + labels +
          "]\n[optimizer]\nkind = \"adamw\"\nlr = 0.05\n[schedule]\nkind = \"linear\"\n"
-         "[accumulation]\nsteps = 3\nmicro_batch = 2\n" +
-         accumulation + "\n[parallel]\ndata = 2\n[run]\nepochs = 2\n[checkpoint]\nevery_micro_steps = 1\nkeep = 2\n";
+         "[accumulation]\nmicro_batch = 2\n" +
+         (accumulation.find("steps = ") == std::string::npos ? "steps = 3\n" : "") + accumulation +
+         "\n[parallel]\ndata = 2\n[run]\nepochs = 2\n[checkpoint]\nevery_micro_steps = 1\nkeep = 2\n";
 }
 
 QString warnings(const TrainedRank& rank) {
@@ -160,6 +161,18 @@ class TestResumeInside : public QObject {
     const auto updates = resumed.all<Update>();
     QCOMPARE(updates.size(), std::size_t{2});
     QCOMPARE(updates[0].lr, updates[1].lr);
+  }
+
+  void the_rate_that_llm_froze_survives_a_second_resume() {
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    const std::string spec = spec_text("dialect = \"llm\"\nsteps = 1\nreplay = [\"scheduler_state\"]");
+    train({.spec = spec, .run_dir = dir, .stop_before = 3}, world);
+    const auto second = train({.spec = spec, .run_dir = dir, .resume_from = "newest", .stop_before = 5}, world).front();
+    const auto third = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, world).front();
+    QVERIFY2(third.outcome == "finished", third.text().c_str());
+    QVERIFY(!second.all<Update>().empty() && !third.all<Update>().empty());
+    QCOMPARE(third.all<Update>().back().lr, second.all<Update>().front().lr);
   }
 };
 

@@ -305,6 +305,48 @@ class TestWindows : public QObject {
     QVERIFY2(moved > 0.5 * updates[2].lr && moved < 1.5 * updates[2].lr, QByteArray::number(moved));
   }
 
+  void an_overflow_rule_that_is_asked_for_needs_no_other() {
+    const std::string rest = "[run]\nepochs = 1\n[teaching]\noverflow_at = [2]\n";
+    const auto ranks = train({.spec = line_spec(12, 1, 3, 2, "overflow = \"hold\"", rest)}, 2);
+    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    const auto updates = ranks[0].all<Update>();
+    QCOMPARE(updates.size(), std::size_t{2});
+    QVERIFY(updates[0].outcome == StepOutcome::skipped_overflow);
+    QVERIFY(updates[1].outcome == StepOutcome::updated);
+    QVERIFY(has_warning(ranks[0], "is not finite"));
+    const auto plain = train({.spec = line_spec(12, 1, 3, 2, "", rest)}, 2);
+    QCOMPARE(plain[0].outcome, std::string("error numerics"));
+  }
+
+  void ranks_that_never_reduce_report_the_mean_of_what_each_descends_data() {
+    QTest::addColumn<QString>("accumulation");
+    for (const char* each : {"dialect = \"llm\"", "dialect = \"accelerate\"", "", "normalizer = \"true_size\"",
+                             "normalizer = \"samples\"\nnormalize_when = \"eager\""})
+      QTest::newRow(each) << each;
+  }
+  void ranks_that_never_reduce_report_the_mean_of_what_each_descends() {
+    QFETCH(QString, accumulation);
+    for (const int world : {2, 4}) {
+      const auto first = [&](const char* when) {
+        const std::string both = accumulation.toStdString() + "\nreduce_when = \"" + when + "\"";
+        return train({.spec = line_spec(16, 1, 2, world, both, one_epoch)}, world)[0].all<Update>().front().loss;
+      };
+      const double wanted = first("boundary");
+      QVERIFY2(std::abs(first("never") / wanted - 1.0) < 1e-12, QByteArray::number(first("never") / wanted));
+    }
+  }
+
+  void a_bound_on_partial_sums_bounds_what_is_divided() {
+    // One micro-step a window: clipping partial sums is clipping in the update.
+    const auto weight = [](const char* stage) {
+      const std::string knobs = std::string("clip_stage = \"") + stage + "\"";
+      const std::string spec = line_spec(4, 4, 1, 1, knobs, one_epoch);
+      return last_weight(train({.spec = replaced(spec, "lr = 0.005", "lr = 0.01\nclip_norm = 1.0")}, 1)[0]);
+    };
+    QVERIFY(std::abs(weight("in_update") - 0.01) < 1e-8);
+    QVERIFY2(std::abs(weight("every_micro_step") - 0.01) < 1e-8, QByteArray::number(weight("every_micro_step")));
+  }
+
   void float16_finds_its_scale() {
     std::string spec = line_spec(64, 1, 2, 2, "", "[run]\nepochs = 2\n");
     spec = replaced(replaced(spec, "float64", "float16"), "0.005", "0.00001");

@@ -450,6 +450,21 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 
+  void a_window_that_only_the_runs_end_closes_knows_its_size() {
+    WindowShape shape = shape_of(Dialect::accrue, 2, 5, 12);
+    shape.knobs.tail = EpochTail::carry;
+    shape.knobs.counter_reset = CounterReset::epoch_end;  // the counter never gets to 5
+    shape.knobs.boundary_compare = BoundaryCompare::exact;
+    shape.knobs.normalizer = Normalizer::true_size;
+    shape.knobs.normalize_when = NormalizeWhen::eager;
+    const auto walked = all(shape);
+    QCOMPARE(std::ssize(walked), std::ptrdiff_t(24));
+    for (const MicroPlan& micro : walked) {
+      QCOMPARE(micro.window_size, std::int64_t{24});
+      QCOMPARE(micro.divisor, std::optional(24.0));
+    }
+  }
+
   void a_runs_events_say_what_n_was_set_by_hand() {
     WindowShape shape = shape_of(Dialect::accrue, 10, 4, 2);
     const auto changed = [](std::int64_t rank, std::int64_t update, std::int64_t steps, bool repeated = false) {

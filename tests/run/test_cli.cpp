@@ -128,6 +128,32 @@ class TestCli : public QObject {
     QVERIFY(!QFile::exists(path(QStringLiteral("run%1").arg(count_))));
   }
 
+  void what_cannot_be_read_hides_no_other_problem() {
+    write("two.accrue",
+          "accrue = 1\n[accumulation]\ndialect = \"accelerate\"\nmax_iters = 4\n[data]\nsamples = \"many\"\n"
+          "[run]\nupdates = 2\nepochs = 1\n");
+    const auto outcome = run({"plan", path("two.accrue")});
+    QCOMPARE(outcome.status, 2);
+    for (const char* key : {"data.samples", "accumulation.max_iters", "run.epochs"})
+      QVERIFY2(outcome.err.contains(key), qPrintable(outcome.err));
+    write("kind.accrue", "accrue = 1\n[data]\nkind = \"inlin\"\nx = [[1.0]]\ny = [[1.0]]\n");
+    const auto misspelt = run({"plan", path("kind.accrue")});
+    QCOMPARE(misspelt.err.count("error:"), 1);  // nothing is blamed for a kind that is not meant
+  }
+
+  void trace_leaves_out_windows_that_overflow_on_purpose() {
+    const auto positions = [&](const char* overflow) {
+      const auto outcome = run({"trace", spec_, "--set", "accumulation.overflow=" + QString(overflow), "--set",
+                                "run.updates=3", "--set", "teaching.overflow_at=[6]"});
+      QStringList at;
+      for (const auto& line : outcome.out.split('\n', Qt::SkipEmptyParts))
+        if (object(line)["update"].toBool()) at << QString::number(object(line)["schedule_position"].toInt());
+      return at.join(' ');
+    };
+    QCOMPARE(positions("hold"), QStringLiteral("1 1 2"));
+    QCOMPARE(positions("advance"), QStringLiteral("1 2 3"));
+  }
+
   void the_defaults_are_a_spec_and_the_schema_is_json() {
     const auto defaults = run({"spec", "--defaults"});
     QCOMPARE(defaults.status, 0);

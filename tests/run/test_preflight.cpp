@@ -113,6 +113,52 @@ class TestPreflight : public QObject {
         "error: accumulation.schedule_clock: says otherwise than accumulation.step_scheduler_with_optimizer (found "
         "\"update\", expected \"external\", or to leave one of the two out)",
         "external");
+    row("a way of epoch's end and Accelerate's run tail of two minds",
+        "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.run_tail=flush",
+        "error: accumulation.run_tail: says otherwise than accumulation.sync_with_dataloader (found \"flush\", "
+        "expected "
+        "\"discard\", or to leave one of the two out)",
+        "discard");
+    row("exchanges asked for and asked not",
+        "accumulation.dialect=accelerate;accumulation.sync_each_batch=false;accumulation.reduce_when=every_micro_step",
+        "error: accumulation.reduce_when: says otherwise than accumulation.sync_each_batch (found "
+        "\"every_micro_step\", expected \"boundary\", or to leave one of the two out)",
+        "boundary");
+    row("a scheduler inside and outside",
+        "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=true;accumulation.schedule_clock="
+        "external",
+        "error: accumulation.schedule_clock: says otherwise than accumulation.step_scheduler_with_optimizer (found "
+        "\"external\", expected \"update_times_world\", or to leave one of the two out)",
+        "update_times_world");
+    row("whole batches on one rank's clock",
+        "accumulation.dialect=accelerate;accumulation.split_batches=false;accumulation.schedule_clock=update",
+        "error: accumulation.schedule_clock: says otherwise than accumulation.split_batches (found \"update\", "
+        "expected "
+        "\"update_times_world\", or to leave one of the two out)",
+        "update_times_world");
+    row("a drained loader that flushes",
+        "accumulation.dialect=colossalai;accumulation.replay=[\"drain_early\"];accumulation.tail=flush",
+        "error: accumulation.tail: says otherwise than accumulation.replay = [\"drain_early\"] (found \"flush\", "
+        "expected \"carry\", or to leave one of the two out)",
+        "carry");
+    row("a defect of clipping without clipping",
+        "accumulation.dialect=colossalai;accumulation.replay=[\"clip_partial_sums\"];accumulation.clip_stage=none",
+        "error: accumulation.clip_stage: says otherwise than accumulation.replay = [\"clip_partial_sums\"] (found "
+        "\"none\", expected \"every_micro_step\", or to leave one of the two out)",
+        "every_micro_step");
+    row("a defect of exchanges without exchanges",
+        "accumulation.dialect=llm;accumulation.replay=[\"narrow_no_sync\"];accumulation.reduce_when=never",
+        "error: accumulation.reduce_when: says otherwise than accumulation.replay = [\"narrow_no_sync\"] (found "
+        "\"never\", expected \"every_micro_step\", or to leave one of the two out)",
+        "every_micro_step");
+    row("partial sums bound before they are divided",
+        "accumulation.clip_stage=every_micro_step;accumulation.normalize_when=deferred;optimizer.clip_norm=1",
+        "error: accumulation.normalize_when: divides at the boundary, after clip_stage = \"every_micro_step\" has "
+        "bound "
+        "sums that are not divided (found \"deferred\", expected \"eager\")",
+        "eager");
+    row("a class that the model does not have", linear + "model.loss=cross_entropy;model.outputs=2",
+        "error: model.outputs: a label is no class of the model (found 2, expected 0 to 1, or -100)", "5");
     row("a memory limit that nothing fits into", "accumulation.group_length=memory_search;accumulation.memory_limit=1",
         "error: accumulation.memory_limit: is less than a rank takes with the smallest micro-batch that divides a "
         "window "
@@ -332,6 +378,34 @@ class TestPreflight : public QObject {
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;schedule.kind=linear",
         "note: accumulation.schedule_clock: the schedule ticks at every call, which is once a micro-step, whatever the "
         "window does");
+    row("clipping that no backend owns", "accumulation.clip_stage=backend;optimizer.clip_norm=1",
+        "note: accumulation.clip_stage: changes nothing here: no backend owns the gradients, so they are clipped in "
+        "the "
+        "update");
+    row("a kind of clipping without a bound", "accumulation.clip_kind=value",
+        "note: accumulation.clip_kind: changes nothing here: optimizer.clip_norm is 0, so nothing is clipped");
+    row("a reduction on one rank", "accumulation.reduce_op=sum",
+        "note: accumulation.reduce_op: changes nothing here: one rank has nobody to exchange with");
+    row("a scope of no count", "accumulation.normalizer=steps;accumulation.normalizer_scope=rank;parallel.data=2",
+        "note: accumulation.normalizer_scope: changes nothing here: the normalizer counts neither samples nor tokens");
+    row("an overflow rule that goes before the general one", "accumulation.overflow=hold",
+        "note: run.on_non_finite: gives way to accumulation.overflow = \"hold\", which leaves windows with a "
+        "non-finite "
+        "gradient out");
+    row("an overflow on purpose that ends the run", "teaching.overflow_at=[2]",
+        "warning: teaching.overflow_at: losses are made infinite on purpose (found 1 micro-steps, expected [] for a "
+        "run "
+        "that is meant)\nnote: teaching.overflow_at: ends the run, or pauses it, as run.on_non_finite says; to leave "
+        "the "
+        "window out, set accumulation.overflow to \"hold\" or \"advance\"");
+    row("a bug that nothing can go wrong with", "teaching.bug=pipeline_sync",
+        "note: teaching.bug: \"pipeline_sync\" changes nothing in this run: one rank has nobody to exchange "
+        "with\nwarning: teaching.bug: this run has a bug on purpose, and its record says so for ever (found "
+        "\"pipeline_sync\", expected \"none\" for a run that is meant)");
+    row("traffic of the windows that there are",
+        "accumulation.group_length=global_batch;accumulation.global_batch=16;accumulation.reduce_when=every_micro_step;"
+        "parallel.data=2",
+        "note: accumulation.reduce_when: gives the same result as \"boundary\" for 2 times the traffic");
     row("traffic in every micro-step",
         "accumulation.dialect=accelerate;accumulation.sync_each_batch=true;parallel.data=2",
         "note: accumulation.reduce_when: gives the same result as \"boundary\" for 4 times the traffic");

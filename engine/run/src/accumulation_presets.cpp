@@ -113,8 +113,9 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
     case Bug::no_division:
       knobs.normalizer = Normalizer::none;
       break;
-    case Bug::tail_by_steps:
-      knobs.normalizer = Normalizer::steps;
+    case Bug::tail_by_steps:  // where items are counted, the engine shortens the short window
+      if (knobs.normalizer != Normalizer::samples && knobs.normalizer != Normalizer::tokens)
+        knobs.normalizer = Normalizer::steps;
       break;
     case Bug::no_sync_backward_only:
     case Bug::no_no_sync:
@@ -134,12 +135,14 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   }
 }
 
-/// A sum over ranks needs a denominator that was counted over them; without one, ranks are averaged unless asked
-/// otherwise.
-void average_uncounted(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
+/// What follows from other knobs unless it is asked for otherwise. A sum over ranks needs a denominator that was
+/// counted over them: without one, ranks are averaged. A bound on partial sums is one on sums that are divided already.
+void apply_consequences(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   const bool items = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
   const bool counted = items && knobs.normalizer_scope == NormalizerScope::data_parallel;
   if (!counted && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
+  if (knobs.clip_stage == ClipStage::every_micro_step && !spec.knobs.normalize_when)
+    knobs.normalize_when = NormalizeWhen::eager;
 }
 
 template <typename T>
@@ -236,14 +239,14 @@ AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
       knobs.replay.push_back(*defect);
   apply_replay(spec, knobs);
   if (knobs.schedule_clock != ScheduleClock::update_times_world) knobs.total_guard = false;
-  average_uncounted(spec, knobs);
+  apply_consequences(spec, knobs);
   return knobs;
 }
 
 AccumulationKnobs resolve_knobs(const RunSpec& spec) {
   AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
   apply_bug(spec.teaching.bug, knobs);
-  average_uncounted(spec.accumulation, knobs);
+  apply_consequences(spec.accumulation, knobs);
   return knobs;
 }
 

@@ -247,10 +247,12 @@ std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
   if (never_closes(shape, at)) return at.position;
   std::int64_t dropped = 0;
   std::int64_t compared = 0;
+  // A run that ends closes every window with it, however far away that is.
+  const bool ends = shape.max_micro_steps || (shape.max_epochs && shape.batches_per_epoch != unknown_length);
   const std::int64_t longest = longest_window(shape, at);
   while (const auto micro = advance(shape, at, false, dropped, compared)) {
     if (micro->update) return micro->position + 1;
-    if (at.position > longest) break;  // it will never close
+    if (!ends && at.position > longest) break;  // it will never close
   }
   return at.position;
 }

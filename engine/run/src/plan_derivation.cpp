@@ -12,13 +12,10 @@
 
 namespace accrue {
 
-namespace {
-
-/// K1 global_batch: preflight has refused what does not divide, unless it may be rounded.
-std::int64_t base_steps(const AccumulationSpec& spec, const AccumulationKnobs& knobs, std::int64_t world) {
-  if (knobs.group_length != GroupLength::global_batch) return spec.steps;
+std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world) {
+  if (spec.knobs.group_length != GroupLength::global_batch) return spec.steps;
   const std::int64_t wanted = spec.knobs.global_batch.value_or(1);
-  const std::int64_t micro = spec.micro_batch * world;
+  const std::int64_t micro = std::max<std::int64_t>(1, spec.micro_batch * world);
   switch (spec.knobs.batch_rounding.value_or(BatchRounding::error)) {
     case BatchRounding::fill:
       return (wanted + micro - 1) / micro;
@@ -29,6 +26,8 @@ std::int64_t base_steps(const AccumulationSpec& spec, const AccumulationKnobs& k
   }
   return std::max<std::int64_t>(1, wanted / micro);
 }
+
+namespace {
 
 /// The gradients of a rank, as they lie in memory and leave it.
 struct GradientArena {
@@ -191,7 +190,7 @@ SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
 WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data) {
   WindowShape shape;
   shape.knobs = resolve_knobs(spec);
-  shape.steps = base_steps(spec.accumulation, shape.knobs, order.world);
+  shape.steps = steps_of(spec.accumulation, order.world);
   shape.length_schedule = spec.accumulation.knobs.length_schedule;
   shape.batches_per_epoch = order.batches_per_epoch();
   shape.batches_per_epoch = batches_handed_out(shape);

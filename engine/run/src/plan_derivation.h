@@ -20,6 +20,10 @@ struct PlanInputs {
 /// Derives every number. The spec must have passed preflight's checks.
 RunPlan derive_plan(const PlanInputs& inputs);
 
+/// N where no schedule of lengths says otherwise: accumulation.steps, or what a target global batch comes to. Preflight
+/// refuses a target that does not divide, unless it may be rounded.
+std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world);
+
 SampleOrder make_order(const RunSpec& spec, const DataFacts& data);
 /// The window with its run limit; all four units of [run] become updates, epochs or micro-steps here.
 WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data);

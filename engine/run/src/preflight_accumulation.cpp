@@ -4,6 +4,7 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/choice_names.h"
+#include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 
@@ -15,28 +16,54 @@ std::string dialect_name(const RunSpec& spec) {
   return std::string(to_name(spec.accumulation.dialect));
 }
 
-// A name of Accelerate's and the knob that it stands for, both written down and of two minds.
-void check_contradictions(const AccumulationSpec& accumulation, Findings& findings) {
-  if (accumulation.dialect != Dialect::accelerate) return;
-  AccumulationSpec names = accumulation;  // what the names alone ask for
-  names.knobs = {};
-  const AccumulationKnobs asked = resolve_knobs(names);
-  const KnobOverrides& set = accumulation.knobs;
-  const auto contradict = [&](const char* name, bool named, const char* knob, auto wanted, const auto& found) {
+// A name and the knob that it stands for, both written down and of two minds.
+class Contradictions {
+ public:
+  explicit Contradictions(Findings& findings) : findings_(findings) {}
+  template <typename Choice>
+  void check(const std::string& name, bool named, const char* knob, Choice wanted, const std::optional<Choice>& found) {
     if (!named || !found || *found == wanted) return;
-    findings
-        .error(std::string("accumulation.") + knob, std::string("says otherwise than accumulation.") + name,
+    findings_
+        .error(std::string("accumulation.") + knob, "says otherwise than accumulation." + name,
                "\"" + std::string(to_name(*found)) + "\"",
                "\"" + std::string(to_name(wanted)) + "\", or to leave one of the two out")
         .fix_value = std::string(to_name(wanted));
+  }
+
+ private:
+  Findings& findings_;
+};
+
+void check_contradictions(const AccumulationSpec& accumulation, Findings& findings) {
+  AccumulationSpec names = accumulation;  // what the names alone ask for
+  names.knobs = {};
+  names.knobs.reduce_mechanism = accumulation.knobs.reduce_mechanism;
+  const AccumulationKnobs asked = resolve_knobs(names);
+  const KnobOverrides& set = accumulation.knobs;
+  Contradictions contradictions(findings);
+  contradictions.check("replay = [\"drain_early\"]", asked.replays(Replay::drain_early), "tail", asked.tail, set.tail);
+  contradictions.check("replay = [\"clip_partial_sums\"]", asked.replays(Replay::clip_partial_sums), "clip_stage",
+                       asked.clip_stage, set.clip_stage);
+  const bool reduces = asked.replays(Replay::narrow_no_sync) && asked.reduce_when == ReduceWhen::every_micro_step;
+  contradictions.check("replay = [\"narrow_no_sync\"]", reduces, "reduce_when", asked.reduce_when, set.reduce_when);
+  if (accumulation.dialect != Dialect::accelerate) return;
+  const auto contradict = [&](const char* name, bool named, const char* knob, auto wanted, const auto& found) {
+    contradictions.check(name, named, knob, wanted, found);
   };
   contradict("sync_with_dataloader", accumulation.sync_with_dataloader.has_value(), "tail", asked.tail, set.tail);
-  contradict("sync_each_batch", accumulation.sync_each_batch == true, "reduce_when", asked.reduce_when,
+  contradict("sync_with_dataloader", accumulation.sync_with_dataloader.has_value(), "run_tail", asked.run_tail,
+             set.run_tail);
+  contradict("sync_each_batch", accumulation.sync_each_batch.has_value(), "reduce_when", asked.reduce_when,
              set.reduce_when);
   contradict("split_batches", accumulation.split_batches == true, "schedule_clock", asked.schedule_clock,
              set.schedule_clock);
+  const bool own_clock = accumulation.split_batches == false && set.schedule_clock == ScheduleClock::update;
+  contradict("split_batches", own_clock, "schedule_clock", asked.schedule_clock, set.schedule_clock);
   contradict("step_scheduler_with_optimizer", accumulation.step_scheduler_with_optimizer == false, "schedule_clock",
              asked.schedule_clock, set.schedule_clock);
+  const bool outside =
+      accumulation.step_scheduler_with_optimizer == true && set.schedule_clock == ScheduleClock::external;
+  contradict("step_scheduler_with_optimizer", outside, "schedule_clock", asked.schedule_clock, set.schedule_clock);
 }
 
 // Names that only one system has mean nothing under another's rules, where they would be silently without effect.
@@ -77,7 +104,34 @@ void check_replay(const RunSpec& spec, Findings& findings) {
   }
 }
 
+// A bug that has nothing to go wrong with.
+void check_bug_acts(const RunSpec& spec, Findings& findings) {
+  const auto idle = [&](const char* why) {
+    findings.note("teaching.bug",
+                  "\"" + std::string(to_name(spec.teaching.bug)) + "\" changes nothing in this run: " + why);
+  };
+  switch (spec.teaching.bug) {
+    case Bug::batch_norm:
+      if (spec.model.kind != ModelKind::mlp) idle("only model.kind = \"mlp\" has a BatchNorm");
+      break;
+    case Bug::no_sync_off_by_one:
+    case Bug::no_sync_backward_only:
+    case Bug::no_no_sync:
+    case Bug::unused_parameters:
+    case Bug::pipeline_sync:
+    case Bug::repeated_samples:
+      if (spec.parallel.data == 1) idle("one rank has nobody to exchange with");
+      break;
+    case Bug::clip_every_micro_step:
+      if (spec.optimizer.clip_norm <= 0) idle("optimizer.clip_norm is 0, so nothing is clipped");
+      break;
+    default:
+      break;
+  }
+}
+
 void check_teaching(const RunSpec& spec, Findings& findings) {
+  check_bug_acts(spec, findings);
   if (spec.teaching.bug != Bug::none)
     findings
         .warn("teaching.bug", "this run has a bug on purpose, and its record says so for ever",
@@ -88,6 +142,16 @@ void check_teaching(const RunSpec& spec, Findings& findings) {
         .warn("teaching.overflow_at", "losses are made infinite on purpose",
               std::to_string(spec.teaching.overflow_at.size()) + " micro-steps", "[] for a run that is meant")
         .fix_value = "[]";
+  const KnobOverrides& asked = spec.accumulation.knobs;
+  if (asked.overflow && *asked.overflow != OverflowPolicy::raise && spec.run.on_non_finite != NonFiniteRule::skip)
+    findings.note("run.on_non_finite", "gives way to accumulation.overflow = \"" +
+                                           std::string(to_name(*asked.overflow)) +
+                                           "\", which leaves windows with a non-finite gradient out");
+  const bool scaled = spec.optimizer.loss_scale.value_or(0.0) > 0.0 || spec.model.dtype == Dtype::float16;
+  if (!spec.teaching.overflow_at.empty() && !asked.overflow && !scaled && spec.run.on_non_finite != NonFiniteRule::skip)
+    findings.note("teaching.overflow_at",
+                  "ends the run, or pauses it, as run.on_non_finite says; to leave the window out, set "
+                  "accumulation.overflow to \"hold\" or \"advance\"");
   if (spec.teaching.overflow_rank >= spec.parallel.data)
     findings.error("teaching.overflow_rank", "there is no such rank", std::to_string(spec.teaching.overflow_rank),
                    "less than parallel.data = " + std::to_string(spec.parallel.data));
@@ -182,7 +246,14 @@ void check_global_batch(const RunSpec& spec, Findings& findings) {
 }
 
 void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
-  if (spec.optimizer.clip_norm <= 0) return;
+  const KnobOverrides& asked = spec.accumulation.knobs;
+  if (spec.optimizer.clip_norm <= 0) {
+    for (const auto& [set, key] : {std::pair(asked.clip_kind.has_value(), "accumulation.clip_kind"),
+                                   std::pair(asked.clip_stage.has_value(), "accumulation.clip_stage")})
+      if (set && !knobs.replays(Replay::clip_partial_sums))
+        findings.note(key, "changes nothing here: optimizer.clip_norm is 0, so nothing is clipped");
+    return;
+  }
   switch (knobs.clip_stage) {
     case ClipStage::none:
       findings
@@ -200,6 +271,13 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
                       "micro-step");
       break;
     case ClipStage::every_micro_step:
+      if (spec.accumulation.knobs.normalize_when == NormalizeWhen::deferred && knobs.normalizer != Normalizer::none)
+        findings
+            .error(
+                "accumulation.normalize_when",
+                "divides at the boundary, after clip_stage = \"every_micro_step\" has bound sums that are not divided",
+                "\"deferred\"", "\"eager\"")
+            .fix_value = "eager";
       findings
           .warn("accumulation.clip_stage",
                 "clips sums that are not finished yet, so the update differs from that of one large batch",
@@ -207,6 +285,9 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
           .fix_value = "in_update";
       break;
     case ClipStage::backend:
+      findings.note("accumulation.clip_stage",
+                    "changes nothing here: no backend owns the gradients, so they are clipped in the update");
+      break;
     case ClipStage::in_update:
       break;
   }
@@ -215,14 +296,15 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
 // K8 and K9 against what the ranks exchange through.
 void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const std::int64_t ranks = spec.parallel.data;
+  const std::int64_t steps = steps_of(spec.accumulation, ranks);
   if (ranks > 1 && knobs.reduce_when == ReduceWhen::never)
     findings
         .warn("accumulation.reduce_when", "the ranks never exchange gradients and train models of their own",
               "\"never\" with " + std::to_string(ranks) + " ranks", "\"boundary\"")
         .fix_value = "boundary";
-  if (ranks > 1 && knobs.reduce_when == ReduceWhen::every_micro_step && spec.accumulation.steps > 1)
-    findings.note("accumulation.reduce_when", "gives the same result as \"boundary\" for " +
-                                                  std::to_string(spec.accumulation.steps) + " times the traffic");
+  if (ranks > 1 && knobs.reduce_when == ReduceWhen::every_micro_step && steps > 1)
+    findings.note("accumulation.reduce_when",
+                  "gives the same result as \"boundary\" for " + std::to_string(steps) + " times the traffic");
   if (spec.accumulation.knobs.no_sync_cover && *spec.accumulation.knobs.no_sync_cover != NoSyncCover::forward_backward)
     findings.note("accumulation.no_sync_cover",
                   "changes nothing here: Accrue decides in backward, when a gradient is complete");
@@ -237,6 +319,12 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
               "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
   if (asked.reduce_mechanism == ReduceMechanism::reducer && spec.teaching.bug != Bug::none)
     no_effect("accumulation.reduce_mechanism", "a run with a bug of the gallery reduces after the backward");
+  if (ranks == 1 && asked.reduce_op) no_effect("accumulation.reduce_op", "one rank has nobody to exchange with");
+  const bool counts = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  if (asked.normalizer_scope && !counts)
+    no_effect("accumulation.normalizer_scope", "the normalizer counts neither samples nor tokens");
+  else if (asked.normalizer_scope && ranks == 1)
+    no_effect("accumulation.normalizer_scope", "there is one rank");
   if (asked.validation && *asked.validation != Validation::full)
     no_effect("accumulation.validation", "every check is made");
   const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
@@ -256,24 +344,23 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
                   " times as large as on one rank",
               "\"sum\"", "\"mean\"")
         .fix_value = "mean";
-  if (knobs.uneven_ranks == UnevenRanks::join && spec.accumulation.steps > 1)
+  if (knobs.uneven_ranks == UnevenRanks::join && steps > 1)
     findings
         .warn("accumulation.uneven_ranks", "a rank that ends early cannot take part in the windows of the others",
-              "\"join\" with " + std::to_string(spec.accumulation.steps) + " micro-steps a window",
-              "\"empty_micro_steps\"")
+              "\"join\" with " + std::to_string(steps) + " micro-steps a window", "\"empty_micro_steps\"")
         .fix_value = "empty_micro_steps";
 }
 
 // What no division can mend: a layer that looks at a micro-batch as a whole.
 void check_batch_norm(const RunSpec& spec, Findings& findings) {
-  const bool one = spec.accumulation.steps == 1 && spec.accumulation.knobs.length_schedule.empty() &&
-                   resolve_knobs(spec).group_length == GroupLength::fixed;
+  const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
+  const GroupLength length = resolve_knobs(spec).group_length;
+  const bool one = steps == 1 && (length == GroupLength::fixed || length == GroupLength::global_batch);
   if (!spec.model.batch_norm || one) return;
   findings
       .warn("model.batch_norm",
             "takes its statistics from each micro-batch, so a window is not one batch of the same samples",
-            std::to_string(spec.accumulation.steps) + " micro-steps of " +
-                std::to_string(spec.accumulation.micro_batch) + " samples",
+            std::to_string(steps) + " micro-steps of " + std::to_string(spec.accumulation.micro_batch) + " samples",
             "false, or accumulation.steps = 1")
       .fix_value = "false";
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the data against the model and the ranks.
 #include <algorithm>
+#include <cmath>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/data_split.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
+#include "spec_text.h"
 
 namespace accrue::preflight_detail {
 
@@ -53,6 +55,27 @@ void check_sequences(const RunSpec& spec, const DataFacts& data, Findings& findi
     }
 }
 
+// Targets of a loss of classes, written down one to a row.
+void check_classes(const RunSpec& spec, Findings& findings) {
+  double highest = 0.0;
+  double wrong = static_cast<double>(ignored_label);
+  for (const auto& row : spec.data.y) {
+    const double label = row.empty() ? 0.0 : row.front();
+    if (label == static_cast<double>(ignored_label)) continue;
+    highest = std::max(highest, label);
+    const bool fits = std::floor(label) == label && label >= 0.0 && label < static_cast<double>(spec.model.outputs);
+    if (!fits && wrong == static_cast<double>(ignored_label)) wrong = label;
+  }
+  if (wrong == static_cast<double>(ignored_label)) return;
+  const bool whole = std::floor(wrong) == wrong;
+  Finding& finding =
+      findings.error("data.y", "a label is no class of the model",
+                     whole ? std::to_string(static_cast<std::int64_t>(wrong)) : spec_detail::real_text(wrong),
+                     "0 to " + std::to_string(spec.model.outputs - 1) + ", or -100");
+  if (whole && wrong > 0.0 && highest < 1e6)
+    finding.key = "model.outputs", finding.fix_value = std::to_string(static_cast<std::int64_t>(highest) + 1);
+}
+
 void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   if (spec.data.kind == DataKind::synthetic || spec.model.kind == ModelKind::gpt) return;
   if (is_ragged(spec)) return check_sequences(spec, data, findings);
@@ -65,6 +88,7 @@ void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings
   if (labels && data.outputs != 1)
     findings.error(spec.data.kind == DataKind::csv ? "data.label_columns" : "data.y",
                    "a cross-entropy label is one column", std::to_string(data.outputs) + " columns", "1 column");
+  if (labels && spec.data.kind == DataKind::inline_) check_classes(spec, findings);
   if (!labels && data.outputs != spec.model.outputs)
     findings
         .error("model.outputs", "does not fit the data", std::to_string(spec.model.outputs),

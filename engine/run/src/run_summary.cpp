@@ -17,6 +17,7 @@
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "json_limits.h"
+#include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
 
@@ -137,8 +138,8 @@ void take_ends(const fs::path& file, RunSummary& summary) {
 
 std::string default_name(const RunSpec& spec) {
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), spec.accumulation.steps, ranks,
-                     ranks == 1 ? "" : "s");
+  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
+                     ranks, ranks == 1 ? "" : "s");
 }
 
 }  // namespace

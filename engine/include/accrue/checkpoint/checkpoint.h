@@ -35,6 +35,7 @@ struct TrainingCursor {
   WindowPosition window;          ///< exactly; an empty one (an older checkpoint) follows from micro_step
   double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
   std::int64_t scale_growth = 0;  ///< updates since it last changed
+  double frozen_lr = -1.0;        ///< replayed defect: the rate at which a resumed run stays; negative = none
   CheckpointMark mark() const { return {update, window.position}; }
   bool operator==(const TrainingCursor&) const = default;
 };

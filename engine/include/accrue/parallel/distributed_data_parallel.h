@@ -40,7 +40,7 @@ struct DataParallelOptions {
   LaunchBuckets launch = LaunchBuckets::at_finish;
   /// K16. float32: gradients of half-precision parameters pile up in float32 (.grad is then of that type, which
   /// optimizers take); float32 and float64 pile up as they are. float32_compensated: with a term that carries what each
-  /// addition rounds off (Kahan), for twice the memory; .grad is then there from finish() to zero_grad() only.
+  /// addition rounds off (Kahan), for twice the memory. Whoever writes to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
 };
 
@@ -60,9 +60,6 @@ class DistributedDataParallel final : public GradSync {
   /// loss reached counts as zero. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
   /// second sum over gradients that already hold one would count it once per rank. Collective: the whole axis.
   void finish() override;
-  /// The window goes on after a finish(): with compensation, .grad is gone again, so that what comes is added up as
-  /// carefully as what was there.
-  void continue_window();
   /// Zeroes the arena; the views stay. Module::zero_grad() and Optimizer::zero_grad() default to dropping gradients,
   /// which takes them out of the arena: finish() notices, copies them back and says so once.
   void zero_grad();

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank fetches, beside what it trains on.
+#include <QtTest>
+
+#include <set>
+
+#include "accrue/comm/rendezvous.h"
+#include "support/training_body.h"
+#include "train/batch_feed.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+/// Remembers which samples were asked for.
+class WatchedSource final : public DataSource {
+ public:
+  std::int64_t size(Split) const override { return 10; }
+  Batch batch(Split, std::span<const std::int64_t> samples) override {
+    fetched.insert(samples.begin(), samples.end());
+    return {.inputs = {}, .targets = {}, .samples = std::ssize(samples), .items = std::ssize(samples)};
+  }
+  std::multiset<std::int64_t> fetched;
+};
+
+RunPlan plan_with(const char* tail, const char* stream) {
+  const std::string spec = std::string("accrue = 1\n[model]\nkind = \"linear\"\n[data]\nkind = \"inline\"\n") +
+                           "shuffle = false\nstream = " + stream +
+                           "\nx = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
+                           "y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
+                           "[accumulation]\nsteps = 4\nmicro_batch = 1\ntail = \"" +
+                           tail + "\"\n[run]\nepochs = 1\n";
+  return order_for({.spec = spec}).plan;
+}
+
+}  // namespace
+
+class TestBatchFeed : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_dropped_tail_is_fetched_where_it_is_drained_data() {
+    QTest::addColumn<QString>("tail");
+    QTest::addColumn<QString>("stream");
+    QTest::addColumn<int>("fetched");
+    QTest::newRow("stop") << "drop_stop"
+                          << "false" << 8;
+    QTest::newRow("drain") << "drop_drain"
+                           << "false" << 10;
+    QTest::newRow("stop, stream") << "drop_stop"
+                                  << "true" << 10;  // how else would it know that too few are left
+    QTest::newRow("drain, stream") << "drop_drain"
+                                   << "true" << 10;
+    QTest::newRow("flush") << "flush"
+                           << "false" << 10;
+  }
+  void the_dropped_tail_is_fetched_where_it_is_drained() {
+    QFETCH(QString, tail);
+    QFETCH(QString, stream);
+    QFETCH(int, fetched);
+    const RunPlan plan = plan_with(tail.toUtf8(), stream.toUtf8());
+    const auto axis = single_communicator();
+    WatchedSource source;
+    BatchFeed feed(plan, source, *axis);
+    WindowShape shape = plan.window;
+    if (stream == "true") shape.batches_per_epoch = unknown_length;
+    AccumulationWindow window(shape);
+    std::int64_t trained = 0;
+    for (feed.look_ahead(window);; feed.look_ahead(window)) {
+      const auto micro = window.next();
+      if (!micro) break;
+      trained += feed.batch(*micro).samples;
+      if (micro->epoch_ends) feed.drain(*micro);
+    }
+    QCOMPARE(trained, tail == "flush" ? 10 : 8);
+    QCOMPARE(std::ssize(source.fetched), std::ptrdiff_t(fetched));
+    QVERIFY2(std::set(source.fetched.begin(), source.fetched.end()).size() == source.fetched.size(), "none twice");
+  }
+};
+
+QTEST_GUILESS_MAIN(TestBatchFeed)
+#include "test_batch_feed.moc"

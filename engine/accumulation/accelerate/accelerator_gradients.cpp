@@ -33,27 +33,42 @@ void check_that_all_ranks_know(const GradientState& state, const char* call) {
 void Accelerator::unscale_gradients(AcceleratedOptimizer* optimizer) {
   if (!impl_->scaler) return;
   for (const auto& each : impl_->optimizers)
+    if (optimizer == nullptr || each.get() == optimizer) impl_->reduce_owed(each->parameters());
+  state().script().note([=, this] { unscale_gradients(optimizer); });
+  for (const auto& each : impl_->optimizers)
     if (optimizer == nullptr || each.get() == optimizer) impl_->scaler->unscale(each->inner());
+  impl_->gradients_are_known();
+}
+
+void Accelerator::Impl::unscale_for(const std::vector<at::Tensor>& parameters) {
+  if (!scaler) return;
+  const TensorSet clipped(parameters);
+  for (const auto& each : optimizers)
+    if (clipped.holds_any(each->parameters())) scaler->unscale(each->inner());
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
   check_that_all_ranks_know(state(), "clip_grad_norm_");
+  impl_->reduce_owed(parameters);
   state().script().note([=, this] { clip_grad_norm_(parameters, max_norm, norm_type); });
-  unscale_gradients();
+  impl_->unscale_for(parameters);
   const at::NoGradGuard no_grad;
   const auto gradients = gradients_of(parameters);
   if (gradients.empty()) return at::zeros({});
   const at::Tensor total = gradient_norm(gradients, norm_type);
   const at::Tensor factor = at::clamp(max_norm / (total + 1e-6), std::nullopt, 1.0);
   for (at::Tensor each : gradients) each.mul_(factor);
+  impl_->gradients_are_known();
   return total;
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
   check_that_all_ranks_know(state(), "clip_grad_value_");
+  impl_->reduce_owed(parameters);
   state().script().note([=, this] { clip_grad_value_(parameters, clip_value); });
-  unscale_gradients();
+  impl_->unscale_for(parameters);
   clip_grad_value(parameters, clip_value);
+  impl_->gradients_are_known();
 }
 
 void Accelerator::wait_for_everyone() {

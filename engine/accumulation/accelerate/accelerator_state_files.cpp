@@ -102,9 +102,9 @@ Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folde
 StateDict StateFiles::models(Accelerator::Impl& impl) {
   StateDict state;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
-    for (const auto& each : impl.models[i].module->named_parameters())
+    for (const auto& each : impl.models[i]->module->named_parameters())
       state[numbered("model", i) + "." + each.key()] = each.value();
-    for (const auto& each : impl.models[i].module->named_buffers())
+    for (const auto& each : impl.models[i]->module->named_buffers())
       state[numbered("model", i) + "." + each.key()] = each.value();
   }
   return state;
@@ -124,16 +124,18 @@ StateDict StateFiles::shared(Accelerator::Impl& impl) {
 
 StateDict StateFiles::own(Accelerator::Impl& impl, const SaveStateOptions& options) {
   StateDict state;
+  impl.look();
   {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     const std::scoped_lock lock(generator.mutex());
     state["rng"] = generator.get_state();
   }
   for (std::size_t i = 0; options.gradients && i < impl.models.size(); ++i) {
-    const auto& parameters = impl.models[i].ddp->parameters();
+    const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p)
       if (parameters[p].grad().defined())
         state[numbered("gradient", i) + "." + std::to_string(p)] = parameters[p].grad();
+    if (impl.models[i]->owed) state[numbered("owed", i)] = state_number(std::int64_t{1});
   }
   for (std::size_t i = 0; options.gradients && i < impl.optimizers.size(); ++i)
     state[numbered("gradients_of", i)] = state_number(static_cast<std::int64_t>(impl.optimizers[i]->gradients()));
@@ -163,12 +165,13 @@ void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
 void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
   using Gradients = AcceleratedOptimizer::Gradients;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
-    impl.models[i].ddp->zero_grad();
-    const auto& parameters = impl.models[i].ddp->parameters();
+    impl.models[i]->ddp->zero_grad();
+    const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       const std::string name = numbered("gradient", i) + "." + std::to_string(p);
       if (state.contains(name)) copy_into(parameters[p].grad(), state.at(name), name);
     }
+    impl.models[i]->owed = state.contains(numbered("owed", i));
   }
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i) {
     const std::string name = numbered("gradients_of", i);

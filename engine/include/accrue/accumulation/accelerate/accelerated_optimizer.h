@@ -38,18 +38,25 @@ class SharedScaler {
   std::vector<const BaseOptimizer*> stepped_;  ///< since the last update
 };
 
+class GradientWatch;
+
 class AcceleratedOptimizer final : public BaseOptimizer {
  public:
-  using Backward = std::function<void(const at::Tensor& loss)>;
+  /// What it asks of its Accelerator.
+  struct Calls {
+    std::function<void(const at::Tensor& loss)> backward;
+    std::function<void(AcceleratedOptimizer&)> before_update;  ///< reduces what the update needs and no backward did
+  };
 
-  /// Made by Accelerator::prepare. `scaler` may be null; `backward` is the Accelerator's.
-  AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state, SharedScaler* scaler,
-                       Backward backward);
+  /// Made by Accelerator::prepare. `scaler` may be null.
+  AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state, SharedScaler* scaler, Calls calls);
+  ~AcceleratedOptimizer() override;
 
   /// The Accelerator's backward(): divides by N.
   void backward(const at::Tensor& loss) override;
-  /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated.
-  /// Collective with fp16: the data axis.
+  /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated. Gradients of a prepared
+  /// model that no backward has reduced are reduced first: those of a plain loss.backward(), and those of a model that
+  /// the boundary's backward did not reach. Collective then, and with fp16: the data axis.
   StepOutcome step() override;
   /// Clears gradients that were applied, whatever the flag, and on a boundary also those of a complete group. Gradients
   /// of a group that is still open stay. The replay switch zero_before_backward goes by the flag alone.
@@ -68,7 +75,11 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   /// What the gradients hold: nothing that is still to be applied, a part of a group, or a whole one.
   enum class Gradients { applied, open, complete };
   Gradients gradients() const { return gradients_; }
-  void set_gradients(Gradients gradients) { gradients_ = gradients; }
+  void set_gradients(Gradients gradients);
+  /// Gradients have come since the last look: they are a part of a group, or on a boundary complete it.
+  bool look();
+  /// Whatever the gradients are now, nothing has come.
+  void gradients_are_known();
 
  private:
   StepOutcome step_inner();
@@ -76,7 +87,8 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   std::shared_ptr<BaseOptimizer> inner_;
   GradientState& state_;
   SharedScaler* scaler_;
-  Backward backward_;
+  Calls calls_;
+  std::unique_ptr<GradientWatch> watch_;
   Gradients gradients_ = Gradients::applied;
   StepOutcome outcome_ = StepOutcome::accumulated;
   bool skipped_ = false;

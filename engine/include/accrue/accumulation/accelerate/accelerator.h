@@ -106,7 +106,7 @@ class Accelerator {
 
   /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.
   bool sync_gradients() const { return state().sync_gradients(); }
-  void set_sync_gradients(bool sync) { state().set_sync_gradients(sync); }
+  void set_sync_gradients(bool sync);
   std::int64_t gradient_accumulation_steps() const { return state().num_steps(); }
   /// Errors: throws std::invalid_argument below 1.
   void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }

@@ -5,47 +5,11 @@
 // so that a backward of the caller's own counts as well. The cost is a few comparisons per parameter and micro-step.
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "gradient_watch.h"
 
 namespace accrue::accelerate {
-
-bool SharedScaler::has_stepped(const BaseOptimizer& optimizer) const {
-  return std::find(stepped_.begin(), stepped_.end(), &optimizer) != stepped_.end();
-}
-
-at::Tensor SharedScaler::scale(const at::Tensor& loss) {
-  settle();
-  return scaler.scale(loss);
-}
-
-void SharedScaler::settle() {
-  if (stepped_.empty() || !waiting_.empty()) return;
-  stepped_.clear();
-  scaler.update();
-}
-
-void SharedScaler::forget() {
-  waiting_.clear();
-  stepped_.clear();
-  scaler.forget_gradients();
-}
-
-void SharedScaler::unscale(BaseOptimizer& optimizer) {
-  if (has_stepped(optimizer)) settle();
-  scaler.unscale_(optimizer);
-  waiting_.push_back(&optimizer);
-}
-
-StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
-  if (has_stepped(optimizer)) settle();
-  const StepOutcome outcome = scaler.step(optimizer);
-  std::erase(waiting_, &optimizer);
-  stepped_.push_back(&optimizer);
-  return outcome;
-}
 
 AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state,
                                            SharedScaler* scaler, Calls calls)
@@ -55,6 +19,7 @@ AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner,
       calls_(std::move(calls)),
       watch_(std::make_unique<GradientWatch>()) {
   gradients_are_known();
+  if (scaler_ != nullptr) scaler_->add(*inner_);
 }
 
 AcceleratedOptimizer::~AcceleratedOptimizer() = default;
@@ -101,6 +66,7 @@ void AcceleratedOptimizer::zero_grad() {
   const bool nobody_waits = gradients_ == Gradients::applied || (sync && gradients_ == Gradients::complete);
   if (state_.options().replay.zero_before_backward ? !sync : !nobody_waits) return;
   inner_->zero_grad();
+  if (scaler_ != nullptr) scaler_->cleared(*inner_);
   set_gradients(Gradients::applied);
 }
 

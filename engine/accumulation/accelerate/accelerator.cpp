@@ -28,6 +28,8 @@ Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communi
     : state(options, communicator.size()), axis(communicator) {
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);
+  if (scaler) scaler->before_change = [this] { look(); };
+  if (scaler) scaler->after_change = [this] { gradients_are_known(); };
   state.shadow = [this] { shadow(); };
 }
 
@@ -91,6 +93,7 @@ std::size_t Accelerator::index_of_module(const torch::nn::Module& module) const 
 void Accelerator::backward(const at::Tensor& loss) {
   Impl& impl = *impl_;
   impl.look();
+  settle_scale();
   Reached reached;
   std::uint64_t when = now;
   if (state().on_empty_batch()) {
@@ -113,6 +116,12 @@ void Accelerator::backward(const at::Tensor& loss) {
   impl.after_backward(reached, when);
 }
 
+void Accelerator::settle_scale() {
+  if (!impl_->scaler) return;
+  state().script().note([this] { settle_scale(); });
+  impl_->scaler->settle();
+}
+
 void Accelerator::set_sync_gradients(bool sync) {
   impl_->look();
   state().set_sync_gradients(sync);
@@ -124,12 +133,12 @@ bool Accelerator::optimizer_step_was_skipped() const {
 }
 
 void Accelerator::free_memory() {
+  if (impl_->scaler) impl_->scaler->forget();
   impl_->schedulers.clear();
   impl_->optimizers.clear();
   impl_->models.clear();
   impl_->last_reached = {};
   impl_->last_named.reset();
-  if (impl_->scaler) impl_->scaler->forget();
   impl_->state.script() = MicroStepScript(num_processes() > 1);
   impl_->state.reset_step();
 }
@@ -160,7 +169,7 @@ const MicroPlan& Accelerator::micro_plan() const {
 
 GradScaler* Accelerator::scaler() {
   if (!impl_->scaler) return nullptr;
-  impl_->scaler->settle();
+  settle_scale();
   return &impl_->scaler->scaler;
 }
 

@@ -107,6 +107,7 @@ void Accelerator::Impl::shadow() {
   std::optional<AtEnd> quiet;
   if (!plan.update && !state.sync_each_batch()) quiet.emplace(keep_quiet(last_named.value_or(all_of(models.size()))));
   if (state.script().play(plan.update)) return;
+  if (scaler) scaler->settle();
   after_backward(everything(), std::numeric_limits<std::uint64_t>::max());
   for (const auto& each : optimizers) each->step();
   for (const auto& each : schedulers) each->step();

@@ -116,7 +116,6 @@ StateDict StateFiles::shared(Accelerator::Impl& impl) {
     put_under(state, numbered("optimizer", i), impl.optimizers[i]->state_dict());
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)
     put_under(state, numbered("scheduler", i), impl.schedulers[i]->state_dict());
-  if (impl.scaler) impl.scaler->settle();
   if (impl.scaler) put_under(state, "scaler", impl.scaler->scaler.state_dict());
   put_under(state, "window", window_state(impl.state.window().position()));
   return state;
@@ -157,7 +156,7 @@ void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
     impl.optimizers[i]->load_state_dict(take_under(state, numbered("optimizer", i)));
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)
     impl.schedulers[i]->load_state_dict(take_under(state, numbered("scheduler", i)));
-  if (impl.scaler) impl.scaler->forget();
+  if (impl.scaler) impl.scaler->begin_anew();
   if (impl.scaler) impl.scaler->scaler.load_state_dict(take_under(state, "scaler"));
   impl.state.window().restore(position);
 }
@@ -190,6 +189,7 @@ void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 Result<void> StateFiles::save(Accelerator::Impl& impl, const fs::path& folder, const SaveStateOptions& options) {
+  if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the scale that is saved
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) return fail(ErrorCode::disk, "the folder could not be made: " + failure.message(), folder.string());

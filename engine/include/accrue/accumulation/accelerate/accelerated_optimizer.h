@@ -6,37 +6,12 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/accelerate/shared_scaler.h"
 #include "accrue/accumulation/base_optimizer.h"
-#include "accrue/accumulation/grad_scaler.h"
 
 namespace accrue::accelerate {
-
-/// One loss has one scale, whatever the number of optimizers: it is updated once, before the next loss is scaled, so
-/// that all of them unscale by what their gradients were scaled with. (The original updates after each step, and
-/// unscales the second optimizer's gradients by a scale that they never had.)
-class SharedScaler {
- public:
-  SharedScaler(const GradScalerOptions& options, Communicator* axis) : scaler(options, axis) {}
-
-  at::Tensor scale(const at::Tensor& loss);
-  void unscale(BaseOptimizer& optimizer);
-  StepOutcome step(BaseOptimizer& optimizer);
-  /// The update that is due, once nobody waits for its step.
-  void settle();
-  /// Whatever was begun is given up: for an attempt that failed half way.
-  void forget();
-
-  GradScaler scaler;
-
- private:
-  bool has_stepped(const BaseOptimizer& optimizer) const;
-
-  std::vector<const BaseOptimizer*> waiting_;  ///< unscaled, not stepped
-  std::vector<const BaseOptimizer*> stepped_;  ///< since the last update
-};
 
 class GradientWatch;
 

@@ -111,8 +111,9 @@ class Accelerator {
   /// Errors: throws std::invalid_argument below 1.
   void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }
 
-  /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 they are unscaled before, and a second
-  /// unscaling before the scaler's update throws std::logic_error. So do clips, gather() and reduce() in a loader where
+  /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 the optimizers that hold any of
+  /// `parameters` are unscaled before, and a second unscaling with no optimizer's step in between throws
+  /// std::logic_error. So do clips, gather() and reduce() in a loader where
   /// a rank joins without ever having had a batch: it could not repeat them. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
@@ -170,6 +171,7 @@ class Accelerator {
   AccumulateScope accumulate_models(std::vector<std::size_t> models);
   NoSyncScope no_sync_models(std::vector<std::size_t> models);
   TriggerSyncScope trigger_sync_model(std::size_t model);
+  void settle_scale();
 
   struct Impl;
   friend struct StateFiles;

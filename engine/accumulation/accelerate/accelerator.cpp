@@ -22,10 +22,24 @@ namespace {
 /// Later than any stretch: nothing is known to keep it from reducing.
 constexpr std::uint64_t now = std::numeric_limits<std::uint64_t>::max();
 
+/// Errors: throws std::invalid_argument for reductions that would not give a group's gradients.
+void check(const AcceleratorOptions& options, const GradientState& state) {
+  if (options.data_parallel.op == ReduceOp::sum && state.sync_each_batch())
+    throw std::invalid_argument(
+        "Accelerator: data_parallel.op = sum with sync_each_batch would count the gradients of a group's first "
+        "micro-steps once per rank and reduction; use op = mean, or sync_each_batch = false");
+  if (options.data_parallel.accumulation == AccumulationDtype::float32_compensated)
+    throw std::invalid_argument(
+        "Accelerator: data_parallel.accumulation = float32_compensated keeps gradients where optimizers neither see "
+        "nor "
+        "clear them between two updates; use float32");
+}
+
 }  // namespace
 
 Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communicator)
     : state(options, communicator.size()), axis(communicator) {
+  check(options, state);
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);
   if (scaler) scaler->before_change = [this] { look(); };
@@ -90,7 +104,7 @@ std::size_t Accelerator::index_of_module(const torch::nn::Module& module) const 
                               " was not prepared; call prepare(module) before the loop");
 }
 
-void Accelerator::backward(const at::Tensor& loss) {
+void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
   Impl& impl = *impl_;
   impl.look();
   settle_scale();
@@ -105,7 +119,7 @@ void Accelerator::backward(const at::Tensor& loss) {
           "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
     when = loss.grad_fn()->sequence_nr();
     const at::Tensor share = loss / gradient_accumulation_steps();
-    (impl.scaler ? impl.scaler->scale(share) : share).backward();
+    (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
     reached.models = impl.arrived();
     for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
       if (impl.optimizers[i]->look()) reached.optimizers.push_back(i);

@@ -3,7 +3,9 @@
 // once; what is a rank's own (RNG, the gradients of an open group, where its loaders stand) each writes itself. Files
 // are named-tensor archives: no code, no object graph. A file is written beside its name and then renamed, so a save
 // that fails leaves the last one whole. The original keeps the step without the gradients; so does this by default, and
-// then clears what load_state() finds, as a fresh process has none.
+// then clears what load_state() finds, as a fresh process has none. N is not loaded: the program set it, perhaps anew
+// for other hardware, and a group that was open goes on until its step divides by the N in force. With the N that was
+// saved that is where it would have ended.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -151,7 +153,8 @@ void StateFiles::load_models(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
-  const WindowPosition position = window_position(take_under(state, "window"));
+  WindowPosition position = window_position(take_under(state, "window"));
+  position.next_steps = impl.state.window().position().next_steps;  // N is the program's
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
     impl.optimizers[i]->load_state_dict(take_under(state, numbered("optimizer", i)));
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)

@@ -72,6 +72,10 @@ void GradientState::leave(const ActiveLoader& loader) {
   std::erase(active_, &loader);
 }
 
+void GradientState::replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept {
+  std::replace(loaders_.begin(), loaders_.end(), &loader, &with);
+}
+
 void GradientState::remove(PreparedLoaderBase& loader) {
   std::erase(loaders_, &loader);
 }

@@ -48,10 +48,16 @@ struct SaveStateOptions {
   bool loaders = false;    ///< epoch and position of every loader, so that the next pass goes on where this one was
 };
 
+/// What backward() does with the loss's graph; as Tensor::backward has it.
+struct BackwardOptions {
+  bool retain_graph = false;  ///< another backward through the same graph follows
+  bool create_graph = false;  ///< the gradients are themselves differentiable
+};
+
 class Accelerator {
  public:
   /// `axis`: the data axis; single_communicator() for a program that is alone. Errors: throws std::invalid_argument as
-  /// resolve_plugin() does.
+  /// resolve_plugin() does, and for ways to reduce that could not give the group's gradients.
   Accelerator(AcceleratorOptions options, Communicator& axis);
   ~Accelerator();
   Accelerator(const Accelerator&) = delete;
@@ -102,7 +108,7 @@ class Accelerator {
   /// Adds the gradient of loss / N, scaled with fp16, and reduces the models that it reached and that are not kept from
   /// it. On an empty batch the loss is not looked at and may be undefined: this rank contributes zero. Collective on a
   /// boundary: the axis.
-  void backward(const at::Tensor& loss);
+  void backward(const at::Tensor& loss, BackwardOptions options = {});
 
   /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.
   bool sync_gradients() const { return state().sync_gradients(); }
@@ -137,8 +143,9 @@ class Accelerator {
   /// Writes everything that was prepared into a folder, which is made if it is not there; each file replaces what was
   /// there. Collective: the axis.
   Result<void> save_state(const std::filesystem::path& folder, SaveStateOptions options = {});
-  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. Collective: the
-  /// axis. Errors: disk, protocol (what does not fit).
+  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. N stays what this
+  /// program has set: of the accumulation only the step is read. Collective: the axis. Errors: disk, protocol (what
+  /// does not fit).
   Result<void> load_state(const std::filesystem::path& folder);
   /// Forgets what was prepared and sets the step to 0. What prepare() answered is gone then.
   void free_memory();

@@ -72,6 +72,7 @@ class GradientState {
   void leave(const ActiveLoader& loader);
   void add(PreparedLoaderBase& loader) { loaders_.push_back(&loader); }
   void remove(PreparedLoaderBase& loader);
+  void replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept;
   const std::vector<PreparedLoaderBase*>& loaders() const { return loaders_; }
   /// Goes through a micro-step of the other ranks.
   std::function<void()> shadow;

@@ -70,6 +70,15 @@ class PreparedLoaderBase {
  public:
   explicit PreparedLoaderBase(GradientState& state) : state_(state) { state.add(*this); }
   virtual ~PreparedLoaderBase() { state_.remove(*this); }
+  /// Takes the other's place in the order in which state is saved. Not while a pass over it or a JoinScope lasts.
+  PreparedLoaderBase(PreparedLoaderBase&& other) noexcept
+      : state_(other.state_),
+        override_(other.override_),
+        first_(other.first_),
+        epoch_(other.epoch_),
+        position_(other.position_) {
+    state_.replace(other, *this);
+  }
   PreparedLoaderBase(const PreparedLoaderBase&) = delete;
   PreparedLoaderBase& operator=(const PreparedLoaderBase&) = delete;
 
@@ -154,6 +163,7 @@ class PreparedLoader final : public PreparedLoaderBase {
   }
   PreparedLoader(BatchSource<Batch>& source, LoaderOptions options, GradientState& state, Communicator& axis)
       : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {}
+  PreparedLoader(PreparedLoader&&) noexcept = default;
 
   /// L, the same on all ranks; nothing for a stream of unknown length.
   std::optional<std::int64_t> length() const {

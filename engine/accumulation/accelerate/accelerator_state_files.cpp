@@ -211,10 +211,12 @@ Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
 }
 
 Result<void> Accelerator::save_state(const std::filesystem::path& folder, SaveStateOptions options) {
+  check_known_to_all("save_state", false);
   return agreed(StateFiles::save(*impl_, folder, options), impl_->axis, folder);
 }
 
 Result<void> Accelerator::load_state(const std::filesystem::path& folder) {
+  check_known_to_all("load_state", false);
   return agreed(StateFiles::load(*impl_, folder), impl_->axis, folder);
 }
 

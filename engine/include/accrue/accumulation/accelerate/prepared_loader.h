@@ -107,8 +107,8 @@ class PreparedLoaderBase {
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
 /// Samples of the last batch over all ranks that fill no whole one.
 std::int64_t order_remainder(const SampleOrder& order);
-/// Some rank joins, and has no batch from `first` on.
-bool rank_without_batches(const SampleOrder& order, std::int64_t first);
+/// Some rank joins: it has no batch at `batch`, nor later.
+bool a_rank_joins(SampleOrder order, std::int64_t batch);
 
 /// Whether all ranks give the same known length. Collective: the axis.
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
@@ -120,6 +120,7 @@ template <typename Batch>
 struct LoaderPiece {
   std::optional<Batch> batch;  ///< none: this rank only goes along
   bool empty = false;          ///< no sample on this rank
+  bool joined = false;         ///< some rank has no batch and goes along
 };
 
 /// One epoch's pieces, as many on every rank, one a call, then nothing.
@@ -131,9 +132,10 @@ LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder
                                std::int64_t epoch, std::int64_t first) {
   return [&loader, order, rank, epoch, at = first]() mutable -> std::optional<LoaderPiece<Batch>> {
     if (at >= order.batches_per_epoch()) return std::nullopt;
+    const bool joined = a_rank_joins(order, at);
     const auto samples = order.batch(epoch, at++, rank);
-    if (samples.empty() && order.uneven == UnevenRanks::join) return LoaderPiece<Batch>{std::nullopt, true};
-    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty()};
+    if (samples.empty() && joined) return LoaderPiece<Batch>{std::nullopt, true, true};
+    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty(), joined};
   };
 }
 
@@ -148,7 +150,7 @@ LoaderPieces<Batch> stream_pieces(BatchSource<Batch>& source, Communicator& axis
     const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);
     if (with == 0 || (drop && with < axis.size())) return std::nullopt;
     const bool empty = !batch.has_value();
-    return LoaderPiece<Batch>{std::move(batch), empty};
+    return LoaderPiece<Batch>{std::move(batch), empty, with < axis.size()};
   };
 }
 
@@ -204,7 +206,7 @@ class PreparedLoader final : public PreparedLoaderBase {
       if (!loader.source_) {
         const SampleOrder order = loader.order();
         remainder_ = order_remainder(order);
-        left_out_ = rank_without_batches(order, loader.first_);
+        left_out_ = a_rank_joins(order, loader.first_);
       }
       loader.position_ = std::exchange(loader.first_, 0);
       loader.state_.enter(*this);
@@ -221,11 +223,13 @@ class PreparedLoader final : public PreparedLoaderBase {
     std::int64_t remainder() const override { return remainder_; }
     bool empty() const override { return current.empty; }
     bool leaves_a_rank_out() const override { return left_out_; }
+    bool a_rank_goes_along() const override { return current.joined; }
 
     void advance() {
       while (!over) {
         if (!ahead_) return finish();
         current = std::move(*ahead_);
+        in_micro_step = false;
         ahead_ = pieces_();
         ++loader_.position_;
         if (current.batch) return;

@@ -32,7 +32,7 @@ void check(const AcceleratorOptions& options, const GradientState& state) {
     throw std::invalid_argument(
         "Accelerator: data_parallel.accumulation = float32_compensated keeps gradients where optimizers neither see "
         "nor "
-        "clear them between two updates; use float32");
+        "clear them; use float32");
 }
 
 }  // namespace

@@ -245,12 +245,12 @@ std::int64_t size_by_steps(const WindowShape& shape, const WindowPosition& at) {
   const std::int64_t steps = compared_steps(shape, at);
   switch (shape.knobs.boundary_compare) {
     case BoundaryCompare::modulo:
-      return at.position + steps - at.counter % steps;
+      return at.position + (steps - at.counter % steps);
     case BoundaryCompare::at_least:
       return at.position + std::max<std::int64_t>(steps - at.counter, 1);
     case BoundaryCompare::exact:
     case BoundaryCompare::plan:
-      return at.counter < steps ? at.position + steps - at.counter : at.position;  // past N it never closes
+      return at.counter < steps ? at.position + (steps - at.counter) : at.position;  // past N it never closes
   }
   return at.position;
 }

@@ -107,7 +107,8 @@ class Accelerator {
 
   /// Adds the gradient of loss / N, scaled with fp16, and reduces the models that it reached and that are not kept from
   /// it. On an empty batch the loss is not looked at and may be undefined: this rank contributes zero. Collective on a
-  /// boundary: the axis.
+  /// boundary: the axis. A backward of the caller's own, of a loss that he divides himself, counts as well: the clip or
+  /// the step on the boundary then reduces what it left.
   void backward(const at::Tensor& loss, BackwardOptions options = {});
 
   /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.

@@ -198,6 +198,24 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(positions, std::string("01122222"));
   }
 
+  void the_guard_reads_the_inner_schedulers_own_count() {
+    for (const bool libtorchs : {false, true}) {
+      Trained t({}, 1.0);
+      auto own = std::make_shared<LambdaLR>(
+          t.sgd, [](auto) { return 1.0; }, 5);
+      torch::optim::StepLR step_lr(t.sgd, 1, 0.5);
+      for (int i = 0; i < 3; ++i) libtorchs ? step_lr.step() : own->step();
+      auto& scheduler =
+          libtorchs ? t.accelerator.prepare(step_lr, *t.optimizer, 5) : t.accelerator.prepare(own, {t.optimizer});
+      for (int m = 1; m <= 8; ++m) {
+        t.micro_step(1e-3);
+        scheduler.step();
+        QCOMPARE(scheduler.position(), std::min(m, 2));
+      }
+      QCOMPARE(libtorchs ? integer_of(scheduler.inner().state_dict(), "position") : own->position(), 5);
+    }
+  }
+
   void with_split_batches_no_guard_stops_the_schedule() {
     Trained t({.split_batches = true});
     auto& scheduler = t.accelerator.prepare(std::make_shared<LambdaLR>(
@@ -479,6 +497,111 @@ class TestAccelerateFacades : public QObject {
     }
     QCOMPARE(flags, (std::vector<bool>{false, true}));
     QCOMPARE(second.model.value() == first.model.value(), gradients);
+  }
+
+  void a_load_leaves_n_as_the_program_set_it_data() {
+    QTest::addColumn<int>("built");
+    QTest::addColumn<int>("set");
+    QTest::addColumn<int>("boundary");  // the next one, after six micro-steps of which two are of an open group of four
+    QTest::newRow("made with eight") << 8 << 0 << 8;
+    QTest::newRow("set to three before the load") << 8 << 3 << 9;
+    QTest::newRow("as it was saved") << 4 << 0 << 8;
+  }
+  void a_load_leaves_n_as_the_program_set_it() {
+    QFETCH(int, built);
+    QFETCH(int, set);
+    QFETCH(int, boundary);
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    Trained first({.gradient_accumulation_steps = 2});
+    first.accelerator.set_gradient_accumulation_steps(4);
+    for (int m = 1; m <= 6; ++m) first.micro_step();
+    QVERIFY(first.accelerator.save_state(path).has_value());
+    Trained second({.gradient_accumulation_steps = built});
+    if (set > 0) second.accelerator.set_gradient_accumulation_steps(set);
+    QVERIFY(second.accelerator.load_state(path).has_value());
+    QCOMPARE(second.accelerator.gradient_accumulation_steps(), set > 0 ? set : built);
+    int m = 6;
+    do {
+      ++m;
+      second.micro_step();
+    } while (!second.accelerator.sync_gradients() && m < 20);
+    QCOMPARE(m, boundary);
+  }
+
+  void a_group_that_only_the_end_of_the_loader_ends_costs_nothing() {
+    for (const bool set_later : {false, true}) {
+      const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+      Trained t({.gradient_accumulation_steps = set_later ? 2 : most});
+      if (set_later) {
+        t.micro_step();
+        t.accelerator.set_gradient_accumulation_steps(1'000'000'000);
+      }
+      auto loader = t.accelerator.prepare(value_loader(5, {.batch_size = 1}));
+      std::string flags;
+      for (int epoch = 0; epoch < 2; ++epoch)
+        for (const at::Tensor& x : loader) {
+          Q_UNUSED(x)
+          t.micro_step();
+          flags += t.accelerator.sync_gradients() ? '1' : '0';
+        }
+      QCOMPARE(flags, std::string("0000100001"));
+    }
+  }
+
+  void reductions_that_would_count_gradients_twice_are_refused() {
+    const auto axis = single_communicator();
+    AcceleratorOptions options{.data_parallel = {.op = ReduceOp::sum}};
+    options.gradient_accumulation_plugin = GradientAccumulationPlugin{.num_steps = 4, .sync_each_batch = true};
+    const std::string error = error_of([&] { Accelerator accelerator(options, *axis); });
+    QVERIFY2(error.find("sync_each_batch") != std::string::npos && error.find("use op = mean") != std::string::npos,
+             error.c_str());
+    options.gradient_accumulation_plugin->sync_each_batch = false;
+    QVERIFY(error_of([&] { Accelerator accelerator(options, *axis); }).empty());
+    options.data_parallel.accumulation = AccumulationDtype::float32_compensated;
+    QVERIFY(error_of([&] { Accelerator accelerator(options, *axis); }).find("use float32") != std::string::npos);
+  }
+
+  void two_losses_may_share_a_graph() {
+    Trained t({.gradient_accumulation_steps = 2});
+    const auto scope = t.accelerator.accumulate(t.model);
+    const at::Tensor out = points({3.0}) * t.model.w;
+    const at::Tensor shared = out * out + out;
+    t.accelerator.backward(shared.sum(), {.retain_graph = true});
+    t.accelerator.backward(shared.sum() * 2.0);
+    QCOMPARE(t.model.gradient(), 3.0 * 3.0 / 2.0);
+    QVERIFY_THROWS_EXCEPTION(std::exception, t.accelerator.backward(shared.sum()));
+  }
+
+  void scopes_may_outlive_what_was_prepared() {
+    Trained t({.gradient_accumulation_steps = 2});
+    auto other = std::make_unique<Line>();
+    t.accelerator.prepare(*other);
+    std::optional<AccumulateScope> open(t.accelerator.accumulate(t.model, *other));
+    std::optional<accelerate::NoSyncScope> quiet(t.accelerator.no_sync(t.model, *other));
+    std::optional<TriggerSyncScope> triggered(t.accelerator.trigger_sync_in_backward(*other));
+    t.accelerator.free_memory();
+    auto& ddp = t.accelerator.prepare(t.model);
+    triggered.reset();
+    quiet.reset();
+    open.reset();
+    QVERIFY(ddp.sync_enabled());
+  }
+
+  void loaders_can_be_moved() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({}, *axis);
+    std::vector<decltype(accelerator.prepare(value_loader(4, {})))> loaders;
+    for (const std::int64_t samples : {4, 6}) loaders.push_back(accelerator.prepare(value_loader(samples, {})));
+    QCOMPARE(accelerator.state().loaders(), (std::vector<PreparedLoaderBase*>{&loaders[0], &loaders[1]}));
+    loaders[0].set_epoch(5);
+    auto taken = std::move(loaders[0]);
+    QCOMPARE(taken.epoch(), 5);
+    double sum = 0.0;
+    for (const at::Tensor& x : taken) sum += x.item<double>();
+    QCOMPARE(sum, 10.0);
+    loaders.clear();
+    QCOMPARE(accelerator.state().loaders(), std::vector<PreparedLoaderBase*>{&taken});
   }
 
   void a_state_that_does_not_fit_names_the_file() {

@@ -1,56 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // The original gates zero_grad() by the flag alone, so a zero_grad() before the backward of a boundary micro-step wipes
 // the whole group: the flag is already true. Here the optimizer knows whether its gradients were applied, belong to an
-// open group or are a whole one, and clears what nobody waits for. The cost is one comparison per parameter and
-// backward, by which an Accelerator sees whose gradients a backward reached.
+// open group or are a whole one, and clears what nobody waits for. It looks at the gradients rather than at the calls,
+// so that a backward of the caller's own counts as well. The cost is a few comparisons per parameter and micro-step.
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "gradient_watch.h"
 
 namespace accrue::accelerate {
 
-bool SharedScaler::has_stepped(const BaseOptimizer& optimizer) const {
-  return std::find(stepped_.begin(), stepped_.end(), &optimizer) != stepped_.end();
-}
-
-at::Tensor SharedScaler::scale(const at::Tensor& loss) {
-  settle();
-  return scaler.scale(loss);
-}
-
-void SharedScaler::settle() {
-  if (stepped_.empty() || !waiting_.empty()) return;
-  stepped_.clear();
-  scaler.update();
-}
-
-void SharedScaler::forget() {
-  waiting_.clear();
-  stepped_.clear();
-  scaler.forget_gradients();
-}
-
-void SharedScaler::unscale(BaseOptimizer& optimizer) {
-  if (has_stepped(optimizer)) settle();
-  scaler.unscale_(optimizer);
-  waiting_.push_back(&optimizer);
-}
-
-StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
-  if (has_stepped(optimizer)) settle();
-  const StepOutcome outcome = scaler.step(optimizer);
-  std::erase(waiting_, &optimizer);
-  stepped_.push_back(&optimizer);
-  return outcome;
-}
-
 AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state,
-                                           SharedScaler* scaler, Backward backward)
-    : inner_(std::move(inner)), state_(state), scaler_(scaler), backward_(std::move(backward)) {}
+                                           SharedScaler* scaler, Calls calls)
+    : inner_(std::move(inner)),
+      state_(state),
+      scaler_(scaler),
+      calls_(std::move(calls)),
+      watch_(std::make_unique<GradientWatch>()) {
+  gradients_are_known();
+  if (scaler_ != nullptr) scaler_->add(*inner_);
+}
+
+AcceleratedOptimizer::~AcceleratedOptimizer() = default;
 
 void AcceleratedOptimizer::backward(const at::Tensor& loss) {
-  backward_(loss);
+  calls_.backward(loss);
+}
+
+bool AcceleratedOptimizer::look() {
+  const bool moved = watch_->moved(inner_->torch());
+  if (moved) gradients_ = state_.sync_gradients() ? Gradients::complete : Gradients::open;
+  return moved;
+}
+
+void AcceleratedOptimizer::gradients_are_known() {
+  static_cast<void>(watch_->moved(inner_->torch()));
+}
+
+void AcceleratedOptimizer::set_gradients(Gradients gradients) {
+  gradients_ = gradients;
+  gradients_are_known();
 }
 
 StepOutcome AcceleratedOptimizer::step_inner() {
@@ -58,11 +48,12 @@ StepOutcome AcceleratedOptimizer::step_inner() {
 }
 
 StepOutcome AcceleratedOptimizer::step() {
+  if (state_.sync_gradients()) calls_.before_update(*this);
   state_.script().note([this] { step(); });
   if (!state_.sync_gradients()) return outcome_ = StepOutcome::accumulated;
   outcome_ = step_inner();
   skipped_ = outcome_ == StepOutcome::skipped_overflow;
-  gradients_ = Gradients::applied;
+  set_gradients(Gradients::applied);
   state_.window().take_boundary();
   state_.window().report(outcome_ == StepOutcome::skipped_overflow ? outcome_ : StepOutcome::updated);
   return outcome_;
@@ -70,11 +61,13 @@ StepOutcome AcceleratedOptimizer::step() {
 
 void AcceleratedOptimizer::zero_grad() {
   state_.script().note([this] { zero_grad(); });
+  look();
   const bool sync = state_.sync_gradients();
   const bool nobody_waits = gradients_ == Gradients::applied || (sync && gradients_ == Gradients::complete);
   if (state_.options().replay.zero_before_backward ? !sync : !nobody_waits) return;
   inner_->zero_grad();
-  gradients_ = Gradients::applied;
+  if (scaler_ != nullptr) scaler_->cleared(*inner_);
+  set_gradients(Gradients::applied);
 }
 
 }  // namespace accrue::accelerate

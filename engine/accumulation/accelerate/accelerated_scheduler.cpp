@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several schedules can follow one training, each with its own total, so each has a window of its own for its ticks.
-// What is a boundary it hears from the shared one, what was skipped from its optimizers, just before each call.
+// What is a boundary it hears from the shared one, what was skipped from its optimizers, just before each call. What
+// the guard on the total compares is the inner scheduler's own count, wherever that was when it was prepared.
 #include "accrue/accumulation/accelerate/accelerated_scheduler.h"
 
 #include <algorithm>
@@ -16,6 +17,13 @@ WindowShape clock_shape(const GradientState& state, const BaseScheduler& inner) 
   return shape;
 }
 
+/// Inner steps that `inner` has taken in its life; none where its state does not say.
+std::optional<std::int64_t> count_of(const BaseScheduler& inner) {
+  const StateDict state = inner.state_dict();
+  if (!state.contains("position")) return std::nullopt;
+  return integer_of(state, "position");
+}
+
 }  // namespace
 
 AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, GradientState& state,
@@ -29,12 +37,20 @@ void AcceleratedScheduler::step() {
   state_.script().note([this] { step(); });
   WindowPosition at = clock_.position();
   at.at_boundary = state_.sync_gradients();
+  // The clock's own guard counts from 0; for this call it stands where the inner scheduler does.
+  const auto count = total_steps() ? count_of(*inner_) : std::nullopt;
+  const std::int64_t ahead = count ? *count - at.schedule_position : 0;
+  at.guard_count += ahead;
   clock_.restore(at);
   const auto optimizers = optimizers_();
   const bool skipped = at.at_boundary && std::any_of(optimizers.begin(), optimizers.end(),
                                                      [](const auto* each) { return each->step_was_skipped(); });
   clock_.report(skipped ? StepOutcome::skipped_overflow : StepOutcome::updated);
-  for (std::int64_t ticks = clock_.call_schedule(); ticks > 0; --ticks) inner_->step();
+  const std::int64_t ticks = clock_.call_schedule();
+  at = clock_.position();
+  at.guard_count -= ahead;
+  clock_.restore(at);
+  for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step();
 }
 
 void AcceleratedScheduler::print_lr(std::ostream& out) const {

@@ -5,90 +5,46 @@
 // Source: Hugging Face Accelerate 1.15, Accelerator.
 #include "accrue/accumulation/accelerate/accelerator.h"
 
-#include <ATen/SequenceNumber.h>
 #include <ATen/ops/div.h>
 #include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "accelerator_impl.h"
-#include "gradient_watch.h"
 
 namespace accrue::accelerate {
 namespace {
 
 /// Later than any stretch: nothing is known to keep it from reducing.
 constexpr std::uint64_t now = std::numeric_limits<std::uint64_t>::max();
-/// Stretches that are remembered per model; a backward that comes after as many no_sync() scopes reduces.
-constexpr std::size_t remembered_stretches = 1024;
 
-std::vector<GradientWatch> watch(const std::vector<PreparedModel>& models) {
-  std::vector<GradientWatch> watches;
-  for (const auto& each : models) watches.emplace_back(each.ddp->parameters());
-  return watches;
-}
-
-std::vector<GradientWatch> watch(const std::vector<std::unique_ptr<AcceleratedOptimizer>>& optimizers) {
-  std::vector<GradientWatch> watches;
-  for (const auto& each : optimizers) watches.emplace_back(each->parameters());
-  return watches;
-}
-
-std::vector<std::size_t> moved(const std::vector<GradientWatch>& watches) {
-  std::vector<std::size_t> indices;
-  for (std::size_t i = 0; i < watches.size(); ++i)
-    if (watches[i].moved()) indices.push_back(i);
-  return indices;
-}
-
-std::vector<std::size_t> all_of(std::size_t count) {
-  std::vector<std::size_t> indices(count);
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
-  return indices;
+/// Errors: throws std::invalid_argument for reductions that would not give a group's gradients.
+void check(const AcceleratorOptions& options, const GradientState& state) {
+  if (options.data_parallel.op == ReduceOp::sum && state.sync_each_batch())
+    throw std::invalid_argument(
+        "Accelerator: data_parallel.op = sum with sync_each_batch would count the gradients of a group's first "
+        "micro-steps once per rank and reduction; use op = mean, or sync_each_batch = false");
+  if (options.data_parallel.accumulation == AccumulationDtype::float32_compensated)
+    throw std::invalid_argument(
+        "Accelerator: data_parallel.accumulation = float32_compensated keeps gradients where optimizers neither see "
+        "nor "
+        "clear them; use float32");
 }
 
 }  // namespace
 
-bool PreparedModel::reduces(std::uint64_t when) const {
-  if (triggered) return true;
-  if (!ddp->sync_enabled()) return false;
-  return std::none_of(quiet.begin(), quiet.end(),
-                      [&](const QuietStretch& each) { return each.begin <= when && when < each.end; });
-}
-
 Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communicator)
     : state(options, communicator.size()), axis(communicator) {
+  check(options, state);
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);
+  if (scaler) scaler->before_change = [this] { look(); };
+  if (scaler) scaler->after_change = [this] { gradients_are_known(); };
   state.shadow = [this] { shadow(); };
-}
-
-Reached Accelerator::Impl::everything() const {
-  return {all_of(models.size()), all_of(optimizers.size())};
-}
-
-void Accelerator::Impl::after_backward(const Reached& reached, std::uint64_t when) {
-  for (const std::size_t i : reached.models)
-    if (models[i].reduces(when)) models[i].ddp->finish();
-  using Gradients = AcceleratedOptimizer::Gradients;
-  for (const std::size_t i : reached.optimizers)
-    optimizers[i]->set_gradients(state.sync_gradients() ? Gradients::complete : Gradients::open);
-}
-
-void Accelerator::Impl::shadow() {
-  plan = state.begin_micro_step();
-  std::list<GradSync::NoSyncScope> quiet;
-  if (!plan.update && !state.sync_each_batch())
-    for (PreparedModel& each : models) quiet.emplace_back(*each.ddp);
-  if (state.script().play(plan.update)) return;
-  after_backward(everything(), now);
-  for (const auto& each : optimizers) each->step();
-  for (const auto& each : schedulers) each->step();
-  for (const auto& each : optimizers) each->zero_grad();
 }
 
 Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
@@ -97,10 +53,8 @@ Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
 Accelerator::~Accelerator() = default;
 
 DistributedDataParallel& Accelerator::prepare(torch::nn::Module& module) {
-  PreparedModel model;
-  model.module = &module;
-  model.ddp = std::make_unique<DistributedDataParallel>(module, impl_->axis, impl_->state.options().data_parallel);
-  return *impl_->models.emplace_back(std::move(model)).ddp;
+  auto ddp = std::make_unique<DistributedDataParallel>(module, impl_->axis, impl_->state.options().data_parallel);
+  return *impl_->models.emplace_back(std::make_shared<PreparedModel>(module, std::move(ddp)))->ddp;
 }
 
 AcceleratedOptimizer& Accelerator::prepare(torch::optim::Optimizer& optimizer) {
@@ -109,8 +63,12 @@ AcceleratedOptimizer& Accelerator::prepare(torch::optim::Optimizer& optimizer) {
 
 AcceleratedOptimizer& Accelerator::prepare(std::shared_ptr<BaseOptimizer> optimizer) {
   if (!optimizer) throw std::invalid_argument("prepare(optimizer): there is none; give one");
-  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(
-      std::move(optimizer), impl_->state, impl_->scaler.get(), [this](const at::Tensor& loss) { backward(loss); }));
+  AcceleratedOptimizer::Calls calls{
+      .backward = [this](const at::Tensor& loss) { backward(loss); },
+      .before_update = [impl = impl_.get()](AcceleratedOptimizer& each) { impl->reduce_owed(each.parameters()); },
+  };
+  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(std::move(optimizer), impl_->state,
+                                                                                impl_->scaler.get(), std::move(calls)));
 }
 
 AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> scheduler,
@@ -133,7 +91,7 @@ AcceleratedScheduler& Accelerator::prepare(torch::optim::LRScheduler& scheduler,
 
 std::size_t Accelerator::index_of_sync(const GradSync& sync) const {
   for (std::size_t i = 0; i < impl_->models.size(); ++i)
-    if (impl_->models[i].ddp.get() == &sync) return i;
+    if (impl_->models[i]->ddp.get() == &sync) return i;
   throw std::invalid_argument(
       "Accelerator: the model is not one that this accelerator prepared; pass the module given to prepare(), or what "
       "prepare() answered");
@@ -141,65 +99,15 @@ std::size_t Accelerator::index_of_sync(const GradSync& sync) const {
 
 std::size_t Accelerator::index_of_module(const torch::nn::Module& module) const {
   for (std::size_t i = 0; i < impl_->models.size(); ++i)
-    if (impl_->models[i].module == &module) return i;
+    if (impl_->models[i]->module == &module) return i;
   throw std::invalid_argument("Accelerator: module " + module.name() +
                               " was not prepared; call prepare(module) before the loop");
 }
 
-AccumulateScope Accelerator::accumulate_models(std::vector<std::size_t> models) {
-  impl_->plan = state().begin_micro_step();
-  std::list<GradSync::NoSyncScope> quiet;
-  std::sort(models.begin(), models.end());
-  models.erase(std::unique(models.begin(), models.end()), models.end());
-  if (!impl_->plan.update && !state().sync_each_batch())
-    for (const std::size_t i : models) quiet.emplace_back(*impl_->models[i].ddp);
-  return AccumulateScope(std::move(quiet));
-}
-
-NoSyncScope Accelerator::no_sync_models(std::vector<std::size_t> models) {
-  std::sort(models.begin(), models.end());
-  models.erase(std::unique(models.begin(), models.end()), models.end());
-  auto quiet = std::make_shared<std::list<GradSync::NoSyncScope>>();
-  for (const std::size_t i : models) quiet->emplace_back(*impl_->models[i].ddp);
-  return NoSyncScope([impl = impl_.get(), models = std::move(models), quiet, begin = at::sequence_number::peek()] {
-    const QuietStretch stretch{begin, at::sequence_number::peek()};
-    quiet->clear();
-    for (const std::size_t i : models) {
-      auto& known = impl->models[i].quiet;
-      known.push_back(stretch);
-      if (known.size() > remembered_stretches) known.pop_front();
-    }
-  });
-}
-
-TriggerSyncScope Accelerator::trigger_sync_model(std::size_t model) {
-  PreparedModel& chosen = impl_->models[model];
-  const bool enabled = chosen.ddp->sync_enabled();
-  const bool before = std::exchange(chosen.triggered, true);
-  chosen.ddp->set_sync_enabled(true);
-  return TriggerSyncScope([impl = impl_.get(), model, enabled, before] {
-    impl->models[model].triggered = before;
-    impl->models[model].ddp->set_sync_enabled(enabled);
-  });
-}
-
-JoinScope Accelerator::join_uneven_inputs(std::optional<bool> even_batches) {
-  if (num_processes() == 1) return JoinScope(std::function<void()>{});
-  const bool even = even_batches.value_or(state().options().even_batches);
-  std::vector<std::pair<PreparedLoaderBase*, std::optional<UnevenRanks>>> before;
-  for (PreparedLoaderBase* loader : state().loaders()) {
-    before.emplace_back(loader, loader->uneven_override());
-    if (even_batches || !even) loader->override_uneven(even ? UnevenRanks::repeat : UnevenRanks::join);
-  }
-  return JoinScope([impl = impl_.get(), before = std::move(before)] {
-    const auto& alive = impl->state.loaders();
-    for (const auto& [loader, uneven] : before)
-      if (std::find(alive.begin(), alive.end(), loader) != alive.end()) loader->override_uneven(uneven);
-  });
-}
-
-void Accelerator::backward(const at::Tensor& loss) {
+void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
   Impl& impl = *impl_;
+  impl.look();
+  settle_scale();
   Reached reached;
   std::uint64_t when = now;
   if (state().on_empty_batch()) {
@@ -209,15 +117,28 @@ void Accelerator::backward(const at::Tensor& loss) {
     if (!loss.defined() || !loss.grad_fn())
       throw std::invalid_argument(
           "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
-    const auto models = watch(impl.models);
-    const auto optimizers = watch(impl.optimizers);
     when = loss.grad_fn()->sequence_nr();
     const at::Tensor share = loss / gradient_accumulation_steps();
-    (impl.scaler ? impl.scaler->scale(share) : share).backward();
-    reached = impl.last_reached = {moved(models), moved(optimizers)};
+    (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
+    reached.models = impl.arrived();
+    for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
+      if (impl.optimizers[i]->look()) reached.optimizers.push_back(i);
+    for (const std::size_t i : reached.models) impl.models[i]->by_hand[state().sync_gradients()] = false;
+    impl.last_reached = reached;
   }
   state().script().note([&impl, reached] { impl.after_backward(reached, now); });
   impl.after_backward(reached, when);
+}
+
+void Accelerator::settle_scale() {
+  if (!impl_->scaler) return;
+  state().script().note([this] { settle_scale(); });
+  impl_->scaler->settle();
+}
+
+void Accelerator::set_sync_gradients(bool sync) {
+  impl_->look();
+  state().set_sync_gradients(sync);
 }
 
 bool Accelerator::optimizer_step_was_skipped() const {
@@ -226,11 +147,12 @@ bool Accelerator::optimizer_step_was_skipped() const {
 }
 
 void Accelerator::free_memory() {
+  if (impl_->scaler) impl_->scaler->forget();
   impl_->schedulers.clear();
   impl_->optimizers.clear();
   impl_->models.clear();
   impl_->last_reached = {};
-  if (impl_->scaler) impl_->scaler->forget();
+  impl_->last_named.reset();
   impl_->state.script() = MicroStepScript(num_processes() > 1);
   impl_->state.reset_step();
 }
@@ -261,7 +183,7 @@ const MicroPlan& Accelerator::micro_plan() const {
 
 GradScaler* Accelerator::scaler() {
   if (!impl_->scaler) return nullptr;
-  impl_->scaler->settle();
+  settle_scale();
   return &impl_->scaler->scaler;
 }
 

@@ -3,7 +3,9 @@
 // once; what is a rank's own (RNG, the gradients of an open group, where its loaders stand) each writes itself. Files
 // are named-tensor archives: no code, no object graph. A file is written beside its name and then renamed, so a save
 // that fails leaves the last one whole. The original keeps the step without the gradients; so does this by default, and
-// then clears what load_state() finds, as a fresh process has none.
+// then clears what load_state() finds, as a fresh process has none. N is not loaded: the program set it, perhaps anew
+// for other hardware, and a group that was open goes on until its step divides by the N in force. With the N that was
+// saved that is where it would have ended.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -102,9 +104,9 @@ Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folde
 StateDict StateFiles::models(Accelerator::Impl& impl) {
   StateDict state;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
-    for (const auto& each : impl.models[i].module->named_parameters())
+    for (const auto& each : impl.models[i]->module->named_parameters())
       state[numbered("model", i) + "." + each.key()] = each.value();
-    for (const auto& each : impl.models[i].module->named_buffers())
+    for (const auto& each : impl.models[i]->module->named_buffers())
       state[numbered("model", i) + "." + each.key()] = each.value();
   }
   return state;
@@ -116,7 +118,6 @@ StateDict StateFiles::shared(Accelerator::Impl& impl) {
     put_under(state, numbered("optimizer", i), impl.optimizers[i]->state_dict());
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)
     put_under(state, numbered("scheduler", i), impl.schedulers[i]->state_dict());
-  if (impl.scaler) impl.scaler->settle();
   if (impl.scaler) put_under(state, "scaler", impl.scaler->scaler.state_dict());
   put_under(state, "window", window_state(impl.state.window().position()));
   return state;
@@ -124,16 +125,18 @@ StateDict StateFiles::shared(Accelerator::Impl& impl) {
 
 StateDict StateFiles::own(Accelerator::Impl& impl, const SaveStateOptions& options) {
   StateDict state;
+  impl.look();
   {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     const std::scoped_lock lock(generator.mutex());
     state["rng"] = generator.get_state();
   }
   for (std::size_t i = 0; options.gradients && i < impl.models.size(); ++i) {
-    const auto& parameters = impl.models[i].ddp->parameters();
+    const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p)
       if (parameters[p].grad().defined())
         state[numbered("gradient", i) + "." + std::to_string(p)] = parameters[p].grad();
+    if (impl.models[i]->owed) state[numbered("owed", i)] = state_number(std::int64_t{1});
   }
   for (std::size_t i = 0; options.gradients && i < impl.optimizers.size(); ++i)
     state[numbered("gradients_of", i)] = state_number(static_cast<std::int64_t>(impl.optimizers[i]->gradients()));
@@ -150,12 +153,13 @@ void StateFiles::load_models(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
-  const WindowPosition position = window_position(take_under(state, "window"));
+  WindowPosition position = window_position(take_under(state, "window"));
+  position.next_steps = impl.state.window().position().next_steps;  // N is the program's
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
     impl.optimizers[i]->load_state_dict(take_under(state, numbered("optimizer", i)));
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)
     impl.schedulers[i]->load_state_dict(take_under(state, numbered("scheduler", i)));
-  if (impl.scaler) impl.scaler->forget();
+  if (impl.scaler) impl.scaler->begin_anew();
   if (impl.scaler) impl.scaler->scaler.load_state_dict(take_under(state, "scaler"));
   impl.state.window().restore(position);
 }
@@ -163,12 +167,13 @@ void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
 void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
   using Gradients = AcceleratedOptimizer::Gradients;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
-    impl.models[i].ddp->zero_grad();
-    const auto& parameters = impl.models[i].ddp->parameters();
+    impl.models[i]->ddp->zero_grad();
+    const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       const std::string name = numbered("gradient", i) + "." + std::to_string(p);
       if (state.contains(name)) copy_into(parameters[p].grad(), state.at(name), name);
     }
+    impl.models[i]->owed = state.contains(numbered("owed", i));
   }
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i) {
     const std::string name = numbered("gradients_of", i);
@@ -187,6 +192,7 @@ void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 Result<void> StateFiles::save(Accelerator::Impl& impl, const fs::path& folder, const SaveStateOptions& options) {
+  if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the scale that is saved
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) return fail(ErrorCode::disk, "the folder could not be made: " + failure.message(), folder.string());
@@ -205,10 +211,12 @@ Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
 }
 
 Result<void> Accelerator::save_state(const std::filesystem::path& folder, SaveStateOptions options) {
+  check_known_to_all("save_state", false);
   return agreed(StateFiles::save(*impl_, folder, options), impl_->axis, folder);
 }
 
 Result<void> Accelerator::load_state(const std::filesystem::path& folder) {
+  check_known_to_all("load_state", false);
   return agreed(StateFiles::load(*impl_, folder), impl_->axis, folder);
 }
 

@@ -56,6 +56,7 @@ void GradientState::set_num_steps(std::int64_t steps) {
 
 MicroPlan GradientState::begin_micro_step() {
   if (sync_with_dataloader() && end_of_dataloader()) window_->announce_end(1);
+  if (in_dataloader()) active_.back()->in_micro_step = true;
   const MicroPlan plan = window_->count();
   script_.begin(plan.update);
   return plan;
@@ -70,6 +71,10 @@ void GradientState::reset_step() {
 
 void GradientState::leave(const ActiveLoader& loader) {
   std::erase(active_, &loader);
+}
+
+void GradientState::replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept {
+  std::replace(loaders_.begin(), loaders_.end(), &loader, &with);
 }
 
 void GradientState::remove(PreparedLoaderBase& loader) {

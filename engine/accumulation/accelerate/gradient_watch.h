@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a backward reached: autograd adds to a gradient in place, which moves its version, or puts a new
-// tensor there. Comparing both before and after costs two loads a parameter and needs no hook, of which each parameter
-// has room for one only, and DistributedDataParallel holds it.
+// Whether an optimizer's gradients are other than they were when somebody last looked: autograd adds to a gradient in
+// place, which moves its version, or puts a new tensor there. Comparing costs two loads a parameter, and sees what no
+// hook would: gradients that the caller made by himself. One that is gone brought nothing and does not count.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <utility>
@@ -14,26 +14,29 @@ namespace accrue::accelerate {
 
 class GradientWatch {
  public:
-  explicit GradientWatch(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)), before_(stamps()) {}
-  bool moved() const { return stamps() != before_; }
+  /// Since the last call, or since construction, a gradient has moved. What is found now counts as seen.
+  bool moved(const torch::optim::Optimizer& optimizer) {
+    bool any = false;
+    std::size_t at = 0;
+    for (const auto& group : optimizer.param_groups()) {
+      for (const at::Tensor& parameter : group.params()) {
+        if (at == stamps_.size()) stamps_.emplace_back();
+        const Stamp now = stamp_of(parameter.grad());
+        any = any || (now.first != nullptr && now != stamps_[at]);
+        stamps_[at++] = now;
+      }
+    }
+    return any;
+  }
 
  private:
   using Stamp = std::pair<const void*, std::uint32_t>;
-  std::vector<Stamp> stamps() const {
-    std::vector<Stamp> stamps;
-    stamps.reserve(parameters_.size());
-    for (const at::Tensor& parameter : parameters_) {
-      const at::Tensor& grad = parameter.grad();
-      if (grad.defined())
-        stamps.emplace_back(grad.unsafeGetTensorImpl(), static_cast<std::uint32_t>(grad._version()));
-      else
-        stamps.emplace_back(nullptr, 0U);
-    }
-    return stamps;
+  static Stamp stamp_of(const at::Tensor& grad) {
+    if (!grad.defined()) return {};
+    return {grad.unsafeGetTensorImpl(), static_cast<std::uint32_t>(grad._version())};
   }
 
-  std::vector<at::Tensor> parameters_;
-  std::vector<Stamp> before_;
+  std::vector<Stamp> stamps_;
 };
 
 }  // namespace accrue::accelerate

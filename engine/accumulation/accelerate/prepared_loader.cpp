@@ -39,9 +39,10 @@ std::int64_t order_remainder(const SampleOrder& order) {
   return order.samples % (order.micro_batch * order.world);
 }
 
-bool rank_without_batches(const SampleOrder& order, std::int64_t first) {
-  return order.uneven == UnevenRanks::join && first < order.batches_per_epoch() &&
-         order.batch(0, first, order.world - 1).empty();
+bool a_rank_joins(SampleOrder order, std::int64_t batch) {
+  if (order.uneven != UnevenRanks::join || batch >= order.batches_per_epoch()) return false;
+  order.shuffle = false;  // how many there are does not depend on which
+  return order.batch(0, batch, order.world - 1).empty();
 }
 
 SourceShare source_share(const GradientState& state, const LoaderOptions& options, std::int64_t rank, bool cuts,

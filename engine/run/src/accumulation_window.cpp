@@ -222,14 +222,6 @@ std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, b
   return micro;
 }
 
-/// A window of a stream without an end whose counter is past an exact N: no walk would find its end.
-bool never_closes(const WindowShape& shape, const WindowPosition& at) {
-  const bool endless =
-      shape.batches_per_epoch == unknown_length && at.epoch_length == 0 && !shape.max_micro_steps && !shape.max_iters;
-  return endless && shape.knobs.boundary_compare == BoundaryCompare::exact && at.position > 0 &&
-         at.counter >= compared_steps(shape, at);
-}
-
 /// More micro-steps than any window can have that closes at all: the longest N, or as many epochs as it takes until N
 /// changes for the last time.
 std::int64_t longest_window(const WindowShape& shape, const WindowPosition& at) {
@@ -242,11 +234,33 @@ std::int64_t longest_window(const WindowShape& shape, const WindowPosition& at) 
   return 2 * steps + epochs * std::max<std::int64_t>(length, 1);
 }
 
+/// A stream whose end is not in sight: nothing but N ends its windows, so their size needs no walk, however long.
+bool only_steps_end(const WindowShape& shape, const WindowPosition& at) {
+  return shape.batches_per_epoch == unknown_length && at.epoch_length == 0 && !shape.max_micro_steps &&
+         !shape.max_iters;
+}
+
+/// Micro-steps of the window at `at` where only N ends it.
+std::int64_t size_by_steps(const WindowShape& shape, const WindowPosition& at) {
+  const std::int64_t steps = compared_steps(shape, at);
+  switch (shape.knobs.boundary_compare) {
+    case BoundaryCompare::modulo:
+      return at.position + (steps - at.counter % steps);
+    case BoundaryCompare::at_least:
+      return at.position + std::max<std::int64_t>(steps - at.counter, 1);
+    case BoundaryCompare::exact:
+    case BoundaryCompare::plan:
+      return at.counter < steps ? at.position + (steps - at.counter) : at.position;  // past N it never closes
+  }
+  return at.position;
+}
+
 /// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
-  if (never_closes(shape, at)) return at.position;
   std::int64_t dropped = 0;
   std::int64_t compared = 0;
+  if (!find_batch(shape, at, dropped)) return at.position;
+  if (only_steps_end(shape, at)) return size_by_steps(shape, at);
   // A run that ends closes every window with it, however far away that is.
   const bool ends = shape.max_micro_steps || (shape.max_epochs && shape.batches_per_epoch != unknown_length);
   const std::int64_t longest = longest_window(shape, at);

@@ -52,6 +52,10 @@ class GradScaler {
   /// Forgets what was looked at since the last update(), which then has nothing to go by: for gradients that were
   /// thrown away.
   void forget_gradients() { unscaled_.clear(); }
+  /// The same for one optimizer, which may then be unscaled again: for gradients that were scaled anew.
+  void forget_gradients(BaseOptimizer& optimizer) {
+    std::erase_if(unscaled_, [&](const Unscaled& each) { return each.optimizer == &optimizer.torch(); });
+  }
 
   /// scale, growth_factor, backoff_factor, growth_interval, growth_tracker; nothing where disabled.
   StateDict state_dict() const;

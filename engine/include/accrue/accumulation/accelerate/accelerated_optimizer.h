@@ -6,50 +6,32 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "accrue/accumulation/accelerate/gradient_state.h"
+#include "accrue/accumulation/accelerate/shared_scaler.h"
 #include "accrue/accumulation/base_optimizer.h"
-#include "accrue/accumulation/grad_scaler.h"
 
 namespace accrue::accelerate {
 
-/// One loss has one scale, whatever the number of optimizers: it is updated once, before the next loss is scaled, so
-/// that all of them unscale by what their gradients were scaled with. (The original updates after each step, and
-/// unscales the second optimizer's gradients by a scale that they never had.)
-class SharedScaler {
- public:
-  SharedScaler(const GradScalerOptions& options, Communicator* axis) : scaler(options, axis) {}
-
-  at::Tensor scale(const at::Tensor& loss);
-  void unscale(BaseOptimizer& optimizer);
-  StepOutcome step(BaseOptimizer& optimizer);
-  /// The update that is due, once nobody waits for its step.
-  void settle();
-  /// Whatever was begun is given up: for an attempt that failed half way.
-  void forget();
-
-  GradScaler scaler;
-
- private:
-  bool has_stepped(const BaseOptimizer& optimizer) const;
-
-  std::vector<const BaseOptimizer*> waiting_;  ///< unscaled, not stepped
-  std::vector<const BaseOptimizer*> stepped_;  ///< since the last update
-};
+class GradientWatch;
 
 class AcceleratedOptimizer final : public BaseOptimizer {
  public:
-  using Backward = std::function<void(const at::Tensor& loss)>;
+  /// What it asks of its Accelerator.
+  struct Calls {
+    std::function<void(const at::Tensor& loss)> backward;
+    std::function<void(AcceleratedOptimizer&)> before_update;  ///< reduces what the update needs and no backward did
+  };
 
-  /// Made by Accelerator::prepare. `scaler` may be null; `backward` is the Accelerator's.
-  AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state, SharedScaler* scaler,
-                       Backward backward);
+  /// Made by Accelerator::prepare. `scaler` may be null.
+  AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, GradientState& state, SharedScaler* scaler, Calls calls);
+  ~AcceleratedOptimizer() override;
 
   /// The Accelerator's backward(): divides by N.
   void backward(const at::Tensor& loss) override;
-  /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated.
-  /// Collective with fp16: the data axis.
+  /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated. Gradients of a prepared
+  /// model that no backward has reduced are reduced first: those of a plain loss.backward(), and those of a model that
+  /// the boundary's backward did not reach. Collective then, and with fp16: the data axis.
   StepOutcome step() override;
   /// Clears gradients that were applied, whatever the flag, and on a boundary also those of a complete group. Gradients
   /// of a group that is still open stay. The replay switch zero_before_backward goes by the flag alone.
@@ -68,7 +50,11 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   /// What the gradients hold: nothing that is still to be applied, a part of a group, or a whole one.
   enum class Gradients { applied, open, complete };
   Gradients gradients() const { return gradients_; }
-  void set_gradients(Gradients gradients) { gradients_ = gradients; }
+  void set_gradients(Gradients gradients);
+  /// Gradients have come since the last look: they are a part of a group, or on a boundary complete it.
+  bool look();
+  /// Whatever the gradients are now, nothing has come.
+  void gradients_are_known();
 
  private:
   StepOutcome step_inner();
@@ -76,7 +62,8 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   std::shared_ptr<BaseOptimizer> inner_;
   GradientState& state_;
   SharedScaler* scaler_;
-  Backward backward_;
+  Calls calls_;
+  std::unique_ptr<GradientWatch> watch_;
   Gradients gradients_ = Gradients::applied;
   StepOutcome outcome_ = StepOutcome::accumulated;
   bool skipped_ = false;

@@ -48,10 +48,16 @@ struct SaveStateOptions {
   bool loaders = false;    ///< epoch and position of every loader, so that the next pass goes on where this one was
 };
 
+/// What backward() does with the loss's graph; as Tensor::backward has it.
+struct BackwardOptions {
+  bool retain_graph = false;  ///< another backward through the same graph follows
+  bool create_graph = false;  ///< the gradients are themselves differentiable
+};
+
 class Accelerator {
  public:
   /// `axis`: the data axis; single_communicator() for a program that is alone. Errors: throws std::invalid_argument as
-  /// resolve_plugin() does.
+  /// resolve_plugin() does, and for ways to reduce that could not give the group's gradients.
   Accelerator(AcceleratorOptions options, Communicator& axis);
   ~Accelerator();
   Accelerator(const Accelerator&) = delete;
@@ -104,19 +110,22 @@ class Accelerator {
 
   /// Adds the gradient of loss / N, scaled with fp16, and reduces the models that it reached and that are not kept from
   /// it. On an empty batch the loss is not looked at and may be undefined: this rank contributes zero. Collective on a
-  /// boundary: the axis.
-  void backward(const at::Tensor& loss);
+  /// boundary: the axis. A backward of the caller's own, of a loss that he divides himself, counts as well: the clip or
+  /// the step on the boundary then reduces what it left.
+  void backward(const at::Tensor& loss, BackwardOptions options = {});
 
   /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.
   bool sync_gradients() const { return state().sync_gradients(); }
-  void set_sync_gradients(bool sync) { state().set_sync_gradients(sync); }
+  void set_sync_gradients(bool sync);
   std::int64_t gradient_accumulation_steps() const { return state().num_steps(); }
   /// Errors: throws std::invalid_argument below 1.
   void set_gradient_accumulation_steps(std::int64_t steps) { state().set_num_steps(steps); }
 
-  /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 they are unscaled before, and a second
-  /// unscaling before the scaler's update throws std::logic_error. So do clips, gather() and reduce() in a loader where
-  /// a rank joins without ever having had a batch: it could not repeat them. The norm before clipping, shape [].
+  /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 the optimizers that hold any of
+  /// `parameters` are unscaled before, and a second unscaling with no optimizer's step in between throws
+  /// std::logic_error. So do clips and all that is collective below in a
+  /// loader where a rank joins and could not repeat them: it never had a batch, or has none left and accumulate() was
+  /// not entered for the batch in hand. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
   /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.
@@ -125,10 +134,17 @@ class Accelerator {
   bool optimizer_step_was_skipped() const;
 
   /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. A rank that only goes along with the
-  /// others (join) contributes zeros, here and in reduce(). Collective: the axis, equal shapes.
+  /// others (join) contributes zeros, here and in reduce(). Uneven batches, as even_batches = false deals them, are to
+  /// be padded first: pad_across_processes(). Collective: the axis, equal shapes. Errors: throws std::invalid_argument
+  /// that names the shapes where they differ.
   at::Tensor gather(const at::Tensor& tensor);
   /// gather(), without the samples that even_batches repeated in the last batch.
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
+  /// The tensor, made as long along `dim` as the longest of any rank, with `pad_index` behind what was there, or with
+  /// pad_first before it. A tensor that is as long already, or has no such dim, comes back as it is; a negative dim
+  /// counts from the last. Collective: the axis, as many dims on every rank.
+  at::Tensor pad_across_processes(const at::Tensor& tensor, std::int64_t dim = 0, double pad_index = 0.0,
+                                  bool pad_first = false);
   /// Elementwise over the ranks; a new tensor. Collective: the axis.
   at::Tensor reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum, double scale = 1.0);
   void wait_for_everyone();
@@ -137,10 +153,11 @@ class Accelerator {
   bool is_main_process() const { return process_index() == 0; }
 
   /// Writes everything that was prepared into a folder, which is made if it is not there; each file replaces what was
-  /// there. Collective: the axis.
+  /// there. Throws std::logic_error while a rank that joins has no batch: it would not come. Collective: the axis.
   Result<void> save_state(const std::filesystem::path& folder, SaveStateOptions options = {});
-  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. Collective: the
-  /// axis. Errors: disk, protocol (what does not fit).
+  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. N stays what this
+  /// program has set: of the accumulation only the step is read. Collective: the axis. Errors: disk, protocol (what
+  /// does not fit).
   Result<void> load_state(const std::filesystem::path& folder);
   /// Forgets what was prepared and sets the step to 0. What prepare() answered is gone then.
   void free_memory();
@@ -173,6 +190,10 @@ class Accelerator {
   AccumulateScope accumulate_models(std::vector<std::size_t> models);
   NoSyncScope no_sync_models(std::vector<std::size_t> models);
   TriggerSyncScope trigger_sync_model(std::size_t model);
+  void settle_scale();
+  /// Errors: throws std::logic_error where a rank without a batch could not make this call too: it never had one, or
+  /// the call is not one that it repeats.
+  void check_known_to_all(const char* call, bool repeated = true) const;
 
   struct Impl;
   friend struct StateFiles;

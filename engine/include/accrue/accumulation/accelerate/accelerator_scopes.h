@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's context managers as scopes: what they change is put back when they end, however they end. Made by
-// Accelerator, which must outlive them.
+// Accelerator, which must outlive a JoinScope; the others put back what is still there.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <list>
 #include <utility>
-#include <vector>
-
-#include "accrue/comm/grad_sync.h"
 
 namespace accrue::accelerate {
 
@@ -28,12 +23,9 @@ class AtEnd {
 };
 
 /// One micro-step. Off a boundary its models do not reduce.
-class [[nodiscard]] AccumulateScope {
+class [[nodiscard]] AccumulateScope : public AtEnd {
  public:
-  explicit AccumulateScope(std::list<GradSync::NoSyncScope> quiet) : quiet_(std::move(quiet)) {}
-
- private:
-  std::list<GradSync::NoSyncScope> quiet_;
+  explicit AccumulateScope(AtEnd end) : AtEnd(std::move(end)) {}
 };
 
 /// Its models do not reduce; what was computed meanwhile is remembered for a backward that comes later.

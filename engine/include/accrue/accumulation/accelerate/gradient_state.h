@@ -28,6 +28,11 @@ class ActiveLoader {
   virtual bool empty() const = 0;
   /// Some rank joins without having had a batch, so that it has seen none of the loop's calls.
   virtual bool leaves_a_rank_out() const = 0;
+  /// Some rank has no batch now, and goes along with the calls that it has seen.
+  virtual bool a_rank_goes_along() const = 0;
+
+  /// accumulate() was entered for the batch in hand: what is called from now on, a rank that goes along repeats.
+  bool in_micro_step = false;
 };
 
 class PreparedLoaderBase;
@@ -68,10 +73,12 @@ class GradientState {
 
   // Between the parts that an Accelerator prepares.
   MicroStepScript& script() { return script_; }
-  void enter(const ActiveLoader& loader) { active_.push_back(&loader); }
+  const MicroStepScript& script() const { return script_; }
+  void enter(ActiveLoader& loader) { active_.push_back(&loader); }
   void leave(const ActiveLoader& loader);
   void add(PreparedLoaderBase& loader) { loaders_.push_back(&loader); }
   void remove(PreparedLoaderBase& loader);
+  void replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept;
   const std::vector<PreparedLoaderBase*>& loaders() const { return loaders_; }
   /// Goes through a micro-step of the other ranks.
   std::function<void()> shadow;
@@ -80,7 +87,7 @@ class GradientState {
   AcceleratorOptions options_;
   GradientAccumulationPlugin plugin_;
   std::shared_ptr<AccumulationWindow> window_;
-  std::vector<const ActiveLoader*> active_;
+  std::vector<ActiveLoader*> active_;
   std::vector<PreparedLoaderBase*> loaders_;
   MicroStepScript script_;
 };

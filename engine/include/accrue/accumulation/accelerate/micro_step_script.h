@@ -23,6 +23,7 @@ class MicroStepScript {
   void note(Call call);
   /// Makes the calls of the last micro-step of this kind, else of the other kind. False: none was ever recorded.
   bool play(bool boundary);
+  bool playing() const { return playing_; }
 
  private:
   bool enabled_;

@@ -80,6 +80,15 @@ class PreparedLoaderBase {
  public:
   explicit PreparedLoaderBase(GradientState& state) : state_(state) { state.add(*this); }
   virtual ~PreparedLoaderBase() { state_.remove(*this); }
+  /// Takes the other's place in the order in which state is saved. Not while a pass over it or a JoinScope lasts.
+  PreparedLoaderBase(PreparedLoaderBase&& other) noexcept
+      : state_(other.state_),
+        override_(other.override_),
+        first_(other.first_),
+        epoch_(other.epoch_),
+        position_(other.position_) {
+    state_.replace(other, *this);
+  }
   PreparedLoaderBase(const PreparedLoaderBase&) = delete;
   PreparedLoaderBase& operator=(const PreparedLoaderBase&) = delete;
 
@@ -108,8 +117,8 @@ class PreparedLoaderBase {
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
 /// Samples of the last batch over all ranks that fill no whole one.
 std::int64_t order_remainder(const SampleOrder& order);
-/// Some rank joins, and has no batch from `first` on.
-bool rank_without_batches(const SampleOrder& order, std::int64_t first);
+/// Some rank joins: it has no batch at `batch`, nor later.
+bool a_rank_joins(SampleOrder order, std::int64_t batch);
 
 /// How a source is shared. Errors: throws std::invalid_argument for an option that a source cannot follow. `cuts`,
 /// `copies`: what its batches can do.
@@ -123,9 +132,10 @@ LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder
                                std::int64_t epoch, std::int64_t first) {
   return [&loader, order, rank, epoch, at = first]() mutable -> std::optional<LoaderPiece<Batch>> {
     if (at >= order.batches_per_epoch()) return std::nullopt;
+    const bool joined = a_rank_joins(order, at);
     const auto samples = order.batch(epoch, at++, rank);
-    if (samples.empty() && order.uneven == UnevenRanks::join) return LoaderPiece<Batch>{std::nullopt, true};
-    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty()};
+    if (samples.empty() && joined) return LoaderPiece<Batch>{std::nullopt, true, true};
+    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty(), joined};
   };
 }
 
@@ -142,6 +152,7 @@ class PreparedLoader final : public PreparedLoaderBase {
       : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {
     (void)share();  // an option that cannot be is said here
   }
+  PreparedLoader(PreparedLoader&&) noexcept = default;
 
   /// L, the same on all ranks; nothing for a stream of unknown length.
   std::optional<std::int64_t> length() const {
@@ -183,7 +194,7 @@ class PreparedLoader final : public PreparedLoaderBase {
       if (!loader.source_) {
         const SampleOrder order = loader.order();
         remainder_ = order_remainder(order);
-        left_out_ = rank_without_batches(order, loader.first_);
+        left_out_ = a_rank_joins(order, loader.first_);
       } else {
         left_out_ = ahead_ && ahead_->joined;
       }
@@ -202,12 +213,14 @@ class PreparedLoader final : public PreparedLoaderBase {
     std::int64_t remainder() const override { return remainder_; }
     bool empty() const override { return current.empty; }
     bool leaves_a_rank_out() const override { return left_out_; }
+    bool a_rank_goes_along() const override { return current.joined; }
 
     void advance() {
       while (!over) {
         if (!ahead_) return finish();
         current = std::move(*ahead_);
         if (loader_.source_) remainder_ = current.remainder;
+        in_micro_step = false;
         ahead_ = pieces_();
         ++loader_.position_;
         if (current.batch) return;

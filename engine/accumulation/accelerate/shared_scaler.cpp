@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A settling must come out alike on all ranks and may therefore decide nothing that one rank alone knows: it follows a
+// step, whose outcome all ranks have agreed on, and drops what an optimizer that was unscaled without a step had found.
+// An infinity among those gradients is still there when they are unscaled again.
+#include "accrue/accumulation/accelerate/shared_scaler.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace accrue::accelerate {
+namespace {
+
+void multiply(BaseOptimizer& optimizer, double factor) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : optimizer.parameters()) {
+    at::Tensor grad = parameter.grad();
+    if (grad.defined()) grad.mul_(factor);
+  }
+}
+
+}  // namespace
+
+SharedScaler::Member& SharedScaler::member(BaseOptimizer& optimizer) {
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const Member& each) { return each.optimizer == &optimizer; });
+  if (found == members_.end()) throw std::logic_error("SharedScaler: the optimizer was not added");
+  return *found;
+}
+
+at::Tensor SharedScaler::scale(const at::Tensor& loss) {
+  settle();
+  return scaler.scale(loss);
+}
+
+void SharedScaler::unscale(BaseOptimizer& optimizer) {
+  Member& one = member(optimizer);
+  if (one.stepped) settle();
+  scaler.unscale_(optimizer);
+  one.unscaled = true;
+}
+
+StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
+  Member& one = member(optimizer);
+  if (one.stepped) settle();
+  const StepOutcome outcome = scaler.step(optimizer);
+  one.unscaled = one.stepped = due_ = true;
+  return outcome;
+}
+
+void SharedScaler::cleared(BaseOptimizer& optimizer) {
+  member(optimizer).unscaled = false;
+}
+
+void SharedScaler::settle() {
+  if (!due_) return;
+  due_ = false;
+  const double before = scaler.get_scale();
+  for (Member& each : members_)
+    if (each.unscaled && !each.stepped) scaler.forget_gradients(*each.optimizer);
+  scaler.update();
+  const double after = scaler.get_scale();
+  std::vector<std::pair<BaseOptimizer*, double>> products;
+  for (Member& each : members_) {
+    const double factor = each.unscaled ? after : after / before;
+    if (factor != 1.0) products.emplace_back(each.optimizer, factor);
+    each.unscaled = each.stepped = false;
+  }
+  if (products.empty()) return;
+  if (before_change) before_change();
+  for (const auto& [optimizer, factor] : products) multiply(*optimizer, factor);
+  if (after_change) after_change();
+}
+
+void SharedScaler::begin_anew() {
+  for (Member& each : members_) each.unscaled = each.stepped = false;
+  due_ = false;
+  scaler.forget_gradients();
+}
+
+void SharedScaler::forget() {
+  begin_anew();
+  members_.clear();
+}
+
+}  // namespace accrue::accelerate

@@ -558,8 +558,6 @@ class TestAccelerateFacades : public QObject {
              error.c_str());
     options.gradient_accumulation_plugin->sync_each_batch = false;
     QVERIFY(error_of([&] { Accelerator accelerator(options, *axis); }).empty());
-    options.data_parallel.accumulation = AccumulationDtype::float32_compensated;
-    QVERIFY(error_of([&] { Accelerator accelerator(options, *axis); }).find("use float32") != std::string::npos);
   }
 
   void two_losses_may_share_a_graph() {

@@ -117,7 +117,7 @@ class TestAccumulatedSums : public QObject {
     QVERIFY(at::equal(grouped, copied));
   }
 
-  void more_micro_steps_than_a_group_may_have_are_refused_by_every_wrapper() {
+  void more_micro_steps_than_a_group_may_have_are_refused_where_n_alone_ends_it() {
     at::Tensor weight = at::zeros({1}).requires_grad_();
     torch::optim::SGD sgd({weight}, torch::optim::SGDOptions(1.0));
     constexpr std::int64_t many = 100'000'000;
@@ -125,7 +125,7 @@ class TestAccumulatedSums : public QObject {
     QVERIFY(at_most([&] { llm::GradientAccumulationOptimizer(sgd, nullptr, many); }));
     QVERIFY(at_most([&] { colossalai::GradAccumOptimizer(sgd, many); }));
     QVERIFY(at_most([&] { mmengine::OptimWrapper(sgd, {.accumulative_counts = many}); }));
-    QVERIFY(at_most([&] { accelerate::checked_steps(many); }));
+    QCOMPARE(accelerate::checked_steps(many), many);  // the loader's end may be all that ends a group
   }
 };
 

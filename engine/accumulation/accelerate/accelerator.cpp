@@ -28,10 +28,6 @@ void check(const AcceleratorOptions& options, const GradientState& state) {
     throw std::invalid_argument(
         "Accelerator: data_parallel.op = sum with sync_each_batch would count the gradients of a group's first "
         "micro-steps once per rank and reduction; use op = mean, or sync_each_batch = false");
-  if (options.data_parallel.accumulation == AccumulationDtype::float32_compensated)
-    throw std::invalid_argument(
-        "Accelerator: data_parallel.accumulation = float32_compensated keeps gradients where optimizers do not find "
-        "them; use float32");
 }
 
 }  // namespace

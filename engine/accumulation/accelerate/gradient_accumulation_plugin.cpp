@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "accrue/accumulation/accumulating.h"
-
 namespace accrue::accelerate {
 namespace {
 
@@ -30,7 +28,7 @@ std::int64_t number_in(const std::string& text) {
 }  // namespace
 
 std::int64_t checked_steps(std::int64_t steps) {
-  if (steps >= 1) return check_steps(steps, "gradient accumulation: num_steps"), steps;
+  if (steps >= 1) return steps;
   throw std::invalid_argument("gradient accumulation: num_steps is " + std::to_string(steps) +
                               ", and an update needs at least one micro-step; give 1 or more");
 }

@@ -14,36 +14,6 @@ std::unique_ptr<Communicator> alone() {
   return single_communicator();
 }
 
-bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
-}
-
-struct EightPoints {
-  ClearAt clear = ClearAt::after_step;
-  bool divide = true;
-  ReplaySwitches replay;
-};
-
-/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update.
-double run_eight_points(const EightPoints& how) {
-  const auto axis = alone();
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
-  Accelerator accelerator({.gradient_accumulation_steps = 4, .replay = how.replay}, *axis);
-  accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
-  auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
-  for (const at::Tensor& x : loader) {
-    if (how.clear == ClearAt::before_scope) optimizer.zero_grad();
-    const auto scope = accelerator.accumulate(model);
-    if (how.clear == ClearAt::before_backward) optimizer.zero_grad();
-    accelerator.backward(model.loss(x));
-    optimizer.step();
-    if (how.clear == ClearAt::after_step) optimizer.zero_grad();
-  }
-  return model.value();
-}
-
 AcceleratorOptions four_steps(bool flush) {
   AcceleratorOptions options;
   options.gradient_accumulation_plugin = GradientAccumulationPlugin{.num_steps = 4, .sync_with_dataloader = flush};

@@ -14,10 +14,6 @@ using namespace accrue::test;
 
 namespace {
 
-bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
-}
-
 Environment variable(const char* value) {
   return [value](const char* name) -> std::optional<std::string> {
     if (std::string(name) != "ACCELERATE_GRADIENT_ACCUMULATION_STEPS" || value == nullptr) return std::nullopt;

@@ -8,37 +8,6 @@
 using namespace accrue;
 using namespace accrue::test;
 
-namespace {
-
-struct Loop {
-  ClearAt clear = ClearAt::after_step;
-  ReplaySwitches replay;
-  bool step_on_boundary_only = false;
-};
-
-/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0, and the caller's own backward.
-double eight_points(const Loop& how) {
-  const auto axis = single_communicator();
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
-  Accelerator accelerator({.gradient_accumulation_steps = 4, .replay = how.replay}, *axis);
-  accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
-  auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
-  for (const at::Tensor& x : loader) {
-    if (how.clear == ClearAt::before_scope) optimizer.zero_grad();
-    const auto scope = accelerator.accumulate(model);
-    if (how.clear == ClearAt::before_backward) optimizer.zero_grad();
-    (model.loss(x) / 4).backward();
-    if (how.step_on_boundary_only && !accelerator.sync_gradients()) continue;
-    optimizer.step();
-    if (how.clear == ClearAt::after_step) optimizer.zero_grad();
-  }
-  return model.value();
-}
-
-}  // namespace
-
 class TestAccelerateOwnBackward : public QObject {
   Q_OBJECT
 
@@ -55,12 +24,13 @@ class TestAccelerateOwnBackward : public QObject {
   void a_plain_backward_accumulates_wherever_gradients_are_cleared() {
     QFETCH(int, clear);
     QFETCH(bool, gated);
-    const double w = eight_points({.clear = ClearAt(clear), .step_on_boundary_only = gated});
+    const double w = run_eight_points({.clear = ClearAt(clear), .own_backward = true, .step_on_boundary_only = gated});
     QVERIFY2(std::abs(w - 2.04) < 1e-12, qPrintable(QString::number(w, 'g', 17)));
   }
 
   void replay_loses_the_group_of_a_plain_backward_too() {
-    const double w = eight_points({.clear = ClearAt::before_backward, .replay = {.zero_before_backward = true}});
+    const double w = run_eight_points(
+        {.clear = ClearAt::before_backward, .replay = {.zero_before_backward = true}, .own_backward = true});
     QVERIFY2(std::abs(w - 1.13) < 1e-12, qPrintable(QString::number(w, 'g', 17)));
   }
 

@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaders of LibTorch and plain ranges as sources of batches, and under Colossal-AI's loader, which stops early.
-#include <torch/data/dataloader.h>
-#include <torch/data/datasets/base.h>
-#include <torch/data/samplers/sequential.h>
-
 #include <QTest>
 #include <vector>
 
 #include "accrue/accumulation/batch_source.h"
 #include "accrue/accumulation/colossalai_loader.h"
+#include "support/squares.h"
 
 using namespace accrue;
+using namespace accrue::test;
 
 namespace {
-
-struct Squares : torch::data::datasets::Dataset<Squares, int> {
-  explicit Squares(int size) : count(size) {}
-  int get(std::size_t index) override { return static_cast<int>(index * index); }
-  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(count); }
-  int count;
-};
-
-auto squares_loader(int size, std::size_t workers) {
-  return torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
-      Squares(size), torch::data::DataLoaderOptions().batch_size(2).workers(workers));
-}
 
 template <typename Source>
 std::vector<std::vector<int>> epoch_of(Source& source) {

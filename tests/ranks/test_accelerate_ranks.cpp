@@ -14,10 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
-}
-
 template <typename T>
 std::string joined(const std::vector<T>& values) {
   std::ostringstream text;

@@ -14,10 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
-}
-
 bool ranks_agree(Accelerator& accelerator, const at::Tensor& tensor) {
   const at::Tensor all = accelerator.gather(tensor.reshape({1, -1}));
   return all[0].equal(all[1]);

@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two processes and a loader of torch::data with workers: each rank trains on its share, epochs may be left early, and
 // sources that differ are refused on both.
-#include <torch/data/dataloader.h>
-#include <torch/data/datasets/base.h>
-#include <torch/data/samplers/sequential.h>
-
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
+#include "support/squares.h"
 
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct Squares : torch::data::datasets::Dataset<Squares, int> {
-  explicit Squares(int size) : count(size) {}
-  int get(std::size_t index) override { return static_cast<int>(index * index); }
-  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(count); }
-  int count;
-};
-
-auto squares_loader(int size) {
-  return torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
-      Squares(size), torch::data::DataLoaderOptions().batch_size(2).workers(2));
-}
 
 /// Nine squares by two: five batches, of which the last one lacks a sample and the last round a batch.
 int shared_epochs(RankContext& rank) {

@@ -26,6 +26,10 @@ namespace accrue::test {
 
 using namespace accrue::accelerate;
 
+inline bool near(double value, double expected, double tolerance = 1e-12) {
+  return std::abs(value - expected) <= tolerance;
+}
+
 /// y = w x.
 struct Line : torch::nn::Module {
   explicit Line(double start = 0.0) { w = register_parameter("w", at::full({1}, start, at::kDouble)); }
@@ -51,6 +55,37 @@ inline auto value_loader(std::int64_t samples, LoaderOptions options, std::int64
 
 /// Where a loop clears gradients: after the step, before the scope, or in it before the backward.
 enum class ClearAt { after_step, before_scope, before_backward };
+
+struct EightPoints {
+  ClearAt clear = ClearAt::after_step;
+  ReplaySwitches replay;
+  bool own_backward = false;           ///< loss.backward() instead of the Accelerator's
+  bool step_on_boundary_only = false;  ///< the loop asks sync_gradients() itself
+};
+
+/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update, after which w is answered.
+inline double run_eight_points(const EightPoints& how) {
+  const auto axis = single_communicator();
+  Line model;
+  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
+  Accelerator accelerator({.gradient_accumulation_steps = 4, .replay = how.replay}, *axis);
+  accelerator.prepare(model);
+  auto& optimizer = accelerator.prepare(sgd);
+  auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
+  for (const at::Tensor& x : loader) {
+    if (how.clear == ClearAt::before_scope) optimizer.zero_grad();
+    const auto scope = accelerator.accumulate(model);
+    if (how.clear == ClearAt::before_backward) optimizer.zero_grad();
+    if (how.own_backward)
+      (model.loss(x) / 4).backward();
+    else
+      accelerator.backward(model.loss(x));
+    if (how.step_on_boundary_only && !accelerator.sync_gradients()) continue;
+    optimizer.step();
+    if (how.clear == ClearAt::after_step) optimizer.zero_grad();
+  }
+  return model.value();
+}
 
 /// What a run of the ten-batch case showed, one entry per micro-step.
 struct TenBatches {

@@ -93,6 +93,7 @@ bool Channel::after_micro_step(std::int64_t micro_step) {
       const std::uint64_t one = 1;
       [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
       lock.lock();
+      continue;  // the answer may have been answered in between
     }
     changed_.wait(lock);
   }

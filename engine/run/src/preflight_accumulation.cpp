@@ -297,6 +297,7 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
 void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const std::int64_t ranks = spec.parallel.data;
   const std::int64_t steps = steps_of(spec.accumulation, ranks);
+  const bool counts = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
   if (ranks > 1 && knobs.reduce_when == ReduceWhen::never)
     findings
         .warn("accumulation.reduce_when", "the ranks never exchange gradients and train models of their own",
@@ -320,23 +321,20 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   if (asked.reduce_mechanism == ReduceMechanism::reducer && spec.teaching.bug != Bug::none)
     no_effect("accumulation.reduce_mechanism", "a run with a bug of the gallery reduces after the backward");
   if (ranks == 1 && asked.reduce_op) no_effect("accumulation.reduce_op", "one rank has nobody to exchange with");
-  const bool counts = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
   if (asked.normalizer_scope && !counts)
     no_effect("accumulation.normalizer_scope", "the normalizer counts neither samples nor tokens");
   else if (asked.normalizer_scope && ranks == 1)
     no_effect("accumulation.normalizer_scope", "there is one rank");
   if (asked.validation && *asked.validation != Validation::full)
     no_effect("accumulation.validation", "every check is made");
-  const bool one_rank_scope = knobs.normalizer_scope == NormalizerScope::rank &&
-                              (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
+  const bool one_rank_scope = counts && knobs.normalizer_scope == NormalizerScope::rank;
   if (ranks > 1 && one_rank_scope)
     findings
         .warn("accumulation.normalizer_scope",
               "each rank divides by its own count, so ranks with fewer items weigh more", "\"rank\"",
               "\"data_parallel\"")
         .fix_value = "data_parallel";
-  const bool counted_over_ranks = knobs.normalizer_scope == NormalizerScope::data_parallel &&
-                                  (knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens);
+  const bool counted_over_ranks = counts && knobs.normalizer_scope == NormalizerScope::data_parallel;
   if (ranks > 1 && knobs.reduce_op == ReduceOp::sum && !counted_over_ranks)
     findings
         .warn("accumulation.reduce_op",

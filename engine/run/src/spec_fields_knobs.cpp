@@ -142,8 +142,7 @@ void add_boundary_knobs(FieldList& list) {
   list.add(
           "accumulation.reduce_mechanism", "Reduce through", ACCRUE_MEMBER(accumulation.knobs.reduce_mechanism),
           "K8. reducer: each bucket as soon as backward has filled it, as PyTorch's DDP does, which lets a network "
-          "work "
-          "during backward. post_backward: bucket by bucket after the last backward, for ranks that share one "
+          "work during backward. post_backward: bucket by bucket after the last backward, for ranks that share one "
           "machine's cores. handlers: after it, all of a type in one piece, as Colossal-AI's list of gradient handlers "
           "does. The numbers are the same.")
       .alias("PyTorch", "DistributedDataParallel")
@@ -187,8 +186,8 @@ void add_boundary_knobs(FieldList& list) {
 void add_bookkeeping_knobs(FieldList& list) {
   list.add("accumulation.schedule_clock", "Schedule clock", ACCRUE_MEMBER(accumulation.knobs.schedule_clock),
            "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
-           "a micro-step; an epoch; every Nth call; or the loop's own call, once a "
-           "micro-step (external).")
+           "a micro-step; an epoch; every Nth call; or the loop's own call, once a micro-step "
+           "(external).")
       .notes(clock_notes)
       .alias("Lightning", "interval")
       .alias("MMEngine", "by_epoch")

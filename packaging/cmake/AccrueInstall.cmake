@@ -37,17 +37,20 @@ if(TARGET accrue_cuda)
   install(TARGETS accrue_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 endif()
 
-# accrue_install_library(name target): Accrue::name with its own file of targets, and its public headers.
-function(accrue_install_library name target headers)
+# accrue_install_library(name target headers...): Accrue::name with its own file of targets, and the folders of its public headers.
+function(accrue_install_library name target)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS ${target} EXPORT Accrue_${name}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
   install(EXPORT Accrue_${name} NAMESPACE Accrue:: FILE Accrue_${name}Targets.cmake DESTINATION ${_accrue_config_dir}
     COMPONENT development)
-  install(DIRECTORY ${headers}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+  foreach(headers IN LISTS ARGN)
+    install(DIRECTORY ${headers}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+  endforeach()
 endfunction()
-accrue_install_library(run accrue_run ${PROJECT_SOURCE_DIR}/engine/run/include)
+list(TRANSFORM accrue_run_rooms REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/engine/run/\\1/include" OUTPUT_VARIABLE _accrue_run_headers)
+accrue_install_library(run accrue_run ${_accrue_run_headers})
 if(TARGET accrue_engine)
   set_target_properties(accrue_engine PROPERTIES INSTALL_RPATH "$ORIGIN")
   accrue_install_library(engine accrue_engine ${PROJECT_SOURCE_DIR}/engine/include)

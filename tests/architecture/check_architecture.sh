@@ -3,6 +3,7 @@
 # The lines of the architecture, read off the sources and the binaries. Every breach is printed with its rule, file and line.
 #   check_architecture.sh sources ROOT
 #   check_architecture.sh binaries NAME=FILE ...      NAME: accrue, accrue-run, accrue-rank, accrue_engine
+#   check_architecture.sh rooms ROOM=OBJECTS ...      the rooms of engine/run, lowest first; OBJECTS separated by semicolons
 set -uo pipefail
 shopt -s lastpipe  # breach, the last of a pipe, counts in this shell
 breaches=0
@@ -38,8 +39,36 @@ check_includes() {
     breach qt-in-engine "the engine and accrue-run know no Qt"
   files '^engine/.*\.(h|cpp|cu)$' | search '#include [<"]torch/torch\.h' |
     breach torch-umbrella "torch/torch.h takes 18 s a file: include what is used"
-  files '^engine/run/include/.*\.h$' | search '#include [<"](nlohmann|fmt|spdlog|toml|openssl|CLI)' |
+  files '^engine/run/[a-z]+/include/.*\.h$' | search '#include [<"](nlohmann|fmt|spdlog|toml|openssl|CLI)' |
     breach private-parsers "headers of accrue_run need the standard library only"
+}
+
+# What each part of the engine may include of the others; every part may include itself and accrue/run.
+engine_arrows='comm:
+parallel: comm
+checkpoint: comm
+accumulation: comm parallel checkpoint
+kernels:
+models: kernels
+optim: kernels
+data: models
+train: comm parallel accumulation checkpoint models optim data
+rank: comm checkpoint train
+cuda: comm
+examples: comm accumulation'
+
+check_engine_arrows() {
+  local line part allowed
+  while IFS= read -r line; do
+    part=${line%%:*} allowed=${line#*:}
+    files "^engine/($part|include/accrue/$part)/.*\\.(h|cpp|cu)$" |
+      search "#include \"(accrue/)?($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
+      grep -vE "#include \"(accrue/)?(${allowed// /|}|$part)/"
+  done <<<"$engine_arrows" | breach engine-arrows "engine/README.md names the order of the engine's parts; these includes point the other way"
+  files '^engine/.*\.(h|cpp|cu)$' | grep -vE "^engine/(run|$(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/|^engine/include/accrue/($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
+    breach engine-parts "each part of the engine has its line of arrows in check_architecture.sh"
+  [ "$(files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | wc -l)" -le 1 ] ||
+    files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
 }
 
 check_licences() {
@@ -76,9 +105,22 @@ check_sources() {
   cd "$1" || exit 2
   all=$(list_files)
   check_includes
+  check_engine_arrows
   check_licences
   check_tree
   check_tests
+}
+
+# check_rooms ROOM=OBJECT;OBJECT... in the order of engine/run/CMakeLists.txt: no room calls a function that a later room defines.
+check_rooms() {
+  local i j rooms=("$@")
+  for ((i = 0; i < ${#rooms[@]}; i++)); do
+    for ((j = i + 1; j < ${#rooms[@]}; j++)); do
+      comm -12 <(tr ';' '\n' <<<"${rooms[i]#*=}" | xargs nm -C --undefined-only | sed -n 's/^ *U //p' | grep accrue:: | sort -u) \
+        <(tr ';' '\n' <<<"${rooms[j]#*=}" | xargs nm -C --defined-only | sed -nE 's/^[0-9a-f]+ [TDBR] //p' | grep accrue:: | sort -u) |
+        sed "s/^/${rooms[i]%%=*} calls ${rooms[j]%%=*}: /"
+    done
+  done | breach rooms "a room of engine/run calls only the rooms before it"
 }
 
 needed() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
@@ -104,6 +146,7 @@ check_binaries() {
 case ${1:-} in
   sources) check_sources "$2" ;;
   binaries) shift; check_binaries "$@" ;;
-  *) sed -n '3,5p' "$0"; exit 2 ;;
+  rooms) shift; check_rooms "$@" ;;
+  *) sed -n '3,6p' "$0"; exit 2 ;;
 esac
 [ "$breaches" = 0 ] && echo "architecture: no breach" || { echo "architecture: $breaches rules broken"; exit 1; }

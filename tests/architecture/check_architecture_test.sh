@@ -20,7 +20,11 @@ put ui/torch.cpp "$gpl" '#include <ATen/core/Tensor.h>'
 put app/engine.cpp "$gpl" '#include "accrue/train/trainer.h"'
 put engine/comm/window.cpp "$apache" '#include <QString>'
 put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
-put engine/run/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
+put engine/run/plan/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
+put engine/comm/upward.cpp "$apache" '#include "accrue/train/trainer.h"'
+put engine/novel/part.cpp "$apache"
+put ui/first_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
+put ui/second_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
 put engine/unlicensed.cpp 'int x;'
 put ui/permissive.cpp "$apache"
 put scratch/note.txt 'a stray folder'
@@ -33,7 +37,10 @@ expect torch-below-ranks ui/torch.cpp
 expect engine-below-ranks app/engine.cpp
 expect qt-in-engine engine/comm/window.cpp
 expect torch-umbrella engine/models/umbrella.cpp
-expect private-parsers engine/run/include/accrue/run/parser.h
+expect private-parsers engine/run/plan/include/accrue/run/parser.h
+expect engine-arrows engine/comm/upward.cpp
+expect engine-parts engine/novel/part.cpp
+expect one-host ui/second_host.cpp
 expect licence engine/unlicensed.cpp
 expect licence ui/permissive.cpp
 expect top-level scratch
@@ -43,4 +50,11 @@ expect large-file resources/large.bin
 
 report=$(bash "$checker" binaries accrue-run="$work/absent") && { echo "an absent program passed"; exit 1; }
 expect binary accrue-run
+
+# A lower room that calls a higher one, as objects say it.
+printf 'namespace accrue { void high(); void low() { high(); } }' | g++ -x c++ -c -o "$work/low.o" -
+printf 'namespace accrue { void low(); void high() { low(); } }' | g++ -x c++ -c -o "$work/high.o" -
+bash "$checker" rooms "low=$work/low.o" >/dev/null || { echo "a room alone was refused"; exit 1; }
+report=$(bash "$checker" rooms "low=$work/low.o" "high=$work/high.o") && { echo "a call upwards passed"; exit 1; }
+expect rooms "low calls high: accrue::high()"
 echo "architecture checks: every rule reports its breach"

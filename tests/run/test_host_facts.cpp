@@ -6,7 +6,7 @@
 
 #include "accrue/run/host_facts.h"
 #include "accrue/run/version.h"
-#include "engine/run/src/host_sources.h"
+#include "engine/run/plan/host_sources.h"
 
 using namespace accrue;
 

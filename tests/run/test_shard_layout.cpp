@@ -6,7 +6,7 @@
 #include <random>
 
 #include "accrue/run/shard_layout.h"
-#include "engine/run/src/memory_estimate.h"
+#include "engine/run/plan/memory_estimate.h"
 
 using namespace accrue;
 

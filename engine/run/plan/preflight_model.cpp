@@ -11,7 +11,7 @@ namespace accrue::preflight_detail {
 
 namespace {
 
-using spec_detail::quoted;
+using spec_detail::in_quotes;
 using spec_detail::real_text;
 
 // A number of heads near the wished one that divides the width.

@@ -122,12 +122,12 @@ std::string format_value(const SpecValue& value) {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
     std::string operator()(std::int64_t number) const { return std::to_string(number); }
     std::string operator()(double number) const { return real_text(number); }
-    std::string operator()(const std::string& text) const { return quoted(text); }
+    std::string operator()(const std::string& text) const { return in_quotes(text); }
     std::string operator()(const std::vector<std::int64_t>& list) const {
       return format_list(list, [](std::int64_t number) { return std::to_string(number); });
     }
     std::string operator()(const std::vector<double>& list) const { return format_list(list, number_text); }
-    std::string operator()(const std::vector<std::string>& list) const { return format_list(list, quoted); }
+    std::string operator()(const std::vector<std::string>& list) const { return format_list(list, in_quotes); }
     std::string operator()(const Matrix& rows) const {
       return format_list(rows, [](const std::vector<double>& row) { return format_list(row, number_text); });
     }

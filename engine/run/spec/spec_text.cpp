@@ -89,7 +89,7 @@ std::string real_text(double number) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string result = "\"";
   for (const char c : text) {
@@ -180,13 +180,13 @@ std::optional<Finding> check_value(const SpecField& field, const SpecValue& valu
   if (const auto* names = std::get_if<std::vector<std::string>>(&value); names && !field.choices.empty())
     for (const std::string& name : *names)
       if (std::ranges::find(field.choices, name) == field.choices.end())
-        return value_finding(field, "has an element that is not one of the choices", quoted(name));
+        return value_finding(field, "has an element that is not one of the choices", in_quotes(name));
   if (field.type == FieldType::choice) {
     const auto& name = std::get<std::string>(value);
     if (std::ranges::find(field.choices, name) != field.choices.end()) return std::nullopt;
     const bool later = std::ranges::find(field.unavailable, name) != field.unavailable.end();
     Finding finding =
-        value_finding(field, later ? "is not available in this version" : "is not one of the choices", quoted(name));
+        value_finding(field, later ? "is not available in this version" : "is not one of the choices", in_quotes(name));
     const std::string_view near = later ? field.choices.front() : nearest_of(field.choices, name);
     if (!near.empty()) finding.fix_value = std::string(near);
     return finding;

@@ -16,7 +16,7 @@ std::string real_text(double number);
 /// Without the ".0" of a whole number, for ranges and list elements.
 std::string number_text(double number);
 /// A TOML basic string with its quotes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 /// Lower case, dashes as underscores, no leading dashes: how names of other tools are compared.
 std::string folded(std::string_view name);
 /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.

@@ -117,7 +117,14 @@ struct BlockKernels {
 template <typename T>
 const BlockKernels<T>& block_kernels();
 
-/// "AVX512", "AVX2" or "generic": the set that was chosen.
-const char* kernel_isa();
+enum class InstructionSet { generic, avx2, avx512 };
+
+/// What the kernels run on: the best that this CPU has, or less after limit_instruction_set().
+InstructionSet instruction_set();
+/// Ranks whose CPUs differ all use the least of their sets: rounding, and the choice of a product's path, depend on it.
+/// Call before the first kernel runs.
+void limit_instruction_set(InstructionSet most);
+/// "AVX512", "AVX2" or "generic".
+const char* name_of(InstructionSet set);
 
 }  // namespace accrue

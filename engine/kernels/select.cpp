@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/kernels.h"
 
+#include <algorithm>
+#include <atomic>
+
 namespace accrue {
 
 namespace generic {
@@ -24,31 +27,29 @@ extern const BlockKernels<double> block_double;
 
 namespace {
 
-enum class Isa { generic, avx2, avx512 };
-
-Isa detect() {
+InstructionSet detect() {
 #ifdef ACCRUE_X86_KERNELS
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return Isa::avx512;
+    return InstructionSet::avx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
 #endif
-  return Isa::generic;
+  return InstructionSet::generic;
 }
 
-Isa chosen() {
-  static const Isa isa = detect();
-  return isa;
+std::atomic<InstructionSet>& chosen() {
+  static std::atomic<InstructionSet> set = detect();
+  return set;
 }
 
 template <typename Table>
 const Table& pick(const Table& generic, const Table& avx2, const Table& avx512) {
-  switch (chosen()) {
-    case Isa::avx512:
+  switch (instruction_set()) {
+    case InstructionSet::avx512:
       return avx512;
-    case Isa::avx2:
+    case InstructionSet::avx2:
       return avx2;
-    case Isa::generic:
+    case InstructionSet::generic:
       break;
   }
   return generic;
@@ -76,9 +77,17 @@ const BlockKernels<double>& block_kernels<double>() {
   return pick(generic::block_double, avx2::block_double, avx512::block_double);
 }
 
-const char* kernel_isa() {
+InstructionSet instruction_set() {
+  return chosen().load(std::memory_order_relaxed);
+}
+
+void limit_instruction_set(InstructionSet most) {
+  chosen().store(std::min(instruction_set(), most), std::memory_order_relaxed);
+}
+
+const char* name_of(InstructionSet set) {
   static const char* const names[] = {"generic", "AVX2", "AVX512"};
-  return names[static_cast<int>(chosen())];
+  return names[static_cast<int>(set)];
 }
 
 }  // namespace accrue

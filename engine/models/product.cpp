@@ -7,7 +7,6 @@
 #include <ATen/ops/mm.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
@@ -22,9 +21,8 @@ namespace {
 constexpr std::int64_t block_rows = 192;
 constexpr std::int64_t block_depth = 384;
 
-bool own() {
-  static const bool yes = std::getenv("OWN") != nullptr;
-  return yes;
+ProductPath path_of(const at::Tensor& into) {
+  return product_path(into.size(0), instruction_set());
 }
 
 template <typename T>
@@ -71,12 +69,16 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
 }
 
 void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b) {
-  if (own()) return multiply(into, a, b, false);
+  product_into(into, a, b, path_of(into));
+}
+
+void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, ProductPath path) {
+  if (path == ProductPath::tiles) return multiply(into, a, b, false);
   at::mm_out(into, a, b);
 }
 
 void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b) {
-  if (own()) return multiply(into, a, b, true);
+  if (path_of(into) == ProductPath::tiles) return multiply(into, a, b, true);
   at::addmm_out(into, into, a, b);
 }
 

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of the fused functions.
+// Matrix products of the fused functions. Each runs on our own tiles or on LibTorch's routine, by its shape and the
+// instruction set alone, so every rank decides alike. Measured with tests/bench/product_shapes (AVX-512, one thread,
+// float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight gradient):
+//
+//   tokens  in x out     output  input grad  weight grad
+//      16   384 x 1536    0.74      0.75        1.17
+//      64   384 x 1536    0.91      0.93        1.18
+//      96   384 x 384     1.07      1.06        1.10
+//     256   384 x 1536    1.04      1.06        1.09
+//    1024   384 x 1536    1.12      1.08        1.07
+//    1024    32 x 32      1.03      1.03        0.89
+//    4096   384 x 1536    1.16      1.12        1.06
+//
+// A weight gradient's result has as many rows as the layer has outputs, the others as many as there are tokens: our
+// tiles win where the result has 96 rows or more. AVX2 and generic code were not measured and stay with LibTorch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/kernels.h"
+
 namespace accrue {
+
+enum class ProductPath { library, tiles };
+
+/// Path of a product whose result has `rows` rows.
+constexpr ProductPath product_path(std::int64_t rows, InstructionSet set) {
+  return set == InstructionSet::avx512 && rows >= 96 ? ProductPath::tiles : ProductPath::library;
+}
 
 /// a b in pooled memory. Shapes: [m, k] and [k, n] with any strides -> [m, n].
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);
 /// into = a b.
 void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b);
+void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, ProductPath path);
 /// into += a b.
 void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b);
 

@@ -89,7 +89,7 @@ void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPl
 }
 
 void AccumulatingOptimizer::backward(const at::Tensor& loss) {
-  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.divisor.value_or(1.0)); });
+  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value); });
 }
 
 StepOutcome AccumulatingOptimizer::step() {

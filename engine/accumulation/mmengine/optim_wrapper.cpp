@@ -86,7 +86,7 @@ void OptimWrapper::initialize_count_status(const torch::nn::Module& model, std::
 }
 
 at::Tensor OptimWrapper::scale_loss(const at::Tensor& loss) const {
-  const double divisor = window_->peek()->divisor.value();
+  const double divisor = window_->peek()->division.value;
   if (divisor > 0.0) return loss.div(divisor);
   throw std::logic_error("OptimWrapper: micro-iteration " + std::to_string(inner_count() + 1) +
                          " lies beyond max_counts = " + std::to_string(max_counts()) +

@@ -3,6 +3,7 @@
 // of it over ten thousand random shapes.
 #include <QtTest>
 
+#include <map>
 #include <random>
 
 #include "accrue/run/accumulation_window.h"
@@ -241,6 +242,55 @@ class TestAccumulationWindow : public QObject {
     const MicroPlan last = window.count();
     QCOMPARE(last.window_size, std::int64_t{3});
     QCOMPARE(last.reason, BoundaryReason::epoch_end);
+  }
+
+  void a_lost_window_begins_anew_or_keeps_its_phase() {
+    for (const bool recount : {true, false}) {
+      AccumulationWindow window(shape_of(Dialect::llm, 12, 4, 1));
+      window.next();
+      window.next();
+      window.lose_open_window(recount);
+      QCOMPARE(window.open_micro_steps(), std::int64_t{0});
+      std::int64_t counted = 1;
+      while (!window.next()->update) ++counted;
+      QCOMPARE(counted, recount ? std::int64_t{4} : std::int64_t{2});
+    }
+  }
+
+  void a_count_taken_over_from_another_program_stands_where_it_stood() {
+    WindowShape shape = shape_of(Dialect::mmengine, unknown_length, 4, 1);
+    shape.max_epochs.reset();
+    AccumulationWindow window(shape);
+    window.resume_at(6);
+    QVERIFY(!window.boundary_due());
+    QVERIFY(!window.count().update);
+    QVERIFY(window.count().update);  // the eighth
+    window.resume_at(8);
+    QVERIFY(window.boundary_due());
+  }
+
+  void a_schedule_beside_the_window_follows_what_it_hears() {
+    WindowShape shape = shape_of(Dialect::accelerate, unknown_length, 4, 1, 2);
+    shape.schedule_total = 5;
+    AccumulationWindow clock(shape);
+    QCOMPARE(clock.call_schedule(false, StepOutcome::updated, 0), std::int64_t{0});
+    QCOMPARE(clock.call_schedule(true, StepOutcome::updated, 0), std::int64_t{2});
+    QCOMPARE(clock.call_schedule(true, StepOutcome::skipped_overflow, 0), std::int64_t{0});
+    QCOMPARE(clock.call_schedule(true, StepOutcome::updated, 2), std::int64_t{1});  // two were taken elsewhere
+    QCOMPARE(clock.schedule_position(), std::int64_t{3});
+  }
+
+  void a_position_is_kept_whole_by_its_fields() {
+    WindowPosition all_set{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, true};
+    std::map<std::string, std::int64_t> kept;
+    for_each_field(all_set, [&](const char* name, std::int64_t value) { kept[name] = value; });
+    WindowPosition read;
+    for_each_field(read, [&](const char* name, auto& value) {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(kept.at(name));
+    });
+    QCOMPARE(read, all_set);
+    [[maybe_unused]] auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = all_set;  // a new field has to be listed here
+    QCOMPARE(kept.size(), std::size_t{13});
   }
 
   void a_plan_says_by_what_its_loss_is_divided_and_when() {

@@ -479,6 +479,15 @@ std::int64_t AccumulationWindow::call_schedule() {
   return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, counted));
 }
 
+std::int64_t AccumulationWindow::call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead) {
+  force_boundary(boundary);
+  at_.guard_count += ahead;
+  report(outcome);
+  const std::int64_t ticks = call_schedule();
+  at_.guard_count -= ahead;
+  return ticks;
+}
+
 std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {
   return requested_ ? 0 : skip_windows(shape_, at_, at_most);
 }
@@ -529,6 +538,47 @@ void AccumulationWindow::restore(const WindowPosition& position) {
   requested_ = held_ = epoch_ends_ = false;
   last_ticks_ = 0;
   window_size_ = at_.position > 0 ? size_of_window(shape_, at_) : 0;
+}
+
+void AccumulationWindow::restore_counts(const WindowPosition& position) {
+  WindowPosition at = position;
+  at.schedule_position = at_.schedule_position;
+  at.schedule_calls = at_.schedule_calls;
+  at.guard_count = at_.guard_count;
+  restore(at);
+}
+
+void AccumulationWindow::restore_schedule(const WindowPosition& position) {
+  WindowPosition at = at_;
+  at.schedule_position = position.schedule_position;
+  at.schedule_calls = position.schedule_calls;
+  at.guard_count = position.guard_count;
+  restore(at);
+}
+
+void AccumulationWindow::lose_open_window(bool recount) {
+  WindowPosition at = at_;
+  at.position = 0;
+  if (recount) at.counter = 0;
+  restore(at);
+}
+
+void AccumulationWindow::forget_schedule_calls() {
+  at_.schedule_calls = 0;
+}
+
+void AccumulationWindow::force_boundary(bool due) {
+  WindowPosition at = at_;
+  at.at_boundary = due;
+  restore(at);
+}
+
+void AccumulationWindow::resume_at(std::int64_t micro_step) {
+  WindowPosition at;
+  at.micro_step = at.batch = at.counter = at.schedule_position = micro_step;
+  at.updates = micro_step / shape_.steps;
+  at.at_boundary = micro_step % shape_.steps == 0 || micro_step == shape_.max_iters;
+  restore(at);
 }
 
 WindowTotals total_windows(const WindowShape& shape) {

@@ -112,6 +112,24 @@ struct WindowPosition {
   bool operator==(const WindowPosition&) const = default;
 };
 
+/// Calls visit(name, member) for every field of a position: what checkpoints and state dictionaries hold of it.
+template <typename Position, typename Visit>
+void for_each_field(Position& at, Visit&& visit) {
+  visit("micro_step", at.micro_step);
+  visit("epoch", at.epoch);
+  visit("batch", at.batch);
+  visit("updates", at.updates);
+  visit("position", at.position);
+  visit("counter", at.counter);
+  visit("steps", at.steps);
+  visit("next_steps", at.next_steps);
+  visit("schedule_position", at.schedule_position);
+  visit("schedule_calls", at.schedule_calls);
+  visit("guard_count", at.guard_count);
+  visit("epoch_length", at.epoch_length);
+  visit("at_boundary", at.at_boundary);
+}
+
 class AccumulationWindow {
  public:
   explicit AccumulationWindow(WindowShape shape);
@@ -140,6 +158,9 @@ class AccumulationWindow {
   bool take_boundary();
   /// Call-driven: the scheduler's step is called once; how many inner steps it takes (K13, K12).
   std::int64_t call_schedule();
+  /// The same for a schedule that follows the boundaries of another window: what became of its last micro-step is said
+  /// here. `ahead`: inner steps that were taken elsewhere, which the guard on total counts too.
+  std::int64_t call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead);
 
   /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
   /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.
@@ -161,7 +182,23 @@ class AccumulationWindow {
   void seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position = std::nullopt);
 
   const WindowPosition& position() const { return at_; }
+  /// Continues from a position that this window or one of the same shape had. Those below change a part of it and leave
+  /// the rest: nothing else edits a position.
   void restore(const WindowPosition& position);
+  /// restore(), but for the schedule's part: an optimizer's state says nothing about its schedule.
+  void restore_counts(const WindowPosition& position);
+  /// The schedule's part alone.
+  void restore_schedule(const WindowPosition& position);
+  /// The gradients of the open window are lost: the next micro-step opens a window. With `recount`, what the boundary
+  /// test compares starts from 0 as well; else the next window is shorter by what was lost.
+  void lose_open_window(bool recount);
+  /// The scheduler's calls since its last tick are forgotten (K13 every_nth_call).
+  void forget_schedule_calls();
+  /// Whether the next take_boundary() and call_schedule() are at a boundary, whatever was counted.
+  void force_boundary(bool due);
+  /// Continues after that many micro-steps which another program did: their gradients are gone, so no window is open,
+  /// and the count stands where theirs did (mmengine's initialize_count_status).
+  void resume_at(std::int64_t micro_step);
 
   const WindowShape& shape() const { return shape_; }
   std::int64_t micro_steps_done() const { return at_.micro_step; }

@@ -15,6 +15,12 @@
 namespace accrue::cli {
 namespace {
 
+/// null where normalisation is deferred or counts items.
+std::string divisor_of(const MicroPlan& plan) {
+  const auto number = plan.division.number();
+  return number && plan.division.when == NormalizeWhen::eager ? fmt::format("{}", *number) : "null";
+}
+
 /// Keys, order and spelling are fixed: other tools read these lines.
 void append_line(std::string& out, const MicroPlan& plan, double lr) {
   fmt::format_to(std::back_inserter(out),
@@ -22,8 +28,7 @@ void append_line(std::string& out, const MicroPlan& plan, double lr) {
                  R"("divisor": {}, "sync": {}, "update": {}, "reason": "{}", "schedule_position": {}, "lr": {}}})"
                  "\n",
                  plan.micro_step, plan.epoch, plan.batch, plan.window, plan.position, plan.window_size,
-                 plan.divisor ? fmt::format("{}", *plan.divisor) : "null", plan.sync, plan.update,
-                 to_string(plan.reason), plan.schedule_position, lr);
+                 divisor_of(plan), plan.sync, plan.update, to_string(plan.reason), plan.schedule_position, lr);
 }
 
 void print_trace(const RunPlan& plan) {

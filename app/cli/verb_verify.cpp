@@ -52,8 +52,8 @@ class ScratchFolder {
 /// As many windows as were asked for; else all of the first epoch, where a short window comes last, within bounds.
 std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
   if (asked > 0) return std::min(asked, plan.totals.updates);
-  const std::int64_t steps = std::max<std::int64_t>(1, plan.window.steps);
-  const std::int64_t epoch = (plan.window.batches_per_epoch + steps - 1) / steps;
+  const auto last = window_at_epoch_end(plan.window);
+  const std::int64_t epoch = last.empty() ? plan.totals.updates : last.back().window + 1;
   return std::min(plan.totals.updates,
                   epoch <= 4 * default_updates ? std::max(epoch, default_updates) : default_updates);
 }

@@ -14,13 +14,6 @@ namespace {
 
 constexpr const char* window_entry = "window";
 
-/// The schedule's half of a position; the rest is the optimizer's.
-void take_schedule(WindowPosition& into, const WindowPosition& from) {
-  into.schedule_position = from.schedule_position;
-  into.schedule_calls = from.schedule_calls;
-  into.guard_count = from.guard_count;
-}
-
 StateDict with_window(StateDict state, const AccumulationWindow& window) {
   put_under(state, window_entry, window_state(window.position()));
   return state;
@@ -89,7 +82,7 @@ void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPl
 }
 
 void AccumulatingOptimizer::backward(const at::Tensor& loss) {
-  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.divisor.value_or(1.0)); });
+  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value); });
 }
 
 StepOutcome AccumulatingOptimizer::step() {
@@ -111,11 +104,10 @@ StateDict AccumulatingOptimizer::state_dict() const {
 }
 
 void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
-  WindowPosition position = saved_position(state);
+  const WindowPosition position = saved_position(state);
   check_group_can_end(position, window_->shape().steps);
-  take_schedule(position, window_->position());
   inner_->load_state_dict(state);
-  window_->restore(position);
+  window_->restore_counts(position);
 }
 
 torch::optim::Optimizer& AccumulatingOptimizer::torch() {
@@ -136,10 +128,9 @@ StateDict AccumulatingScheduler::state_dict() const {
 }
 
 void AccumulatingScheduler::load_state_dict(const StateDict& state) {
-  WindowPosition position = window_->position();
-  take_schedule(position, saved_position(state));
+  const WindowPosition position = saved_position(state);
   inner_->load_state_dict(state);
-  window_->restore(position);
+  window_->restore_schedule(position);
 }
 
 }  // namespace accrue

@@ -114,23 +114,6 @@ class TorchOptimizer final : public BaseOptimizer {
   torch::optim::Optimizer& optimizer_;
 };
 
-/// The fields of a position by name, so that saving and loading cannot differ.
-template <typename Position, typename F>
-void each_field(Position& at, F&& f) {
-  f("micro_step", at.micro_step);
-  f("epoch", at.epoch);
-  f("batch", at.batch);
-  f("updates", at.updates);
-  f("position", at.position);
-  f("counter", at.counter);
-  f("steps", at.steps);
-  f("next_steps", at.next_steps);
-  f("schedule_position", at.schedule_position);
-  f("schedule_calls", at.schedule_calls);
-  f("guard_count", at.guard_count);
-  f("epoch_length", at.epoch_length);
-}
-
 }  // namespace
 
 std::vector<at::Tensor> BaseOptimizer::parameters() {
@@ -176,15 +159,15 @@ StateDict take_under(const StateDict& state, const std::string& prefix) {
 
 StateDict window_state(const WindowPosition& position) {
   StateDict state;
-  each_field(position, [&](const char* name, std::int64_t value) { state[name] = state_number(value); });
-  state["at_boundary"] = state_number(std::int64_t{position.at_boundary});
+  for_each_field(position, [&](const char* name, std::int64_t value) { state[name] = state_number(value); });
   return state;
 }
 
 WindowPosition window_position(const StateDict& state) {
   WindowPosition position;
-  each_field(position, [&](const char* name, std::int64_t& value) { value = integer_of(state, name); });
-  position.at_boundary = integer_of(state, "at_boundary") != 0;
+  for_each_field(position, [&](const char* name, auto& value) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(integer_of(state, name));
+  });
   return position;
 }
 

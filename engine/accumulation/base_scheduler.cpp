@@ -92,9 +92,7 @@ class CurveLR final : public BaseScheduler {
     return rates;
   }
   std::optional<std::int64_t> total_steps() const override {
-    const bool ends =
-        curve_.kind == ScheduleKind::linear || curve_.kind == ScheduleKind::cosine || curve_.kind == ScheduleKind::wsd;
-    return ends ? std::optional(curve_.total) : std::nullopt;
+    return has_end(curve_.kind) ? std::optional(curve_.total) : std::nullopt;
   }
 
   StateDict state_dict() const override {

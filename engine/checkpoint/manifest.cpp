@@ -103,19 +103,7 @@ void visit_cursor(TrainingCursor& c, Visit&& visit) {
 /// Beside the cursor, and absent from checkpoints that were taken before it was kept.
 template <typename Visit>
 void visit_window(TrainingCursor& c, Visit&& visit) {
-  visit("micro_step", c.window.micro_step);
-  visit("epoch", c.window.epoch);
-  visit("batch", c.window.batch);
-  visit("updates", c.window.updates);
-  visit("position", c.window.position);
-  visit("counter", c.window.counter);
-  visit("steps", c.window.steps);
-  visit("next_steps", c.window.next_steps);
-  visit("schedule_position", c.window.schedule_position);
-  visit("schedule_calls", c.window.schedule_calls);
-  visit("guard_count", c.window.guard_count);
-  visit("epoch_length", c.window.epoch_length);
-  visit("at_boundary", c.window.at_boundary);
+  for_each_field(c.window, visit);
   visit("loss_scale", c.loss_scale);
   visit("scale_growth", c.scale_growth);
 }

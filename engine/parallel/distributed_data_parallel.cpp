@@ -67,10 +67,10 @@ void check(const Replica& replica, const DataParallelOptions& options) {
   }
 }
 
-/// K16: the type in which gradients of such parameters pile up.
+/// K16: the type in which gradients of such parameters are added up.
 at::ScalarType type_of_sum(at::ScalarType own, AccumulationDtype accumulation) {
-  const bool half = own == at::kHalf || own == at::kBFloat16;
-  return half && accumulation != AccumulationDtype::parameter ? at::kFloat : own;
+  const auto bytes = static_cast<std::int64_t>(c10::elementSize(own));
+  return bytes_of_sum(accumulation, bytes) > bytes ? at::kFloat : own;
 }
 
 /// The arena's memory, and how it is divided.

@@ -14,7 +14,6 @@ Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
 
 void BatchFeed::look_ahead(AccumulationWindow& window) {
   if (!plan_.spec.data.stream) return;
-  const bool drops = plan_.knobs.tail == EpochTail::drop_stop || plan_.knobs.tail == EpochTail::drop_drain;
   // An announced end may leave nothing to train on in its epoch: then the next one is looked at.
   while (window.settle() && window.position().epoch_length == 0) {
     AccumulationWindow next = window;
@@ -24,7 +23,7 @@ void BatchFeed::look_ahead(AccumulationWindow& window) {
     // As many as the window takes, and one more, which tells whether it ends the epoch. A tail that is dropped ends it
     // earlier: where fewer are left than the N of the window after it.
     const std::int64_t rest = coming.window_size - coming.position;
-    const std::int64_t wanted = rest + (drops ? steps_after(next, rest) : 1);
+    const std::int64_t wanted = rest + (drops_tail(plan_.knobs) ? steps_after(next, rest) : 1);
     const std::int64_t left = read_ahead(coming, wanted);
     if (left >= wanted) return;
     window.announce_end(left);

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "accrue/run/lr_curve.h"
-#include "accrue/run/window_divisor.h"
 #include "train/exactness_check.h"
 
 namespace accrue {
@@ -48,13 +47,6 @@ bool finite_everywhere(Training& training, double norm) {
   return sum_over_ranks(training.axis, {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
 }
 
-/// What a division by N is by: in a run's last window it may be the remainder.
-std::int64_t steps_divided_by(const Training& training) {
-  const WindowPosition& at = training.window.position();
-  const bool remainder = training.plan().knobs.normalizer == Normalizer::run_remainder;
-  return remainder ? run_remainder_divisor(training.window.shape(), at, at.steps) : at.steps;
-}
-
 Verdict judge(Training& training, const WindowPass& pass) {
   Verdict verdict;
   WindowTally mine = pass.tally;
@@ -62,11 +54,10 @@ Verdict judge(Training& training, const WindowPass& pass) {
   training.report.phase("reduce");
   verdict.agreed = agree(training.axis, mine);
   const WindowTally& total = verdict.agreed.total;
-  const std::int64_t steps = steps_divided_by(training);
-  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, steps, total.counts));
+  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, total.counts));
   // Ranks that never reduce divide what is theirs by what is theirs.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
-  const double factor = training.scaling.factor(pass.last, steps, alone ? mine.counts : total.counts);
+  const double factor = training.scaling.factor(pass.last, alone ? mine.counts : total.counts);
   verdict.factor = factor / training.loss_scale.factor();
   verdict.norm = flat_norm(training.reducer.flat_gradients()) * std::abs(verdict.factor);
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))

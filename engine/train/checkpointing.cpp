@@ -162,21 +162,19 @@ bool restore_open_window(Training& training, const LoadedCheckpoint& loaded) {
 void restore_position(Training& training, const LoadedCheckpoint& loaded) {
   const TrainingCursor& cursor = loaded.content.cursor;
   const AccumulationKnobs& knobs = training.plan().knobs;
-  WindowPosition at = cursor.window;
-  if (at.micro_step != cursor.micro_step) {  // a checkpoint from before positions were kept
-    training.window.seek(cursor.micro_step, cursor.schedule_position);
-    at = training.window.position();
-  }
-  const std::int64_t lost = at.position;
+  AccumulationWindow& window = training.window;
+  if (cursor.window.micro_step != cursor.micro_step)  // a checkpoint from before positions were kept
+    window.seek(cursor.micro_step, cursor.schedule_position);
+  else
+    window.restore(cursor.window);
+  const std::int64_t lost = window.open_micro_steps();
   const bool kept = lost == 0 || restore_open_window(training, loaded);
   if (!kept && knobs.checkpoint_scope == CheckpointScope::nothing) {
-    at.position = 0;
     // MMEngine's count is the iteration, which the runner keeps; the others' counters begin anew.
-    if (knobs.boundary_compare != BoundaryCompare::modulo) at.counter = 0;
-    if (training.spec().accumulation.dialect == Dialect::colossalai) at.schedule_calls = 0;
+    window.lose_open_window(knobs.boundary_compare != BoundaryCompare::modulo);
+    if (training.spec().accumulation.dialect == Dialect::colossalai) window.forget_schedule_calls();
   }
-  if (knobs.replays(Replay::restart_count)) at.position = at.counter = 0;
-  training.window.restore(at);
+  if (knobs.replays(Replay::restart_count)) window.lose_open_window(true);
   if (kept) return;
   training.report.warn_first(
       "protocol",

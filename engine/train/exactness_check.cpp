@@ -143,7 +143,7 @@ class Explanation {
   ExactnessReason find() {
     const ModelSpec model = Faults::model(training_.spec());
     const auto k = static_cast<double>(fresh_.size());
-    const auto n = static_cast<double>(training_.window.position().steps);
+    const auto n = static_cast<double>(pass_.last.steps);
     const auto ranks = static_cast<double>(training_.axis.size());
     const auto each = [](const SampleGradient& micro) { return micro.sum; };
     const auto mean = [](const SampleGradient& micro) { return micro.mean(); };

@@ -8,6 +8,12 @@ double inverse(double value) {
   return value == 0.0 ? 0.0 : 1.0 / value;
 }
 
+double denominator(const Division& division, const WindowCounts& counts) {
+  if (division.by == Division::By::items) return static_cast<double>(counts.items);
+  if (division.by == Division::By::samples) return static_cast<double>(counts.samples);
+  return division.value;
+}
+
 }  // namespace
 
 LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world)
@@ -15,10 +21,9 @@ LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t w
       bug_(bug),
       ranks_(static_cast<double>(world)),
       world_(knobs.reduce_when == ReduceWhen::never ? 1.0 : ranks_),
-      counts_items_(knobs_.normalizer == Normalizer::samples || knobs_.normalizer == Normalizer::tokens),
+      counts_items_(counts_items(knobs)),
       global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
-      // A rank's own count must divide before the ranks are added up, when it cannot be told apart any more.
-      deferred_(knobs.normalize_when == NormalizeWhen::deferred && !(counts_items_ && !global_ && world_ > 1)) {
+      deferred_(divides_when(knobs, world) == NormalizeWhen::deferred) {
   const ReduceOp wanted = counts_over_ranks() ? ReduceOp::sum : knobs.reduce_op;
   // Reducing the arena again after each micro-step keeps what is already reduced only under a mean.
   reduce_op_ = knobs.reduce_when == ReduceWhen::every_micro_step ? ReduceOp::mean : wanted;
@@ -29,36 +34,19 @@ bool LossScaling::counts_first() const {
   return counts_items_ && !deferred_;
 }
 
-double LossScaling::denominator(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const {
-  switch (knobs_.normalizer) {
-    case Normalizer::tokens:
-      return static_cast<double>(counts.items);
-    case Normalizer::samples:
-      return static_cast<double>(counts.samples);
-    case Normalizer::none:
-      return 1.0;
-    case Normalizer::steps:
-    case Normalizer::run_remainder:
-      return plan.divisor.value_or(static_cast<double>(steps));
-    case Normalizer::true_size:
-      return plan.divisor.value_or(static_cast<double>(plan.window_size));
-  }
-  return 1.0;
-}
-
 double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const {
   double weight = 1.0;
   if (knobs_.normalizer == Normalizer::samples)
     weight = static_cast<double>(micro.samples) * inverse(static_cast<double>(micro.items));
   else if (!counts_items_ && bug_ != Bug::divide_by_own_size)
     weight = inverse(static_cast<double>(micro.items));
-  return deferred_ ? weight : weight * inverse(denominator(plan, plan.window_size, counts));
+  return deferred_ ? weight : weight * inverse(denominator(plan.division, counts));
 }
 
-double LossScaling::factor(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const {
-  const double factor = deferred_ ? correction_ * inverse(denominator(plan, steps, counts)) : correction_;
-  if (bug_ != Bug::tail_by_steps || !counts_items_ || plan.window_size >= steps) return factor;
-  return factor * static_cast<double>(plan.window_size) / static_cast<double>(steps);
+double LossScaling::factor(const MicroPlan& plan, const WindowCounts& counts) const {
+  const double factor = deferred_ ? correction_ * inverse(denominator(plan.division, counts)) : correction_;
+  if (bug_ != Bug::tail_by_steps || !counts_items_ || plan.window_size >= plan.steps) return factor;
+  return factor * static_cast<double>(plan.window_size) / static_cast<double>(plan.steps);
 }
 
 double LossScaling::reduced(double numerator_sum) const {

@@ -33,14 +33,12 @@ class LossScaling {
   /// What a micro-step's loss sum is multiplied by before its backward. `counts`: of the window, over the scope's
   /// ranks; needed where counts_first(). 0 where there is nothing to divide by.
   double weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const;
-  /// What the reduced gradient is multiplied by. `steps`: N of the window, or the run's remainder where it ends in one.
-  double factor(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const;
+  /// What the reduced gradient is multiplied by. `plan`: of the boundary's micro-step.
+  double factor(const MicroPlan& plan, const WindowCounts& counts) const;
   /// The ranks' numerators, reduced as gradients are; of ranks that never reduce, the mean of what each descends.
   double reduced(double numerator_sum) const;
 
  private:
-  double denominator(const MicroPlan& plan, std::int64_t steps, const WindowCounts& counts) const;
-
   AccumulationKnobs knobs_;
   Bug bug_;
   double ranks_;

@@ -33,7 +33,8 @@ std::string teaching_text(const TeachingSpec& teaching) {
 /// What the run asks for and cannot have is said once, at its start.
 void warn_at_start(Training& training) {
   const RunSpec& spec = training.spec();
-  if (spec.evaluate.every_updates > 0 && training.data->size(Split::validation) == 0)
+  const bool evaluates = spec.evaluate.every_updates > 0 || spec.evaluate.every_micro_steps > 0;
+  if (evaluates && training.data->size(Split::validation) == 0)
     training.report.warn_first("data", "evaluation is asked for, but no sample is kept for it",
                                "Set data.validation_fraction above 0.");
   if (spec.teaching != TeachingSpec{})

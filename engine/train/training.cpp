@@ -7,10 +7,8 @@
 namespace accrue {
 namespace {
 
-/// K8: handlers reduce all of a type in one piece, as Colossal-AI's do; the others bucket by bucket.
-std::int64_t bucket_bytes(const RunPlan& plan) {
-  if (plan.knobs.reduce_mechanism == ReduceMechanism::handlers) return std::int64_t{1} << 60;
-  return static_cast<std::int64_t>(plan.spec.parallel.bucket_mb * 1024.0 * 1024.0);
+std::int64_t bucket_bytes_of(const RunPlan& plan) {
+  return bucket_bytes(plan.knobs.reduce_mechanism, plan.spec.parallel.bucket_mb);
 }
 
 /// K8: only the reducer sends buckets out during a backward. The bugs of the gallery meddle with a window's gradients
@@ -30,8 +28,7 @@ at::ScalarType update_type(at::ScalarType own) {
 }
 
 std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
-  const bool wide = plan.knobs.accumulation_dtype != AccumulationDtype::parameter && is_half(own);
-  return static_cast<std::int64_t>(c10::elementSize(wide ? at::kFloat : own));
+  return bytes_of_sum(plan.knobs.accumulation_dtype, static_cast<std::int64_t>(c10::elementSize(own)));
 }
 
 /// The plan's window, which a stream's ranks walk without its length.
@@ -63,11 +60,11 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
       faults(run.plan, data_axis.rank()),
       model(Faults::model(run.plan.spec), seed_of(run.plan.spec),
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
-              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes(run.plan));
+              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
             }),
       scaling(run.plan.knobs, run.plan.spec.teaching.bug, data_axis.size()),
       reducer(model.module(), data_axis,
-              {.bucket_bytes = bucket_bytes(run.plan),
+              {.bucket_bytes = bucket_bytes_of(run.plan),
                .op = scaling.reduce_op(),
                .broadcast_parameters = true,
                .launch = launch_of(run.plan),

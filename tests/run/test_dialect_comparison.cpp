@@ -67,7 +67,7 @@ Numbers reductions_of(const DialectPlan& answer) {
 QStringList divisors_of(const DialectPlan& answer) {
   QStringList divisors;
   for (const ComparedMicroStep& step : answer.steps)
-    divisors.append(step.divisor ? QString::number(*step.divisor) : QStringLiteral("items"));
+    divisors.append(step.plan.division.counts() ? QStringLiteral("items") : QString::number(step.plan.division.value));
   return divisors;
 }
 
@@ -176,7 +176,7 @@ void TestDialectComparison::ten_batches_part_the_dialects() {
   for (const LastBatches& last : answer.last_batches) fates.push_back(last.fate);
   QVERIFY2(fates == expected.fates, answer.fate().c_str());
   const bool drops = dialect == Dialect::colossalai;
-  QCOMPARE(answer.steps.at(7).skipped_batches, drops ? 2 : 0);
+  QCOMPARE(answer.steps.at(7).plan.dropped_after, drops ? 2 : 0);
   QCOMPARE(answer.chosen, dialect == Dialect::accrue);
 }
 

@@ -104,52 +104,52 @@ class TestPreflight : public QObject {
         "-");
     row("Accelerate's name and the knob behind it of two minds",
         "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.tail=flush",
-        "error: accumulation.tail: says otherwise than accumulation.sync_with_dataloader (found \"flush\", expected "
-        "\"carry\", or to leave one of the two out)",
+        "error: accumulation.tail: contradicts accumulation.sync_with_dataloader (found \"flush\", expected "
+        "\"carry\", or without one of the two)",
         "carry");
     row("another such name",
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;accumulation.schedule_clock="
         "update",
-        "error: accumulation.schedule_clock: says otherwise than accumulation.step_scheduler_with_optimizer (found "
-        "\"update\", expected \"external\", or to leave one of the two out)",
+        "error: accumulation.schedule_clock: contradicts accumulation.step_scheduler_with_optimizer (found "
+        "\"update\", expected \"external\", or without one of the two)",
         "external");
     row("a way of epoch's end and Accelerate's run tail of two minds",
         "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.run_tail=flush",
-        "error: accumulation.run_tail: says otherwise than accumulation.sync_with_dataloader (found \"flush\", "
+        "error: accumulation.run_tail: contradicts accumulation.sync_with_dataloader (found \"flush\", "
         "expected "
-        "\"discard\", or to leave one of the two out)",
+        "\"discard\", or without one of the two)",
         "discard");
     row("exchanges asked for and asked not",
         "accumulation.dialect=accelerate;accumulation.sync_each_batch=false;accumulation.reduce_when=every_micro_step",
-        "error: accumulation.reduce_when: says otherwise than accumulation.sync_each_batch (found "
-        "\"every_micro_step\", expected \"boundary\", or to leave one of the two out)",
+        "error: accumulation.reduce_when: contradicts accumulation.sync_each_batch (found "
+        "\"every_micro_step\", expected \"boundary\", or without one of the two)",
         "boundary");
     row("a scheduler inside and outside",
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=true;accumulation.schedule_clock="
         "external",
-        "error: accumulation.schedule_clock: says otherwise than accumulation.step_scheduler_with_optimizer (found "
-        "\"external\", expected \"update_times_world\", or to leave one of the two out)",
+        "error: accumulation.schedule_clock: contradicts accumulation.step_scheduler_with_optimizer (found "
+        "\"external\", expected \"update_times_world\", or without one of the two)",
         "update_times_world");
     row("whole batches on one rank's clock",
         "accumulation.dialect=accelerate;accumulation.split_batches=false;accumulation.schedule_clock=update",
-        "error: accumulation.schedule_clock: says otherwise than accumulation.split_batches (found \"update\", "
+        "error: accumulation.schedule_clock: contradicts accumulation.split_batches (found \"update\", "
         "expected "
-        "\"update_times_world\", or to leave one of the two out)",
+        "\"update_times_world\", or without one of the two)",
         "update_times_world");
     row("a drained loader that flushes",
         "accumulation.dialect=colossalai;accumulation.replay=[\"drain_early\"];accumulation.tail=flush",
-        "error: accumulation.tail: says otherwise than accumulation.replay = [\"drain_early\"] (found \"flush\", "
-        "expected \"carry\", or to leave one of the two out)",
+        "error: accumulation.tail: contradicts accumulation.replay = [\"drain_early\"] (found \"flush\", "
+        "expected \"carry\", or without one of the two)",
         "carry");
     row("a defect of clipping without clipping",
         "accumulation.dialect=colossalai;accumulation.replay=[\"clip_partial_sums\"];accumulation.clip_stage=none",
-        "error: accumulation.clip_stage: says otherwise than accumulation.replay = [\"clip_partial_sums\"] (found "
-        "\"none\", expected \"every_micro_step\", or to leave one of the two out)",
+        "error: accumulation.clip_stage: contradicts accumulation.replay = [\"clip_partial_sums\"] (found "
+        "\"none\", expected \"every_micro_step\", or without one of the two)",
         "every_micro_step");
     row("a defect of exchanges without exchanges",
         "accumulation.dialect=llm;accumulation.replay=[\"narrow_no_sync\"];accumulation.reduce_when=never",
-        "error: accumulation.reduce_when: says otherwise than accumulation.replay = [\"narrow_no_sync\"] (found "
-        "\"never\", expected \"every_micro_step\", or to leave one of the two out)",
+        "error: accumulation.reduce_when: contradicts accumulation.replay = [\"narrow_no_sync\"] (found "
+        "\"never\", expected \"every_micro_step\", or without one of the two)",
         "every_micro_step");
     row("partial sums bound before they are divided",
         "accumulation.clip_stage=every_micro_step;accumulation.normalize_when=deferred;optimizer.clip_norm=1",
@@ -158,7 +158,7 @@ class TestPreflight : public QObject {
         "sums that are not divided (found \"deferred\", expected \"eager\")",
         "eager");
     row("a class that the model does not have", linear + "model.loss=cross_entropy;model.outputs=2",
-        "error: model.outputs: a label is no class of the model (found 2, expected 0 to 1, or -100)", "5");
+        "error: model.outputs: a label is not a class of the model (found 2, expected 0 to 1, or -100)", "5");
     row("a memory limit that nothing fits into", "accumulation.group_length=memory_search;accumulation.memory_limit=1",
         "error: accumulation.memory_limit: is less than a rank takes with the smallest micro-batch that divides a "
         "window "
@@ -200,7 +200,7 @@ class TestPreflight : public QObject {
     row("sequences for two inputs", ragged + "model.inputs=2",
         "error: model.inputs: each number of a sequence is one position (found 2, expected 1)", "1");
     row("a label that is no class", ragged + "data.labels=[[1],[1,0],[1,0,5]]",
-        "error: model.outputs: a label is no class of the model (found 5, expected 0 to 1, or -100)", "6");
+        "error: model.outputs: a label is not a class of the model (found 5, expected 0 to 1, or -100)", "6");
     row("recorded weights of a large model", "run.record_weights=true",
         "error: run.record_weights: is for small models only (found 842496 parameters, expected under 1000)", "false");
     row("two lengths of one run", "run.updates=5;run.epochs=1",
@@ -331,8 +331,8 @@ class TestPreflight : public QObject {
         "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;accumulation.steps=16",
         "warning: accumulation.steps: no window ever gets full, so nothing is learned (found 16, expected at most 10)");
     row("a bug on purpose", "teaching.bug=no_division",
-        "warning: teaching.bug: this run has a bug on purpose, and its record says so for ever (found "
-        "\"no_division\", expected \"none\" for a run that is meant)");
+        "warning: teaching.bug: this run has a bug on purpose, and its record says so (found "
+        "\"no_division\", expected \"none\" for a real run)");
     row("a defect on purpose", "accumulation.dialect=accelerate;accumulation.replay=[\"zero_before_backward\"]",
         "note: accumulation.replay: reproduces a defect of the original: zero_before_backward");
     row("a global batch that is rounded",
@@ -350,6 +350,9 @@ class TestPreflight : public QObject {
     row("nothing to evaluate on", "evaluate.every_updates=5",
         "warning: evaluate.every_updates: there is nothing to evaluate on, since no samples are kept for it (found 5, "
         "expected 0, or data.validation_fraction above 0)");
+    row("nothing to evaluate on inside a window", "evaluate.every_micro_steps=3",
+        "warning: evaluate.every_micro_steps: there is nothing to evaluate on, since no samples are kept for it (found "
+        "3, expected 0, or data.validation_fraction above 0)");
     row("clipping that MMEngine's wrapper leaves out", "accumulation.dialect=mmengine;optimizer.clip_norm=1",
         "warning: optimizer.clip_norm: is not applied: the dialect mmengine leaves clipping out of its wrapper (found "
         "1.0, expected 0, or accumulation.clip_stage = \"in_update\")");
@@ -358,7 +361,9 @@ class TestPreflight : public QObject {
         "\"never\" with 2 ranks, expected \"boundary\")");
     row("ranks that count for themselves", "parallel.data=2;accumulation.normalizer_scope=rank",
         "warning: accumulation.normalizer_scope: each rank divides by its own count, so ranks with fewer items weigh "
-        "more (found \"rank\", expected \"data_parallel\")");
+        "more (found \"rank\", expected \"data_parallel\")\nnote: accumulation.normalize_when: the count of a window "
+        "is "
+        "known at its end only, so its batches are fetched and counted before its first micro-step");
     row("inline numbers beside other data", "data.x=[[1]]",
         "warning: data.x: is not used, since data.kind is not \"inline\" (found \"synthetic\", expected data.kind = "
         "\"inline\")");
@@ -385,7 +390,7 @@ class TestPreflight : public QObject {
     row("a kind of clipping without a bound", "accumulation.clip_kind=value",
         "note: accumulation.clip_kind: changes nothing here: optimizer.clip_norm is 0, so nothing is clipped");
     row("a reduction on one rank", "accumulation.reduce_op=sum",
-        "note: accumulation.reduce_op: changes nothing here: one rank has nobody to exchange with");
+        "note: accumulation.reduce_op: changes nothing here: there is only one rank");
     row("a scope of no count", "accumulation.normalizer=steps;accumulation.normalizer_scope=rank;parallel.data=2",
         "note: accumulation.normalizer_scope: changes nothing here: the normalizer counts neither samples nor tokens");
     row("an overflow rule that goes before the general one", "accumulation.overflow=hold",
@@ -394,14 +399,12 @@ class TestPreflight : public QObject {
         "gradient out");
     row("an overflow on purpose that ends the run", "teaching.overflow_at=[2]",
         "warning: teaching.overflow_at: losses are made infinite on purpose (found 1 micro-steps, expected [] for a "
-        "run "
-        "that is meant)\nnote: teaching.overflow_at: ends the run, or pauses it, as run.on_non_finite says; to leave "
-        "the "
+        "real run)\nnote: teaching.overflow_at: ends the run, or pauses it, as run.on_non_finite says; to leave the "
         "window out, set accumulation.overflow to \"hold\" or \"advance\"");
     row("a bug that nothing can go wrong with", "teaching.bug=pipeline_sync",
-        "note: teaching.bug: \"pipeline_sync\" changes nothing in this run: one rank has nobody to exchange "
-        "with\nwarning: teaching.bug: this run has a bug on purpose, and its record says so for ever (found "
-        "\"pipeline_sync\", expected \"none\" for a run that is meant)");
+        "note: teaching.bug: \"pipeline_sync\" changes nothing in this run: there is only one rank\n"
+        "warning: teaching.bug: this run has a bug on purpose, and its record says so (found "
+        "\"pipeline_sync\", expected \"none\" for a real run)");
     row("traffic of the windows that there are",
         "accumulation.group_length=global_batch;accumulation.global_batch=16;accumulation.reduce_when=every_micro_step;"
         "parallel.data=2",
@@ -448,6 +451,17 @@ class TestPreflight : public QObject {
     QCOMPARE(texts(preflight_files(spec, host, ".").findings), QString());
     host.memory_bytes = whole / 2;
     QVERIFY(!preflight_files(spec_of("accumulation.micro_batch=64"), host, ".").plan);
+  }
+
+  void a_search_for_memory_stops_where_the_warning_about_memory_does() {
+    HostFacts host = plain_host();
+    const QString searched = "accumulation.group_length=memory_search;accumulation.micro_batch=64;parallel.data=3";
+    const auto whole = preflight_files(spec_of("accumulation.micro_batch=64"), host, ".").plan->memory.total();
+    for (std::int64_t bytes = 3 * whole; bytes < 3 * whole * 13 / 10; bytes += whole / 50 + 1) {
+      host.memory_bytes = bytes;
+      const QString said = texts(preflight_files(spec_of(searched), host, ".").findings);
+      QVERIFY2(!said.contains("memory"), qPrintable(said));
+    }
   }
 
   void everything_is_reported_at_once() {

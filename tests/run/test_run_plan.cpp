@@ -10,6 +10,7 @@
 #include <random>
 
 #include "accrue/run/preflight.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 
 using namespace accrue;
@@ -138,7 +139,7 @@ class TestRunPlan : public QObject {
         "divided by 2; 200 updates = 800 micro-steps; warm-up 20 updates = 80 micro-steps; LR clock: update");
     row("accrue divides by what the loss sums", "data.samples=10;accumulation.micro_batch=1;run.epochs=1",
         "1 micro x 4 accum x 1 rank = 4 samples per update; 3 updates per epoch; tail window 2 of 4 micro-steps, "
-        "divided by its tokens; 3 updates = 10 micro-steps; LR clock: update");
+        "divided by its items; 3 updates = 10 micro-steps; LR clock: update");
     row("no tail", "data.samples=16;accumulation.micro_batch=1;run.epochs=2",
         "1 micro x 4 accum x 1 rank = 4 samples per update; 4 updates per epoch; no tail; 8 updates = 32 micro-steps; "
         "LR clock: update");
@@ -169,7 +170,7 @@ class TestRunPlan : public QObject {
     row("a window longer than an epoch",
         "data.samples=10;accumulation.micro_batch=1;accumulation.steps=16;run.epochs=2",
         "1 micro x 16 accum x 1 rank = 16 samples per full update; no window gets full, an epoch has 10 micro-steps; 1 "
-        "update per epoch; tail window 10 of 16 micro-steps, divided by its tokens; 2 updates = 20 micro-steps; LR "
+        "update per epoch; tail window 10 of 16 micro-steps, divided by its items; 2 updates = 20 micro-steps; LR "
         "clock: update");
     row("padded tails", "accumulation.tail=pad_repeat;data.samples=10;accumulation.micro_batch=1;run.epochs=1",
         "1 micro x 4 accum x 1 rank = 4 samples per update; 3 updates per epoch; tail window 2 of 4 micro-steps, "
@@ -262,7 +263,8 @@ class TestRunPlan : public QObject {
         bool found = false;
         for (const MicroPlan& micro : micros)
           found |= micro.reason == (last ? BoundaryReason::run_end : BoundaryReason::epoch_end) &&
-                   micro.window_size == part.captured(2).toLongLong() && micro.divisor == part.captured(3).toDouble();
+                   micro.window_size == part.captured(2).toLongLong() &&
+                   micro.division.value == part.captured(3).toDouble();
         const bool reached = last || plan.totals.epochs_started > 1 || micros.back().epoch_ends;
         QVERIFY2(found || !reached, shown);
       }
@@ -345,6 +347,40 @@ class TestRunPlan : public QObject {
                         "accumulation.reduce_when=every_micro_step"));
     QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4);
     QCOMPARE(plan_of(spec_of("")).wire_bytes_per_update, 0);
+  }
+
+  void a_no_sync_scope_around_the_backward_alone_reduces_every_micro_step() {
+    const auto reduces = [](const char* settings) {
+      return plan_of(spec_of(QString("parallel.data=2;run.updates=4;") + settings)).knobs.reduce_when;
+    };
+    QCOMPARE(reduces("accumulation.no_sync_cover=backward"), ReduceWhen::every_micro_step);
+    QCOMPARE(reduces("accumulation.no_sync_cover=forward"), ReduceWhen::boundary);
+    QCOMPARE(reduces("accumulation.dialect=llm"), ReduceWhen::boundary);  // as the original means it
+    QCOMPARE(reduces("accumulation.no_sync_cover=backward;accumulation.reduce_when=boundary"), ReduceWhen::boundary);
+    QCOMPARE(reduces("accumulation.no_sync_cover=backward;accumulation.reduce_mechanism=handlers"),
+             ReduceWhen::boundary);
+  }
+
+  void handlers_reduce_all_gradients_in_one_bucket() {
+    const RunPlan plan =
+        plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;parallel.bucket_mb=1;"
+                        "accumulation.reduce_mechanism=handlers"));
+    QCOMPARE(plan.gradient_buckets, 1);
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4);
+  }
+
+  void every_knob_is_a_field_of_the_spec_and_a_line_of_the_summary() {
+    const QJsonObject knobs =
+        QJsonDocument::fromJson(QByteArray::fromStdString(plan_summary_json(plan_of(spec_of("")))))
+            .object()["knobs"]
+            .toObject();
+    qsizetype all = 0;
+    for_each_knob([&](const char* name, auto, auto) {
+      ++all;
+      QVERIFY2(find_field(std::string("accumulation.") + name), name);
+      QVERIFY2(knobs.contains(name), name);
+    });
+    QCOMPARE(knobs.size(), all);
   }
 
   void a_global_batch_that_does_not_divide_is_rounded_as_asked_data() {

@@ -23,7 +23,6 @@ constexpr int shapes_compared = 10'000;
 
 struct ModelRun {
   std::vector<MicroPlan> plans;
-  std::vector<std::int64_t> steps;  ///< N that each was compared with
   WindowTotals totals;
 };
 
@@ -58,14 +57,8 @@ struct Walk {
   std::int64_t steps = 1;
 };
 
-/// A micro-step as the walk writes it down: its plan, and the N it was compared with.
-struct Line {
-  MicroPlan plan;
-  std::int64_t steps = 1;
-};
-
 struct Course {
-  std::vector<Line> lines;
+  std::vector<MicroPlan> lines;
   std::vector<std::int64_t> dropped;  ///< of each epoch
 };
 
@@ -88,36 +81,37 @@ void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk, Course
     }
     const bool padding = shape.knobs.tail == EpochTail::pad_repeat && walk.position > 0 && length > 0;
     if (batch >= length && !padding) break;
-    Line line;
+    MicroPlan line;
     line.steps = walk.steps;
-    line.plan.micro_step = static_cast<std::int64_t>(course.lines.size()) + 1;
-    line.plan.epoch = epoch;
-    line.plan.batch = batch % length;
-    line.plan.window = walk.updates;
-    line.plan.position = walk.position;
+    line.micro_step = static_cast<std::int64_t>(course.lines.size()) + 1;
+    line.epoch = epoch;
+    line.batch = batch % length;
+    line.window = walk.updates;
+    line.position = walk.position;
     ++walk.position;
     ++walk.counter;
     if (is_full(shape.knobs.boundary_compare, walk.counter, walk.steps))
-      line.plan.reason = BoundaryReason::full;
-    else if (shape.max_iters == line.plan.micro_step && shape.knobs.run_tail == RunTail::flush)
-      line.plan.reason = BoundaryReason::run_end;
+      line.reason = BoundaryReason::full;
+    else if (shape.max_iters == line.micro_step && shape.knobs.run_tail == RunTail::flush)
+      line.reason = BoundaryReason::run_end;
     else if (batch == length - 1 && shape.knobs.tail == EpochTail::flush)
-      line.plan.reason = BoundaryReason::epoch_end;
-    line.plan.update = line.plan.reason != BoundaryReason::none;
-    if (line.plan.update) {
+      line.reason = BoundaryReason::epoch_end;
+    line.update = line.reason != BoundaryReason::none;
+    if (line.update) {
       ++walk.updates;
       walk.position = 0;
       // A full window sets the counter back, unless it is one that is taken modulo N; a flushed one, if K4 says so.
       const bool counts_on = shape.knobs.boundary_compare == BoundaryCompare::modulo;
-      if (line.plan.reason == BoundaryReason::full && !counts_on) walk.counter = 0;
+      if (line.reason == BoundaryReason::full && !counts_on) walk.counter = 0;
       // At the end of an epoch a window is flushed even where it happens to be full.
       const bool at_end = batch == length - 1 && shape.knobs.tail == EpochTail::flush;
-      const bool flushed = at_end || line.plan.reason != BoundaryReason::full;
+      const bool flushed = at_end || line.reason != BoundaryReason::full;
       if (flushed && shape.knobs.counter_reset != CounterReset::never) walk.counter = 0;
     }
     course.lines.push_back(line);
   }
-  if (course.lines.size() > before) course.lines.back().plan.epoch_ends = true;
+  if (course.lines.size() > before) course.lines.back().epoch_ends = true;
+  if (course.lines.size() > before) course.lines.back().dropped_after = course.dropped.back();
   if (shape.knobs.counter_reset == CounterReset::epoch_end) walk.counter = 0;
 }
 
@@ -131,7 +125,7 @@ Course walk_run(const WindowShape& shape) {
     const std::size_t before = course.lines.size();
     walk_epoch(shape, epoch, walk, course);
     for (; end < course.lines.size(); ++end) {
-      const MicroPlan& plan = course.lines[end].plan;
+      const MicroPlan& plan = course.lines[end];
       const bool enough_updates = shape.max_updates && plan.window + (plan.update ? 1 : 0) >= *shape.max_updates;
       const bool enough_micro_steps = shape.max_micro_steps && plan.micro_step >= *shape.max_micro_steps;
       if (!enough_updates && !enough_micro_steps) continue;
@@ -148,32 +142,44 @@ Course walk_run(const WindowShape& shape) {
 void fill_sizes(Course& course) {
   for (std::size_t begin = 0; begin < course.lines.size();) {
     std::size_t end = begin;
-    while (end < course.lines.size() && course.lines[end].plan.window == course.lines[begin].plan.window) ++end;
-    for (std::size_t i = begin; i < end; ++i) course.lines[i].plan.window_size = static_cast<std::int64_t>(end - begin);
+    while (end < course.lines.size() && course.lines[end].window == course.lines[begin].window) ++end;
+    for (std::size_t i = begin; i < end; ++i) course.lines[i].window_size = static_cast<std::int64_t>(end - begin);
     begin = end;
   }
 }
 
-std::optional<double> divisor_of(const WindowShape& shape, const Line& line, std::int64_t run) {
-  if (shape.knobs.normalize_when == NormalizeWhen::deferred) return std::nullopt;
+/// The number that divides, wherever it does; a count of items or samples is none.
+double divisor_of(const WindowShape& shape, const MicroPlan& line, std::int64_t run) {
   switch (shape.knobs.normalizer) {
     case Normalizer::none:
       return 1.0;
     case Normalizer::steps:
       return static_cast<double>(line.steps);
     case Normalizer::true_size:
-      return static_cast<double>(line.plan.window_size);
+      return static_cast<double>(line.window_size);
     case Normalizer::run_remainder: {
       const std::int64_t max = shape.max_iters.value_or(run);
       const std::int64_t remainder = max % line.steps;
-      if (remainder == 0 || line.plan.micro_step <= max - remainder) return static_cast<double>(line.steps);
+      if (remainder == 0 || line.micro_step <= max - remainder) return static_cast<double>(line.steps);
       return static_cast<double>(remainder);
     }
     case Normalizer::samples:
     case Normalizer::tokens:
       break;
   }
-  return std::nullopt;
+  return 1.0;
+}
+
+Division division_of(const WindowShape& shape, const MicroPlan& line, std::int64_t run) {
+  Division division{Division::By::number, divisor_of(shape, line, run), shape.knobs.normalize_when};
+  if (shape.knobs.normalizer == Normalizer::none) division.by = Division::By::none;
+  if (shape.knobs.normalizer == Normalizer::samples) division.by = Division::By::samples;
+  if (shape.knobs.normalizer == Normalizer::tokens) division.by = Division::By::items;
+  // Ranks that add up their gradients have divided them by a count of their own before.
+  const bool counted = division.by == Division::By::samples || division.by == Division::By::items;
+  const bool own = counted && shape.knobs.normalizer_scope == NormalizerScope::rank;
+  if (own && shape.world > 1 && shape.knobs.reduce_when != ReduceWhen::never) division.when = NormalizeWhen::eager;
+  return division;
 }
 
 /// A learning-rate schedule with PyTorch's own count of its steps, which is 1 before the first.
@@ -182,16 +188,16 @@ struct ModelSchedule {
   std::int64_t step_count = 1;
   std::int64_t calls = 0;
 
-  std::int64_t after(const WindowShape& shape, const Line& line, bool skipped) {
+  std::int64_t after(const WindowShape& shape, const MicroPlan& line, bool skipped) {
     const AccumulationKnobs& knobs = shape.knobs;
-    const bool steps = line.plan.update && !(skipped && knobs.overflow == OverflowPolicy::hold);
+    const bool steps = line.update && !(skipped && knobs.overflow == OverflowPolicy::hold);
     const std::int64_t before = position;
     switch (knobs.schedule_clock) {
       case ScheduleClock::update:
         position += steps ? 1 : 0;
         break;
       case ScheduleClock::update_times_world:
-        if (!line.plan.update && knobs.micro_bump) ++step_count;
+        if (!line.update && knobs.micro_bump) ++step_count;
         for (std::int64_t rank = 0; steps && rank < shape.world; ++rank) {
           if (knobs.total_guard && shape.schedule_total && step_count > *shape.schedule_total) continue;
           ++step_count;
@@ -203,7 +209,7 @@ struct ModelSchedule {
         ++position;
         break;
       case ScheduleClock::epoch:
-        position += line.plan.epoch_ends ? 1 : 0;
+        position += line.epoch_ends ? 1 : 0;
         break;
       case ScheduleClock::every_nth_call:
         if (++calls >= line.steps) {
@@ -219,22 +225,21 @@ struct ModelSchedule {
 ModelRun model_of(const WindowShape& shape) {
   Course course = walk_run(shape);
   if (!course.lines.empty() && shape.knobs.run_tail == RunTail::flush && !shape.max_iters) {
-    MicroPlan& last = course.lines.back().plan;
+    MicroPlan& last = course.lines.back();
     if (!last.update) last.reason = BoundaryReason::run_end;
     last.update = true;
   }
   fill_sizes(course);
   ModelRun run;
   ModelSchedule schedule;
-  for (Line& line : course.lines) {
-    line.plan.divisor = divisor_of(shape, line, static_cast<std::int64_t>(course.lines.size()));
+  for (MicroPlan& line : course.lines) {
+    line.division = division_of(shape, line, static_cast<std::int64_t>(course.lines.size()));
     const ReduceWhen reduce = shape.knobs.reduce_when;
-    line.plan.sync = reduce == ReduceWhen::every_micro_step || (reduce == ReduceWhen::boundary && line.plan.update);
-    line.plan.schedule_ticks = schedule.after(shape, line, false);
-    line.plan.schedule_position = schedule.position;
-    run.plans.push_back(line.plan);
-    run.steps.push_back(line.steps);
-    run.totals.updates += line.plan.update ? 1 : 0;
+    line.sync = reduce == ReduceWhen::every_micro_step || (reduce == ReduceWhen::boundary && line.update);
+    line.schedule_ticks = schedule.after(shape, line, false);
+    line.schedule_position = schedule.position;
+    run.plans.push_back(line);
+    run.totals.updates += line.update ? 1 : 0;
   }
   run.totals.micro_steps = static_cast<std::int64_t>(run.plans.size());
   run.totals.schedule_ticks = schedule.position;
@@ -350,9 +355,11 @@ std::string number(const std::optional<T>& value) {
 std::string in_words(const MicroPlan& plan) {
   std::ostringstream text;
   text << "m " << plan.micro_step << " epoch " << plan.epoch << " batch " << plan.batch << " window " << plan.window
-       << " position " << plan.position << "/" << plan.window_size << " divisor " << number(plan.divisor)
+       << " position " << plan.position << "/" << plan.window_size << " N " << plan.steps << " by "
+       << int(plan.division.by) << " " << plan.division.value << " " << to_name(plan.division.when)
        << (plan.sync ? " sync" : "") << (plan.update ? " update" : "") << " " << to_string(plan.reason) << " ticks "
-       << plan.schedule_ticks << " -> " << plan.schedule_position << (plan.epoch_ends ? " |" : "");
+       << plan.schedule_ticks << " -> " << plan.schedule_position << (plan.epoch_ends ? " |" : "") << " dropped "
+       << plan.dropped_after;
   return text.str();
 }
 
@@ -482,7 +489,7 @@ WindowShape as_stream(const WindowShape& known, const ModelRun& run) {
 /// What a reader with that foresight cannot know before a window ends is taken over from the other side.
 MicroPlan without_foresight(MicroPlan plan, const MicroPlan& other, const WindowShape& shape) {
   plan.window_size = other.window_size;
-  if (shape.knobs.normalizer == Normalizer::true_size) plan.divisor = other.divisor;
+  if (shape.knobs.normalizer == Normalizer::true_size) plan.division = other.division;
   return plan;
 }
 
@@ -619,7 +626,7 @@ void TestWindowModel::an_overflow_holds_or_advances_the_schedule() {
       const MicroPlan& expected = run.plans[i];
       if (!window.next()) break;
       const bool skipped = expected.update && dice.chance(30);
-      schedule.after(shape, Line{expected, run.steps[i]}, skipped);
+      schedule.after(shape, expected, skipped);
       if (skipped) window.report(StepOutcome::skipped_overflow);
       if (window.schedule_position() == schedule.position) continue;
       differences.add(in_words(shape) + "\n  after " + in_words(expected) + (skipped ? " skipped" : "") +

@@ -40,13 +40,18 @@ bool has_finding(const Planned& planned, Severity severity, const QString& key) 
   });
 }
 
+QString divisor_of(const MicroPlan& micro) {
+  const auto number = micro.division.number();
+  return number && micro.division.when == NormalizeWhen::eager ? QString::number(*number) : QStringLiteral("-");
+}
+
 /// What a directive of numbers says of the plan, joined as the scenario writes it.
 QString series(const QString& directive, const RunPlan& plan) {
   QStringList words;
   for (const MicroPlan& micro : preview_windows(plan.window, 10'000)) {
     if (directive == "updates" && micro.update) words << QString::number(micro.micro_step);
     if (directive == "sizes") words << QString::number(micro.window_size);
-    if (directive == "divisors") words << (micro.divisor ? QString::number(*micro.divisor) : QStringLiteral("-"));
+    if (directive == "divisors") words << divisor_of(micro);
     if (directive == "schedule") words << QString::number(micro.schedule_position);
     if (directive == "lr") words << QString::number(lr_at(plan.curve, micro.schedule_position), 'g', 6);
   }

@@ -11,9 +11,8 @@ namespace accrue::ui {
 
 namespace {
 
-/// K1: the other dialects have one N for a whole run.
 bool changesSteps(const RunSpec& spec) {
-  return spec.accumulation.dialect == Dialect::accrue || spec.accumulation.dialect == Dialect::accelerate;
+  return why_steps_stay(spec).empty();
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::vector<PlacedCell> placedCells(const DialectPlan& answer) {
     before = place;
     const bool unused = step.plan.window >= answer.plan->totals.updates;
     cells.push_back({place, {0, unused ? CellKind::unused : CellKind::trained, step}});
-    for (std::int64_t i = 1; i <= std::min(step.skipped_batches, most_dropped); ++i)
+    for (std::int64_t i = 1; i <= std::min(step.plan.dropped_after, most_dropped); ++i)
       cells.push_back({{place.first, place.second + i}, {0, CellKind::dropped, {}}});
   }
   return cells;
@@ -105,8 +105,9 @@ QString cellLabel(const DialectPlan& plan, const DialectCell& cell) {
     case CellKind::trained:
       break;
   }
-  if (cell.step.divisor) return QStringLiteral("\u00f7 %1").arg(QString::number(*cell.step.divisor));
-  return plan.plan->knobs.normalizer == Normalizer::samples ? tr("\u00f7 samples") : tr("\u00f7 items");
+  const Division& division = cell.step.plan.division;
+  if (const auto number = division.number()) return QStringLiteral("\u00f7 %1").arg(QString::number(*number));
+  return division.by == Division::By::samples ? tr("\u00f7 samples") : tr("\u00f7 items");
 }
 
 QString cellText(const DialectPlan& plan, const DialectCell& cell, const DialectColumn& column) {
@@ -120,10 +121,10 @@ QString cellText(const DialectPlan& plan, const DialectCell& cell, const Dialect
   lines << tr("%1: micro-step %2, %3 of %4 in its window.")
                .arg(batch, groupedNumber(micro.micro_step), groupedNumber(micro.position + 1),
                     groupedNumber(micro.window_size));
-  QString divided = cell.step.divisor ? tr("Loss divided by %1").arg(QString::number(*cell.step.divisor))
-                                      : tr("Loss divided by what its window holds");
-  if (plan.plan->knobs.normalize_when == NormalizeWhen::deferred)
-    divided = tr("%1, once, at the boundary").arg(divided);
+  const auto number = micro.division.number();
+  QString divided =
+      number ? tr("Loss divided by %1").arg(QString::number(*number)) : tr("Loss divided by what its window holds");
+  if (micro.division.when == NormalizeWhen::deferred) divided = tr("%1, once, at the boundary").arg(divided);
   lines << divided + QLatin1Char('.');
   if (micro.sync) lines << tr("Gradients are reduced in this backward.");
   if (micro.update) {

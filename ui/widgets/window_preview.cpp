@@ -22,17 +22,8 @@ constexpr std::int64_t longest_epoch_shown = 50'000;
 
 /// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
 std::vector<MicroPlan> epochTail(const WindowShape& shape) {
-  std::vector<MicroPlan> window;
-  AccumulationWindow walker(shape);
-  for (std::int64_t step = 0; step < longest_epoch_shown; ++step) {
-    const auto plan = walker.next();
-    if (!plan) break;
-    if (plan->position == 0) window.clear();
-    window.push_back(*plan);
-    if (plan->epoch_ends)
-      return static_cast<std::int64_t>(window.size()) < shape.steps ? window : std::vector<MicroPlan>{};
-  }
-  return {};
+  const auto window = window_at_epoch_end(shape, longest_epoch_shown);
+  return std::ssize(window) < shape.steps ? window : std::vector<MicroPlan>{};
 }
 
 }  // namespace

@@ -35,21 +35,15 @@ AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner,
 
 void AcceleratedScheduler::step() {
   state_.script().note([this] { step(); });
-  WindowPosition at = clock_.position();
-  at.at_boundary = state_.sync_gradients();
+  const bool boundary = state_.sync_gradients();
   // The clock's own guard counts from 0; for this call it stands where the inner scheduler does.
   const auto count = total_steps() ? count_of(*inner_) : std::nullopt;
-  const std::int64_t ahead = count ? *count - at.schedule_position : 0;
-  at.guard_count += ahead;
-  clock_.restore(at);
+  const std::int64_t ahead = count ? *count - clock_.schedule_position() : 0;
   const auto optimizers = optimizers_();
-  const bool skipped = at.at_boundary && std::any_of(optimizers.begin(), optimizers.end(),
-                                                     [](const auto* each) { return each->step_was_skipped(); });
-  clock_.report(skipped ? StepOutcome::skipped_overflow : StepOutcome::updated);
-  const std::int64_t ticks = clock_.call_schedule();
-  at = clock_.position();
-  at.guard_count -= ahead;
-  clock_.restore(at);
+  const bool skipped = boundary && std::any_of(optimizers.begin(), optimizers.end(),
+                                               [](const auto* each) { return each->step_was_skipped(); });
+  const StepOutcome outcome = skipped ? StepOutcome::skipped_overflow : StepOutcome::updated;
+  const std::int64_t ticks = clock_.call_schedule(boundary, outcome, ahead);
   for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step();
 }
 

@@ -39,10 +39,7 @@ GradientState::GradientState(const AcceleratorOptions& options, std::int64_t wor
 }
 
 void GradientState::set_sync_gradients(bool sync) {
-  if (sync == sync_gradients()) return;
-  WindowPosition at = window_->position();
-  at.at_boundary = sync;
-  window_->restore(at);
+  if (sync != sync_gradients()) window_->force_boundary(sync);
 }
 
 std::int64_t GradientState::num_steps() const {
@@ -63,10 +60,7 @@ MicroPlan GradientState::begin_micro_step() {
 }
 
 void GradientState::reset_step() {
-  WindowPosition at = window_->position();
-  at.counter = 0;
-  at.position = 0;
-  window_->restore(at);
+  window_->lose_open_window(true);
 }
 
 void GradientState::leave(const ActiveLoader& loader) {

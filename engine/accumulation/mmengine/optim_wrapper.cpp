@@ -42,23 +42,13 @@ WindowShape shape_of(const OptimWrapperOptions& options) {
   return shape;
 }
 
-/// Just after micro-iteration `count`, whoever did it. The gradients of an open group are not there, so the window
-/// holds none of its micro-steps; its phase is that of the count.
-WindowPosition position_after(std::int64_t count, std::int64_t steps, std::int64_t max_counts) {
-  WindowPosition at;
-  at.micro_step = at.batch = at.counter = at.schedule_position = count;
-  at.updates = count / steps;
-  at.at_boundary = count % steps == 0 || count == max_counts;
-  return at;
-}
-
 }  // namespace
 
 OptimWrapper::OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options)
     : optimizer_(std::move(optimizer)),
       options_(checked(std::move(options))),
       window_(std::make_shared<AccumulationWindow>(shape_of(options_))) {
-  window_->restore(position_after(0, options_.accumulative_counts, unset_counts));
+  window_->resume_at(0);
 }
 
 OptimWrapper::OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options)
@@ -82,11 +72,11 @@ void OptimWrapper::initialize_count_status(const torch::nn::Module& model, std::
   shape.max_iters.reset();
   if (max_counts != unset_counts) shape.max_iters = max_counts;
   *window_ = AccumulationWindow(std::move(shape));
-  window_->restore(position_after(init_counts, steps, max_counts));
+  window_->resume_at(init_counts);
 }
 
 at::Tensor OptimWrapper::scale_loss(const at::Tensor& loss) const {
-  const double divisor = window_->peek()->divisor.value();
+  const double divisor = window_->peek()->division.value;
   if (divisor > 0.0) return loss.div(divisor);
   throw std::logic_error("OptimWrapper: micro-iteration " + std::to_string(inner_count() + 1) +
                          " lies beyond max_counts = " + std::to_string(max_counts()) +

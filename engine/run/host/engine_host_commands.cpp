@@ -125,8 +125,7 @@ Result<void> RunSession::checkpoint_and_stop() {
 /// What the run would become from the next boundary on.
 Result<void> RunSession::check_steps(std::int64_t steps) const {
   const RunPlan& plan = order_.plan;
-  const bool drops = plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
-  if (drops && plan.knobs.schedule_clock == ScheduleClock::epoch)
+  if (drops_tail(plan.knobs) && plan.knobs.schedule_clock == ScheduleClock::epoch)
     return refused("the schedule counts epochs, and with dropped tails N decides where an epoch ends");
   if (plan.spec.data.stream && plan.knobs.tail == EpochTail::carry && steps > plan.window.batches_per_epoch)
     return refused(fmt::format("a window of {} micro-steps would span more than one epoch, {} micro-steps of a stream",
@@ -145,12 +144,7 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
 /// The ranks are told one after another; which boundary it takes effect at is agreed by the boundary's exchange.
 Result<void> RunSession::set_steps(std::int64_t steps) {
   if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
-  const AccumulationSpec& spec = order_.plan.spec.accumulation;
-  if (spec.dialect != Dialect::accrue && spec.dialect != Dialect::accelerate)
-    return refused(fmt::format("the dialect {} has one N for the whole run; accrue and accelerate can change it",
-                               to_name(spec.dialect)));
-  if (order_.plan.knobs.normalizer == Normalizer::run_remainder)
-    return refused("normalizer = \"run_remainder\" divides by what the planned N leaves over, so N stays as it is");
+  if (std::string why = why_steps_stay(order_.plan.spec); !why.empty()) return refused(std::move(why));
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
     return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));

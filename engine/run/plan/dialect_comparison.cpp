@@ -8,15 +8,12 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/spec_fields.h"
-#include "last_batches.h"
 
 namespace accrue {
 
 namespace {
 
 constexpr std::string_view system_names[] = {"Accrue", "llm-pytorch", "Colossal-AI", "Accelerate", "MMEngine"};
-constexpr std::string_view fate_names[] = {"full_window", "short_update",        "carried",  "left_in_gradients",
-                                           "never_seen",  "fetched_and_dropped", "filled_up"};
 
 /// Whose name a key is; nothing for the knobs, which every dialect has.
 std::optional<Dialect> owner_of(std::string_view key) {
@@ -80,33 +77,19 @@ std::vector<Interval> shown_intervals(std::int64_t all, std::int64_t epoch_end, 
   return merged;
 }
 
-ComparedMicroStep compared(const MicroPlan& micro, const RunPlan& plan, std::optional<double> divisor) {
-  ComparedMicroStep step;
-  step.plan = micro;
-  step.letters = micro_step_letters(plan.spec.accumulation.dialect, micro);
-  step.divisor = divisor;
-  step.lr = lr_at(plan.curve, micro.schedule_position);
-  if (micro.epoch_ends && plan.knobs.tail != EpochTail::pad_repeat)
-    step.skipped_batches = std::max<std::int64_t>(plan.window.batches_per_epoch - micro.batch - 1, 0);
-  return step;
+ComparedMicroStep compared(const MicroPlan& micro, const RunPlan& plan) {
+  return {micro, micro_step_letters(plan.spec.accumulation.dialect, micro), lr_at(plan.curve, micro.schedule_position)};
 }
 
 void fill_steps(DialectPlan& answer, std::int64_t epoch_end, std::int64_t most) {
   const RunPlan& plan = *answer.plan;
-  WindowShape eager_shape = plan.window;
-  eager_shape.knobs.normalize_when = NormalizeWhen::eager;
   AccumulationWindow window(plan.window);
-  AccumulationWindow eager(eager_shape);
   for (const Interval& interval : shown_intervals(plan.totals.micro_steps, epoch_end, most)) {
-    if (interval.begin > window.micro_steps_done() + 1) {
-      window.seek(interval.begin - 1);
-      eager.seek(interval.begin - 1);
-    }
+    if (interval.begin > window.micro_steps_done() + 1) window.seek(interval.begin - 1);
     while (window.micro_steps_done() < interval.end) {
       const auto micro = window.next();
-      const auto divided = eager.next();
-      if (!micro || !divided) break;
-      answer.steps.push_back(compared(*micro, plan, divided->divisor));
+      if (!micro) break;
+      answer.steps.push_back(compared(*micro, plan));
       if (!micro->update) continue;
       const std::int64_t position = micro->schedule_position - micro->schedule_ticks;
       answer.updates.push_back(
@@ -126,26 +109,21 @@ DialectPlan answer_of(const RunSpec& spec, Dialect dialect, const HostFacts& hos
   answer.plan = std::move(checked.plan);
   if (!answer.plan) return answer;
   answer.last_batches = find_last_batches(*answer.plan);
-  fill_steps(answer, first_epoch_end(*answer.plan), most_steps);
+  const auto last_window = window_at_epoch_end(answer.plan->window);
+  fill_steps(answer, last_window.empty() ? 0 : last_window.back().micro_step, most_steps);
   answer.letters = window_letters(dialect, answer.plan->window, most_steps);
   return answer;
 }
 
-/// "by 4"; where samples or tokens divide, those.
-std::string divided_by(const DialectPlan& answer, const std::optional<double>& divisor) {
-  if (divisor) return "by " + number_text(*divisor);
-  return answer.plan->knobs.normalizer == Normalizer::samples ? "by the samples of its window"
-                                                              : "by the items of its window";
+/// "by 4"; where samples or items divide, those.
+std::string divided_by(const ComparedMicroStep& step) {
+  return division_text(step.plan.division, "the") + (step.plan.division.counts() ? " of its window" : "");
 }
 
 }  // namespace
 
 std::string_view system_name(Dialect dialect) {
   return system_names[static_cast<std::size_t>(dialect)];
-}
-
-std::string_view to_string(BatchFate fate) {
-  return fate_names[static_cast<std::size_t>(fate)];
 }
 
 const DialectPlan* DialectComparison::of(Dialect dialect) const {
@@ -165,18 +143,18 @@ std::string DialectPlan::divisors() const {
   std::string text;
   for (std::size_t i = 0; i < steps.size();) {
     std::size_t end = i + 1;
-    while (end < steps.size() && steps[end].divisor == steps[i].divisor) ++end;
+    while (end < steps.size() && steps[end].plan.division == steps[i].plan.division) ++end;
     if (i == 0 && end == steps.size()) {
-      text = "every micro-step " + divided_by(*this, steps[i].divisor);
+      text = "every micro-step " + divided_by(steps[i]);
     } else {
       const std::int64_t first = steps[i].plan.micro_step, last = steps[end - 1].plan.micro_step;
       text += (text.empty() ? "micro-steps " : ", ") + std::to_string(first) +
               (first == last ? "" : (last == first + 1 ? " and " : " to ") + std::to_string(last)) + " " +
-              divided_by(*this, steps[i].divisor);
+              divided_by(steps[i]);
     }
     i = end;
   }
-  if (plan->knobs.normalize_when == NormalizeWhen::deferred) text += ", at the boundary";
+  if (steps.front().plan.division.when == NormalizeWhen::deferred) text += ", at the boundary";
   return text;
 }
 
@@ -185,7 +163,7 @@ RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::str
   other.accumulation.dialect = dialect;
   if (other.teaching != TeachingSpec{} && dialect != spec.accumulation.dialect) {
     other.teaching = {};  // a bug of one's own is none of the other system's rules
-    if (notes) notes->push_back("what goes wrong on purpose (teaching) is left out");
+    if (notes) notes->push_back("the deliberate fault (teaching) is left out");
   }
   if (dialect == spec.accumulation.dialect) return other;
   for (const SpecField& field : spec_fields()) {

@@ -6,7 +6,6 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/dialect_comparison.h"
-#include "last_batches.h"
 
 namespace accrue {
 
@@ -89,6 +88,11 @@ std::string error_text(const DialectPlan& answer) {
   return {};
 }
 
+Json divisor_json(const Division& division) {
+  const auto number = division.number();
+  return number ? Json(*number) : Json();
+}
+
 Json step_json(const ComparedMicroStep& step) {
   Json json = {{"micro_step", step.plan.micro_step},
                {"epoch", step.plan.epoch},
@@ -96,28 +100,25 @@ Json step_json(const ComparedMicroStep& step) {
                {"window", step.plan.window},
                {"position", step.plan.position},
                {"letters", step.letters},
-               {"divisor", nullptr},
+               {"divisor", divisor_json(step.plan.division)},
                {"sync", step.plan.sync},
                {"update", step.plan.update}};
-  if (step.divisor) json["divisor"] = *step.divisor;
   json["reason"] = std::string(to_string(step.plan.reason));
   json["schedule_position"] = step.plan.schedule_position;
   json["lr"] = step.lr;
-  json["skipped_batches"] = step.skipped_batches;
+  json["skipped_batches"] = step.plan.dropped_after;
   return json;
 }
 
 Json last_json(const LastBatches& last) {
-  Json json = {{"fate", std::string(to_string(last.fate))},
-               {"epoch", last.epoch},
-               {"first_batch", last.first_batch},
-               {"batches", last.batches},
-               {"window_size", last.window_size},
-               {"divisor", nullptr},
-               {"ends_run", last.ends_run},
-               {"text", last.text}};
-  if (last.divisor) json["divisor"] = *last.divisor;
-  return json;
+  return {{"fate", std::string(to_string(last.fate))},
+          {"epoch", last.epoch},
+          {"first_batch", last.first_batch},
+          {"batches", last.batches},
+          {"window_size", last.window_size},
+          {"divisor", last.division ? divisor_json(*last.division) : Json()},
+          {"ends_run", last.ends_run},
+          {"text", last.text}};
 }
 
 void add_plan(Json& json, const DialectPlan& answer) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window says of every micro-step what it is; here the last few before an end are read together: whether they make
 // an update, wait, stay behind, or were never fetched. Sentences count batches from 1, as people do.
-#include "last_batches.h"
+
+#include "accrue/run/last_batches.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,9 @@
 namespace accrue {
 
 namespace {
+
+constexpr std::string_view fate_names[] = {"full_window", "short_update",        "carried",  "left_in_gradients",
+                                           "never_seen",  "fetched_and_dropped", "filled_up"};
 
 /// The micro-steps of the window that is open or has just ended where a walk stands.
 struct Ending {
@@ -29,39 +33,25 @@ void walk_to_end(Ending& at, bool stop_at_epoch) {
   }
 }
 
-std::int64_t longest_window(const WindowShape& shape) {
-  std::int64_t most = shape.steps;
-  for (const LengthChange& change : shape.length_schedule) most = std::max(most, change.steps);
-  return most;
-}
-
-WindowShape eager_shape(const RunPlan& plan) {
-  WindowShape shape = plan.window;
-  shape.knobs.normalize_when = NormalizeWhen::eager;  // the divisor is wanted wherever it is applied
-  return shape;
-}
-
 /// "batch 10", "batches 9 and 10", "batches 7 to 10"
 std::string batch_names(std::int64_t first, std::int64_t count) {
   if (count == 1) return fmt::format("batch {}", first + 1);
   return fmt::format("batches {} {} {}", first + 1, count == 2 ? "and" : "to", first + count);
 }
 
-std::string weight_text(std::int64_t size, double divisor) {
-  const double weight = static_cast<double>(size) / divisor;
+std::string weight_text(const LastBatches& last) {
+  const auto divisor = last.division->number();
+  const double weight = divisor ? static_cast<double>(last.window_size) / *divisor : 1.0;
   if (weight == 1.0) return "full weight";
   if (weight == 0.5) return "half weight";
-  return fmt::format("{}/{} of the weight of a full one", size, number_text(divisor));
+  return fmt::format("{}/{:g} of the weight of a full one", last.window_size, *divisor);
 }
 
-std::string division_text(const LastBatches& last, const RunPlan& plan) {
-  if (last.divisor)
-    return fmt::format("divided by {} ({})", number_text(*last.divisor), weight_text(last.window_size, *last.divisor));
-  return plan.knobs.normalizer == Normalizer::samples ? "divided by its own samples (full weight)"
-                                                      : "divided by its own items (full weight)";
+std::string divided(const LastBatches& last) {
+  return fmt::format("divided {} ({})", division_text(*last.division, "its own"), weight_text(last));
 }
 
-std::string sentence(const LastBatches& last, const RunPlan& plan) {
+std::string sentence(const LastBatches& last) {
   const std::string where =
       last.ends_run ? "At the end of the run" : fmt::format("At the end of epoch {}", last.epoch + 1);
   const std::string who = last.batches > 0 ? batch_names(last.first_batch, last.batches) : "";
@@ -73,7 +63,7 @@ std::string sentence(const LastBatches& last, const RunPlan& plan) {
       return where + " a window is full: nothing is left over.";
     case BatchFate::short_update:
       return fmt::format("{}, {} make{} an update of {}{}, {}.", where, who, verb, last.window_size,
-                         others > 0 ? fmt::format(" with {} that waited", others) : "", division_text(last, plan));
+                         others > 0 ? fmt::format(" with {} that waited", others) : "", divided(last));
     case BatchFate::carried:
       return fmt::format("{}, {} stay{} in the gradients; the next {} complete{} the window.", where, who, verb,
                          others == 1 ? "batch" : fmt::format("{} batches", others), others == 1 ? "s" : "");
@@ -86,7 +76,7 @@ std::string sentence(const LastBatches& last, const RunPlan& plan) {
       return fmt::format("{}, {} {} fetched and dropped.", where, who, be);
     case BatchFate::filled_up:
       return fmt::format("{}, the window of {} is filled up with the epoch's first {}, {}.", where, who,
-                         others == 1 ? "batch" : fmt::format("{} batches", others), division_text(last, plan));
+                         others == 1 ? "batch" : fmt::format("{} batches", others), divided(last));
   }
   return {};
 }
@@ -111,15 +101,14 @@ LastBatches describe(Ending& at, const RunPlan& plan) {
   const MicroPlan end = at.last();
   last.epoch = end.epoch;
   last.ends_run = end.micro_step >= plan.totals.micro_steps;
-  const std::int64_t rest = plan.window.batches_per_epoch - end.batch - 1;
-  if (end.epoch_ends && rest > 0 && plan.knobs.tail != EpochTail::pad_repeat) {
+  if (end.dropped_after > 0) {
     last.fate = dropped_fate(plan);
     last.first_batch = end.batch + 1;
-    last.batches = rest;
+    last.batches = end.dropped_after;
     return last;
   }
   count_own_batches(last, at.window);
-  last.divisor = end.divisor;
+  last.division = end.division;
   last.window_size = static_cast<std::int64_t>(at.window.size());
   if (end.update) {
     const bool repeated = last.window_size > last.batches && plan.knobs.tail == EpochTail::pad_repeat;
@@ -137,7 +126,7 @@ LastBatches describe(Ending& at, const RunPlan& plan) {
     if (!micro->update) continue;
     last.fate = BatchFate::carried;
     last.window_size = size;
-    last.divisor = micro->divisor;
+    last.division = micro->division;
     break;
   }
   return last;
@@ -145,14 +134,21 @@ LastBatches describe(Ending& at, const RunPlan& plan) {
 
 }  // namespace
 
-std::string number_text(double number) {
-  return fmt::format("{:g}", number);
+std::string_view to_string(BatchFate fate) {
+  return fate_names[static_cast<std::size_t>(fate)];
 }
 
-std::int64_t first_epoch_end(const RunPlan& plan) {
-  Ending at{{}, AccumulationWindow(plan.window)};
-  walk_to_end(at, true);
-  return !at.window.empty() && at.last().epoch_ends ? at.last().micro_step : 0;
+std::string division_text(const Division& division, std::string_view own) {
+  switch (division.by) {
+    case Division::By::samples:
+      return fmt::format("by {} samples", own);
+    case Division::By::items:
+      return fmt::format("by {} items", own);
+    case Division::By::number:
+    case Division::By::none:
+      break;
+  }
+  return fmt::format("by {:g}", division.value);
 }
 
 std::vector<LastBatches> find_last_batches(const RunPlan& plan) {
@@ -161,17 +157,17 @@ std::vector<LastBatches> find_last_batches(const RunPlan& plan) {
     if (plan.window.batches_per_epoch > 0)
       found.push_back({.fate = dropped_fate(plan), .batches = plan.window.batches_per_epoch, .ends_run = true});
   } else {
-    Ending epoch{{}, AccumulationWindow(eager_shape(plan))};
+    Ending epoch{{}, AccumulationWindow(plan.window)};
     walk_to_end(epoch, true);
     if (epoch.last().epoch_ends) found.push_back(describe(epoch, plan));
     if (found.empty() || !found.front().ends_run) {
-      Ending run{{}, AccumulationWindow(eager_shape(plan))};
-      run.walk.seek(std::max<std::int64_t>(0, plan.totals.micro_steps - 2 * longest_window(plan.window)));
+      Ending run{{}, AccumulationWindow(plan.window)};
+      run.walk.seek(std::max<std::int64_t>(0, plan.totals.micro_steps - 2 * largest_steps(plan.window)));
       walk_to_end(run, false);
       found.push_back(describe(run, plan));
     }
   }
-  for (LastBatches& last : found) last.text = sentence(last, plan);
+  for (LastBatches& last : found) last.text = sentence(last);
   return found;
 }
 

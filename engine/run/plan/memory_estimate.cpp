@@ -59,10 +59,8 @@ std::int64_t dtype_bytes(Dtype dtype) {
 }
 
 std::int64_t gradient_bytes(Dtype dtype, AccumulationDtype accumulation) {
-  const std::int64_t own = dtype_bytes(dtype);
-  if (accumulation == AccumulationDtype::parameter) return own;
-  const std::int64_t wide = std::max<std::int64_t>(own, 4);
-  return accumulation == AccumulationDtype::float32_compensated ? 2 * wide : wide;
+  const std::int64_t sum = bytes_of_sum(accumulation, dtype_bytes(dtype));
+  return accumulation == AccumulationDtype::float32_compensated ? 2 * sum : sum;
 }
 
 MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& knobs, std::int64_t parameter_count,

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/last_batches.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -24,8 +25,7 @@ std::string spaced(std::string_view name) {
 }
 
 bool has_scheduled_length(const RunPlan& plan) {
-  const GroupLength length = plan.knobs.group_length;
-  return (length == GroupLength::by_update || length == GroupLength::by_epoch) && !plan.window.length_schedule.empty();
+  return has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty();
 }
 
 // Least and most micro-steps of a full window in this run.
@@ -47,10 +47,6 @@ std::pair<std::int64_t, std::int64_t> lengths(const RunPlan& plan) {
 
 std::string range(std::int64_t least, std::int64_t most) {
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
-}
-
-bool drops_tail(const RunPlan& plan) {
-  return plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
 }
 
 std::string batch_part(const RunPlan& plan) {
@@ -77,7 +73,7 @@ std::string uneven_part(const RunPlan& plan) {
   if (covered < plan.order.samples)
     return fmt::format("; {} per epoch dropped, which do not fill all ranks",
                        counted(plan.order.samples - covered, "sample"));
-  if (drops_tail(plan) && plan.tail_micro_steps > 0) return {};
+  if (drops_tail(plan.knobs) && plan.tail_micro_steps > 0) return {};
   return fmt::format("; last micro-step of an epoch {} of {} samples",
                      plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), micro);
 }
@@ -115,33 +111,38 @@ std::string epoch_part(const RunPlan& plan) {
   return (exact ? "" : "about ") + number + " updates per epoch";
 }
 
-// mmengine's rule: from the micro-step on where the run's remainder begins, the remainder is the divisor, whatever the
-// window holds. `first` is the micro-step the window opens with.
-std::string remainder_text(const RunPlan& plan, std::int64_t first, std::int64_t size) {
-  const std::int64_t steps = plan.window.steps;
-  const std::int64_t whole_run = plan.window.max_iters.value_or(plan.totals.micro_steps);
-  const std::int64_t remainder = whole_run % steps, begin = whole_run - remainder;
-  if (remainder == 0 || first + size <= begin) return fmt::format("divided by {}", steps);
-  if (first >= begin) return fmt::format("divided by {}", remainder);
-  return fmt::format("{} divided by {} and {} by {}", begin - first, steps, size - (begin - first), remainder);
+std::string divided(const Division& division) {
+  if (division.by == Division::By::none) return "not divided";
+  return "divided " + division_text(division, "its");
 }
 
-std::string divisor_text(const RunPlan& plan, std::int64_t first, std::int64_t size) {
-  switch (plan.knobs.normalizer) {
-    case Normalizer::none:
-      return "not divided";
-    case Normalizer::steps:
-      return fmt::format("divided by {}", plan.window.steps);
-    case Normalizer::true_size:
-      return fmt::format("divided by {}", size);
-    case Normalizer::run_remainder:
-      return remainder_text(plan, first, size);
-    case Normalizer::samples:
-      return "divided by its samples";
-    case Normalizer::tokens:
-      return "divided by its tokens";
+/// What divides the `size` micro-steps of a window after `done` others: two numbers where MMEngine's remainder begins
+/// inside it.
+std::string divisor_text(const WindowShape& shape, std::int64_t done, std::int64_t size) {
+  AccumulationWindow window(shape);
+  window.seek(done);
+  const auto first = window.next();
+  if (!first) return "never divided";
+  std::int64_t same = 1;
+  for (; same < size; ++same) {
+    const auto next = window.next();
+    if (!next || next->division == first->division) continue;
+    return fmt::format("{} {} and {} {}", same, divided(first->division), size - same,
+                       division_text(next->division, "its"));
   }
-  return {};
+  return divided(first->division);
+}
+
+/// The first epoch, whole even where the run is shorter. MMEngine's remainder is that of the run, if it holds an epoch.
+WindowShape first_epoch(const RunPlan& plan) {
+  WindowShape shape = plan.window;
+  const std::int64_t run = shape.max_iters.value_or(plan.totals.micro_steps);
+  shape.max_iters.reset();
+  if (plan.knobs.normalizer == Normalizer::run_remainder && run >= shape.batches_per_epoch) shape.max_iters = run;
+  shape.max_updates.reset();
+  shape.max_micro_steps.reset();
+  shape.max_epochs = 1;
+  return shape;
 }
 
 std::string tail_part(const RunPlan& plan) {
@@ -162,7 +163,7 @@ std::string tail_part(const RunPlan& plan) {
   }
   const bool drifts = plan.knobs.counter_reset == CounterReset::never;
   return fmt::format("; tail window{} {} of {} micro-steps, {}", drifts ? " of the first epoch" : "", tail,
-                     plan.window.steps, divisor_text(plan, plan.window.batches_per_epoch - tail, tail));
+                     plan.window.steps, divisor_text(first_epoch(plan), plan.window.batches_per_epoch - tail, tail));
 }
 
 // Size of the window that only the end of the run closes; 0 if there is none.
@@ -182,7 +183,7 @@ std::string run_part(const RunPlan& plan) {
   const std::int64_t last = flushed_at_end(plan);
   if (last > 0 && !has_scheduled_length(plan))
     text += fmt::format(", the last window {} of {} micro-steps, {}", last, plan.window.steps,
-                        divisor_text(plan, plan.totals.micro_steps - last, last));
+                        divisor_text(plan.window, plan.totals.micro_steps - last, last));
   return text;
 }
 

@@ -43,11 +43,8 @@ GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs
     numels.push_back(shape.numel());
     arena.parameters += shape.numel();
   }
-  AccumulationDtype wire = knobs.accumulation_dtype;
-  if (wire == AccumulationDtype::float32_compensated) wire = AccumulationDtype::float32;
-  arena.element = gradient_bytes(spec.model.dtype, wire);
-  const auto bucket_bytes = static_cast<std::int64_t>(spec.parallel.bucket_mb * 1024 * 1024);
-  arena.layout = flat_layout(numels, arena.element, bucket_bytes);
+  arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
+  arena.layout = flat_layout(numels, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb));
   return arena;
 }
 
@@ -143,7 +140,7 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
   if (!limited && shape.max_iters)
     shape.max_micro_steps = shape.max_iters;
   else if (!limited)
-    shape.max_updates = 200;
+    shape.max_updates = updates_by_default;
 }
 
 // The warm-up in every unit: what has been done when the schedule has left it.
@@ -195,9 +192,7 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
   shape.batches_per_epoch = order.batches_per_epoch();
   shape.batches_per_epoch = batches_handed_out(shape);
   shape.world = order.world;
-  const ScheduleKind kind = spec.schedule.kind;
-  const bool ends = kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
-  if (shape.knobs.total_guard && ends) shape.schedule_total = spec.schedule.total;
+  if (shape.knobs.total_guard && has_end(spec.schedule.kind)) shape.schedule_total = spec.schedule.total;
   shape.max_iters = spec.accumulation.max_iters;
   limit_run(spec, order, data, shape);
   return shape;

@@ -11,35 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename E>
-void add_choice(Json& json, const char* key, E value) {
-  json[key] = std::string(to_name(value));
-}
-
 Json knobs_json(const AccumulationKnobs& knobs) {
   Json json;
-  add_choice(json, "group_length", knobs.group_length);
-  add_choice(json, "tail", knobs.tail);
-  add_choice(json, "run_tail", knobs.run_tail);
-  add_choice(json, "counter_reset", knobs.counter_reset);
-  add_choice(json, "normalizer", knobs.normalizer);
-  add_choice(json, "normalizer_scope", knobs.normalizer_scope);
-  add_choice(json, "normalize_when", knobs.normalize_when);
-  add_choice(json, "boundary_compare", knobs.boundary_compare);
-  add_choice(json, "reduce_when", knobs.reduce_when);
-  add_choice(json, "reduce_op", knobs.reduce_op);
-  add_choice(json, "reduce_mechanism", knobs.reduce_mechanism);
-  add_choice(json, "no_sync_cover", knobs.no_sync_cover);
-  add_choice(json, "clear_gradients", knobs.clear_gradients);
-  add_choice(json, "clip_stage", knobs.clip_stage);
-  add_choice(json, "clip_kind", knobs.clip_kind);
-  add_choice(json, "overflow", knobs.overflow);
-  add_choice(json, "schedule_clock", knobs.schedule_clock);
-  add_choice(json, "uneven_ranks", knobs.uneven_ranks);
-  add_choice(json, "checkpoint_scope", knobs.checkpoint_scope);
-  add_choice(json, "accumulation_dtype", knobs.accumulation_dtype);
-  add_choice(json, "reported_loss", knobs.reported_loss);
-  add_choice(json, "validation", knobs.validation);
+  for_each_knob([&](const char* name, auto knob, auto) { json[name] = std::string(to_name(knobs.*knob)); });
   return json;
 }
 

@@ -16,7 +16,7 @@ std::string dialect_name(const RunSpec& spec) {
   return std::string(to_name(spec.accumulation.dialect));
 }
 
-// A name and the knob that it stands for, both written down and of two minds.
+// A name and the knob that it stands for that is set to something else.
 class Contradictions {
  public:
   explicit Contradictions(Findings& findings) : findings_(findings) {}
@@ -24,9 +24,9 @@ class Contradictions {
   void check(const std::string& name, bool named, const char* knob, Choice wanted, const std::optional<Choice>& found) {
     if (!named || !found || *found == wanted) return;
     findings_
-        .error(std::string("accumulation.") + knob, "says otherwise than accumulation." + name,
+        .error(std::string("accumulation.") + knob, "contradicts accumulation." + name,
                "\"" + std::string(to_name(*found)) + "\"",
-               "\"" + std::string(to_name(wanted)) + "\", or to leave one of the two out")
+               "\"" + std::string(to_name(wanted)) + "\", or without one of the two")
         .fix_value = std::string(to_name(wanted));
   }
 
@@ -91,7 +91,7 @@ void check_own_names(const RunSpec& spec, Findings& findings) {
                       : "has no effect, here as in Accelerate");
 }
 
-// A defect is reproduced where its original has it, and never unsaid.
+// A defect is reproduced where its original has it.
 void check_replay(const RunSpec& spec, Findings& findings) {
   for (const std::string& name : spec.accumulation.replay) {
     const auto defect = from_name<Replay>(name);
@@ -120,7 +120,7 @@ void check_bug_acts(const RunSpec& spec, Findings& findings) {
     case Bug::unused_parameters:
     case Bug::pipeline_sync:
     case Bug::repeated_samples:
-      if (spec.parallel.data == 1) idle("one rank has nobody to exchange with");
+      if (spec.parallel.data == 1) idle("there is only one rank");
       break;
     case Bug::clip_every_micro_step:
       if (spec.optimizer.clip_norm <= 0) idle("optimizer.clip_norm is 0, so nothing is clipped");
@@ -134,13 +134,13 @@ void check_teaching(const RunSpec& spec, Findings& findings) {
   check_bug_acts(spec, findings);
   if (spec.teaching.bug != Bug::none)
     findings
-        .warn("teaching.bug", "this run has a bug on purpose, and its record says so for ever",
-              "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "\"none\" for a run that is meant")
+        .warn("teaching.bug", "this run has a bug on purpose, and its record says so",
+              "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "\"none\" for a real run")
         .fix_value = "none";
   if (!spec.teaching.overflow_at.empty())
     findings
         .warn("teaching.overflow_at", "losses are made infinite on purpose",
-              std::to_string(spec.teaching.overflow_at.size()) + " micro-steps", "[] for a run that is meant")
+              std::to_string(spec.teaching.overflow_at.size()) + " micro-steps", "[] for a real run")
         .fix_value = "[]";
   const KnobOverrides& asked = spec.accumulation.knobs;
   if (asked.overflow && *asked.overflow != OverflowPolicy::raise && spec.run.on_non_finite != NonFiniteRule::skip)
@@ -189,7 +189,7 @@ void check_checkpoints(const RunSpec& spec, const AccumulationKnobs& knobs, Find
 void check_length_knobs(const RunSpec& spec, Findings& findings) {
   const KnobOverrides& knobs = spec.accumulation.knobs;
   const GroupLength length = knobs.group_length.value_or(GroupLength::fixed);
-  const bool scheduled = length == GroupLength::by_update || length == GroupLength::by_epoch;
+  const bool scheduled = has_length_schedule(length);
   if (length != GroupLength::memory_search && knobs.memory_limit)
     findings
         .error("accumulation.memory_limit", "has an effect only with group_length memory_search", "",
@@ -214,9 +214,9 @@ void check_length_knobs(const RunSpec& spec, Findings& findings) {
       findings.error("accumulation.length_schedule", "is not in rising order of its first numbers", "",
                      "each row to begin later than the one before");
   for (const LengthChange& change : knobs.length_schedule)
-    if (change.steps > 1048576)
+    if (change.steps > max_window_steps)
       findings.error("accumulation.length_schedule", "has a window that is too long", std::to_string(change.steps),
-                     "at most 1048576 micro-steps");
+                     "at most " + std::to_string(max_window_steps) + " micro-steps");
 }
 
 void check_global_batch(const RunSpec& spec, Findings& findings) {
@@ -297,7 +297,7 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
 void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const std::int64_t ranks = spec.parallel.data;
   const std::int64_t steps = steps_of(spec.accumulation, ranks);
-  const bool counts = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+  const bool counts = counts_items(knobs);
   if (ranks > 1 && knobs.reduce_when == ReduceWhen::never)
     findings
         .warn("accumulation.reduce_when", "the ranks never exchange gradients and train models of their own",
@@ -306,13 +306,20 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
   if (ranks > 1 && knobs.reduce_when == ReduceWhen::every_micro_step && steps > 1)
     findings.note("accumulation.reduce_when",
                   "gives the same result as \"boundary\" for " + std::to_string(steps) + " times the traffic");
-  if (spec.accumulation.knobs.no_sync_cover && *spec.accumulation.knobs.no_sync_cover != NoSyncCover::forward_backward)
-    findings.note("accumulation.no_sync_cover",
-                  "changes nothing here: Accrue decides in backward, when a gradient is complete");
   const KnobOverrides& asked = spec.accumulation.knobs;
   const auto no_effect = [&findings](const char* key, const char* why) {
     findings.note(key, std::string("changes nothing here: ") + why);
   };
+  const bool narrow = asked.no_sync_cover == NoSyncCover::backward;
+  const bool each = knobs.reduce_when == ReduceWhen::every_micro_step && !asked.reduce_when;
+  if (narrow && each && ranks > 1)
+    findings.note("accumulation.no_sync_cover",
+                  "covers the backward alone, and the forward before it has decided to reduce: every micro-step does");
+  else if (narrow)
+    no_effect("accumulation.no_sync_cover",
+              ranks == 1 ? "there is only one rank" : "reduce_when or the handlers decide when ranks reduce");
+  if (asked.no_sync_cover == NoSyncCover::forward)
+    no_effect("accumulation.no_sync_cover", "the forward decides whether the backward after it reduces");
   if (asked.clear_gradients && *asked.clear_gradients != ClearGradients::engine)
     no_effect("accumulation.clear_gradients", "the trainer clears the gradients after each update");
   if (asked.checkpoint_scope && spec.checkpoint.every_micro_steps == 0)
@@ -320,7 +327,7 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
               "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
   if (asked.reduce_mechanism == ReduceMechanism::reducer && spec.teaching.bug != Bug::none)
     no_effect("accumulation.reduce_mechanism", "a run with a bug of the gallery reduces after the backward");
-  if (ranks == 1 && asked.reduce_op) no_effect("accumulation.reduce_op", "one rank has nobody to exchange with");
+  if (ranks == 1 && asked.reduce_op) no_effect("accumulation.reduce_op", "there is only one rank");
   if (asked.normalizer_scope && !counts)
     no_effect("accumulation.normalizer_scope", "the normalizer counts neither samples nor tokens");
   else if (asked.normalizer_scope && ranks == 1)
@@ -334,8 +341,7 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
               "each rank divides by its own count, so ranks with fewer items weigh more", "\"rank\"",
               "\"data_parallel\"")
         .fix_value = "data_parallel";
-  const bool counted_over_ranks = counts && knobs.normalizer_scope == NormalizerScope::data_parallel;
-  if (ranks > 1 && knobs.reduce_op == ReduceOp::sum && !counted_over_ranks)
+  if (ranks > 1 && knobs.reduce_op == ReduceOp::sum && !counts_over_ranks(knobs))
     findings
         .warn("accumulation.reduce_op",
               "adds gradients that each rank has divided already, so the update is " + std::to_string(ranks) +
@@ -367,8 +373,7 @@ void check_clock(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& 
   if (knobs.schedule_clock == ScheduleClock::external && spec.schedule.kind != ScheduleKind::constant)
     findings.note("accumulation.schedule_clock",
                   "the schedule ticks at every call, which is once a micro-step, whatever the window does");
-  const bool counted = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
-  if (knobs.normalize_when == NormalizeWhen::eager && counted)
+  if (counts_items(knobs) && divides_when(knobs, spec.parallel.data) == NormalizeWhen::eager)
     findings.note(
         "accumulation.normalize_when",
         "the count of a window is known at its end only, so its batches are fetched and counted before its first "

@@ -48,7 +48,7 @@ void check_sequences(const RunSpec& spec, const DataFacts& data, Findings& findi
   for (const auto& row : spec.data.labels)
     for (const std::int64_t label : row) {
       if (label == ignored_label || (label >= 0 && label < spec.model.outputs)) continue;
-      Finding& finding = findings.error("data.labels", "a label is no class of the model", std::to_string(label),
+      Finding& finding = findings.error("data.labels", "a label is not a class of the model", std::to_string(label),
                                         "0 to " + std::to_string(spec.model.outputs - 1) + ", or -100");
       if (label > 0) finding.key = "model.outputs", finding.fix_value = std::to_string(data.outputs);
       return;
@@ -69,7 +69,7 @@ void check_classes(const RunSpec& spec, Findings& findings) {
   if (wrong == static_cast<double>(ignored_label)) return;
   const bool whole = std::floor(wrong) == wrong;
   Finding& finding =
-      findings.error("data.y", "a label is no class of the model",
+      findings.error("data.y", "a label is not a class of the model",
                      whole ? std::to_string(static_cast<std::int64_t>(wrong)) : spec_detail::real_text(wrong),
                      "0 to " + std::to_string(spec.model.outputs - 1) + ", or -100");
   if (whole && wrong > 0.0 && highest < 1e6)
@@ -147,6 +147,11 @@ void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) 
     findings
         .warn("evaluate.every_updates", "there is nothing to evaluate on, since no samples are kept for it",
               std::to_string(spec.evaluate.every_updates), "0, or data.validation_fraction above 0")
+        .fix_value = "0";
+  if (spec.evaluate.every_micro_steps > 0 && data.validation_samples == 0)
+    findings
+        .warn("evaluate.every_micro_steps", "there is nothing to evaluate on, since no samples are kept for it",
+              std::to_string(spec.evaluate.every_micro_steps), "0, or data.validation_fraction above 0")
         .fix_value = "0";
 }
 

@@ -70,9 +70,7 @@ void check_optimizer(const RunSpec& spec, Findings& findings) {
         .error("schedule.min_lr", "is above the learning rate", real_text(schedule.min_lr),
                "at most optimizer.lr = " + real_text(spec.optimizer.lr))
         .fix_value = real_text(spec.optimizer.lr);
-  const bool ends = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine ||
-                    schedule.kind == ScheduleKind::wsd;
-  if (ends && schedule.total && schedule.warmup >= *schedule.total)
+  if (has_end(schedule.kind) && schedule.total && schedule.warmup >= *schedule.total)
     findings.warn("schedule.warmup", "the warm-up is as long as the schedule, so the rate never falls along its curve",
                   std::to_string(schedule.warmup), "less than schedule.total = " + std::to_string(*schedule.total));
 }

@@ -13,18 +13,11 @@ namespace accrue::preflight_detail {
 
 namespace {
 
-bool drops_tail(const AccumulationKnobs& knobs) {
-  return knobs.tail == EpochTail::drop_stop || knobs.tail == EpochTail::drop_drain;
-}
-
 // An upper bound of the run's micro-steps, without walking it.
 double most_micro_steps(const RunSpec& spec, const SampleOrder& order) {
   const auto batches = static_cast<double>(order.batches_per_epoch());
   const AccumulationKnobs knobs = resolve_knobs(spec);
-  double longest = static_cast<double>(spec.accumulation.steps);
-  const double micro = static_cast<double>(order.micro_batch) * static_cast<double>(order.world);
-  if (knobs.group_length == GroupLength::global_batch)
-    longest = static_cast<double>(spec.accumulation.knobs.global_batch.value_or(1)) / micro;
+  double longest = static_cast<double>(steps_of(spec.accumulation, order.world));
   for (const LengthChange& change : spec.accumulation.knobs.length_schedule)
     longest = std::max(longest, static_cast<double>(change.steps));
   if (knobs.tail == EpochTail::flush) longest = std::min(longest, batches);
@@ -34,7 +27,7 @@ double most_micro_steps(const RunSpec& spec, const SampleOrder& order) {
   if (run.samples) return static_cast<double>(*run.samples) * per_sample;
   if (run.tokens) return static_cast<double>(*run.tokens) * per_sample;
   if (!run.updates && spec.accumulation.max_iters) return static_cast<double>(*spec.accumulation.max_iters);
-  return static_cast<double>(run.updates.value_or(200)) * longest;
+  return static_cast<double>(run.updates.value_or(updates_by_default)) * longest;
 }
 
 std::string limit_key(const RunSection& run) {
@@ -121,12 +114,10 @@ void check_memory_limit(const RunPlan& plan, Findings& findings) {
 // The ranks look one window ahead, and no further than the end of an epoch that is in sight.
 void check_stream(const RunPlan& plan, Findings& findings) {
   const AccumulationKnobs& knobs = plan.knobs;
-  const bool items = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
-  const bool needs_whole_window =
-      knobs.normalizer == Normalizer::true_size || (items && knobs.normalize_when == NormalizeWhen::eager);
+  const bool counts_first = counts_items(knobs) && divides_when(knobs, plan.window.world) == NormalizeWhen::eager;
+  const bool needs_whole_window = knobs.normalizer == Normalizer::true_size || counts_first;
   if (!plan.spec.data.stream || knobs.tail != EpochTail::carry || !needs_whole_window) return;
-  std::int64_t longest = plan.window.steps;
-  for (const LengthChange& change : plan.window.length_schedule) longest = std::max(longest, change.steps);
+  const std::int64_t longest = largest_steps(plan.window);
   if (longest <= plan.window.batches_per_epoch) return;
   findings
       .error("data.stream", "is read one window ahead, and windows that are carried span more than one epoch of it",
@@ -151,9 +142,7 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
         .warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
               std::to_string(schedule.warmup) + " positions", "at most " + std::to_string(ticks))
         .fix_value = std::to_string(ticks / 10);
-  const bool ends = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine ||
-                    schedule.kind == ScheduleKind::wsd;
-  if (!ends || !schedule.total || *schedule.total == ticks) return;
+  if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
   Finding& finding =
       *schedule.total < ticks
           ? findings.warn("schedule.total", "the schedule ends before the run, which goes on at the lowest rate",
@@ -166,6 +155,8 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
 // Ranks of one host share its memory; each CUDA rank has a device of its own.
 void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings) {
   const bool cuda = plan.spec.launch.device == DeviceKind::cuda;
+  const std::int64_t share = memory_of_rank(plan.spec, host);
+  if (share <= 0 || plan.memory.total() <= share) return;
   double available = static_cast<double>(host.memory_bytes);
   double needed = static_cast<double>(plan.memory.total()) * static_cast<double>(plan.grid.world());
   if (cuda && !host.cuda_devices.empty()) {
@@ -173,14 +164,12 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
         static_cast<double>(std::ranges::min_element(host.cuda_devices, {}, &DeviceFacts::memory_bytes)->memory_bytes);
     needed = static_cast<double>(plan.memory.total());
   }
-  if (available <= 0 || needed <= 0.8 * available) return;
   const auto bytes = [](double count) { return format_bytes(static_cast<std::int64_t>(std::min(count, 9e18))); };
   const bool impossible = needed > available;
   // Micro-batches are what can be made smaller without changing the update.
   const double others = static_cast<double>(plan.memory.total() - plan.memory.activations);
-  const double share = available * 0.8 / (cuda ? 1.0 : static_cast<double>(plan.grid.world()));
   const double per_sample = static_cast<double>(plan.memory.activations) / static_cast<double>(plan.order.micro_batch);
-  const double fitting = std::floor((share - others) / std::max(per_sample, 1.0));
+  const double fitting = std::floor((static_cast<double>(share) - others) / std::max(per_sample, 1.0));
   const bool smaller = fitting >= 1 && fitting < static_cast<double>(plan.order.micro_batch);
   Finding& finding =
       findings.add(impossible ? Severity::error : Severity::warning, "accumulation.micro_batch",

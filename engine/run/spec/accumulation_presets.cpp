@@ -93,14 +93,18 @@ AccumulationKnobs mmengine() {
   return knobs;
 }
 
+/// K9 as PyTorch's reducer has it: the forward decides whether the backward after it reduces, so a scope that covers
+/// the backward alone comes too late. Colossal-AI's handlers reduce by themselves, at the boundary, whatever it covers.
+void reduce_uncovered(AccumulationKnobs& knobs) {
+  if (knobs.reduce_mechanism != ReduceMechanism::handlers) knobs.reduce_when = ReduceWhen::every_micro_step;
+}
+
 /// What a defect does to the plan; those that are not here show in the engine alone.
 void apply_replay(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   if (knobs.replays(Replay::clip_partial_sums)) knobs.clip_stage = ClipStage::every_micro_step;
   if (knobs.replays(Replay::drain_early)) knobs.tail = EpochTail::carry;  // of the batches that are left of an epoch
   if (knobs.replays(Replay::adjust_scheduler)) knobs.micro_bump = spec.adjust_scheduler.value_or(true);
-  // Colossal-AI's handlers reduce by themselves, at the boundary, whatever no_sync covers.
-  const bool reducer = knobs.reduce_mechanism != ReduceMechanism::handlers;
-  if (knobs.replays(Replay::narrow_no_sync) && reducer) knobs.reduce_when = ReduceWhen::every_micro_step;
+  if (knobs.replays(Replay::narrow_no_sync)) reduce_uncovered(knobs);
 }
 
 /// The bugs of the gallery that are a wrong choice among the knobs.
@@ -114,8 +118,7 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
       knobs.normalizer = Normalizer::none;
       break;
     case Bug::tail_by_steps:  // where items are counted, the engine shortens the short window
-      if (knobs.normalizer != Normalizer::samples && knobs.normalizer != Normalizer::tokens)
-        knobs.normalizer = Normalizer::steps;
+      if (!counts_items(knobs)) knobs.normalizer = Normalizer::steps;
       break;
     case Bug::no_sync_backward_only:
     case Bug::no_no_sync:
@@ -138,16 +141,9 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
 /// What follows from other knobs unless it is asked for otherwise. A sum over ranks needs a denominator that was
 /// counted over them: without one, ranks are averaged. A bound on partial sums is one on sums that are divided already.
 void apply_consequences(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
-  const bool items = knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
-  const bool counted = items && knobs.normalizer_scope == NormalizerScope::data_parallel;
-  if (!counted && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
+  if (!counts_over_ranks(knobs) && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
   if (knobs.clip_stage == ClipStage::every_micro_step && !spec.knobs.normalize_when)
     knobs.normalize_when = NormalizeWhen::eager;
-}
-
-template <typename T>
-void override_with(T& knob, const std::optional<T>& value) {
-  if (value) knob = *value;
 }
 
 /// Accelerate's own keys, in the meaning its plugin, its loader and its scheduler give them.
@@ -211,32 +207,14 @@ bool AccumulationKnobs::replays(Replay defect) const {
 AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
   AccumulationKnobs knobs = preset(spec.dialect);
   if (spec.dialect == Dialect::accelerate) apply_accelerate_keys(spec, knobs);
-  const KnobOverrides& set = spec.knobs;
-  override_with(knobs.group_length, set.group_length);
-  override_with(knobs.tail, set.tail);
-  override_with(knobs.run_tail, set.run_tail);
-  override_with(knobs.counter_reset, set.counter_reset);
-  override_with(knobs.normalizer, set.normalizer);
-  override_with(knobs.normalizer_scope, set.normalizer_scope);
-  override_with(knobs.normalize_when, set.normalize_when);
-  override_with(knobs.boundary_compare, set.boundary_compare);
-  override_with(knobs.reduce_when, set.reduce_when);
-  override_with(knobs.reduce_op, set.reduce_op);
-  override_with(knobs.reduce_mechanism, set.reduce_mechanism);
-  override_with(knobs.no_sync_cover, set.no_sync_cover);
-  override_with(knobs.clear_gradients, set.clear_gradients);
-  override_with(knobs.clip_stage, set.clip_stage);
-  override_with(knobs.clip_kind, set.clip_kind);
-  override_with(knobs.overflow, set.overflow);
-  override_with(knobs.schedule_clock, set.schedule_clock);
-  override_with(knobs.uneven_ranks, set.uneven_ranks);
-  override_with(knobs.checkpoint_scope, set.checkpoint_scope);
-  override_with(knobs.accumulation_dtype, set.accumulation_dtype);
-  override_with(knobs.reported_loss, set.reported_loss);
-  override_with(knobs.validation, set.validation);
+  for_each_knob([&](const char*, auto knob, auto override) {
+    if (const auto& set = spec.knobs.*override) knobs.*knob = *set;
+  });
   for (const std::string& name : spec.replay)
     if (const auto defect = from_name<Replay>(name); defect && has_defect(spec.dialect, *defect))
       knobs.replay.push_back(*defect);
+  const bool narrow = spec.knobs.no_sync_cover == NoSyncCover::backward && !spec.knobs.reduce_when;
+  if (narrow) reduce_uncovered(knobs);
   apply_replay(spec, knobs);
   if (knobs.schedule_clock != ScheduleClock::update_times_world) knobs.total_guard = false;
   apply_consequences(spec, knobs);
@@ -252,28 +230,7 @@ AccumulationKnobs resolve_knobs(const RunSpec& spec) {
 
 KnobOverrides explicit_knobs(const AccumulationKnobs& knobs) {
   KnobOverrides all;
-  all.group_length = knobs.group_length;
-  all.tail = knobs.tail;
-  all.run_tail = knobs.run_tail;
-  all.counter_reset = knobs.counter_reset;
-  all.normalizer = knobs.normalizer;
-  all.normalizer_scope = knobs.normalizer_scope;
-  all.normalize_when = knobs.normalize_when;
-  all.boundary_compare = knobs.boundary_compare;
-  all.reduce_when = knobs.reduce_when;
-  all.reduce_op = knobs.reduce_op;
-  all.reduce_mechanism = knobs.reduce_mechanism;
-  all.no_sync_cover = knobs.no_sync_cover;
-  all.clear_gradients = knobs.clear_gradients;
-  all.clip_stage = knobs.clip_stage;
-  all.clip_kind = knobs.clip_kind;
-  all.overflow = knobs.overflow;
-  all.schedule_clock = knobs.schedule_clock;
-  all.uneven_ranks = knobs.uneven_ranks;
-  all.checkpoint_scope = knobs.checkpoint_scope;
-  all.accumulation_dtype = knobs.accumulation_dtype;
-  all.reported_loss = knobs.reported_loss;
-  all.validation = knobs.validation;
+  for_each_knob([&](const char*, auto knob, auto override) { all.*override = knobs.*knob; });
   return all;
 }
 

@@ -39,7 +39,7 @@ void add_accumulation_fields(FieldList& list) {
            "N: micro-steps whose gradients are summed for one update. The update sees steps x micro-batch x ranks "
            "samples and needs the memory of one micro-batch.")
       .unit("micro-steps")
-      .range(1, 1048576)
+      .range(1, max_window_steps)
       .alias("Accelerate", "gradient_accumulation_steps")
       .alias("transformers", "gradient_accumulation_steps")
       .alias("DeepSpeed", "gradient_accumulation_steps")
@@ -57,7 +57,7 @@ void add_accumulation_fields(FieldList& list) {
            "Samples that one rank takes in one micro-step. Memory for activations grows with it; the result of an "
            "update does not depend on how its samples are cut.")
       .unit("samples")
-      .range(1, 1048576)
+      .range(1, max_window_steps)
       .alias("Megatron-LM", "--micro-batch-size")
       .alias("DeepSpeed", "train_micro_batch_size_per_gpu")
       .alias("transformers", "per_device_train_batch_size")

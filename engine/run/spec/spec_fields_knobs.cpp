@@ -40,9 +40,9 @@ constexpr std::string_view reduce_notes[] = {
     "never: each rank trains a model of its own",
 };
 
-bool has_length_schedule(const RunSpec& spec) {
+bool follows_schedule(const RunSpec& spec) {
   const auto& length = spec.accumulation.knobs.group_length;
-  return length == GroupLength::by_update || length == GroupLength::by_epoch;
+  return length && has_length_schedule(*length);
 }
 
 // K1 to K7: how long a window is, what ends it, what divides it.
@@ -58,7 +58,7 @@ void add_window_knobs(FieldList& list) {
            "micro-steps. Before the first row, steps holds.")
       .rows("[from, steps]")
       .alias("Lightning", "GradientAccumulationScheduler")
-      .when(has_length_schedule)
+      .when(follows_schedule)
       .advanced();
   list.add("accumulation.global_batch", "Global batch", ACCRUE_MEMBER(accumulation.knobs.global_batch),
            "K1 global_batch: samples of an update over all ranks; micro_batch x ranks must divide it.")
@@ -151,7 +151,9 @@ void add_boundary_knobs(FieldList& list) {
       .alias("Colossal-AI", "GradAccumGradientHandler")
       .advanced();
   list.add("accumulation.no_sync_cover", "No-sync covers", ACCRUE_MEMBER(accumulation.knobs.no_sync_cover),
-           "K9. The part of a micro-step that the no-sync scope covers. It changes traffic, never results.")
+           "K9. The part of a micro-step that the no-sync scope covers. A scope around the backward alone comes too "
+           "late, as "
+           "with PyTorch's DDP: every micro-step reduces. It changes traffic, never results. reduce_when goes first.")
       .alias("PyTorch", "no_sync")
       .alias("MMEngine", "optim_context")
       .alias("Accelerate", "accumulate")

@@ -15,9 +15,8 @@ bool is_adam(const RunSpec& spec) {
 bool is_sgd(const RunSpec& spec) {
   return spec.optimizer.kind == OptimizerKind::sgd;
 }
-bool has_end(const RunSpec& spec) {
-  const ScheduleKind kind = spec.schedule.kind;
-  return kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
+bool schedule_has_end(const RunSpec& spec) {
+  return has_end(spec.schedule.kind);
 }
 
 }  // namespace
@@ -125,7 +124,7 @@ void add_schedule_fields(FieldList& list) {
       .alias("transformers", "num_training_steps")
       .alias("PyTorch", "total_steps")
       .alias("Megatron-LM", "--lr-decay-iters")
-      .when(has_end)
+      .when(schedule_has_end)
       .advanced();
 }
 

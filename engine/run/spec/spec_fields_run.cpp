@@ -183,7 +183,7 @@ void add_checkpoint_fields(FieldList& list) {
 void add_teaching_fields(FieldList& list) {
   list.add("teaching.bug", "Bug", ACCRUE_MEMBER(teaching.bug),
            "Gives the run one of the bugs that gradient accumulation is known for, to see what it does and what finds "
-           "it. The run is marked with it for ever.")
+           "it. The run's record keeps the mark.")
       .advanced();
   list.add("teaching.overflow_at", "Overflow at", ACCRUE_MEMBER(teaching.overflow_at),
            "Micro-steps, counted from 1, whose loss is made infinite.")

@@ -8,23 +8,15 @@
 #include <limits>
 #include <stdexcept>
 
-#include "accrue/run/window_divisor.h"
-
 namespace accrue {
 namespace {
 
-bool drops_tail(EpochTail tail) {
-  return tail == EpochTail::drop_stop || tail == EpochTail::drop_drain;
-}
-
 /// N as the length schedule has it at an update or an epoch (K1).
 std::int64_t scheduled_steps(const WindowShape& shape, const WindowPosition& at) {
-  const bool by_update = shape.knobs.group_length == GroupLength::by_update;
-  const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
   if (at.next_steps > 0) return at.next_steps;
   std::int64_t steps = shape.steps;
-  if (!by_update && !by_epoch) return steps;
-  const std::int64_t now = by_update ? at.updates : at.epoch;
+  if (!has_length_schedule(shape.knobs.group_length)) return steps;
+  const std::int64_t now = shape.knobs.group_length == GroupLength::by_update ? at.updates : at.epoch;
   for (const LengthChange& change : shape.length_schedule)
     if (change.from <= now) steps = change.steps;
   return steps;
@@ -44,7 +36,7 @@ std::int64_t compared_steps(const WindowShape& shape, const WindowPosition& at) 
   return locked ? at.steps : scheduled_steps(shape, at);
 }
 
-/// L of the epoch in hand; of a stream whose end is not in sight, more than any run has.
+/// L of the current epoch; of a stream whose end is not announced, more than any run has.
 std::int64_t length_of_epoch(const WindowShape& shape, const WindowPosition& at) {
   if (shape.batches_per_epoch != unknown_length) return shape.batches_per_epoch;
   return at.epoch_length > 0 ? at.epoch_length : std::numeric_limits<std::int64_t>::max() / 4;
@@ -82,7 +74,7 @@ bool find_batch(const WindowShape& shape, WindowPosition& at, std::int64_t& drop
       continue;
     }
     const std::int64_t rest = length - at.batch;
-    if (!drops_tail(shape.knobs.tail) || at.position > 0 || rest >= scheduled_steps(shape, at)) return true;
+    if (!drops_tail(shape.knobs) || at.position > 0 || rest >= scheduled_steps(shape, at)) return true;
     dropped += rest;
     if (rest == length && !shape.max_epochs && at.epoch > last_length_change(shape)) return false;
     begin_next_epoch(shape, at);
@@ -179,21 +171,19 @@ bool is_last_batch(const WindowShape& shape, const WindowPosition& at, bool upda
   const std::int64_t rest = length_of_epoch(shape, at) - at.batch;  // after this micro-step
   if (shape.knobs.tail == EpochTail::pad_repeat) return rest <= 0 && update;
   if (rest == 0) return true;
-  if (!drops_tail(shape.knobs.tail) || !update) return false;
+  if (!drops_tail(shape.knobs) || !update) return false;
   WindowPosition next = at;
   ++next.updates;
   next.position = 0;
   return rest < scheduled_steps(shape, next);
 }
 
-/// A micro-step begins. Everything of MicroPlan but window_size, divisor and schedule; `compared` becomes the N that
-/// its boundary test used, of this epoch and not of the one before. The window is not closed yet.
-std::optional<MicroPlan> begin(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
-                               std::int64_t& compared) {
+/// A micro-step begins. Everything of MicroPlan but window_size, division and schedule. The window is not closed yet.
+std::optional<MicroPlan> begin(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped) {
   if (!find_batch(shape, at, dropped)) return std::nullopt;
   if (at.position == 0) at.steps = scheduled_steps(shape, at);
-  compared = compared_steps(shape, at);
   MicroPlan micro;
+  micro.steps = compared_steps(shape, at);  // of this epoch, not of the one before
   micro.micro_step = ++at.micro_step;
   micro.epoch = at.epoch;
   micro.batch = at.batch % length_of_epoch(shape, at);
@@ -202,8 +192,9 @@ std::optional<MicroPlan> begin(const WindowShape& shape, WindowPosition& at, boo
   ++at.batch;
   ++at.position;
   ++at.counter;
-  const bool full = is_full(shape, at.counter, compared);
+  const bool full = is_full(shape, at.counter, micro.steps);
   micro.epoch_ends = is_last_batch(shape, at, full);
+  if (micro.epoch_ends && drops_tail(shape.knobs)) micro.dropped_after = length_of_epoch(shape, at) - at.batch;
   micro.reason = boundary_reason(shape, at, micro, full, requested);
   micro.update = at.at_boundary = micro.reason != BoundaryReason::none;
   micro.sync = shape.knobs.reduce_when == ReduceWhen::every_micro_step ||
@@ -212,12 +203,11 @@ std::optional<MicroPlan> begin(const WindowShape& shape, WindowPosition& at, boo
 }
 
 /// One micro-step of a planned run, whole.
-std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped,
-                                 std::int64_t& compared) {
-  auto micro = begin(shape, at, requested, dropped, compared);
+std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, bool requested, std::int64_t& dropped) {
+  auto micro = begin(shape, at, requested, dropped);
   if (!micro) return micro;
   if (micro->update) close_window(shape, at, *micro);
-  micro->schedule_ticks = move_schedule(shape, at, micro->epoch_ends, compared);
+  micro->schedule_ticks = move_schedule(shape, at, micro->epoch_ends, micro->steps);
   micro->schedule_position = at.schedule_position;
   return micro;
 }
@@ -225,9 +215,7 @@ std::optional<MicroPlan> advance(const WindowShape& shape, WindowPosition& at, b
 /// More micro-steps than any window can have that closes at all: the longest N, or as many epochs as it takes until N
 /// changes for the last time.
 std::int64_t longest_window(const WindowShape& shape, const WindowPosition& at) {
-  std::int64_t steps = std::max(shape.steps, at.next_steps);
-  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
-    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
+  const std::int64_t steps = std::max(largest_steps(shape), at.next_steps);
   const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
   const std::int64_t length = shape.batches_per_epoch == unknown_length ? steps : shape.batches_per_epoch;
   const std::int64_t epochs = by_epoch ? last_length_change(shape) + 3 : 3;
@@ -258,36 +246,43 @@ std::int64_t size_by_steps(const WindowShape& shape, const WindowPosition& at) {
 /// How many micro-steps the window that opens at `at` will have: up to its update, or to the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, WindowPosition at) {
   std::int64_t dropped = 0;
-  std::int64_t compared = 0;
   if (!find_batch(shape, at, dropped)) return at.position;
   if (only_steps_end(shape, at)) return size_by_steps(shape, at);
   // A run that ends closes every window with it, however far away that is.
   const bool ends = shape.max_micro_steps || (shape.max_epochs && shape.batches_per_epoch != unknown_length);
   const std::int64_t longest = longest_window(shape, at);
-  while (const auto micro = advance(shape, at, false, dropped, compared)) {
+  while (const auto micro = advance(shape, at, false, dropped)) {
     if (micro->update) return micro->position + 1;
     if (!ends && at.position > longest) break;  // it will never close
   }
   return at.position;
 }
 
-std::optional<double> divisor_of(const WindowShape& shape, const WindowPosition& after, const MicroPlan& micro,
-                                 std::int64_t steps) {
-  if (shape.knobs.normalize_when == NormalizeWhen::deferred) return std::nullopt;
+/// N, and in the last iterations before max_iters, which fill no window, as many as they are (K5 run_remainder).
+/// `after`: where the window stands after the micro-step.
+std::int64_t run_remainder_divisor(const WindowShape& shape, const WindowPosition& after, std::int64_t steps) {
+  if (!shape.max_iters || steps <= 1) return steps;
+  const std::int64_t remainder = *shape.max_iters % steps;
+  return iteration_of(shape, after) > *shape.max_iters - remainder ? remainder : steps;
+}
+
+Division division_of(const WindowShape& shape, const WindowPosition& after, const MicroPlan& micro) {
+  const NormalizeWhen when = divides_when(shape.knobs, shape.world);
   switch (shape.knobs.normalizer) {
     case Normalizer::none:
-      return 1.0;
+      return {Division::By::none, 1.0, when};
     case Normalizer::steps:
-      return static_cast<double>(steps);
+      return {Division::By::number, static_cast<double>(micro.steps), when};
     case Normalizer::true_size:
-      return static_cast<double>(micro.window_size);
+      return {Division::By::number, static_cast<double>(micro.window_size), when};
     case Normalizer::run_remainder:
-      return static_cast<double>(run_remainder_divisor(shape, after, steps));
+      return {Division::By::number, static_cast<double>(run_remainder_divisor(shape, after, micro.steps)), when};
     case Normalizer::samples:
+      return {Division::By::samples, 1.0, when};
     case Normalizer::tokens:
-      return std::nullopt;
+      return {Division::By::items, 1.0, when};
   }
-  return std::nullopt;
+  return {};
 }
 
 /// Full windows that can be taken at once: the window is at its start, its phase is zero, and neither the epoch's end
@@ -337,8 +332,7 @@ WindowTotals walk(const WindowShape& shape) {
   WindowTotals totals;
   WindowPosition at;
   std::int64_t last_epoch = -1;
-  std::int64_t compared = 0;
-  while (const auto micro = advance(shape, at, false, totals.dropped_batches, compared)) {
+  while (const auto micro = advance(shape, at, false, totals.dropped_batches)) {
     last_epoch = micro->epoch;
     const bool endless = !shape.max_epochs && !shape.max_micro_steps && at.position > longest_window(shape, at);
     if (endless) break;
@@ -367,10 +361,8 @@ WindowShape resolved(WindowShape shape) {
 
 }  // namespace
 
-std::int64_t run_remainder_divisor(const WindowShape& shape, const WindowPosition& after, std::int64_t steps) {
-  if (!shape.max_iters || steps <= 1) return steps;
-  const std::int64_t remainder = *shape.max_iters % steps;
-  return iteration_of(shape, after) > *shape.max_iters - remainder ? remainder : steps;
+std::optional<double> Division::number() const {
+  return counts() ? std::nullopt : std::optional(value);
 }
 
 std::string_view to_string(BoundaryReason reason) {
@@ -419,9 +411,7 @@ AccumulationWindow::AccumulationWindow(WindowShape shape) : shape_(resolved(std:
 std::optional<MicroPlan> AccumulationWindow::move(bool planned) {
   const WindowPosition before = at_;
   std::int64_t dropped = 0;
-  std::int64_t compared = 0;
-  auto micro =
-      planned ? advance(shape_, at_, requested_, dropped, compared) : begin(shape_, at_, requested_, dropped, compared);
+  auto micro = planned ? advance(shape_, at_, requested_, dropped) : begin(shape_, at_, requested_, dropped);
   if (!micro) return std::nullopt;
   requested_ = false;
   held_ = false;
@@ -429,7 +419,7 @@ std::optional<MicroPlan> AccumulationWindow::move(bool planned) {
   if (micro->position == 0) window_size_ = size_of_window(shape_, before);
   if (micro->reason == BoundaryReason::requested) window_size_ = micro->position + 1;
   micro->window_size = std::max(window_size_, micro->position + 1);
-  micro->divisor = divisor_of(shape_, at_, *micro, compared);
+  micro->division = division_of(shape_, at_, *micro);
   last_ticks_ = micro->schedule_ticks;
   micro->schedule_position = at_.schedule_position;
   return micro;
@@ -452,6 +442,7 @@ bool AccumulationWindow::settle() {
 void AccumulationWindow::announce_end(std::int64_t remaining) {
   if (shape_.batches_per_epoch != unknown_length || at_.batch + remaining <= 0) return;
   at_.epoch_length = at_.batch + std::max<std::int64_t>(remaining, 0);
+  if (at_.position > 0) window_size_ = size_of_window(shape_, at_);
 }
 
 MicroPlan AccumulationWindow::count() {
@@ -481,13 +472,20 @@ bool AccumulationWindow::take_boundary() {
 }
 
 std::int64_t AccumulationWindow::call_schedule() {
-  const bool follows_updates = shape_.knobs.schedule_clock == ScheduleClock::update ||
-                               shape_.knobs.schedule_clock == ScheduleClock::update_times_world;
-  if (held_ && follows_updates) return 0;
+  if (held_ && follows_updates(shape_.knobs.schedule_clock)) return 0;
   // N is that of the window which the micro-step belongs to, also after its boundary was passed.
   WindowPosition counted = at_;
   if (at_.at_boundary && at_.position == 0 && counted.updates > 0) --counted.updates;
   return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, counted));
+}
+
+std::int64_t AccumulationWindow::call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead) {
+  force_boundary(boundary);
+  at_.guard_count += ahead;
+  report(outcome);
+  const std::int64_t ticks = call_schedule();
+  at_.guard_count -= ahead;
+  return ticks;
 }
 
 std::int64_t AccumulationWindow::skip_full_windows(std::int64_t at_most) {
@@ -498,9 +496,7 @@ void AccumulationWindow::report(StepOutcome outcome) {
   held_ = outcome != StepOutcome::updated && shape_.knobs.overflow == OverflowPolicy::hold;
   if (!held_) return;
   const ScheduleClock clock = shape_.knobs.schedule_clock;
-  const bool follows_updates = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world ||
-                               clock == ScheduleClock::every_nth_call;
-  if (!follows_updates) return;
+  if (!follows_updates(clock) && clock != ScheduleClock::every_nth_call) return;
   at_.schedule_position -= last_ticks_;
   at_.guard_count -= last_ticks_;
   last_ticks_ = 0;
@@ -544,6 +540,47 @@ void AccumulationWindow::restore(const WindowPosition& position) {
   window_size_ = at_.position > 0 ? size_of_window(shape_, at_) : 0;
 }
 
+void AccumulationWindow::restore_counts(const WindowPosition& position) {
+  WindowPosition at = position;
+  at.schedule_position = at_.schedule_position;
+  at.schedule_calls = at_.schedule_calls;
+  at.guard_count = at_.guard_count;
+  restore(at);
+}
+
+void AccumulationWindow::restore_schedule(const WindowPosition& position) {
+  WindowPosition at = at_;
+  at.schedule_position = position.schedule_position;
+  at.schedule_calls = position.schedule_calls;
+  at.guard_count = position.guard_count;
+  restore(at);
+}
+
+void AccumulationWindow::lose_open_window(bool recount) {
+  WindowPosition at = at_;
+  at.position = 0;
+  if (recount) at.counter = 0;
+  restore(at);
+}
+
+void AccumulationWindow::forget_schedule_calls() {
+  at_.schedule_calls = 0;
+}
+
+void AccumulationWindow::force_boundary(bool due) {
+  WindowPosition at = at_;
+  at.at_boundary = due;
+  restore(at);
+}
+
+void AccumulationWindow::resume_at(std::int64_t micro_step) {
+  WindowPosition at;
+  at.micro_step = at.batch = at.counter = at.schedule_position = micro_step;
+  at.updates = micro_step / shape_.steps;
+  at.at_boundary = micro_step % shape_.steps == 0 || micro_step == shape_.max_iters;
+  restore(at);
+}
+
 WindowTotals total_windows(const WindowShape& shape) {
   return walk(resolved(shape));
 }
@@ -557,6 +594,27 @@ std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t co
     plans.push_back(*micro);
   }
   return plans;
+}
+
+std::vector<MicroPlan> window_at_epoch_end(const WindowShape& shape, std::int64_t most_walked) {
+  AccumulationWindow walk(shape);
+  std::vector<MicroPlan> window;
+  for (std::int64_t walked = 0; walked < most_walked; ++walked) {
+    const auto micro = walk.next();
+    if (!micro) break;
+    if (micro->position == 0) window.clear();
+    window.push_back(*micro);
+    if (micro->epoch_ends) return window;
+    if (micro->update) walk.skip_full_windows(std::numeric_limits<std::int64_t>::max());
+  }
+  return {};
+}
+
+std::int64_t largest_steps(const WindowShape& shape) {
+  std::int64_t steps = shape.steps;
+  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
+    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
+  return steps;
 }
 
 }  // namespace accrue

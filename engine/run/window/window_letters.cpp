@@ -25,9 +25,7 @@ std::string window_letters(Dialect dialect, const WindowShape& shape, std::int64
     const bool begins_window = micro.position == 0 && micro.micro_step > 1;
     if (begins_window) letters += ' ';
     letters += micro_step_letters(dialect, micro);
-    const bool drops_rest =
-        micro.epoch_ends && micro.batch + 1 < shape.batches_per_epoch && shape.knobs.tail != EpochTail::pad_repeat;
-    if (drops_rest) letters += ' ';
+    if (micro.dropped_after > 0) letters += ' ';
     if (micro.epoch_ends) letters += '|';
   }
   return letters;

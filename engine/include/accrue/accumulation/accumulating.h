@@ -26,7 +26,7 @@ using Replays = std::vector<Replay>;
 
 /// Errors: throws std::invalid_argument, beginning with `what`, for a number of micro-steps per update below 1 or above
 /// most_steps.
-inline constexpr std::int64_t most_steps = 1048576;  // as in a run spec: a window's size is found by walking it
+inline constexpr std::int64_t most_steps = max_window_steps;
 void check_steps(std::int64_t steps, const std::string& what);
 
 /// A window with the system's preset for a loop that belongs to the caller: without a limit and without a length, so

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accrue/run/last_batches.h"
 #include "accrue/run/preflight.h"
 
 namespace accrue {
@@ -23,37 +24,10 @@ inline constexpr std::array<Dialect, 5> all_dialects = {Dialect::llm, Dialect::c
 /// The system's own name: "llm-pytorch", "Colossal-AI", "Accelerate", "MMEngine", "Accrue".
 std::string_view system_name(Dialect dialect);
 
-/// What the last batches of an epoch or of the run come to.
-enum class BatchFate {
-  full_window,  ///< they fill a window: there is no tail
-  short_update,
-  carried,  ///< they wait in the gradients; the next epoch completes their window
-  left_in_gradients,
-  never_seen,
-  fetched_and_dropped,
-  filled_up,  ///< their window is completed by repeating the epoch's first batches
-};
-/// "full_window", "short_update", ...
-std::string_view to_string(BatchFate fate);
-
-/// The batches after the last full window of an epoch, and what becomes of them.
-struct LastBatches {
-  BatchFate fate = BatchFate::full_window;
-  std::int64_t epoch = 0;         ///< from 0
-  std::int64_t first_batch = 0;   ///< in its epoch, from 0
-  std::int64_t batches = 0;       ///< how many; 0 where there is no tail
-  std::int64_t window_size = 0;   ///< micro-steps of the update that uses them; 0 where none does
-  std::optional<double> divisor;  ///< of the last one; empty where samples or tokens divide
-  bool ends_run = false;          ///< they are the run's last
-  std::string text;               ///< one sentence
-};
-
 struct ComparedMicroStep {
   MicroPlan plan;
-  std::string letters;               ///< "b", "BSLZ", ...: what happens in the dialect's own loop
-  std::optional<double> divisor;     ///< also where the division is deferred; empty where samples or tokens divide
-  double lr = 0.0;                   ///< in force after it
-  std::int64_t skipped_batches = 0;  ///< of its epoch, after it: never trained on
+  std::string letters;  ///< "b", "BSLZ", ...: what happens in the dialect's own loop
+  double lr = 0.0;      ///< in force after it
 };
 
 struct ComparedUpdate {

@@ -82,32 +82,39 @@ struct LengthChange {
   bool operator==(const LengthChange&) const = default;
 };
 
+/// Every knob once: its type, its name in the code and in a spec, and its value under the dialect accrue. The two
+/// structs below and for_each_knob() come from it, and from for_each_knob() all else that goes through the knobs.
+#define ACCRUE_KNOBS(KNOB)                               \
+  KNOB(GroupLength, group_length, fixed)                 \
+  KNOB(EpochTail, tail, flush)                           \
+  KNOB(RunTail, run_tail, flush)                         \
+  KNOB(CounterReset, counter_reset, at_flush)            \
+  KNOB(Normalizer, normalizer, tokens)                   \
+  KNOB(NormalizerScope, normalizer_scope, data_parallel) \
+  KNOB(NormalizeWhen, normalize_when, deferred)          \
+  KNOB(BoundaryCompare, boundary_compare, plan)          \
+  KNOB(ReduceWhen, reduce_when, boundary)                \
+  KNOB(ReduceOp, reduce_op, sum)                         \
+  KNOB(ReduceMechanism, reduce_mechanism, post_backward) \
+  KNOB(NoSyncCover, no_sync_cover, forward_backward)     \
+  KNOB(ClearGradients, clear_gradients, engine)          \
+  KNOB(ClipStage, clip_stage, in_update)                 \
+  KNOB(ClipKind, clip_kind, norm)                        \
+  KNOB(OverflowPolicy, overflow, hold)                   \
+  KNOB(ScheduleClock, schedule_clock, update)            \
+  KNOB(UnevenRanks, uneven_ranks, empty_micro_steps)     \
+  KNOB(CheckpointScope, checkpoint_scope, anywhere)      \
+  KNOB(AccumulationDtype, accumulation_dtype, float32)   \
+  KNOB(ReportedLoss, reported_loss, by_denominator)      \
+  KNOB(Validation, validation, full)
+
 /// All knobs, resolved: what the planner and the engine obey.
 struct AccumulationKnobs {
-  GroupLength group_length = GroupLength::fixed;
-  EpochTail tail = EpochTail::flush;
-  RunTail run_tail = RunTail::flush;
-  CounterReset counter_reset = CounterReset::at_flush;
-  Normalizer normalizer = Normalizer::tokens;
-  NormalizerScope normalizer_scope = NormalizerScope::data_parallel;
-  NormalizeWhen normalize_when = NormalizeWhen::deferred;
-  BoundaryCompare boundary_compare = BoundaryCompare::plan;
-  ReduceWhen reduce_when = ReduceWhen::boundary;
-  ReduceOp reduce_op = ReduceOp::sum;
-  ReduceMechanism reduce_mechanism = ReduceMechanism::post_backward;
-  NoSyncCover no_sync_cover = NoSyncCover::forward_backward;
-  ClearGradients clear_gradients = ClearGradients::engine;
-  ClipStage clip_stage = ClipStage::in_update;
-  ClipKind clip_kind = ClipKind::norm;
-  OverflowPolicy overflow = OverflowPolicy::hold;
-  ScheduleClock schedule_clock = ScheduleClock::update;
-  bool total_guard = false;  ///< K13 extra: inner steps stop at the schedule's total
-  bool micro_bump = false;   ///< K13 extra, replay only: the documented effect of adjust_scheduler
-  UnevenRanks uneven_ranks = UnevenRanks::empty_micro_steps;
-  CheckpointScope checkpoint_scope = CheckpointScope::anywhere;
-  AccumulationDtype accumulation_dtype = AccumulationDtype::float32;
-  ReportedLoss reported_loss = ReportedLoss::by_denominator;
-  Validation validation = Validation::full;
+#define ACCRUE_KNOB_MEMBER(Type, name, usual) Type name = Type::usual;
+  ACCRUE_KNOBS(ACCRUE_KNOB_MEMBER)
+#undef ACCRUE_KNOB_MEMBER
+  bool total_guard = false;    ///< K13 extra: inner steps stop at the schedule's total
+  bool micro_bump = false;     ///< K13 extra, replay only: the documented effect of adjust_scheduler
   std::vector<Replay> replay;  ///< defects reproduced on purpose
   bool replays(Replay defect) const;
   bool operator==(const AccumulationKnobs&) const = default;
@@ -115,34 +122,23 @@ struct AccumulationKnobs {
 
 /// The spec's overrides: every member left empty keeps the dialect's preset.
 struct KnobOverrides {
-  std::optional<GroupLength> group_length;
+#define ACCRUE_KNOB_OVERRIDE(Type, name, usual) std::optional<Type> name;
+  ACCRUE_KNOBS(ACCRUE_KNOB_OVERRIDE)
+#undef ACCRUE_KNOB_OVERRIDE
   std::vector<LengthChange> length_schedule;  ///< K1 by_update and by_epoch
   std::optional<std::int64_t> global_batch;   ///< K1 global_batch: samples per update over all ranks
   std::optional<BatchRounding> batch_rounding;
   std::optional<double> memory_limit;  ///< K1 memory_search: MiB per rank
-  std::optional<EpochTail> tail;
-  std::optional<RunTail> run_tail;
-  std::optional<CounterReset> counter_reset;
-  std::optional<Normalizer> normalizer;
-  std::optional<NormalizerScope> normalizer_scope;
-  std::optional<NormalizeWhen> normalize_when;
-  std::optional<BoundaryCompare> boundary_compare;
-  std::optional<ReduceWhen> reduce_when;
-  std::optional<ReduceOp> reduce_op;
-  std::optional<ReduceMechanism> reduce_mechanism;
-  std::optional<NoSyncCover> no_sync_cover;
-  std::optional<ClearGradients> clear_gradients;
-  std::optional<ClipStage> clip_stage;
-  std::optional<ClipKind> clip_kind;
-  std::optional<OverflowPolicy> overflow;
-  std::optional<ScheduleClock> schedule_clock;
-  std::optional<UnevenRanks> uneven_ranks;
-  std::optional<CheckpointScope> checkpoint_scope;
-  std::optional<AccumulationDtype> accumulation_dtype;
-  std::optional<ReportedLoss> reported_loss;
-  std::optional<Validation> validation;
   bool operator==(const KnobOverrides&) const = default;
 };
+
+/// Calls visit(name, member of AccumulationKnobs, member of KnobOverrides) for every knob, K1 first.
+template <typename Visit>
+void for_each_knob(Visit&& visit) {
+#define ACCRUE_KNOB_VISIT(Type, name, usual) visit(#name, &AccumulationKnobs::name, &KnobOverrides::name);
+  ACCRUE_KNOBS(ACCRUE_KNOB_VISIT)
+#undef ACCRUE_KNOB_VISIT
+}
 
 struct AccumulationSpec;
 struct RunSpec;
@@ -160,5 +156,29 @@ AccumulationKnobs resolve_knobs(const RunSpec& spec);
 
 /// The overrides that spell out every knob (K1's lists aside): under any dialect they come to these knobs.
 KnobOverrides explicit_knobs(const AccumulationKnobs& knobs);
+
+// What a knob means wherever it is asked for: the planner, preflight, plans, the trainer and the studio ask these.
+
+/// The largest N: a window's size is found by walking it.
+inline constexpr std::int64_t max_window_steps = 1'048'576;
+
+/// K1: N follows length_schedule.
+bool has_length_schedule(GroupLength length);
+/// K2: batches that fill no window are not trained on.
+bool drops_tail(const AccumulationKnobs& knobs);
+/// K5: the window's samples or items divide, which only the data know.
+bool counts_items(const AccumulationKnobs& knobs);
+/// K5: they are counted over all ranks.
+bool counts_over_ranks(const AccumulationKnobs& knobs);
+/// K6 as it is done by that many ranks: a rank's own count has to divide before the ranks' gradients are added up.
+NormalizeWhen divides_when(const AccumulationKnobs& knobs, std::int64_t ranks);
+/// K13: the schedule moves at boundaries.
+bool follows_updates(ScheduleClock clock);
+/// K8: bytes of a gradient bucket. Handlers reduce all gradients of a type in one piece.
+std::int64_t bucket_bytes(ReduceMechanism mechanism, double bucket_mb);
+/// K16: bytes of a number in the gradient sum of parameters of that many bytes, the compensation term aside.
+std::int64_t bytes_of_sum(AccumulationDtype accumulation, std::int64_t parameter_bytes);
+/// Why N cannot be changed while the run trains; empty where it can.
+std::string why_steps_stay(const RunSpec& spec);
 
 }  // namespace accrue

@@ -79,6 +79,9 @@ struct OptimizerSpec {
   bool operator==(const OptimizerSpec&) const = default;
 };
 
+/// The schedule ends at its total: linear, cosine and WSD. The others go on for as long as the run does.
+bool has_end(ScheduleKind kind);
+
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::constant;
   std::int64_t warmup = 0;  ///< positions of the schedule clock
@@ -128,6 +131,9 @@ struct LaunchSpec {
 };
 
 enum class NonFiniteRule { pause, stop, skip };
+
+/// Updates of a run for which [run] says nothing.
+inline constexpr std::int64_t updates_by_default = 200;
 
 struct RunSection {
   std::optional<std::int64_t> updates;  ///< exactly one of the four; default 200 updates

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,20 @@ std::string_view to_string(BoundaryReason reason);
 enum class StepOutcome { updated, skipped_overflow, skipped_empty, accumulated };
 std::string_view to_string(StepOutcome outcome);
 
+/// What the loss of a micro-step, or the sum over its window, is divided by (K5), and when (K6). Everything that
+/// divides or says by what it divides reads this.
+struct Division {
+  enum class By { number, samples, items, none };
+  By by = By::number;
+  double value = 1.0;  ///< the number; 1 where none divides or a count does, which only the data know
+  NormalizeWhen when = NormalizeWhen::eager;
+  /// What divides, where that is known before any data are: a number, and 1 for none.
+  std::optional<double> number() const;
+  /// Samples or items divide, which are counted as they come.
+  bool counts() const { return by == By::samples || by == By::items; }
+  bool operator==(const Division&) const = default;
+};
+
 /// The plan of one micro-step.
 struct MicroPlan {
   std::int64_t micro_step = 0;   ///< from 1 over the whole run
@@ -37,14 +52,15 @@ struct MicroPlan {
   std::int64_t window = 0;       ///< index of the window (of the update it ends in), from 0
   std::int64_t position = 0;     ///< in the window, from 0
   std::int64_t window_size = 0;  ///< micro-steps this window will have; for a window that never closes, those it gets
-  std::optional<double>
-      divisor;          ///< of this micro-step's mean loss; empty where normalisation is deferred or counts items
-  bool sync = false;    ///< gradients are meant to be reduced in this backward
-  bool update = false;  ///< the optimizer steps after it
+  std::int64_t steps = 0;        ///< N, as the boundary test after this micro-step compares with it
+  Division division;             ///< of this micro-step's loss; at a boundary, also of the window's sum
+  bool sync = false;             ///< gradients are meant to be reduced in this backward
+  bool update = false;           ///< the optimizer steps after it
   BoundaryReason reason = BoundaryReason::none;
   std::int64_t schedule_ticks = 0;     ///< inner schedule steps taken after this micro-step
   std::int64_t schedule_position = 0;  ///< after this micro-step, before overflow is known
   bool epoch_ends = false;             ///< last trained batch of its epoch
+  std::int64_t dropped_after = 0;      ///< batches of its epoch, after it, that are never trained on (K2 drop_*)
   bool operator==(const MicroPlan&) const = default;
 };
 
@@ -96,6 +112,24 @@ struct WindowPosition {
   bool operator==(const WindowPosition&) const = default;
 };
 
+/// Calls visit(name, member) for every field of a position: what checkpoints and state dictionaries hold of it.
+template <typename Position, typename Visit>
+void for_each_field(Position& at, Visit&& visit) {
+  visit("micro_step", at.micro_step);
+  visit("epoch", at.epoch);
+  visit("batch", at.batch);
+  visit("updates", at.updates);
+  visit("position", at.position);
+  visit("counter", at.counter);
+  visit("steps", at.steps);
+  visit("next_steps", at.next_steps);
+  visit("schedule_position", at.schedule_position);
+  visit("schedule_calls", at.schedule_calls);
+  visit("guard_count", at.guard_count);
+  visit("epoch_length", at.epoch_length);
+  visit("at_boundary", at.at_boundary);
+}
+
 class AccumulationWindow {
  public:
   explicit AccumulationWindow(WindowShape shape);
@@ -105,8 +139,9 @@ class AccumulationWindow {
   /// What next() or count() would answer, without moving.
   std::optional<MicroPlan> peek() const;
 
-  /// Of a stream: the epoch ends after that many more micro-steps (0 or more). A reader that looks one group ahead says
-  /// so before the group begins, which makes its planned size exact; the ranks agree on the least of their numbers.
+  /// Of a stream: the epoch ends after that many more micro-steps (0 or more). A reader that looks one window ahead
+  /// says so before the window begins, which makes its planned size exact from its first micro-step; said inside a
+  /// window, it corrects the size from the next micro-step on. The ranks agree on the least of their numbers.
   void announce_end(std::int64_t remaining);
 
   /// Passes over what is not trained on, to the epoch of the next micro-step, so that its end can be announced. False
@@ -123,6 +158,9 @@ class AccumulationWindow {
   bool take_boundary();
   /// Call-driven: the scheduler's step is called once; how many inner steps it takes (K13, K12).
   std::int64_t call_schedule();
+  /// The same for a schedule that follows the boundaries of another window: what became of its last micro-step is said
+  /// here. `ahead`: inner steps that were taken elsewhere, which the guard on total counts too.
+  std::int64_t call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead);
 
   /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
   /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.
@@ -144,7 +182,23 @@ class AccumulationWindow {
   void seek(std::int64_t micro_step, std::optional<std::int64_t> schedule_position = std::nullopt);
 
   const WindowPosition& position() const { return at_; }
+  /// Continues from a position that this window or one of the same shape had. Those below change a part of it and leave
+  /// the rest: nothing else edits a position.
   void restore(const WindowPosition& position);
+  /// restore(), but for the schedule's part: an optimizer's state says nothing about its schedule.
+  void restore_counts(const WindowPosition& position);
+  /// The schedule's part alone.
+  void restore_schedule(const WindowPosition& position);
+  /// The gradients of the open window are lost: the next micro-step opens a window. With `recount`, what the boundary
+  /// test compares starts from 0 as well; else the next window is shorter by what was lost.
+  void lose_open_window(bool recount);
+  /// The scheduler's calls since its last tick are forgotten (K13 every_nth_call).
+  void forget_schedule_calls();
+  /// Whether the next take_boundary() and call_schedule() are at a boundary, whatever was counted.
+  void force_boundary(bool due);
+  /// Continues after that many micro-steps which another program did: their gradients are gone, so no window is open,
+  /// and the count stands where theirs did (mmengine's initialize_count_status).
+  void resume_at(std::int64_t micro_step);
 
   const WindowShape& shape() const { return shape_; }
   std::int64_t micro_steps_done() const { return at_.micro_step; }
@@ -179,6 +233,14 @@ WindowTotals total_windows(const WindowShape& shape);
 
 /// The first `count` micro-steps of a plan, for previews.
 std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count);
+
+/// The window that the first epoch ends in, up to the micro-step that ends the epoch. Empty where the run ends before,
+/// or where finding it would take more than `most_walked` single micro-steps.
+std::vector<MicroPlan> window_at_epoch_end(const WindowShape& shape,
+                                           std::int64_t most_walked = std::numeric_limits<std::int64_t>::max());
+
+/// The largest N of a plan: that of the shape, of its schedule of lengths or set while the run ran.
+std::int64_t largest_steps(const WindowShape& shape);
 
 /// One micro-step's letters, e.g. "b" or "BSLZ".
 std::string micro_step_letters(Dialect dialect, const MicroPlan& micro);

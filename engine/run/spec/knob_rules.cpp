@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each question that several places ask of the knobs is answered here, once.
+#include <algorithm>
+
+#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/choice_names.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+bool has_length_schedule(GroupLength length) {
+  return length == GroupLength::by_update || length == GroupLength::by_epoch;
+}
+
+bool drops_tail(const AccumulationKnobs& knobs) {
+  return knobs.tail == EpochTail::drop_stop || knobs.tail == EpochTail::drop_drain;
+}
+
+bool counts_items(const AccumulationKnobs& knobs) {
+  return knobs.normalizer == Normalizer::samples || knobs.normalizer == Normalizer::tokens;
+}
+
+bool counts_over_ranks(const AccumulationKnobs& knobs) {
+  return counts_items(knobs) && knobs.normalizer_scope == NormalizerScope::data_parallel;
+}
+
+NormalizeWhen divides_when(const AccumulationKnobs& knobs, std::int64_t ranks) {
+  const bool added_up = ranks > 1 && knobs.reduce_when != ReduceWhen::never;
+  const bool own_count = counts_items(knobs) && knobs.normalizer_scope == NormalizerScope::rank;
+  return added_up && own_count ? NormalizeWhen::eager : knobs.normalize_when;
+}
+
+bool follows_updates(ScheduleClock clock) {
+  return clock == ScheduleClock::update || clock == ScheduleClock::update_times_world;
+}
+
+std::int64_t bucket_bytes(ReduceMechanism mechanism, double bucket_mb) {
+  if (mechanism == ReduceMechanism::handlers) return std::int64_t{1} << 60;
+  return static_cast<std::int64_t>(bucket_mb * 1024.0 * 1024.0);
+}
+
+std::int64_t bytes_of_sum(AccumulationDtype accumulation, std::int64_t parameter_bytes) {
+  if (accumulation == AccumulationDtype::parameter) return parameter_bytes;
+  return std::max<std::int64_t>(parameter_bytes, 4);
+}
+
+bool has_end(ScheduleKind kind) {
+  return kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
+}
+
+std::string why_steps_stay(const RunSpec& spec) {
+  const Dialect dialect = spec.accumulation.dialect;
+  if (dialect != Dialect::accrue && dialect != Dialect::accelerate)
+    return "the dialect " + std::string(to_name(dialect)) +
+           " has one N for the whole run; accrue and accelerate can change it";
+  if (resolve_knobs(spec).normalizer == Normalizer::run_remainder)
+    return "normalizer = \"run_remainder\" divides by what the planned N leaves over, so N stays as it is";
+  return {};
+}
+
+}  // namespace accrue

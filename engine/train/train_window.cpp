@@ -60,17 +60,19 @@ void learn(Training& training, const MicroPlan& plan, const Batch& batch, const 
   const std::int64_t update = plan.window + 1;
   training.report.phase("forward", update, plan.micro_step);
   key_dropout(training, plan.micro_step);
-  MicroTimes times{.begin_ns = now_ns()};
+  const std::int64_t begin = now_ns();
   LossSum loss = training.model.module().loss(batch);
   if (training.faults.overflows(plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
-  times.forward_end_ns = now_ns();
+  const std::int64_t forward_end = now_ns();
 
   training.report.phase("backward");
   const WindowCounts micro{loss.count, batch.samples};
   const double weight = training.scaling.weight(plan, micro, counts);
   const double scaled = weight * training.loss_scale.factor();
   (scaled == 1.0 ? loss.sum : loss.sum * scaled).backward();
-  times.backward_end_ns = now_ns();
+  const std::int64_t end = now_ns();
+  training.report.operation(ComputeKind::forward, plan.micro_step, 0, begin, forward_end);
+  training.report.operation(ComputeKind::backward, plan.micro_step, 0, forward_end, end);
 
   const double sum = loss.sum.item<double>();
   const double mean = sum / static_cast<double>(loss.count);
@@ -79,7 +81,7 @@ void learn(Training& training, const MicroPlan& plan, const Batch& batch, const 
   tally.last_mean = mean;
   ++tally.micro_steps;
   if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = plan.micro_step;
-  training.report.micro_step(mean, loss.count, batch.samples, times);
+  training.report.micro_step(plan, {mean, loss.count, batch.samples, end, end - begin});
 }
 
 /// The partial sum of gradients is clipped after each micro-step (K11 every_micro_step). Replayed as Colossal-AI does
@@ -115,8 +117,7 @@ void micro_step(Training& training, const MicroPlan& plan, const Batch& batch, c
   if (batch.items > 0 && !training.faults.leaves_out(plan)) {
     learn(training, plan, batch, counts, tally);
   } else {  // an empty micro-step: nothing to learn from, but the other ranks' reductions need this rank
-    const std::int64_t now = now_ns();
-    training.report.micro_step(0.0, 0, batch.samples, {now, now, now});
+    training.report.micro_step(plan, {.samples = batch.samples, .end_ns = now_ns()});
   }
   if (reduces) reduce(training);
   clip_partial_sum(training);
@@ -163,7 +164,7 @@ WindowPass train_window(Training& training) {
     }
     micro_step(training, *plan, batch, counted.counts, pass.tally);
     if (plan->epoch_ends) training.feed.drain(*plan);
-    training.report.gauge_if_due(training.cursor);
+    training.report.gauge_if_due();
     pass.last = *plan;
     pass.micro_steps.push_back(*plan);
     between_micro_steps(training, *plan, {pass.tally, counted.counts});

@@ -134,7 +134,7 @@ ChannelOptions options_for(const Peer& peer) {
 }
 
 MicroSteps one_micro_step(std::int64_t m) {
-  return {{m}, {0.5}, {8}, {2}, {m * 10}, {4}, {5}};
+  return {{m}, {1}, {m}, {50}, {0}, {m - 1}, {0.5}, {8}, {2}, {m * 10}, {9}};
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ class StoryRecorder final : public RankChannel {
         if (sync->op[i] == "all_reduce") story.reductions.insert(sync->micro_step[i]);
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
-  Gate before_micro_step(std::int64_t) override { return {}; }
+  Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
   BoundaryWishes boundary_wishes() override {
     return {.steps = ++boundaries_ == wish_.update ? wish_.steps : std::int64_t{0}};
   }

@@ -4,14 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
-#include "accrue/run/event_reader.h"
+#include "accrue/run/compare.h"
 #include "accrue/run/run_store.h"
-#include "accrue/run/steps_record.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -19,38 +17,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct History {
-  std::map<std::int64_t, Update> updates;  ///< by number: a resumed run's later value counts
-  std::map<std::int64_t, double> evaluations;
-  WindowShape steps;  ///< N as it was set while the run ran
-  ReadProblems problems;
-};
-
-Result<History> read_history(const std::filesystem::path& dir) {
-  auto file = EventFile::open(dir / "events.jsonl");
-  if (!file) return tl::unexpected(file.error());
-  History history;
-  do {
-    for (const auto& event : file->poll()) {
-      if (event.rank > 0) continue;
-      if (const auto* update = std::get_if<Update>(&event.body)) history.updates[update->update] = *update;
-      take_steps(history.steps, event);
-      if (const auto* evaluation = std::get_if<Evaluation>(&event.body))
-        history.evaluations[evaluation->update] = evaluation->loss;
-    }
-  } while (!file->at_end());
-  file->finish();
-  history.problems = file->problems();
-  return history;
-}
-
 Json number(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return "nan";
   return value > 0 ? "inf" : "-inf";
 }
 
-void print_json(const RunSummary& run, const History& history) {
+void print_json(const RunSummary& run, const RunCourse& history) {
   Json json = Json::parse(to_json(run));
   json["dir"] = run.dir.string();
   Json curve;
@@ -63,12 +36,12 @@ void print_json(const RunSummary& run, const History& history) {
   }
   json["curve"] = std::move(curve);
   json["steps_set"] = Json::array();
-  for (const LengthChange& each : history.steps.steps_set)
+  for (const LengthChange& each : history.steps_set)
     json["steps_set"].push_back({{"after_update", each.from}, {"steps", each.steps}});
   std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-void print_table(const History& history) {
+void print_table(const RunCourse& history) {
   constexpr std::size_t rows = 12;
   const std::size_t count = history.updates.size();
   if (count == 0) return;
@@ -88,7 +61,7 @@ void print_table(const History& history) {
   }
 }
 
-void print_text(const RunSummary& run, const History& history) {
+void print_text(const RunSummary& run, const RunCourse& history) {
   const auto line = [](const char* name, const std::string& value) {
     if (!value.empty()) std::printf("%-12s %s\n", name, value.c_str());
   };
@@ -107,7 +80,7 @@ void print_text(const RunSummary& run, const History& history) {
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
   line("weights", run.weights_sha256);
-  for (const LengthChange& each : history.steps.steps_set)
+  for (const LengthChange& each : history.steps_set)
     line("N set", fmt::format("{} after update {}", each.steps, each.from));
   print_table(history);
 }
@@ -123,7 +96,7 @@ void warn_of(const ReadProblems& problems) {
 int show(const std::string& dir, bool json) {
   const auto run = read_run(dir);
   if (!run) return report(run.error());
-  const auto history = read_history(run->dir);
+  const auto history = read_course(run->dir);
   if (!history) return report(history.error());
   warn_of(history->problems);
   if (json)

@@ -50,8 +50,12 @@ LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(sp
   init_linear(source, spec.init, weight_, bias_);
 }
 
-LossSum LinearModel::loss(const Batch& batch) {
-  return loss_of(kind_, at::linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_), batch);
+at::Tensor LinearModel::forward(const Batch& batch, const at::Tensor&) {
+  return at::linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_);
+}
+
+LossSum LinearModel::loss(const at::Tensor& outputs, const Batch& batch) {
+  return loss_of(kind_, outputs, batch);
 }
 
 MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
@@ -67,13 +71,17 @@ MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
   }
 }
 
-LossSum MlpModel::loss(const Batch& batch) {
+at::Tensor MlpModel::forward(const Batch& batch, const at::Tensor&) {
   at::Tensor x = batch.inputs.to(layers_.front()->weight.scalar_type());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = at::linear(x, layers_[i]->weight, layers_[i]->bias);
     if (i + 1 < layers_.size()) x = activate(activation_, batch_norm_ ? normalize_batch(x) : x);
   }
-  return loss_of(kind_, x, batch);
+  return x;
+}
+
+LossSum MlpModel::loss(const at::Tensor& outputs, const Batch& batch) {
+  return loss_of(kind_, outputs, batch);
 }
 
 }  // namespace accrue

@@ -5,17 +5,18 @@
 #include <memory>
 #include <vector>
 
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "models/affine.h"
 #include "models/weight_init.h"
 
 namespace accrue {
 
 /// y = x weight^T + bias, over the last dimension. Parameters: weight [outputs, inputs], bias [outputs].
-class LinearModel final : public TrainableModel {
+class LinearModel final : public ModelPart {
  public:
   LinearModel(const ModelSpec& spec, WeightSource& source);
-  LossSum loss(const Batch& batch) override;
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
+  LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
 
  private:
   LossKind kind_;
@@ -24,10 +25,11 @@ class LinearModel final : public TrainableModel {
 };
 
 /// Linear layers with an activation between them. Parameters: layers.i.weight, layers.i.bias.
-class MlpModel final : public TrainableModel {
+class MlpModel final : public ModelPart {
  public:
   MlpModel(const ModelSpec& spec, WeightSource& source);
-  LossSum loss(const Batch& batch) override;
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
+  LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
 
  private:
   LossKind kind_;

@@ -107,11 +107,14 @@ at::Tensor GptModel::head(const at::Tensor& x) const {
   return at::linear(normed, token_embedding_->weight);
 }
 
-LossSum GptModel::loss(const Batch& batch) {
+at::Tensor GptModel::forward(const Batch& batch, const at::Tensor&) {
+  return hidden(batch.inputs);
+}
+
+LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
   const std::int64_t count = counted_labels(batch.targets);
-  if (plain_ || batch.inputs.numel() == 0) return {cross_entropy_sum(logits(batch.inputs), batch.targets), count};
-  const at::Tensor x = hidden(batch.inputs);
-  if (!can_fuse(x, 0.0)) return {cross_entropy_sum(head(x), batch.targets), count};
+  if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0))
+    return {cross_entropy_sum(head(x), batch.targets), count};
   return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets), count};
 }
 

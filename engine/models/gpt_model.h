@@ -7,17 +7,19 @@
 #include <memory>
 #include <vector>
 
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "models/affine.h"
 #include "models/gpt_operators.h"
 #include "models/weight_init.h"
 
 namespace accrue {
 
-class GptModel final : public TrainableModel {
+class GptModel final : public ModelPart {
  public:
   GptModel(const ModelSpec& spec, WeightSource& source);
-  LossSum loss(const Batch& batch) override;
+  /// Shapes: [B, T, D], the last block's output before the final norm; loss() applies norm and head.
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
+  LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   /// Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits(const at::Tensor& tokens);
   /// Takes plain operators even where the fused functions would do: for comparisons.

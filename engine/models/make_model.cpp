@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
 
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "models/dense_models.h"
 #include "models/gpt_model.h"
 #include "models/weight_init.h"
@@ -10,7 +10,7 @@ namespace accrue {
 
 namespace {
 
-std::shared_ptr<TrainableModel> build(const ModelSpec& spec, WeightSource& source) {
+std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source) {
   switch (spec.kind) {
     case ModelKind::linear:
       return std::make_shared<LinearModel>(spec, source);
@@ -24,9 +24,13 @@ std::shared_ptr<TrainableModel> build(const ModelSpec& spec, WeightSource& sourc
 
 }  // namespace
 
-std::shared_ptr<TrainableModel> make_model(const ModelSpec& spec, std::uint64_t seed) {
+void ModelPart::backward(const at::Tensor& outputs, const at::Tensor& gradient) {
+  outputs.backward(gradient);
+}
+
+std::shared_ptr<ModelPart> make_model(const ModelSpec& spec, std::uint64_t seed) {
   WeightSource source(seed);
-  std::shared_ptr<TrainableModel> model = build(spec, source);
+  std::shared_ptr<ModelPart> model = build(spec, source);
   if (spec.dtype != Dtype::float32) model->to(scalar_type(spec.dtype));
   // After the conversion: given values keep every digit of a float64 model.
   if (spec.init == WeightInit::values) fill_with_values(spec.values, model->parameters());

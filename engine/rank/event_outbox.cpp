@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/event_outbox.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -19,12 +20,24 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 void merge(MicroSteps& to, MicroSteps& from) {
   append(to.micro_step, from.micro_step);
+  append(to.update, from.update);
+  append(to.position, from.position);
+  append(to.size, from.size);
+  append(to.epoch, from.epoch);
+  append(to.batch, from.batch);
   append(to.loss, from.loss);
   append(to.tokens, from.tokens);
   append(to.samples, from.samples);
+  append(to.end_ns, from.end_ns);
+  append(to.compute_ns, from.compute_ns);
+}
+
+void merge(Operations& to, Operations& from) {
+  append(to.kind, from.kind);
+  append(to.micro_step, from.micro_step);
+  append(to.chunk, from.chunk);
   append(to.begin_ns, from.begin_ns);
-  append(to.forward_ns, from.forward_ns);
-  append(to.backward_ns, from.backward_ns);
+  append(to.end_ns, from.end_ns);
 }
 
 void merge(Sync& to, Sync& from) {
@@ -61,7 +74,7 @@ bool EventOutbox::post(EventBody body) {
 std::optional<std::int64_t> EventOutbox::due_ns() const {
   const std::scoped_lock lock(mutex_);
   if (!sealed_.empty()) return 0;
-  if (micro_steps_.micro_step.empty() && syncs_.update.empty()) return std::nullopt;
+  if (no_traces()) return std::nullopt;
   return first_trace_ns_ + std::chrono::nanoseconds(flush_interval).count();
 }
 
@@ -73,7 +86,7 @@ std::string EventOutbox::take_lines(std::int64_t now_ns, bool all) {
     if (dropped_ > dropped_reported_ && sealed_.size() < max_waiting / 2) {
       seal(Warning{.class_name = "events",
                    .message = std::to_string(dropped_ - dropped_reported_) +
-                              " micro-step, sync or gauge events were dropped: the reader was too slow",
+                              " micro-step, operation, sync or gauge events were dropped: the reader was too slow",
                    .what_to_do = "Curves have gaps there; updates are complete."},
            now_ns);
       dropped_reported_ = dropped_;
@@ -96,21 +109,29 @@ std::int64_t EventOutbox::dropped() const {
 /// True where the body was a trace; it is then merged, or dropped behind a reader that does not read.
 bool EventOutbox::append_trace(EventBody& body, std::int64_t now_ns) {
   auto* micro = std::get_if<MicroSteps>(&body);
+  auto* operations = std::get_if<Operations>(&body);
   auto* sync = std::get_if<Sync>(&body);
-  if (!micro && !sync) return false;
+  if (!micro && !operations && !sync) return false;
   if (sealed_.size() >= max_waiting) {
     ++dropped_;
     return true;
   }
-  if (micro_steps_.micro_step.empty() && syncs_.update.empty()) first_trace_ns_ = now_ns;
+  if (no_traces()) first_trace_ns_ = now_ns;
   last_trace_ns_ = now_ns;
   if (micro) merge(micro_steps_, *micro);
+  if (operations) merge(operations_, *operations);
   if (sync) merge(syncs_, *sync);
-  if (micro_steps_.micro_step.size() >= max_trace_entries || syncs_.update.size() >= max_trace_entries) seal_traces();
+  if (std::max({micro_steps_.micro_step.size(), operations_.kind.size(), syncs_.update.size()}) >= max_trace_entries)
+    seal_traces();
   return true;
 }
 
+bool EventOutbox::no_traces() const {
+  return micro_steps_.micro_step.empty() && operations_.kind.empty() && syncs_.update.empty();
+}
+
 void EventOutbox::seal_traces() {
+  if (!operations_.kind.empty()) seal(std::exchange(operations_, {}), last_trace_ns_);
   if (!micro_steps_.micro_step.empty()) seal(std::exchange(micro_steps_, {}), last_trace_ns_);
   if (!syncs_.update.empty()) seal(std::exchange(syncs_, {}), last_trace_ns_);
 }

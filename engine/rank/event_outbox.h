@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events on their way out of a rank: numbered, stamped and turned into lines. Micro-step and sync entries are merged
+// Events on their way out of a rank: numbered, stamped and turned into lines. Entries of micro-steps, operations and
+// collectives are merged
 // into arrays, flushed every 33 ms and before any other kind, so a fast run costs a line a frame and not a line a
 // micro-step. The training thread only appends under a short lock; encoding is the channel thread's.
 // Bounded: behind a reader that does not read, traces and gauges are dropped (and counted), never other kinds.
@@ -36,6 +37,7 @@ class EventOutbox {
 
  private:
   bool append_trace(EventBody& body, std::int64_t now_ns);
+  bool no_traces() const;
   void seal_traces();
   void seal(EventBody body, std::int64_t time_ns);
 
@@ -44,6 +46,7 @@ class EventOutbox {
   mutable std::mutex mutex_;
   std::deque<RunEvent> sealed_;
   MicroSteps micro_steps_;
+  Operations operations_;
   Sync syncs_;
   std::int64_t first_trace_ns_ = 0;
   std::int64_t last_trace_ns_ = 0;

@@ -55,9 +55,14 @@ void HoldGate::supervisor_gone() {
   changed_.notify_all();
 }
 
-Gate HoldGate::wait_before(std::int64_t micro_step) {
+Gate HoldGate::wait_before(std::int64_t micro_step, const std::function<void()>& catch_up) {
   std::unique_lock lock(mutex_);
   in_flight_ = std::max(in_flight_, micro_step - 1);
+  if (!must_stop() && must_stand()) {
+    lock.unlock();
+    catch_up();
+    lock.lock();
+  }
   while (!must_stop() && must_stand()) {
     standing_.store(true, std::memory_order_relaxed);
     if (agreed_ && !announced_) {

@@ -27,8 +27,8 @@ class HoldGate {
   /// The channel is gone: nobody will release a hold, so none is kept; a checkpoint and the end are wished for.
   void supervisor_gone();
 
-  /// Stands still here while micro_step must not begin. Thread: training.
-  Gate wait_before(std::int64_t micro_step);
+  /// Holds here while micro_step must not begin; `catch_up` is called once before. Thread: training.
+  Gate wait_before(std::int64_t micro_step, const std::function<void()>& catch_up);
   /// Holds after the present micro-step on the rank's own account. Thread: training.
   void hold_here();
   /// The wishes that came since the last call; the wish to stop stays. Thread: training.

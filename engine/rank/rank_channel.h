@@ -39,7 +39,9 @@ class ProcessChannel final : public RankChannel {
   void send(EventBody body) override;
   void progress(const char* phase, std::int64_t update, std::int64_t micro_step) override;
   void collective_begun() override { collective_.fetch_add(1, std::memory_order_relaxed); }
-  Gate before_micro_step(std::int64_t micro_step) override { return gate_.wait_before(micro_step); }
+  Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) override {
+    return gate_.wait_before(micro_step, catch_up);
+  }
   BoundaryWishes boundary_wishes() override { return gate_.take_wishes(); }
   void hold_here() override { gate_.hold_here(); }
   void close() override;

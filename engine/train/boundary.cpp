@@ -4,6 +4,7 @@
 // Normalisation and clipping are one factor, folded into the optimizer's pass over memory.
 #include "train/boundary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -110,7 +111,7 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   return fail(ErrorCode::numerics, message, {}, hint);
 }
 
-void step(Training& training, const Verdict& verdict, double lr) {
+void step(Training& training, std::int64_t micro_step, const Verdict& verdict, double lr) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
@@ -130,12 +131,19 @@ void step(Training& training, const Verdict& verdict, double lr) {
   } else {
     training.optimizer->step(training.model.flat(), gradients, lr, scale);
   }
-  training.report.add_compute(now_ns() - begin);
+  training.report.operation(ComputeKind::step, micro_step, 0, begin, now_ns());
 }
 
 double epochs_done(const Training& training, const MicroPlan& plan) {
   const auto length = static_cast<double>(training.plan().window.batches_per_epoch);
   return static_cast<double>(plan.epoch) + static_cast<double>(plan.batch + 1) / length;
+}
+
+/// Batches of the epoch that follow a boundary and are never trained on.
+std::int64_t dropped_after(const Training& training, const MicroPlan& plan) {
+  const WindowShape& shape = training.plan().window;
+  if (!plan.epoch_ends || shape.knobs.tail == EpochTail::pad_repeat) return 0;
+  return std::max<std::int64_t>(shape.batches_per_epoch - plan.batch - 1, 0);
 }
 
 void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdict) {
@@ -167,7 +175,9 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .outcome = verdict.outcome,
                 .seconds = cursor.seconds,
                 .compute_seconds = training.report.compute_seconds(),
-                .reason = std::string(to_string(plan.reason))};
+                .reason = std::string(to_string(plan.reason)),
+                .steps = training.window.position().steps,
+                .dropped_batches = dropped_after(training, plan)};
   if (training.spec().run.record_weights) update.weights = training.model.weights();
   training.channel.send(std::move(update));
 }
@@ -194,7 +204,7 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
   const double frozen = training.cursor.frozen_lr;
   const double lr = frozen < 0.0 ? scheduled : frozen;
-  if (verdict.outcome == StepOutcome::updated) step(training, verdict, lr);
+  if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, lr);
   if (verdict.outcome == StepOutcome::updated)
     training.loss_scale.stepped();
   else if (verdict.outcome == StepOutcome::skipped_overflow)

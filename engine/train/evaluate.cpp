@@ -53,7 +53,7 @@ void evaluate(Training& training) {
     for (std::int64_t b = 0; b < training.spec().evaluate.batches; ++b) {
       const auto rows = validation_rows(training, b);
       if (rows.empty()) break;
-      const LossSum loss = training.model.module().loss(training.data->batch(Split::validation, rows));
+      const LossSum loss = training.model.module().whole_loss(training.data->batch(Split::validation, rows));
       sum += loss.sum.item<double>();
       items += loss.count;
       ++batches;

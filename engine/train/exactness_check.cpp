@@ -57,7 +57,7 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
   if (!samples.empty()) {
     const Batch batch = training.data->batch(Split::train, samples);
     key_dropout(training, micro_step);
-    const LossSum loss = training.model.module().loss(batch);
+    const LossSum loss = training.model.module().whole_loss(batch);
     const auto quiet = training.reducer.no_sync();
     loss.sum.backward();
     gradient.items = static_cast<double>(loss.count);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "accrue/checkpoint/tensor_archive.h"
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/run/shard_layout.h"
 
@@ -24,7 +24,7 @@ class FlatModel {
   /// Builds the spec's model and moves its parameters into the flat tensor.
   FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout& make_layout);
 
-  TrainableModel& module() { return *module_; }
+  ModelPart& module() { return *module_; }
   /// Shapes: [numel of the layout]; padding is zero.
   at::Tensor& flat() { return flat_; }
   const FlatLayout& layout() const { return layout_; }
@@ -43,7 +43,7 @@ class FlatModel {
   std::string first_non_finite(const at::Tensor& flat) const;
 
  private:
-  std::shared_ptr<TrainableModel> module_;
+  std::shared_ptr<ModelPart> module_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::int64_t>> shapes_;
   std::vector<bool> decays_;

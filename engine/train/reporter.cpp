@@ -62,15 +62,28 @@ void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_s
   channel_.progress(name, update, micro_step);
 }
 
-void Reporter::micro_step(double mean_loss, std::int64_t items, std::int64_t samples, const MicroTimes& times) {
-  compute_ns_ += times.backward_end_ns - times.begin_ns;
-  channel_.send(MicroSteps{.micro_step = {micro_step_},
-                           .loss = {mean_loss},
-                           .tokens = {items},
-                           .samples = {samples},
-                           .begin_ns = {times.begin_ns - origin_ns_},
-                           .forward_ns = {times.forward_end_ns - times.begin_ns},
-                           .backward_ns = {times.backward_end_ns - times.forward_end_ns}});
+void Reporter::micro_step(const MicroPlan& plan, const MicroResult& result) {
+  channel_.send(MicroSteps{.micro_step = {plan.micro_step},
+                           .update = {plan.window + 1},
+                           .position = {plan.position + 1},
+                           .size = {plan.window_size},
+                           .epoch = {plan.epoch},
+                           .batch = {plan.batch},
+                           .loss = {result.mean_loss},
+                           .tokens = {result.items},
+                           .samples = {result.samples},
+                           .end_ns = {result.end_ns - origin_ns_},
+                           .compute_ns = {result.compute_ns}});
+}
+
+void Reporter::operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
+                         std::int64_t end_ns) {
+  compute_ns_ += end_ns - begin_ns;
+  channel_.send(Operations{.kind = {kind},
+                           .micro_step = {micro_step},
+                           .chunk = {chunk},
+                           .begin_ns = {begin_ns - origin_ns_},
+                           .end_ns = {end_ns - origin_ns_}});
 }
 
 void Reporter::from_first(EventBody body) {
@@ -81,20 +94,15 @@ void Reporter::warn_first(std::string class_name, std::string message, std::stri
   from_first(Warning{std::move(class_name), std::move(message), std::move(what_to_do), update_});
 }
 
-void Reporter::gauge_if_due(const TrainingCursor& cursor) {
+void Reporter::gauge_if_due() {
   const std::int64_t now = now_ns();
   if (now - gauge_ns_ < gauge_interval_ns) return;
-  const double interval = static_cast<double>(now - gauge_ns_) * 1e-9;
   const TrafficCounters& traffic = axis_.traffic();
   channel_.send(Gauge{.rss_bytes = resident_bytes(),
                       .device_bytes = 0,
-                      .tokens_per_s = static_cast<double>(cursor.tokens - gauge_tokens_) / interval,
-                      .samples_per_s = static_cast<double>(cursor.samples - gauge_samples_) / interval,
                       .wire_bytes = all_reduce_wire_bytes(traffic.gradient_bytes, axis_.size()),
                       .collectives = traffic.calls});
   gauge_ns_ = now;
-  gauge_tokens_ = cursor.tokens;
-  gauge_samples_ = cursor.samples;
 }
 
 double Reporter::seconds() const {
@@ -103,8 +111,6 @@ double Reporter::seconds() const {
 
 void Reporter::resumed(const TrainingCursor& cursor) {
   seconds_before_ = cursor.seconds;
-  gauge_tokens_ = cursor.tokens;
-  gauge_samples_ = cursor.samples;
 }
 
 void Reporter::collective(const CollectiveRecord& record) {

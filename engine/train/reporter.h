@@ -13,11 +13,13 @@
 
 namespace accrue {
 
-/// Times of one micro-step, CLOCK_MONOTONIC in ns.
-struct MicroTimes {
-  std::int64_t begin_ns = 0;
-  std::int64_t forward_end_ns = 0;
-  std::int64_t backward_end_ns = 0;
+/// What a micro-step came to on this rank.
+struct MicroResult {
+  double mean_loss = 0.0;
+  std::int64_t items = 0;
+  std::int64_t samples = 0;
+  std::int64_t end_ns = 0;      ///< of its last operation, CLOCK_MONOTONIC
+  std::int64_t compute_ns = 0;  ///< duration of its operations
 };
 
 class Reporter {
@@ -32,18 +34,20 @@ class Reporter {
   /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
   void phase(const char* name, std::int64_t update, std::int64_t micro_step);
   void phase(const char* name) { phase(name, update_, micro_step_); }
-  void micro_step(double mean_loss, std::int64_t items, std::int64_t samples, const MicroTimes& times);
+  void micro_step(const MicroPlan& plan, const MicroResult& result);
+  /// A span of computation, CLOCK_MONOTONIC in ns. It counts as compute time.
+  void operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
+                 std::int64_t end_ns);
   /// From rank 0 alone: the others hold the same numbers.
   void from_first(EventBody body);
   void warn_first(std::string class_name, std::string message, std::string what_to_do);
-  void gauge_if_due(const TrainingCursor& cursor);
+  void gauge_if_due();
 
   bool first() const { return axis_.rank() == 0; }
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
   void resumed(const TrainingCursor& cursor);
-  /// Optimizer time. Exchanges during a backward are no compute time.
-  void add_compute(std::int64_t ns) { compute_ns_ += ns; }
+  /// Time in operations since the run began, without the exchanges during a backward.
   double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
 
  private:
@@ -59,8 +63,6 @@ class Reporter {
   double seconds_before_ = 0.0;
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
-  std::int64_t gauge_tokens_ = 0;
-  std::int64_t gauge_samples_ = 0;
 };
 
 /// CLOCK_MONOTONIC in ns.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-steps of one window. Between its first and its last nothing is exchanged: sums of losses and counts are kept
-// locally and agreed on at the boundary, with deferred normalisation applied there. Only a normaliser that divides by a
-// count of the whole window as it goes (K6 eager with K5 samples or tokens) fetches all batches first and asks the
-// ranks for their counts.
+// Micro-steps of one window: the work of the window executor's operations. Losses stay where they were computed and are
+// read at the boundary, before the rank holds, and often enough for a picture; sums of losses and counts are local, and
+// agreed on at the boundary, with deferred normalisation applied there.
+//
+// What is exchanged between the first micro-step and the last, by all ranks at the same place: gradients where the
+// plan's micro-step says sync; an evaluation or a checkpoint on schedule inside the window; how many batches a stream
+// still has, at the start of an epoch; and, before the first micro-step, the counts of the whole window where a
+// normaliser divides by them as it goes (K6 eager with K5 samples or tokens).
 //
 // Dropout draws from the default generator, keyed anew before each forward by (seed, rank, micro-step): a resumed run
 // draws what the uninterrupted one drew, and evaluation in between cannot shift anything.
@@ -10,21 +14,28 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "data/mix64.h"
 #include "train/checkpointing.h"
 #include "train/evaluate.h"
+#include "train/window_executor.h"
 
 namespace accrue {
 namespace {
 
 constexpr std::uint64_t dropout_stream = 0xd0d0;
+/// How long a micro-step's loss may wait to be read: a frame of the studio.
+constexpr std::int64_t publish_interval_ns = 33'000'000;
+/// Micro-steps for which operations are listed at once.
+constexpr std::int64_t longest_list = 4096;
 
 /// The batches of the rest of the window, and how much the whole of it holds over the ranks of the normaliser's scope.
 struct CountedWindow {
@@ -54,34 +65,6 @@ CountedWindow count_window(Training& training) {
   return counted;
 }
 
-/// Forward and backward of one batch with a loss; its gradient is added to the arena.
-void learn(Training& training, const MicroPlan& plan, const Batch& batch, const WindowCounts& counts,
-           WindowTally& tally) {
-  const std::int64_t update = plan.window + 1;
-  training.report.phase("forward", update, plan.micro_step);
-  key_dropout(training, plan.micro_step);
-  MicroTimes times{.begin_ns = now_ns()};
-  LossSum loss = training.model.module().loss(batch);
-  if (training.faults.overflows(plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
-  times.forward_end_ns = now_ns();
-
-  training.report.phase("backward");
-  const WindowCounts micro{loss.count, batch.samples};
-  const double weight = training.scaling.weight(plan, micro, counts);
-  const double scaled = weight * training.loss_scale.factor();
-  (scaled == 1.0 ? loss.sum : loss.sum * scaled).backward();
-  times.backward_end_ns = now_ns();
-
-  const double sum = loss.sum.item<double>();
-  const double mean = sum / static_cast<double>(loss.count);
-  tally.numerator += weight * sum;
-  tally.mean_sum += mean;
-  tally.last_mean = mean;
-  ++tally.micro_steps;
-  if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = plan.micro_step;
-  training.report.micro_step(mean, loss.count, batch.samples, times);
-}
-
 /// The partial sum of gradients is clipped after each micro-step (K11 every_micro_step). Replayed as Colossal-AI does
 /// it, a norm of 0 does not switch clipping off: it leaves nothing.
 void clip_partial_sum(Training& training) {
@@ -104,30 +87,147 @@ void reduce(Training& training) {
   training.faults.put_back(training.reducer, kept);
 }
 
-void micro_step(Training& training, const MicroPlan& plan, const Batch& batch, const WindowCounts& counts,
-                WindowTally& tally) {
-  const bool reduces = training.faults.reduces(plan);
-  std::optional<GradSync::NoSyncScope> quiet;
-  if (!reduces) quiet.emplace(training.reducer);
-  if (training.faults.clears_before(plan)) training.reducer.zero_grad();
-  tally.counts.items += batch.items;
-  tally.counts.samples += batch.samples;
-  if (batch.items > 0 && !training.faults.leaves_out(plan)) {
-    learn(training, plan, batch, counts, tally);
-  } else {  // an empty micro-step: nothing to learn from, but the other ranks' reductions need this rank
-    const std::int64_t now = now_ns();
-    training.report.micro_step(0.0, 0, batch.samples, {now, now, now});
-  }
-  if (reduces) reduce(training);
-  clip_partial_sum(training);
+/// What may happen inside a window besides training.
+bool evaluates_after(const Training& training, const MicroPlan& plan) {
+  const std::int64_t every = training.spec().evaluate.every_micro_steps;
+  return every > 0 && plan.micro_step % every == 0;
 }
 
-/// What may happen inside a window besides training.
-void between_micro_steps(Training& training, const MicroPlan& plan, const OpenWindow& open) {
-  const std::int64_t evaluations = training.spec().evaluate.every_micro_steps;
-  if (evaluations > 0 && plan.micro_step % evaluations == 0) evaluate(training);
-  if (!plan.update && checkpoint_due_inside(training, plan.micro_step)) save_inside(training, plan, open);
+bool saves_after(const Training& training, const MicroPlan& plan) {
+  return !plan.update && checkpoint_due_inside(training, plan.micro_step);
 }
+
+/// The micro-steps of one window on this rank, as the executor comes to them.
+class TrainedWindow final : public WindowWork {
+ public:
+  TrainedWindow(Training& training, WindowPass& pass, CountedWindow counted)
+      : training_(training), pass_(pass), counted_(std::move(counted)) {}
+
+  bool over() const { return over_; }
+
+  bool begin(std::int64_t) override {
+    if (over_) return false;
+    const auto plan = training_.window.next();
+    over_ = !plan;
+    if (over_) return false;
+    if (training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
+      pass_.end = WindowEnd::stopped;
+      over_ = true;
+      return false;
+    }
+    training_.report.phase("data", plan->window + 1, plan->micro_step);
+    now_ = MicroStep{.plan = *plan, .batch = fetch(*plan)};
+    pass_.tally.counts.items += now_.batch.items;
+    pass_.tally.counts.samples += now_.batch.samples;
+    now_.samples = now_.batch.samples;
+    if (training_.faults.leaves_out(*plan)) now_.batch = {};
+    now_.end_ns = now_ns();
+    if (training_.faults.clears_before(*plan)) training_.reducer.zero_grad();
+    return true;
+  }
+
+  const Batch& batch(std::int64_t) override { return now_.batch; }
+
+  void starts(const PipelineOperation& operation) override {
+    if (operation.action == PipelineAction::forward) {
+      training_.report.phase("forward");
+      key_dropout(training_, now_.plan.micro_step);
+      return;
+    }
+    training_.report.phase("backward");
+    if (!training_.faults.reduces(now_.plan)) quiet_.emplace(training_.reducer);
+  }
+
+  double weigh(std::int64_t, LossSum& loss) override {
+    if (training_.faults.overflows(now_.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
+    now_.loss = {loss.sum.detach(), loss.count};
+    now_.weight = training_.scaling.weight(now_.plan, {loss.count, now_.samples}, counted_.counts);
+    return now_.weight * training_.loss_scale.factor();
+  }
+
+  void computed(const PipelineOperation& operation, std::int64_t begin_ns, std::int64_t end_ns) override {
+    const bool forward = operation.action == PipelineAction::forward;
+    training_.report.operation(forward ? ComputeKind::forward : ComputeKind::backward, now_.plan.micro_step,
+                               operation.chunk, begin_ns, end_ns);
+    now_.end_ns = end_ns;
+    now_.compute_ns += end_ns - begin_ns;
+  }
+
+  void finished(const PipelineOperation&) override {
+    const MicroPlan plan = now_.plan;
+    if (training_.faults.reduces(plan)) reduce(training_);
+    clip_partial_sum(training_);
+    quiet_.reset();
+    now_.batch = {};
+    done_.push_back(std::move(now_));
+    if (plan.epoch_ends) training_.feed.drain(plan);
+    training_.report.gauge_if_due();
+    pass_.last = plan;
+    pass_.micro_steps.push_back(plan);
+    over_ = plan.update;
+    if (plan.update) pass_.end = WindowEnd::boundary;
+    between_micro_steps(plan);
+    if (!plan.update) training_.feed.look_ahead(training_.window);
+  }
+
+  /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
+  void publish() {
+    for (const MicroStep& done : done_) publish(done);
+    done_.clear();
+    published_ns_ = now_ns();
+  }
+
+ private:
+  struct MicroStep {
+    MicroPlan plan;
+    Batch batch;
+    std::int64_t samples = 0;
+    LossSum loss = {};
+    double weight = 0.0;
+    std::int64_t end_ns = 0;
+    std::int64_t compute_ns = 0;
+  };
+
+  Batch fetch(const MicroPlan& plan) {
+    if (counted_.batches.empty()) return training_.feed.batch(plan);
+    Batch batch = std::move(counted_.batches.front());
+    counted_.batches.pop_front();
+    return batch;
+  }
+
+  void between_micro_steps(const MicroPlan& plan) {
+    const bool evaluates = evaluates_after(training_, plan);
+    const bool saves = saves_after(training_, plan);
+    if (plan.update || evaluates || saves || now_ns() - published_ns_ >= publish_interval_ns) publish();
+    if (evaluates) evaluate(training_);
+    if (saves) save_inside(training_, plan, {pass_.tally, counted_.counts});
+  }
+
+  void publish(const MicroStep& done) {
+    MicroResult result{.samples = done.samples, .end_ns = done.end_ns, .compute_ns = done.compute_ns};
+    if (done.loss.sum.defined()) {
+      const double sum = done.loss.sum.item<double>();
+      result.mean_loss = sum / static_cast<double>(done.loss.count);
+      result.items = done.loss.count;
+      WindowTally& tally = pass_.tally;
+      tally.numerator += done.weight * sum;
+      tally.mean_sum += result.mean_loss;
+      tally.last_mean = result.mean_loss;
+      ++tally.micro_steps;
+      if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = done.plan.micro_step;
+    }
+    training_.report.micro_step(done.plan, result);
+  }
+
+  Training& training_;
+  WindowPass& pass_;
+  CountedWindow counted_;
+  MicroStep now_;
+  std::vector<MicroStep> done_;  ///< not yet published
+  std::optional<GradSync::NoSyncScope> quiet_;
+  std::int64_t published_ns_ = now_ns();
+  bool over_ = false;
+};
 
 }  // namespace
 
@@ -148,31 +248,15 @@ WindowPass train_window(Training& training) {
     counted = count_window(training);
   }
   pass.tally = std::exchange(training.open, {}).tally;
-  while (const auto plan = training.window.next()) {
-    if (training.channel.before_micro_step(plan->micro_step).stop) {
-      pass.end = WindowEnd::stopped;
-      return pass;
-    }
-    training.report.phase("data", plan->window + 1, plan->micro_step);
-    Batch batch;
-    if (counted.batches.empty()) {
-      batch = training.feed.batch(*plan);
-    } else {
-      batch = std::move(counted.batches.front());
-      counted.batches.pop_front();
-    }
-    micro_step(training, *plan, batch, counted.counts, pass.tally);
-    if (plan->epoch_ends) training.feed.drain(*plan);
-    training.report.gauge_if_due(training.cursor);
-    pass.last = *plan;
-    pass.micro_steps.push_back(*plan);
-    between_micro_steps(training, *plan, {pass.tally, counted.counts});
-    if (plan->update) {
-      pass.end = WindowEnd::boundary;
-      return pass;
-    }
-    training.feed.look_ahead(training.window);
+  TrainedWindow work(training, pass, std::move(counted));
+  // A stream may turn out shorter than planned, and a window that never closes is as long as the run: the list is made
+  // for the micro-steps that are planned now, a stretch at a time.
+  while (!work.over()) {
+    const auto next = training.window.peek();
+    const std::int64_t planned = next ? next->window_size - next->position : 1;
+    training.executor.run(training.executor.operations(std::clamp<std::int64_t>(planned, 1, longest_list)), work);
   }
+  work.publish();
   return pass;
 }
 

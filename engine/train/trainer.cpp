@@ -6,8 +6,10 @@
 //   boundary:  agree -> check -> normalise and clip -> optimizer -> schedule -> clear -> report
 //   between:   evaluation on schedule, checkpoint on schedule or on a wish, the end on a wish
 //
-// Invariants. A checkpoint is taken only between windows, when the gradients are zero. Every collective is reached by
-// all ranks in the same order: what decides about one is agreed on, or the same on all ranks by construction.
+// Invariants. Between windows the gradients are zero, and a checkpoint taken there holds none; one that is due inside a
+// window is taken by the window's pass, with the rank's gradients and sums where K15 says anywhere. Every collective
+// is reached by all ranks in the same order: what decides about one is agreed on, or the same on all ranks by
+// construction.
 #include "accrue/train/trainer.h"
 
 #include <ATen/Parallel.h>

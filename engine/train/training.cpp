@@ -73,6 +73,7 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
                                     model.layout().numel, update_type(model.dtype()))),
       window(trained_shape(run.plan)),
       feed(run.plan, *data, data_axis),
+      executor({&model.module()}, PipelineShape{}),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))

@@ -20,6 +20,7 @@
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
 #include "train/reporter.h"
+#include "train/window_executor.h"
 
 namespace accrue {
 
@@ -43,6 +44,7 @@ struct Training {
   at::Tensor masters;  ///< float32 copies of half-precision parameters, which updates go to; else undefined
   AccumulationWindow window;
   BatchFeed feed;
+  WindowExecutor executor;
   DynamicScale loss_scale;
   TrainingCursor cursor;
   OpenWindow open;                      ///< of a window that a checkpoint was taken inside of

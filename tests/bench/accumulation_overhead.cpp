@@ -16,7 +16,7 @@
 
 #include "accrue/accumulation/llm.h"
 #include "accrue/comm/rendezvous.h"
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 
 using namespace accrue;
@@ -32,8 +32,8 @@ Batch tokens(const ModelSpec& spec, std::int64_t samples) {
   return batch;
 }
 
-at::Tensor mean_loss(TrainableModel& model, const Batch& batch) {
-  const LossSum loss = model.loss(batch);
+at::Tensor mean_loss(ModelPart& model, const Batch& batch) {
+  const LossSum loss = model.whole_loss(batch);
   return loss.sum / static_cast<double>(loss.count);
 }
 

@@ -149,7 +149,18 @@ void measureBurst(Scene& scene) {
     auto due = begin;
     while (!stop) {
       for (int i = 0; i < 20; ++i, ++next) {
-        queue.push({0, next, next * 1000, MicroSteps{{next}, {1.5}, {512}, {4}, {next * 1000000}, {300000}, {600000}}});
+        queue.push({0, next, next * 1000,
+                    MicroSteps{{next},
+                               {(next - 1) / 4 + 1},
+                               {(next - 1) % 4 + 1},
+                               {4},
+                               {0},
+                               {next - 1},
+                               {1.5},
+                               {512},
+                               {4},
+                               {next * 1000000},
+                               {900000}}});
         ++pushed;
       }
       due += std::chrono::milliseconds(1);

@@ -48,7 +48,7 @@ Batch batch_of(const Shape& shape) {
 double backward(GptModel& model, const Batch& batch, bool plain) {
   model.zero_grad();
   model.use_plain_operators(plain);
-  const auto loss = model.loss(batch);
+  const auto loss = model.whole_loss(batch);
   loss.sum.backward();
   return loss.sum.item<double>();
 }
@@ -123,7 +123,7 @@ class TestGptFused : public QObject {
     backward(*model, batch, false);
     for (const auto& named : model->named_parameters()) {
       const at::Tensor numeric =
-          numeric_gradient(named.value().detach(), [&] { return model->loss(batch).sum.item<double>(); });
+          numeric_gradient(named.value().detach(), [&] { return model->whole_loss(batch).sum.item<double>(); });
       const double apart = difference(named.value().grad(), numeric);
       QVERIFY2(apart < 1e-6, qPrintable(QString("%1: %2").arg(named.key().c_str()).arg(apart)));
     }
@@ -133,7 +133,7 @@ class TestGptFused : public QObject {
     const Shape shape{2, 9, 16, 2, 13};
     const auto whole = model_of(shape, Dtype::float64), divided = model_of(shape, Dtype::float64);
     backward(*whole, batch_of(shape), false);
-    (divided->loss(batch_of(shape)).sum / 8).backward();
+    (divided->whole_loss(batch_of(shape)).sum / 8).backward();
     for (std::size_t i = 0; i < whole->parameters().size(); ++i) {
       QVERIFY(difference(divided->parameters()[i].grad() * 8, whole->parameters()[i].grad()) < 1e-13);
     }
@@ -145,7 +145,7 @@ class TestGptFused : public QObject {
     backward(*model, batch_of(shape), false);
     std::vector<at::Tensor> once;
     for (const at::Tensor& parameter : model->parameters()) once.push_back(parameter.grad().clone());
-    model->loss(batch_of(shape)).sum.backward();
+    model->whole_loss(batch_of(shape)).sum.backward();
     for (std::size_t i = 0; i < once.size(); ++i) {
       QVERIFY(difference(model->parameters()[i].grad(), once[i] * 2) < 1e-6);
     }
@@ -163,9 +163,9 @@ class TestGptFused : public QObject {
   void without_gradients_only_the_loss_is_made() {
     const Shape shape{2, 9, 16, 2, 13};
     const auto model = model_of(shape, Dtype::float32);
-    const double with = model->loss(batch_of(shape)).sum.item<double>();
+    const double with = model->whole_loss(batch_of(shape)).sum.item<double>();
     const at::NoGradGuard no_grad;
-    const auto loss = model->loss(batch_of(shape));
+    const auto loss = model->whole_loss(batch_of(shape));
     QCOMPARE(loss.sum.item<double>(), with);
     QVERIFY(!loss.sum.requires_grad());
   }
@@ -195,7 +195,7 @@ class TestGptFused : public QObject {
   void an_empty_micro_step_counts_nothing() {
     const Shape shape{2, 9, 16, 2, 13};
     const auto model = model_of(shape, Dtype::float32);
-    const auto loss = model->loss({at::empty({0, 9}, at::kLong), at::empty({0, 9}, at::kLong), 0, 0});
+    const auto loss = model->whole_loss({at::empty({0, 9}, at::kLong), at::empty({0, 9}, at::kLong), 0, 0});
     QCOMPARE(loss.count, std::int64_t{0});
     QCOMPARE(loss.sum.item<double>(), 0.0);
     loss.sum.backward();
@@ -206,17 +206,17 @@ class TestGptFused : public QObject {
     const auto model = model_of(shape, Dtype::float32);
     Batch batch = batch_of(shape);
     batch.targets[1][2] = 13;
-    QVERIFY_EXCEPTION_THROWN(model->loss(batch), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(model->whole_loss(batch), std::invalid_argument);
   }
 
   void memory_stops_growing_after_three_steps() {
     const Shape shape{2, 64, 64, 4, 64};
     const auto model = model_of(shape, Dtype::float32);
-    for (int step = 0; step < 3; ++step) model->loss(batch_of(shape)).sum.backward();
+    for (int step = 0; step < 3; ++step) model->whole_loss(batch_of(shape)).sum.backward();
     const auto mappings = activation_pool().mappings();
     const auto bytes = activation_pool().mapped_bytes();
     QVERIFY(mappings > 0);
-    for (int step = 0; step < 10; ++step) model->loss(batch_of(shape)).sum.backward();
+    for (int step = 0; step < 10; ++step) model->whole_loss(batch_of(shape)).sum.backward();
     QCOMPARE(activation_pool().mappings(), mappings);
     QCOMPARE(activation_pool().mapped_bytes(), bytes);
   }

@@ -6,7 +6,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "accrue/models/language_model.h"
+#include "accrue/models/model_part.h"
 #include "accrue/run/shard_layout.h"
 
 using namespace accrue;
@@ -132,8 +132,9 @@ class TestModels : public QObject {
       const auto model = make_model(spec, 0);
       std::int64_t count = 0;
       for (std::int64_t from = 0; from < 8; from += micro_batch) {
-        const auto part = model->loss({column(1, 1).slice(0, from, from + micro_batch),
-                                       column(2, 2).slice(0, from, from + micro_batch), micro_batch, micro_batch});
+        const auto part =
+            model->whole_loss({column(1, 1).slice(0, from, from + micro_batch),
+                               column(2, 2).slice(0, from, from + micro_batch), micro_batch, micro_batch});
         part.sum.backward();
         count += part.count;
       }
@@ -159,7 +160,7 @@ class TestModels : public QObject {
       std::int64_t count = 0;
       double sum = 0.0;
       for (const auto& [first, last] : expected.micro_steps) {
-        const auto part = model->loss(toy_batch(first, last));
+        const auto part = model->whole_loss(toy_batch(first, last));
         part.sum.backward();
         count += part.count;
         sum += part.sum.item<double>();
@@ -176,15 +177,15 @@ class TestModels : public QObject {
   void losses_are_sums_over_what_counts() {
     const auto model = make_model(tiny_gpt(), 0);
     Batch batch = token_batch(3, 12, 29);
-    const auto whole = model->loss(batch);
+    const auto whole = model->whole_loss(batch);
     QCOMPARE(whole.count, std::int64_t{36});
     QCOMPARE(whole.sum.dim(), std::int64_t{0});
     // Nearly uniform predictions at the start: about log(vocabulary) a token.
     QVERIFY(std::abs(whole.sum.item<double>() / 36 - std::log(29.0)) < 0.1);
     batch.targets[0].fill_(-100);
-    QCOMPARE(model->loss(batch).count, std::int64_t{24});
+    QCOMPARE(model->whole_loss(batch).count, std::int64_t{24});
     batch.targets.fill_(-100);
-    const auto none = model->loss(batch);
+    const auto none = model->whole_loss(batch);
     QCOMPARE(none.count, std::int64_t{0});
     QCOMPARE(none.sum.item<double>(), 0.0);
     none.sum.backward();
@@ -207,10 +208,10 @@ class TestModels : public QObject {
     const auto model = make_model(spec, 0);
     const auto reference = make_model(tiny_gpt(), 0);
     const Batch batch = token_batch(2, 12, 29);
-    const auto loss = model->loss(batch);
+    const auto loss = model->whole_loss(batch);
     loss.sum.backward();
     QCOMPARE(loss.sum.scalar_type(), spec.dtype == Dtype::float64 ? at::kDouble : at::kFloat);
-    const double expected = reference->loss(batch).sum.item<double>();
+    const double expected = reference->whole_loss(batch).sum.item<double>();
     QVERIFY(std::abs(loss.sum.item<double>() / expected - 1.0) < (dtype < 2 ? 1e-6 : 1e-2));
     for (const at::Tensor& parameter : model->parameters()) {
       QVERIFY(parameter.grad().defined());
@@ -223,12 +224,12 @@ class TestModels : public QObject {
     spec.dropout = 0.5;
     const auto model = make_model(spec, 0);
     const Batch batch = token_batch(2, 12, 29);
-    const auto sum = [&] { return model->loss(batch).sum.item<double>(); };
+    const auto sum = [&] { return model->whole_loss(batch).sum.item<double>(); };
     QVERIFY(sum() != sum());
     model->eval();
     QCOMPARE(sum(), sum());
     const auto plain = make_model(tiny_gpt(), 0);
-    QVERIFY(std::abs(sum() / plain->loss(batch).sum.item<double>() - 1.0) < 1e-5);
+    QVERIFY(std::abs(sum() / plain->whole_loss(batch).sum.item<double>() - 1.0) < 1e-5);
   }
 
   void a_later_token_changes_no_earlier_loss() {
@@ -237,12 +238,12 @@ class TestModels : public QObject {
     const at::NoGradGuard no_grad;
     Batch batch = token_batch(1, 12, 29);
     batch.targets.slice(1, 6).fill_(-100);
-    const double before = model->loss(batch).sum.item<double>();
+    const double before = model->whole_loss(batch).sum.item<double>();
     batch.inputs = batch.inputs.clone();
     batch.inputs.slice(1, 6).fill_(3);
-    QCOMPARE(model->loss(batch).sum.item<double>(), before);
+    QCOMPARE(model->whole_loss(batch).sum.item<double>(), before);
     batch.inputs.slice(1, 5, 6).fill_(3);
-    QVERIFY(model->loss(batch).sum.item<double>() != before);
+    QVERIFY(model->whole_loss(batch).sum.item<double>() != before);
   }
 
   void mlp_learns_a_line() {
@@ -250,19 +251,19 @@ class TestModels : public QObject {
     const auto model = make_model(spec, 0);
     torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.05));
     const Batch batch{column(-1, 0.25), column(-2, 0.5), 8, 8};
-    const double start = model->loss(batch).sum.item<double>();
+    const double start = model->whole_loss(batch).sum.item<double>();
     for (int step = 0; step < 200; ++step) {
       optimizer.zero_grad();
-      const auto loss = model->loss(batch);
+      const auto loss = model->whole_loss(batch);
       (loss.sum / loss.count).backward();
       optimizer.step();
     }
-    QVERIFY(model->loss(batch).sum.item<double>() < 0.02 * start);
+    QVERIFY(model->whole_loss(batch).sum.item<double>() < 0.02 * start);
   }
 
   void what_does_not_fit_is_refused_in_words() {
     const auto model = make_model(tiny_gpt(), 0);
-    QVERIFY_EXCEPTION_THROWN(model->loss(token_batch(1, 13, 29)), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(model->whole_loss(token_batch(1, 13, 29)), std::invalid_argument);
     ModelSpec odd = tiny_gpt();
     odd.heads = 3;
     QVERIFY_EXCEPTION_THROWN(make_model(odd, 0), std::invalid_argument);

@@ -109,7 +109,7 @@ class Trainee {
   void start(std::int64_t first, std::int64_t last) {
     thread_ = std::thread([this, first, last] {
       for (std::int64_t m = first; m <= last; ++m) {
-        if (channel_.before_micro_step(m).stop) {
+        if (channel_.before_micro_step(m, [] {}).stop) {
           stopped_before = m;
           break;
         }
@@ -134,7 +134,7 @@ ChannelOptions options_for(const Peer& peer) {
 }
 
 MicroSteps one_micro_step(std::int64_t m) {
-  return {{m}, {0.5}, {8}, {2}, {m * 10}, {4}, {5}};
+  return {{m}, {1}, {m}, {50}, {0}, {m - 1}, {0.5}, {8}, {2}, {m * 10}, {9}};
 }
 
 }  // namespace
@@ -275,7 +275,7 @@ class TestRankChannel : public QObject {
   void holds_on_its_own_account_and_says_so() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    QVERIFY(!channel.before_micro_step(1).stop);
+    QVERIFY(!channel.before_micro_step(1, [] {}).stop);
     channel.hold_here();
     Trainee trainee(channel, peer);
     trainee.start(2, 2);
@@ -330,7 +330,7 @@ class TestRankChannel : public QObject {
     QVERIFY(wishes.checkpoint);
     QVERIFY(wishes.stop);
     channel.hold_here();  // has no meaning now
-    QVERIFY(!channel.before_micro_step(4).stop);
+    QVERIFY(!channel.before_micro_step(4, [] {}).stop);
     channel.send(Update{.update = 1});  // goes nowhere, harms nothing
     channel.close();
   }

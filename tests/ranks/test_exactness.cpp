@@ -64,7 +64,7 @@ class CheckRecorder final : public RankChannel {
     if (auto* check = std::get_if<ExactnessCheck>(&body)) checks.push_back(std::move(*check));
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
-  Gate before_micro_step(std::int64_t) override { return {}; }
+  Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
   BoundaryWishes boundary_wishes() override { return {}; }
   void hold_here() override {}
   void close() override {}

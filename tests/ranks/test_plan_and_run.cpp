@@ -55,8 +55,16 @@ std::string random_spec(std::mt19937_64& random, int world) {
 struct Story {
   std::vector<std::string> updates;
   std::set<std::int64_t> reductions;
-  std::int64_t micro_steps = 0;
+  std::vector<std::string> micro_steps;
 };
+
+std::string micro_step_line(std::int64_t micro_step, std::int64_t update, std::int64_t position, std::int64_t size,
+                            std::int64_t epoch, std::int64_t batch) {
+  std::ostringstream line;
+  line << "micro-step " << micro_step << " of update " << update << ", " << position << " of " << size << ", epoch "
+       << epoch << " batch " << batch;
+  return line.str();
+}
 
 std::string update_line(std::int64_t update, std::int64_t micro_step, std::string_view reason, double lr) {
   std::ostringstream line;
@@ -88,7 +96,8 @@ Story planned(const RunPlan& plan, const StepsWish& wish) {
   if (wish.steps > 0) shape.set_steps_after(wish.update, wish.steps);
   AccumulationWindow window(shape);
   while (const auto micro = window.next()) {
-    ++story.micro_steps;
+    story.micro_steps.push_back(micro_step_line(micro->micro_step, micro->window + 1, micro->position + 1,
+                                                micro->window_size, micro->epoch, micro->batch));
     if (micro->sync && plan.grid.world() > 1) story.reductions.insert(micro->micro_step);
     if (micro->update)
       story.updates.push_back(update_line(micro->window + 1, micro->micro_step, to_string(micro->reason),
@@ -103,13 +112,13 @@ class StoryRecorder final : public RankChannel {
   void send(EventBody body) override {
     if (const auto* update = std::get_if<Update>(&body))
       story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr));
-    if (const auto* micro = std::get_if<MicroSteps>(&body)) story.micro_steps += std::ssize(micro->micro_step);
+    if (const auto* micro = std::get_if<MicroSteps>(&body)) take(*micro);
     if (const auto* sync = std::get_if<Sync>(&body))
       for (std::size_t i = 0; i < sync->op.size(); ++i)
         if (sync->op[i] == "all_reduce") story.reductions.insert(sync->micro_step[i]);
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
-  Gate before_micro_step(std::int64_t) override { return {}; }
+  Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
   BoundaryWishes boundary_wishes() override {
     return {.steps = ++boundaries_ == wish_.update ? wish_.steps : std::int64_t{0}};
   }
@@ -119,20 +128,30 @@ class StoryRecorder final : public RankChannel {
   bool changed() const { return wish_.steps > 0 && boundaries_ >= wish_.update; }
 
  private:
+  void take(const MicroSteps& steps) {
+    for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
+      story.micro_steps.push_back(micro_step_line(steps.micro_step[i], steps.update[i], steps.position[i],
+                                                  steps.size[i], steps.epoch[i], steps.batch[i]));
+  }
+
   StepsWish wish_;
   std::int64_t boundaries_ = 0;
 };
 
-std::string difference(const Story& plan, const Story& run) {
-  if (plan.micro_steps != run.micro_steps)
-    return std::to_string(plan.micro_steps) + " micro-steps planned, " + std::to_string(run.micro_steps) + " run";
-  if (plan.reductions != run.reductions) return "other micro-steps reduced than planned";
-  for (std::size_t i = 0; i < std::max(plan.updates.size(), run.updates.size()); ++i) {
-    const std::string wanted = i < plan.updates.size() ? plan.updates[i] : "nothing";
-    const std::string found = i < run.updates.size() ? run.updates[i] : "nothing";
+/// The first line that the two do not have in common.
+std::string parted(const std::vector<std::string>& plan, const std::vector<std::string>& run) {
+  for (std::size_t i = 0; i < std::max(plan.size(), run.size()); ++i) {
+    const std::string wanted = i < plan.size() ? plan[i] : "nothing";
+    const std::string found = i < run.size() ? run[i] : "nothing";
     if (wanted != found) return "planned " + wanted + ", run " + found;
   }
   return {};
+}
+
+std::string difference(const Story& plan, const Story& run) {
+  if (plan.reductions != run.reductions) return "other micro-steps reduced than planned";
+  if (std::string micro = parted(plan.micro_steps, run.micro_steps); !micro.empty()) return micro;
+  return parted(plan.updates, run.updates);
 }
 
 int random_runs(RankContext& rank) {
@@ -152,8 +171,8 @@ int random_runs(RankContext& rank) {
     std::string told = spec.substr(spec.find("shuffle"));
     std::ranges::replace(told, '\n', ' ');
     if (wish.steps > 0) told += "N " + std::to_string(wish.steps) + " after update " + std::to_string(wish.update);
-    if (const std::string parted = difference(planned(order.plan, wish), recorder.story); !parted.empty())
-      rank.report("parted: " + parted + " in run " + std::to_string(i) + ": " + told);
+    if (const std::string differs = difference(planned(order.plan, wish), recorder.story); !differs.empty())
+      rank.report("parted: " + differs + " in run " + std::to_string(i) + ": " + told);
     changes += recorder.changed() ? 1 : 0;
     updates += std::ssize(recorder.story.updates);
   }

@@ -46,9 +46,9 @@ std::vector<Reduction> reductions(const TrainedRank& rank) {
 /// When each micro-step's backward ended.
 std::map<std::int64_t, std::int64_t> backward_ends(const TrainedRank& rank) {
   std::map<std::int64_t, std::int64_t> ends;
-  for (const MicroSteps& steps : rank.all<MicroSteps>())
-    for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
-      ends[steps.micro_step[i]] = steps.begin_ns[i] + steps.forward_ns[i] + steps.backward_ns[i];
+  for (const Operations& operations : rank.all<Operations>())
+    for (std::size_t i = 0; i < operations.kind.size(); ++i)
+      if (operations.kind[i] == ComputeKind::backward) ends[operations.micro_step[i]] = operations.end_ns[i];
   return ends;
 }
 
@@ -150,7 +150,7 @@ class TestReduceMechanism : public QObject {
     double backward = 0.0;
     for (const MicroSteps& steps : rank.all<MicroSteps>())
       for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
-        backward += static_cast<double>(steps.forward_ns[i] + steps.backward_ns[i]) * 1e-9;
+        backward += static_cast<double>(steps.compute_ns[i]) * 1e-9;
     double waiting = 0.0;
     for (const Reduction& each : reductions(rank)) waiting += static_cast<double>(each.end_ns - each.begin_ns) * 1e-9;
     const Update last = rank.all<Update>().back();

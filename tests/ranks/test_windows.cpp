@@ -269,6 +269,33 @@ class TestWindows : public QObject {
     }
   }
 
+  void micro_steps_tell_their_window_whether_or_not_it_is_skipped() {
+    // The first three windows overflow, as at the start of a float16 run.
+    const std::string rest = "[run]\nepochs = 2\non_non_finite = \"skip\"\n[teaching]\noverflow_at = [1, 4, 5]\n";
+    const auto ranks = train({.spec = line_spec(18, 1, 2, 2, "", rest)}, 2);
+    const WindowShape shape = order_for({.spec = line_spec(18, 1, 2, 2, "", rest)}).plan.window;
+    for (const TrainedRank& rank : ranks) {
+      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+      AccumulationWindow planned(shape);
+      for (const MicroSteps& steps : rank.all<MicroSteps>())
+        for (std::size_t i = 0; i < steps.micro_step.size(); ++i) {
+          const MicroPlan micro = planned.next().value();
+          QCOMPARE(steps.micro_step[i], micro.micro_step);
+          QCOMPARE(steps.update[i], micro.window + 1);
+          QCOMPARE(steps.position[i], micro.position + 1);
+          QCOMPARE(steps.size[i], micro.window_size);
+          QCOMPARE(steps.epoch[i], micro.epoch);
+          QCOMPARE(steps.batch[i], micro.batch);
+        }
+      QVERIFY(!planned.next());
+    }
+    std::int64_t number = 0;
+    for (const Update& update : ranks[0].all<Update>()) {
+      QCOMPARE(update.update, ++number);
+      QCOMPARE(update.outcome, number <= 3 ? StepOutcome::skipped_overflow : StepOutcome::updated);
+    }
+  }
+
   void an_overflow_skips_its_window_alone_data() {
     QTest::addColumn<QString>("dtype");
     QTest::addColumn<QString>("policy");

@@ -24,15 +24,33 @@ std::vector<RunEvent> one_of_each() {
                       true, 100},
            supervisor_rank),
       make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2}),
-      make(MicroSteps{{1, 2}, {5.5, 5.25}, {64, 64}, {4, 4}, {10, 20}, {3, 3}, {6, 6}}),
+      make(MicroSteps{{1, 2}, {1, 1}, {1, 2}, {2, 2}, {0, 0}, {0, 1}, {5.5, 5.25}, {64, 64}, {4, 4}, {10, 20}, {3, 3}}),
+      make(Operations{{ComputeKind::forward, ComputeKind::backward, ComputeKind::step},
+                      {1, 1, 1},
+                      {0, 0, 0},
+                      {10, 13, 16},
+                      {13, 16, 17}}),
       make(Sync{{1}, {4}, {"data"}, {"all_reduce"}, {1024}, {30}, {40}}),
-      make(Update{
-          3, 12, 96, 768, 0.5, 1.0 / 3.0, 3e-4, 0.75, StepOutcome::skipped_overflow, 1.5, 1.25, "full", {1.0, -2.5}}),
+      make(Update{3,
+                  12,
+                  96,
+                  768,
+                  0.5,
+                  1.0 / 3.0,
+                  3e-4,
+                  0.75,
+                  StepOutcome::skipped_overflow,
+                  1.5,
+                  1.25,
+                  "full",
+                  4,
+                  2,
+                  {1.0, -2.5}}),
       make(Evaluation{50, 2.125, 8, 4096}),
       make(ExactnessCheck{7, 1e-9, 0.25, 0.5, 0.75, 1e-5, "not", "tail_policy", "because", 4, 1, 0.125}),
       make(StepsChanged{12, 48, 8}),
       make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
-      make(Gauge{1, 2, 3.5, 4.5, 5, 6}),
+      make(Gauge{1, 2, 5, 6}),
       make(Heartbeat{"reduce", 3, 12, 9}),
       make(Holding{12, true}),
       make(StateChanged{"paused", "Paused at micro 2 of 4, update 3", 10, 2}, supervisor_rank),
@@ -60,7 +78,7 @@ class TestEventCodec : public QObject {
   void the_header_is_spelt_as_the_contract_says() {
     const auto line = encode_event(make(Evaluation{1, 2.0, 3, 4}, 1, 5));
     QCOMPARE(QString::fromStdString(line),
-             QStringLiteral(R"({"v":1,"kind":"evaluation","rank":1,"seq":5,"time_ns":123456789,"update":1,"loss":2,)"
+             QStringLiteral(R"({"v":2,"kind":"evaluation","rank":1,"seq":5,"time_ns":123456789,"update":1,"loss":2,)"
                             R"("batches":3,"tokens":4})"));
   }
 
@@ -114,7 +132,7 @@ class TestEventCodec : public QObject {
   }
 
   void a_kind_of_the_future_is_kept_as_it_came() {
-    const std::string line = R"({"v":1,"kind":"dream","rank":2,"seq":9,"time_ns":5,"colour":"blue"})";
+    const std::string line = R"({"v":2,"kind":"dream","rank":2,"seq":9,"time_ns":5,"colour":"blue"})";
     const auto read = decode_event(line);
     QVERIFY(read.has_value());
     QCOMPARE(read->rank, 2);
@@ -125,7 +143,7 @@ class TestEventCodec : public QObject {
 
   void a_field_of_the_future_is_passed_over() {
     const auto read =
-        decode_event(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":3,"held":true,"mood":"good"})");
+        decode_event(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":3,"held":true,"mood":"good"})");
     QVERIFY(read.has_value());
     QCOMPARE(std::get<Holding>(read->body).micro_step, 3);
   }
@@ -134,38 +152,38 @@ class TestEventCodec : public QObject {
     QTest::addColumn<QByteArray>("line");
     QTest::addColumn<QString>("reason");
     QTest::newRow("empty") << QByteArray("") << "JSON";
-    QTest::newRow("torn") << QByteArray("{\"v\":1,\"kind\":\"upd") << "JSON";
+    QTest::newRow("torn") << QByteArray("{\"v\":2,\"kind\":\"upd") << "JSON";
     QTest::newRow("not an object") << QByteArray("[1,2]") << "object";
     QTest::newRow("no version") << QByteArray(R"({"kind":"holding","rank":0,"time_ns":1})") << "\"v\"";
-    QTest::newRow("no kind") << QByteArray(R"({"v":1,"rank":0,"time_ns":1})") << "\"kind\"";
+    QTest::newRow("no kind") << QByteArray(R"({"v":2,"rank":0,"time_ns":1})") << "\"kind\"";
     QTest::newRow("no seq")
-        << QByteArray(R"({"v":1,"kind":"evaluation","rank":0,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1})")
+        << QByteArray(R"({"v":2,"kind":"evaluation","rank":0,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1})")
         << "\"seq\"";
-    QTest::newRow("missing field") << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":1})")
+    QTest::newRow("missing field") << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1})")
                                    << "\"held\"";
     QTest::newRow("wrong type") << QByteArray(
-                                       R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":"1","held":true})")
+                                       R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":"1","held":true})")
                                 << "wrong type";
     QTest::newRow("real for integer")
-        << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":1.5,"held":true})") << "wrong type";
+        << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1.5,"held":true})") << "wrong type";
     QTest::newRow("integer too large")
-        << QByteArray(R"({"v":1,"kind":"holding","rank":0,"time_ns":1,"micro_step":9223372036854775808,"held":true})")
+        << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":9223372036854775808,"held":true})")
         << "wrong type";
     QTest::newRow("word for number")
         << QByteArray(
-               R"({"v":1,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":"many","batches":1,"tokens":1})")
+               R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":"many","batches":1,"tokens":1})")
         << "loss";
     QTest::newRow("arrays of unequal length")
         << QByteArray(
-               R"({"v":1,"kind":"micro_steps","rank":0,"seq":1,"time_ns":1,"micro_step":[1,2],"loss":[1],"tokens":[1,1],"samples":[1,1],"begin_ns":[1,1],"forward_ns":[1,1],"backward_ns":[1,1]})")
+               R"({"v":2,"kind":"micro_steps","rank":0,"seq":1,"time_ns":1,"micro_step":[1,2],"update":[1,1],"position":[1,2],"size":[2,2],"epoch":[0,0],"batch":[0,1],"loss":[1],"tokens":[1,1],"samples":[1,1],"end_ns":[1,1],"compute_ns":[1,1]})")
         << "entries";
     QTest::newRow("number too large for a double")
         << QByteArray(
-               R"({"v":1,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})")
+               R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})")
         << "JSON";
     QTest::newRow("too deep") << QByteArray(3000000, '[') << "longer";
     QTest::newRow("deep but short") << QByteArray(1000, '[') << "deeper";
-    QTest::newRow("too long") << QByteArray("{\"v\":1,\"kind\":\"") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}")
+    QTest::newRow("too long") << QByteArray("{\"v\":2,\"kind\":\"") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}")
                               << "longer";
   }
   void bad_lines_are_refused_with_the_reason() {
@@ -178,10 +196,13 @@ class TestEventCodec : public QObject {
   }
 
   void another_version_is_refused_naming_both() {
-    const auto read = decode_event(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1,"held":true})");
-    QVERIFY(!read.has_value());
-    QVERIFY(read.error().message.find("version 2") != std::string::npos);
-    QVERIFY(read.error().message.find("version 1") != std::string::npos);
+    const std::string line = R"({"v":%1,"kind":"holding","rank":0,"time_ns":1,"micro_step":1,"held":true})";
+    for (const int other : {event_format_version - 1, event_format_version + 1}) {
+      const auto read = decode_event(QString::fromStdString(line).arg(other).toStdString());
+      QVERIFY(!read.has_value());
+      QVERIFY(read.error().message.find("version " + std::to_string(other)) != std::string::npos);
+      QVERIFY(read.error().message.find("version " + std::to_string(event_format_version)) != std::string::npos);
+    }
   }
 
   void brackets_in_strings_do_not_count_as_depth() {
@@ -200,9 +221,9 @@ class TestEventCodec : public QObject {
       QVERIFY(read.has_value());
       QVERIFY(*read == written);
     }
-    QVERIFY(!decode_command(R"({"v":1,"command":"dance"})").has_value());
-    QVERIFY(!decode_command(R"({"v":1,"command":"hold_after"})").has_value());
-    QVERIFY(!decode_command(R"({"v":1,"command":"set_steps"})").has_value());
+    QVERIFY(!decode_command(R"({"v":2,"command":"dance"})").has_value());
+    QVERIFY(!decode_command(R"({"v":2,"command":"hold_after"})").has_value());
+    QVERIFY(!decode_command(R"({"v":2,"command":"set_steps"})").has_value());
     QVERIFY(!decode_command(R"({"v":2,"command":"hold"})").has_value());
     QVERIFY(!decode_command("hold").has_value());
   }

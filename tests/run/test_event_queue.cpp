@@ -9,10 +9,10 @@ using namespace accrue;
 namespace {
 
 RunEvent micro(std::int64_t seq) {
-  return {0, seq, 0, MicroSteps{{seq}, {1.0}, {1}, {1}, {1}, {1}, {1}}};
+  return {0, seq, 0, MicroSteps{{seq}, {1}, {1}, {1}, {0}, {0}, {1.0}, {1}, {1}, {1}, {1}}};
 }
 RunEvent gauge(std::int64_t rank, std::int64_t bytes) {
-  return {rank, 0, 0, Gauge{bytes, 0, 0, 0, 0, 0}};
+  return {rank, 0, 0, Gauge{bytes, 0, 0, 0}};
 }
 RunEvent update(std::int64_t number) {
   Update body;

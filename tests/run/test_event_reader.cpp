@@ -41,7 +41,7 @@ class TestEventReader : public QObject {
 
   void a_damaged_line_is_skipped_and_counted() {
     EventReader reader;
-    const auto events = reader.feed(line(0, 0) + "{\"v\":1,\"kind\":\n" + line(0, 1));
+    const auto events = reader.feed(line(0, 0) + "{\"v\":2,\"kind\":\n" + line(0, 1));
     QCOMPARE(events.size(), std::size_t{2});
     QCOMPARE(reader.problems().unreadable_lines, 1);
     QVERIFY(!reader.problems().first_message.empty());
@@ -127,6 +127,33 @@ class TestEventReader : public QObject {
     QVERIFY(history->problems.torn_last_line);
   }
 
+  void lines_are_handed_on_as_they_came() {
+    // Fields of a later writer, spaces and pieces: what is passed on is the line, not what this program knows of it.
+    const std::string foreign =
+        R"({"v": 2, "kind": "evaluation", "rank": 1, "seq": 0, "time_ns": 7, "update": 3, "loss": 2.0, "batches": 1, "tokens": 9, "mood": "good"})";
+    const std::string text = foreign + "\r\ngarbage\n" + line(0, 0);
+    EventReader reader;
+    std::vector<ReceivedEvent> received;
+    for (std::size_t at = 0; at < text.size(); at += 11)
+      for (auto& each : reader.feed_lines(std::string_view(text).substr(at, 11))) received.push_back(std::move(each));
+    QCOMPARE(received.size(), std::size_t{2});
+    QCOMPARE(received[0].line, foreign);
+    QCOMPARE(std::get<Evaluation>(received[0].event.body).update, 3);
+    QCOMPARE(received[1].line + "\n", line(0, 0));
+  }
+
+  void a_file_of_another_version_is_refused_with_the_reason() {
+    QTemporaryDir dir;
+    const std::string old = "{\"v\":" + std::to_string(event_format_version - 1) + ",\"kind\":\"update\"}\n";
+    std::ofstream(file_in(dir)) << old << old;
+    const auto history = read_events(file_in(dir));
+    QVERIFY(!history.has_value());
+    QCOMPARE(history.error().code, ErrorCode::protocol);
+    for (const int version : {event_format_version - 1, event_format_version})
+      QVERIFY(history.error().message.find("version " + std::to_string(version)) != std::string::npos);
+    QVERIFY(history.error().text().find("events.jsonl") != std::string::npos);
+  }
+
   void a_missing_file_is_an_error_with_its_path() {
     const auto file = EventFile::open("/nowhere/events.jsonl");
     QVERIFY(!file.has_value());
@@ -137,8 +164,10 @@ class TestEventReader : public QObject {
     std::string text;
     constexpr int count = 20000;
     for (int i = 0; i < count; ++i)
-      text +=
-          encode_event({0, i, i, MicroSteps{{i}, {5.4321 / (i + 1)}, {512}, {4}, {i * 1000}, {12345}, {23456}}}) + "\n";
+      text += encode_event(
+                  {0, i, i,
+                   MicroSteps{{i}, {i}, {1}, {1}, {0}, {i}, {5.4321 / (i + 1)}, {512}, {4}, {i * 1000}, {35801}}}) +
+              "\n";
     EventReader reader;
     QElapsedTimer timer;
     timer.start();

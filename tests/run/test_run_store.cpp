@@ -131,7 +131,7 @@ class TestRunStore : public QObject {
       other.rank = 1;
       QVERIFY(writer->append(other).has_value());
     }
-    std::ofstream(dir / "events.jsonl", std::ios::app) << "{\"v\":1,\"kind\":\"upd";
+    std::ofstream(dir / "events.jsonl", std::ios::app) << "{\"v\":2,\"kind\":\"upd";
     std::ofstream(dir / "summary.json") << "{}";
     auto writer = RunWriter::reopen(dir);
     QVERIFY(writer.has_value());
@@ -145,11 +145,21 @@ class TestRunStore : public QObject {
     QVERIFY(!history->problems.torn_last_line);
   }
 
+  void an_event_is_stored_as_the_line_it_came_in() {
+    const auto dir = fresh();
+    auto writer = RunWriter::create(dir, spec_text);
+    const std::string received = R"({"v": 2, "kind": "update", "rank": 0, "seq": 0, "later": [1, 2.50]})";
+    QVERIFY(writer->append(update_event(0), received).has_value());
+    QVERIFY(writer->append(update_event(1)).has_value());
+    QCOMPARE(text_of(dir / "events.jsonl"), received + "\n" + encode_event(update_event(1)) + "\n");
+    QCOMPARE(writer->next_seq().at(0), 2);
+  }
+
   void reopening_reads_lines_of_another_writer_and_passes_over_damaged_ones() {
     const auto dir = fresh();
     QVERIFY(RunWriter::create(dir, spec_text).has_value());
     std::ofstream(dir / "events.jsonl", std::ios::app)
-        << R"({"kind": "dream", "time_ns": 77, "seq": 11, "rank": 3, "v": 1})"
+        << R"({"kind": "dream", "time_ns": 77, "seq": 11, "rank": 3, "v": 2})"
         << "\n"
         << "garbage\n"
         << std::string((1 << 20) + 100, 'x') << "\n"
@@ -161,18 +171,25 @@ class TestRunStore : public QObject {
     QCOMPARE(writer->last_time_ns(), 4000);
   }
 
-  void a_folder_of_a_newer_version_is_refused_untouched() {
+  void a_folder_of_another_version_is_refused_untouched_data() {
+    QTest::addColumn<int>("other");
+    QTest::newRow("older") << event_format_version - 1;
+    QTest::newRow("newer") << event_format_version + 1;
+  }
+  void a_folder_of_another_version_is_refused_untouched() {
+    QFETCH(int, other);
     const auto dir = fresh();
     QVERIFY(RunWriter::create(dir, spec_text).has_value());
     std::ofstream(dir / "events.jsonl", std::ios::app)
-        << R"({"v":2,"kind":"update","rank":0,"seq":0,"time_ns":1,"brave":"new"})"
+        << "{\"v\":" << other << R"(,"kind":"update","rank":0,"seq":0,"time_ns":1,"brave":"new"})"
         << "\n{torn";
     const auto before = text_of(dir / "events.jsonl");
     const auto writer = RunWriter::reopen(dir);
     QVERIFY(!writer.has_value());
     QCOMPARE(writer.error().code, ErrorCode::protocol);
-    QVERIFY(writer.error().message.find("version 2") != std::string::npos);
-    QVERIFY(writer.error().message.find("version 1") != std::string::npos);
+    QVERIFY(writer.error().message.find("version " + std::to_string(other)) != std::string::npos);
+    QVERIFY(writer.error().message.find("version " + std::to_string(event_format_version)) != std::string::npos);
+    QVERIFY(!writer.error().hint.empty());
     QCOMPARE(text_of(dir / "events.jsonl"), before);
   }
 

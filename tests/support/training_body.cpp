@@ -90,7 +90,7 @@ class ScriptedChannel final : public RankChannel {
     if (script_.full_disk_update > 0 && update != update_) limit_files(update == script_.full_disk_update);
     update_ = update;
   }
-  Gate before_micro_step(std::int64_t micro_step) override {
+  Gate before_micro_step(std::int64_t micro_step, const std::function<void()>&) override {
     if (script_.kill_before == micro_step && rank_.rank == rank_.world - 1) ::raise(SIGKILL);
     return {.stop = script_.stop_before > 0 && micro_step >= script_.stop_before};
   }

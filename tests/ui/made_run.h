@@ -64,11 +64,7 @@ struct MadeRun {
       for (std::int64_t rank = 0; rank < ranks; ++rank) {
         const double value = loss(micro->micro_step, rank);
         sum += value;
-        if (wanted)
-          events.push_back(
-              {rank, -1, ns(end),
-               MicroSteps{
-                   {micro->micro_step}, {value}, {items}, {microBatch}, {ns(time)}, {ns(forward)}, {ns(backward)}}});
+        if (wanted) reportMicroStep(events, rank, *micro, value, time);
       }
       ++inWindow;
       samples += microBatch * ranks;
@@ -85,6 +81,10 @@ struct MadeRun {
                                {ns(end)},
                                {ns(end + collective)}}});
       time = end + collective + step;
+      for (std::int64_t rank = 0; rank < ranks && wanted; ++rank)
+        events.push_back(
+            {rank, -1, ns(time),
+             Operations{{ComputeKind::step}, {micro->micro_step}, {0}, {ns(end + collective)}, {ns(time)}}});
       compute += step;
       Update update{.update = micro->window + 1,
                     .micro_step = micro->micro_step,
@@ -97,7 +97,8 @@ struct MadeRun {
                     .grad_norm = 1.0,
                     .seconds = time,
                     .compute_seconds = compute,
-                    .reason = "full"};
+                    .reason = "full",
+                    .steps = steps};
       for (std::int64_t rank = 0; rank < ranks && wanted; ++rank) events.push_back({rank, -1, ns(time), update});
       sum = 0.0;
       inWindow = 0;
@@ -105,6 +106,39 @@ struct MadeRun {
     return events;
   }
 
+  /// What a rank says of one micro-step that begins at `time`.
+  void reportMicroStep(std::vector<RunEvent>& events, std::int64_t rank, const MicroPlan& micro, double value,
+                       double time) const {
+    const double middle = time + forward;
+    const double end = middle + backward;
+    events.push_back({rank, -1, ns(end),
+                      Operations{{ComputeKind::forward, ComputeKind::backward},
+                                 {micro.micro_step, micro.micro_step},
+                                 {0, 0},
+                                 {ns(time), ns(middle)},
+                                 {ns(middle), ns(end)}}});
+    events.push_back({rank, -1, ns(end), microSteps(micro, value, items, microBatch, ns(end), ns(forward + backward))});
+  }
+  static MicroSteps microSteps(const MicroPlan& micro, double value, std::int64_t tokens, std::int64_t samples,
+                               std::int64_t endNs, std::int64_t computeNs) {
+    return {{micro.micro_step},
+            {micro.window + 1},
+            {micro.position + 1},
+            {micro.window_size},
+            {micro.epoch},
+            {micro.batch},
+            {value},
+            {tokens},
+            {samples},
+            {endNs},
+            {computeNs}};
+  }
+  /// Micro-step m of the plan as `rank` reports it, ended after m ns.
+  RunEvent microStep(std::int64_t rank, std::int64_t m, double value, std::int64_t tokens) const {
+    AccumulationWindow window(plan().window);
+    window.seek(m - 1);
+    return {rank, m, m, microSteps(window.next().value(), value, tokens, microBatch, m, 0)};
+  }
   static RunEvent started() { return {supervisor_rank, 0, 0, RunStarted{.run = "made"}}; }
   static RunEvent state(const char* name) { return {supervisor_rank, 1, 0, StateChanged{.state = name}}; }
   static std::int64_t ns(double seconds) { return static_cast<std::int64_t>(std::llround(seconds * 1e9)); }

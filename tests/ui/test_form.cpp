@@ -438,11 +438,11 @@ void TestForm::warnings_are_counted_under_the_arithmetic() {
                      {.severity = Severity::note, .key = "launch.device", .message = "By the way"},
                      {.severity = Severity::warning, .key = "data.path", .message = "Old"}};
   auto* panel = studio.window->findChild<ArithmeticPanel*>();
-  panel->showResult(result);
+  panel->showResult(result, sketchOf(*result.plan));
   QVERIFY(label->isVisible());
   QCOMPARE(label->text(), QStringLiteral("2 warnings: Slow here"));
   result.findings.clear();
-  panel->showResult(result);
+  panel->showResult(result, sketchOf(*result.plan));
   QVERIFY(!label->isVisible());
 }
 

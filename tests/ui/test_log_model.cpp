@@ -175,7 +175,7 @@ void TestLogModel::traces_push_nothing_else_out() {
   EventLogFilter filter;
   filter.setSourceModel(&model);
   const auto trace = [](std::int64_t m) {
-    return RunEvent{0, m, 0, MicroSteps{{m}, {1.0}, {8}, {1}, {0}, {1000}, {1000}}};
+    return RunEvent{0, m, 0, MicroSteps{{m}, {1}, {m}, {256}, {0}, {m - 1}, {1.0}, {8}, {1}, {2000}, {2000}}};
   };
   model.append(run, {trace(1), warning(1, "The disk is nearly full."), trace(2)});
   QCOMPARE(filter.rowCount(), 3);

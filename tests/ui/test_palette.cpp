@@ -89,6 +89,8 @@ class TestPalette : public QObject {
   void states_stand_out();
   void kinds_of_work_are_told_apart_data() { addThemes(); }
   void kinds_of_work_are_told_apart();
+  void axes_are_told_apart_data() { addThemes(); }
+  void axes_are_told_apart();
   void after_eight_the_dash_changes();
   void pens_are_one_pixel_wide();
   void the_palette_decides_between_light_and_dark();
@@ -143,6 +145,17 @@ void TestPalette::kinds_of_work_are_told_apart() {
     for (std::size_t a = 0; a < kinds.size(); ++a)
       for (std::size_t b = a + 1; b < kinds.size(); ++b)
         QVERIFY2(distance(kinds[a], kinds[b], sight) >= leastDistance, sight.name);
+}
+
+void TestPalette::axes_are_told_apart() {
+  const ThemeColors& colors = theme();
+  const std::array<QString, 4> axes = {QStringLiteral("data"), QStringLiteral("tensor"), QStringLiteral("pipeline"),
+                                       QStringLiteral("world")};
+  for (const Sight& sight : sights)
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      for (std::size_t b = a + 1; b < axes.size(); ++b)
+        QVERIFY2(distance(axisColor(colors, axes[a]), axisColor(colors, axes[b]), sight) >= leastDistance, sight.name);
+  QCOMPARE(axisColor(colors, QStringLiteral("data")), colors.collective);
 }
 
 void TestPalette::after_eight_the_dash_changes() {

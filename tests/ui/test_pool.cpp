@@ -21,8 +21,16 @@ RunPlan planOf(EpochTail tail, std::int64_t batches = 10, std::int64_t ranks = 2
   return plan;
 }
 
+RunEvent micro(std::int64_t rank, const MicroPlan& plan, std::int64_t tokens) {
+  const std::int64_t at = plan.micro_step;
+  return {rank, at, at, accrue::test::MadeRun::microSteps(plan, 1.0, tokens, 4, at, 1)};
+}
+
+/// Micro-step `step` of windows of four that flush.
 RunEvent micro(std::int64_t rank, std::int64_t step, std::int64_t tokens) {
-  return {rank, step, step, MicroSteps{{step}, {1.0}, {tokens}, {4}, {step}, {1}, {1}}};
+  AccumulationWindow window(planOf(EpochTail::flush).window);
+  window.seek(step - 1);
+  return micro(rank, window.next().value(), tokens);
 }
 
 RunEvent reduced(std::int64_t rank, std::int64_t update, std::int64_t step) {
@@ -30,13 +38,15 @@ RunEvent reduced(std::int64_t rank, std::int64_t update, std::int64_t step) {
 }
 
 RunEvent updated(std::int64_t update, std::int64_t step, const char* reason = "full",
-                 StepOutcome outcome = StepOutcome::updated) {
+                 StepOutcome outcome = StepOutcome::updated, std::int64_t dropped = 0) {
   Update body;
   body.update = update;
   body.micro_step = step;
   body.grad_norm = 0.82;
   body.reason = reason;
   body.outcome = outcome;
+  body.steps = 4;
+  body.dropped_batches = dropped;
   return {0, step, step, body};
 }
 
@@ -49,9 +59,12 @@ void train(RankTracker& tracker, const RunPlan& plan, std::int64_t to) {
   AccumulationWindow window(plan.window);
   for (auto step = window.next(); step && step->micro_step <= to; step = window.next()) {
     if (step->micro_step <= tracker.ranks().at(0).micro_step) continue;
-    for (std::int64_t rank = 0; rank < plan.window.world; ++rank) tracker.take({micro(rank, step->micro_step, 8)});
+    for (std::int64_t rank = 0; rank < plan.window.world; ++rank) tracker.take({micro(rank, *step, 8)});
+    const bool drops = step->epoch_ends && plan.window.knobs.tail == EpochTail::drop_stop;
+    const std::int64_t dropped = drops ? plan.window.batches_per_epoch - step->batch - 1 : 0;
     if (step->update)
-      tracker.take({updated(step->window + 1, step->micro_step, std::string(to_string(step->reason)).c_str())});
+      tracker.take({updated(step->window + 1, step->micro_step, std::string(to_string(step->reason)).c_str(),
+                            StepOutcome::updated, dropped)});
   }
 }
 
@@ -154,7 +167,8 @@ void TestPool::a_long_window_shares_slots() {
   RunPlan plan = planOf(EpochTail::flush, 1000, 1);
   plan.window.steps = 256;
   RankTracker tracker(plan);
-  for (std::int64_t step = 1; step <= 256; ++step) tracker.take({micro(0, step, 1)});
+  AccumulationWindow window(plan.window);
+  for (std::int64_t step = 1; step <= 256; ++step) tracker.take({micro(0, window.next().value(), 1)});
   const auto& slots_of = tracker.ranks().at(0).slots;
   QCOMPARE(slots_of.size(), static_cast<std::size_t>(RankTracker::most_slots));
   for (const PoolSlot& slot : slots_of) QCOMPARE(slot, (PoolSlot{4, 4}));

@@ -47,8 +47,9 @@ class TestSeries : public QObject {
   void wall_time_goes_on_after_a_resume();
   void the_plan_is_known_before_the_first_step();
   void the_planned_rate_is_the_used_rate();
-  void a_very_long_plan_is_laid_out_at_once();
-  void lost_traces_cost_no_walk_from_the_start();
+  void a_very_long_plan_does_not_hold_up_the_window();
+  void lost_traces_leave_later_micro_steps_in_their_windows();
+  void skipped_updates_leave_the_micro_loss_on_its_updates();
   void the_window_is_one_for_all_ranks();
   void only_a_new_spec_is_told_as_one();
   void the_window_is_counted();
@@ -74,8 +75,7 @@ void TestSeries::every_event_becomes_a_point() {
 void TestSeries::a_micro_step_is_the_mean_over_the_items_of_all_ranks() {
   RunSeries run(QStringLiteral("r"), 0);
   run.setPlan(MadeRun{}.plan());
-  run.append({{0, 0, 0, MicroSteps{{1}, {1.0}, {300}, {4}, {0}, {10}, {10}}},
-              {1, 0, 0, MicroSteps{{1}, {5.0}, {100}, {4}, {0}, {10}, {10}}}});
+  run.append({MadeRun{}.microStep(0, 1, 1.0, 300), MadeRun{}.microStep(1, 1, 5.0, 100)});
   QCOMPARE(micro(run).size(), std::size_t{1});
   QCOMPARE(micro(run).value(0), 2.0);
   QCOMPARE(micro(run).clock(Clock::token)[0], 400.0);
@@ -85,9 +85,9 @@ void TestSeries::a_micro_step_is_the_mean_over_the_items_of_all_ranks() {
 void TestSeries::a_micro_step_waits_for_the_slowest_rank() {
   RunSeries run(QStringLiteral("r"), 0);
   run.setPlan(MadeRun{}.plan());
-  run.append({{0, 0, 0, MicroSteps{{1, 2}, {1.0, 2.0}, {1, 1}, {4, 4}, {0, 20}, {10, 10}, {10, 10}}}});
+  run.append({MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 2.0, 1)});
   QVERIFY(micro(run).empty());
-  run.append({{1, 0, 0, MicroSteps{{1}, {3.0}, {1}, {4}, {0}, {10}, {10}}}});
+  run.append({MadeRun{}.microStep(1, 1, 3.0, 1)});
   QCOMPARE(micro(run).size(), std::size_t{1});
   QCOMPARE(micro(run).value(0), 2.0);
 }
@@ -117,7 +117,9 @@ void TestSeries::a_rank_that_never_reports_does_not_hold_the_others_forever() {
   run.setPlan(MadeRun{.updates = 100000}.plan());
   std::vector<RunEvent> events;
   constexpr int count = 3000;
-  for (int m = 1; m <= count; ++m) events.push_back({0, m, 0, MicroSteps{{m}, {1.0}, {1}, {4}, {m}, {0}, {0}}});
+  AccumulationWindow window(MadeRun{.updates = 100000}.plan().window);
+  for (int m = 1; m <= count; ++m)
+    events.push_back({0, m, 0, MadeRun::microSteps(window.next().value(), 1.0, 1, 4, m, 0)});
   run.append(events);
   QCOMPARE(micro(run).size(), count - MicroStepJoin::patience);
   run.append({{supervisor_rank, 1, 0, RunFinished{.outcome = "failed"}}});
@@ -231,11 +233,16 @@ void TestSeries::wall_time_goes_on_after_a_resume() {
   std::vector<RunEvent> again = made.events(40, 20);
   double shift = 1e18;
   for (const RunEvent& event : again)
-    if (const auto* body = std::get_if<MicroSteps>(&event.body))
+    if (const auto* body = std::get_if<Operations>(&event.body))
       shift = std::min(shift, static_cast<double>(body->begin_ns[0]));
   for (RunEvent& event : again) {
     event.time_ns -= static_cast<std::int64_t>(shift);
-    if (auto* body = std::get_if<MicroSteps>(&event.body)) body->begin_ns[0] -= static_cast<std::int64_t>(shift);
+    if (auto* body = std::get_if<MicroSteps>(&event.body)) body->end_ns[0] -= static_cast<std::int64_t>(shift);
+    if (auto* body = std::get_if<Operations>(&event.body))
+      for (std::size_t i = 0; i < body->kind.size(); ++i) {
+        body->begin_ns[i] -= static_cast<std::int64_t>(shift);
+        body->end_ns[i] -= static_cast<std::int64_t>(shift);
+      }
     if (auto* body = std::get_if<Sync>(&event.body)) {
       body->begin_ns[0] -= static_cast<std::int64_t>(shift);
       body->end_ns[0] -= static_cast<std::int64_t>(shift);
@@ -251,7 +258,7 @@ void TestSeries::the_plan_is_known_before_the_first_step() {
   const MadeRun made{.updates = 50};
   RunSeries run(QStringLiteral("r"), 0);
   run.setPlan(made.plan());
-  QCOMPARE(run.plannedLearningRate(Clock::update).size(), std::size_t{50});
+  QTRY_COMPARE(run.plannedLearningRate(Clock::update).size(), std::size_t{50});
   QCOMPARE(run.plannedEnd(Clock::update).value(), 50.0);
   QCOMPARE(run.plannedEnd(Clock::microStep).value(), static_cast<double>(made.plan().totals.micro_steps));
   QVERIFY(run.plannedLearningRate(Clock::seconds).empty());
@@ -264,6 +271,7 @@ void TestSeries::the_planned_rate_is_the_used_rate() {
   RunSeries run(QStringLiteral("r"), 0);
   run.setPlan(made.plan());
   run.append(made.events(50));
+  QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
   for (const Clock clock : {Clock::microStep, Clock::update, Clock::epoch}) {
     const auto planned = run.plannedLearningRate(clock);
     const SeriesStore& used = run.series(Metric::learningRate);
@@ -278,8 +286,7 @@ void TestSeries::the_planned_rate_is_the_used_rate() {
 void TestSeries::the_window_is_counted() {
   RunSeries run(QStringLiteral("r"), 0);
   run.setPlan(MadeRun{.ranks = 1}.plan());
-  run.append(
-      {MadeRun::state("running"), {0, 0, 0, MicroSteps{{1, 2}, {1, 1}, {1, 1}, {4, 4}, {0, 1}, {0, 0}, {0, 0}}}});
+  run.append({MadeRun::state("running"), MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 1.0, 1)});
   QCOMPARE(run.windowText(), QStringLiteral("2 of 4"));
   QVERIFY(run.progressText().endsWith(QStringLiteral("micro-step 2 of 4")));
 }
@@ -351,17 +358,19 @@ void TestSeries::csv_holds_every_point() {
   QVERIFY(found);
 }
 
-void TestSeries::a_very_long_plan_is_laid_out_at_once() {
+void TestSeries::a_very_long_plan_does_not_hold_up_the_window() {
   RunPlan plan = MadeRun{.updates = 10, .batchesPerEpoch = 10'000}.plan();
   constexpr std::int64_t many = 25'000'000;
   plan.window.max_updates = many;
   plan.totals.updates = many;
   plan.curve.total = many;
   RunSeries run(QStringLiteral("r"), 0);
-  QElapsedTimer timer;
-  timer.start();
+  // The walk is a job: what a plan says comes with a signal, through the event loop, and never before.
+  QSignalSpy changed(&run, &RunSeries::changed);
   run.setPlan(plan);
-  QVERIFY2(timer.elapsed() < 2000, qPrintable(QString::number(timer.elapsed())));
+  QCOMPARE(changed.count(), 1);
+  QVERIFY(run.plannedLearningRate(Clock::update).empty());
+  QTRY_COMPARE(changed.count(), 2);
   const auto planned = run.plannedLearningRate(Clock::update);
   QVERIFY(planned.size() > 10000 && planned.size() < 20010);
   QCOMPARE(planned.front().first, 1.0);
@@ -369,39 +378,48 @@ void TestSeries::a_very_long_plan_is_laid_out_at_once() {
   QCOMPARE(planned[planned.size() / 2].second, lr_at(plan.curve, std::llround(planned[planned.size() / 2].first) - 1));
 }
 
-void TestSeries::lost_traces_cost_no_walk_from_the_start() {
-  const MadeRun made{.steps = 4, .ranks = 1, .updates = 10000, .batchesPerEpoch = 1000000};
-  const std::vector<RunEvent> events = made.events(10000);
-  std::vector<RunEvent> traces;
-  for (const RunEvent& event : events)
-    if (std::holds_alternative<MicroSteps>(event.body)) traces.push_back(event);
-  const auto cost = [&](const std::vector<RunEvent>& taken) {
-    RunSeries run(QStringLiteral("r"), 0);
-    run.setPlan(made.plan());
-    RankTracker ranks(made.plan());
-    QElapsedTimer timer;
-    timer.start();
-    run.append(taken);
-    ranks.take(taken);
-    const auto elapsed = static_cast<double>(timer.nsecsElapsed());
-    const std::int64_t newest = std::get<MicroSteps>(taken.back().body).micro_step.back();
-    return std::tuple(elapsed, run.last().windowPosition == (newest - 1) % 4 + 1,
-                      ranks.ranks().at(0).filled == (newest - 1) % 4 + 1);
-  };
+void TestSeries::lost_traces_leave_later_micro_steps_in_their_windows() {
+  const MadeRun made{.steps = 4, .ranks = 1, .updates = 50, .batchesPerEpoch = 1000000};
   std::vector<RunEvent> lossy;
-  for (std::size_t i = 0; i < traces.size(); i += 2) lossy.push_back(traces[i]);
-  const auto [whole, placed, filled] = cost(traces);
-  const auto [half, placedToo, filledToo] = cost(lossy);
-  QVERIFY(placed && filled && placedToo && filledToo);
-  QVERIFY2(half < 5.0 * whole, qPrintable(QStringLiteral("%1 ms against %2 ms").arg(half * 1e-6).arg(whole * 1e-6)));
+  std::int64_t count = 0;
+  for (const RunEvent& event : made.events(50))
+    if (std::holds_alternative<MicroSteps>(event.body) && count++ % 3 != 0) lossy.push_back(event);
+  RunSeries run(QStringLiteral("r"), 0);
+  run.setPlan(made.plan());
+  RankTracker ranks(made.plan());
+  for (const RunEvent& event : lossy) {
+    run.append({event});
+    ranks.take({event});
+    const std::int64_t newest = std::get<MicroSteps>(event.body).micro_step.back();
+    QCOMPARE(run.last().windowPosition, (newest - 1) % 4 + 1);
+    QCOMPARE(ranks.ranks().at(0).filled, (newest - 1) % 4 + 1);
+    QCOMPARE(ranks.ranks().at(0).window, (newest - 1) / 4 + 1);
+  }
+}
+
+/// As at the start of a float16 run: the first windows overflow while the scale is found.
+void TestSeries::skipped_updates_leave_the_micro_loss_on_its_updates() {
+  const MadeRun made{.steps = 4, .ranks = 2, .updates = 30};
+  std::vector<RunEvent> events = made.events(30);
+  for (RunEvent& event : events)
+    if (auto* update = std::get_if<Update>(&event.body); update != nullptr && update->update <= 7)
+      update->outcome = StepOutcome::skipped_overflow;
+  RunSeries run(QStringLiteral("r"), 0);
+  run.setPlan(made.plan());
+  for (const RunEvent& event : events) run.append({event});
+  AccumulationWindow window(made.plan().window);
+  for (std::size_t i = 0; i < micro(run).size(); ++i) {
+    const MicroPlan plan = window.next().value();
+    const double part = static_cast<double>(plan.position + 1) / static_cast<double>(plan.window_size);
+    QVERIFY(std::abs(micro(run).clock(Clock::update)[i] - (static_cast<double>(plan.window) + part)) < 1e-9);
+  }
+  QCOMPARE(run.latest(Clock::update), 30.0);
 }
 
 void TestSeries::the_window_is_one_for_all_ranks() {
   const MadeRun made{.steps = 4, .ranks = 2, .updates = 3};
   RankTracker ranks(made.plan());
-  const auto steps = [](std::int64_t rank, std::int64_t micro) {
-    return RunEvent{rank, micro, micro, MicroSteps{{micro}, {1.0}, {100}, {4}, {micro}, {1}, {1}}};
-  };
+  const auto steps = [&made](std::int64_t rank, std::int64_t micro) { return made.microStep(rank, micro, 1.0, 100); };
   std::vector<RunEvent> events;
   for (std::int64_t micro = 1; micro <= 4; ++micro) events.push_back(steps(0, micro));
   for (std::int64_t micro = 1; micro <= 6; ++micro) events.push_back(steps(1, micro));

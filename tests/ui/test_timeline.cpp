@@ -15,9 +15,8 @@ namespace {
 SyncTimeline timelineOf(const std::vector<RunEvent>& events) {
   SyncTimeline timeline;
   for (const RunEvent& event : events) {
-    if (const auto* body = std::get_if<MicroSteps>(&event.body)) timeline.take(event.rank, *body);
+    if (const auto* body = std::get_if<Operations>(&event.body)) timeline.take(event.rank, *body);
     if (const auto* body = std::get_if<Sync>(&event.body)) timeline.take(event.rank, *body);
-    if (const auto* body = std::get_if<Update>(&event.body)) timeline.take(event.rank, event.time_ns, *body);
   }
   return timeline;
 }
@@ -35,6 +34,7 @@ class TestTimeline : public QObject {
   void nothing_is_counted_twice_over_a_division();
   void rewinding_forgets_later_spans();
   void names_of_axes_are_kept_once();
+  void a_pipelines_operations_keep_their_own_spans();
 };
 
 void TestTimeline::each_rank_has_a_lane_with_its_spans() {
@@ -62,7 +62,7 @@ void TestTimeline::the_step_lies_between_the_reduction_and_the_update() {
   const Lane& lane = timeline.lanes().at(1);
   for (std::size_t i = 0; i < lane.step.size(); ++i) {
     QVERIFY(std::abs(lane.step[i].begin - lane.sync[i].end) < 1e-8);
-    QVERIFY(std::abs(lane.step[i].end - lane.step[i].begin - made.step) < 1e-8);
+    QVERIFY(std::abs(lane.step[i].end() - lane.step[i].begin - made.step) < 1e-8);
   }
 }
 
@@ -89,8 +89,8 @@ void TestTimeline::nothing_is_counted_twice_over_a_division() {
   for (int trial = 0; trial < 500; ++trial) {
     double expected = 0.0;
     const double until = moment(random);
-    for (const MicroSpan& span : lane.micro)
-      expected += std::clamp(until - span.begin, 0.0, static_cast<double>(span.forward));
+    for (const ComputeSpan& span : lane.forward)
+      expected += std::clamp(until - span.begin, 0.0, static_cast<double>(span.seconds));
     QVERIFY(std::abs(lane.spent(until).forward - expected) < 1e-6);
   }
 }
@@ -123,6 +123,28 @@ void TestTimeline::names_of_axes_are_kept_once() {
   const SyncSpan last = timeline.lanes().at(0).sync.back();
   QCOMPARE(timeline.axes()[last.axis], QStringLiteral("data"));
   QCOMPARE(timeline.ops()[last.op], QStringLiteral("broadcast"));
+}
+
+void TestTimeline::a_pipelines_operations_keep_their_own_spans() {
+  // One forward ahead of the backwards: F1 F2 B1 F3 B2 B3.
+  SyncTimeline timeline;
+  using enum ComputeKind;
+  timeline.take(0,
+                Operations{{forward, forward, backward, forward, backward, backward},
+                           {1, 2, 1, 3, 2, 3},
+                           {0, 0, 0, 0, 0, 0},
+                           {0, 1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000},
+                           {1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000, 9'000'000'000}});
+  const Lane& lane = timeline.lanes().at(0);
+  QCOMPARE(lane.forward.size(), std::size_t{3});
+  QCOMPARE(lane.backward.size(), std::size_t{3});
+  QCOMPARE(lane.micro.size(), std::size_t{3});
+  QCOMPARE(lane.micro[1].begin, 1.0);
+  QVERIFY(std::abs(lane.spent(4.0).backward - 2.0) < 1e-6);
+  QVERIFY(std::abs(lane.spent(100.0).forward - 3.0) < 1e-6);
+  timeline.rewind(2);
+  QCOMPARE(timeline.lanes().at(0).forward.size(), std::size_t{2});
+  QCOMPARE(timeline.lanes().at(0).micro.size(), std::size_t{2});
 }
 
 QTEST_GUILESS_MAIN(TestTimeline)

@@ -29,12 +29,12 @@ class Sentences {
     if (body.micro_step.empty()) return {};
     const auto count = static_cast<double>(body.micro_step.size());
     const double loss = std::accumulate(body.loss.begin(), body.loss.end(), 0.0) / count;
-    const auto busy = std::accumulate(body.forward_ns.begin(), body.forward_ns.end(), std::int64_t{0}) +
-                      std::accumulate(body.backward_ns.begin(), body.backward_ns.end(), std::int64_t{0});
+    const auto busy = std::accumulate(body.compute_ns.begin(), body.compute_ns.end(), std::int64_t{0});
     return tr("Micro-steps %1: loss %2, %3 each.")
         .arg(range(body.micro_step.front(), body.micro_step.back()), valueText(loss),
              spanText(static_cast<double>(busy) * 1e-9 / count));
   }
+  QString operator()(const accrue::Operations&) const { return {}; }  // the micro-steps' sentence says it
   QString operator()(const accrue::Sync& body) const {
     if (body.op.empty()) return {};
     const std::int64_t bytes = std::accumulate(body.bytes.begin(), body.bytes.end(), std::int64_t{0});

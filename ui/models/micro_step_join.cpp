@@ -6,18 +6,6 @@
 
 namespace accrue::ui {
 
-void MicroStepJoin::setPlan(const accrue::WindowShape& shape) {
-  shape_ = shape;
-  steps_ = std::max<std::int64_t>(shape.steps, 1);
-  restartWalk();
-}
-
-void MicroStepJoin::restartWalk() {
-  here_.reset();
-  walk_.reset();
-  if (shape_) walk_.emplace(*shape_);
-}
-
 void MicroStepJoin::expectRanks(std::int64_t count) {
   expected_ = std::max<std::int64_t>(count, 1);
 }
@@ -33,22 +21,24 @@ std::size_t MicroStepJoin::needed() const {
 
 void MicroStepJoin::take(std::int64_t rank, const accrue::MicroSteps& body) {
   if (silentRanks_.contains(rank)) return;
-  const std::size_t count = std::min({body.micro_step.size(), body.loss.size(), body.tokens.size(), body.samples.size(),
-                                      body.begin_ns.size(), body.forward_ns.size(), body.backward_ns.size()});
-  for (std::size_t i = 0; i < count; ++i) {
-    if (body.micro_step[i] <= emitted_) continue;  // a rank that came after its point was given out
+  for (std::size_t i = 0; i < body.micro_step.size(); ++i) {  // the codec has checked that lengths are equal
+    if (body.micro_step[i] <= emitted_) continue;             // a rank that came after its point was given out
     Partial& partial = waiting_[body.micro_step[i]];
+    partial.update = body.update[i];
+    partial.position = body.position[i];
+    partial.size = body.size[i];
+    partial.epoch = body.epoch[i];
+    partial.batch = body.batch[i];
     const std::int64_t items = body.tokens[i];
     if (items > 0) partial.lossSum += body.loss[i] * static_cast<double>(items);
     partial.lossPlain += body.loss[i];
     partial.items += items;
     partial.samples += body.samples[i];
     ++partial.count;
-    const double busy = static_cast<double>(body.forward_ns[i] + body.backward_ns[i]) * 1e-9;
-    partial.end = std::max(partial.end, static_cast<double>(body.begin_ns[i]) * 1e-9 + busy + timeOffset_);
+    partial.end = std::max(partial.end, static_cast<double>(body.end_ns[i]) * 1e-9 + timeOffset_);
     if (partial.lowestRank < 0 || rank < partial.lowestRank) {
       partial.lowestRank = rank;
-      partial.compute = busy;
+      partial.compute = static_cast<double>(body.compute_ns[i]) * 1e-9;
     }
   }
   emitReady();
@@ -63,11 +53,6 @@ void MicroStepJoin::takeUpdate(const accrue::Update& body) {
   truth[Clock::epoch] = body.epoch;
   truth[Clock::seconds] = body.seconds;
   truth[Clock::computeSeconds] = body.compute_seconds;
-  if (body.outcome != accrue::StepOutcome::updated && here_ && body.micro_step >= anchorMicro_) ++skippedWindows_;
-  if (body.micro_step > anchorMicro_ || anchorMicro_ == 0) {
-    anchorMicro_ = body.micro_step;
-    anchor_ = truth;
-  }
   if (body.micro_step == emitted_)
     anchorTo(truth);
   else if (body.micro_step > emitted_)
@@ -110,7 +95,7 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   point.at[Clock::token] += static_cast<double>(partial.items);
   point.at[Clock::seconds] = std::max(partial.end, last_[Clock::seconds]);
   point.at[Clock::computeSeconds] += partial.compute;
-  place(point);
+  place(point, partial);
   last_ = point.at;
   emitted_ = microStep;
   if (const auto anchor = anchors_.find(microStep); anchor != anchors_.end()) {
@@ -123,33 +108,17 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   ready_.push_back(point);
 }
 
-void MicroStepJoin::place(JoinedMicroStep& point) {
-  if (!walk_) {
-    const double since = point.at[Clock::microStep] - anchor_[Clock::microStep];
-    const double window = static_cast<double>(steps_);
-    point.at[Clock::update] = std::max(point.at[Clock::update], anchor_[Clock::update] + std::min(since / window, 1.0));
-    point.windowSize = steps_;
-    point.windowPosition = (point.microStep - 1) % steps_ + 1;
-    const double pace = anchorMicro_ > 0 ? anchor_[Clock::epoch] / anchor_[Clock::microStep] : 0.0;
-    point.at[Clock::epoch] = std::max(point.at[Clock::epoch], anchor_[Clock::epoch] + since * pace);
-    return;
-  }
-  // Seeking starts from the beginning: only the way back needs it.
-  if (walk_->micro_steps_done() >= point.microStep) walk_->seek(point.microStep - 1);
-  while (walk_->micro_steps_done() + 1 < point.microStep && walk_->next()) {
-  }
-  here_ = walk_->next();
-  if (!here_) return;
-  point.windowPosition = here_->position + 1;
-  point.windowSize = here_->window_size;
+/// The clocks that follow from where the micro-step lies in its window and its epoch. A skipped update keeps its
+/// number, so windows are counted whether or not their optimizer step was taken.
+void MicroStepJoin::place(JoinedMicroStep& point, const Partial& partial) const {
+  point.windowPosition = partial.position;
+  point.windowSize = partial.size;
   const double part =
-      static_cast<double>(here_->position + 1) / static_cast<double>(std::max<std::int64_t>(here_->window_size, 1));
-  const double update = static_cast<double>(here_->window - skippedWindows_) + part;
-  point.at[Clock::update] = std::max(point.at[Clock::update], update);
-  if (shape_->batches_per_epoch > 0) {
-    const double batches = static_cast<double>(here_->batch + 1) / static_cast<double>(shape_->batches_per_epoch);
-    point.at[Clock::epoch] = std::max(point.at[Clock::epoch], static_cast<double>(here_->epoch) + batches);
-  }
+      static_cast<double>(partial.position) / static_cast<double>(std::max<std::int64_t>(partial.size, 1));
+  point.at[Clock::update] = std::max(point.at[Clock::update], static_cast<double>(partial.update - 1) + part);
+  if (epochLength_ <= 0) return;
+  const double batches = static_cast<double>(partial.batch + 1) / static_cast<double>(epochLength_);
+  point.at[Clock::epoch] = std::max(point.at[Clock::epoch], static_cast<double>(partial.epoch) + batches);
 }
 
 void MicroStepJoin::rewind(const ClockPoint& at) {
@@ -157,14 +126,11 @@ void MicroStepJoin::rewind(const ClockPoint& at) {
   anchors_.clear();
   ready_.clear();
   last_ = at;
-  anchor_ = at;
-  emitted_ = anchorMicro_ = static_cast<std::int64_t>(std::llround(at[Clock::microStep]));
-  restartWalk();
+  emitted_ = static_cast<std::int64_t>(std::llround(at[Clock::microStep]));
 }
 
 void MicroStepJoin::reset() {
   rewind({});
-  skippedWindows_ = 0;
   lossRanks_.clear();
   silentRanks_.clear();
   timeOffset_ = 0.0;

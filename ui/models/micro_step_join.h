@@ -6,12 +6,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "accrue/run/accumulation_window.h"
 #include "accrue/run/run_event.h"
 #include "models/clock.h"
 
@@ -22,15 +20,14 @@ struct JoinedMicroStep {
   double loss = 0.0;  ///< mean over the items of all ranks
   ClockPoint at;
   std::int64_t windowPosition = 0;  ///< from 1
-  std::int64_t windowSize = 0;      ///< 0 = not known
+  std::int64_t windowSize = 0;
 };
 
 /// Thread: GUI.
 class MicroStepJoin {
  public:
-  /// Without a plan the window is taken to have `steps` micro-steps.
-  void setPlan(const accrue::WindowShape& shape);
-  void setSteps(std::int64_t steps) { steps_ = steps > 0 ? steps : 1; }
+  /// Batches of an epoch, for the epoch clock; 0 = not known: it then moves with the updates only.
+  void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
   /// The ranks whose losses a point needs, from the plan; ranks that say they are ready are added.
   void expectRanks(std::int64_t count);
   /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
@@ -55,6 +52,11 @@ class MicroStepJoin {
 
  private:
   struct Partial {
+    std::int64_t update = 0;
+    std::int64_t position = 0;
+    std::int64_t size = 0;
+    std::int64_t epoch = 0;
+    std::int64_t batch = 0;
     double lossSum = 0.0;
     double lossPlain = 0.0;
     std::int64_t items = 0;
@@ -66,15 +68,11 @@ class MicroStepJoin {
   };
   void emitReady();
   void emitPoint(std::int64_t microStep, const Partial& partial);
-  void place(JoinedMicroStep& point);
+  void place(JoinedMicroStep& point, const Partial& partial) const;
   void anchorTo(const ClockPoint& truth);
   std::size_t needed() const;
-  void restartWalk();
 
-  std::optional<accrue::WindowShape> shape_;
-  std::optional<accrue::AccumulationWindow> walk_;
-  std::optional<accrue::MicroPlan> here_;
-  std::int64_t steps_ = 1;
+  std::int64_t epochLength_ = 0;
   std::int64_t expected_ = 1;
   std::set<std::int64_t> lossRanks_;
   std::set<std::int64_t> silentRanks_;
@@ -84,9 +82,6 @@ class MicroStepJoin {
   std::vector<JoinedMicroStep> ready_;
   ClockPoint last_;
   std::int64_t emitted_ = 0;  // micro-step of the newest point
-  std::int64_t skippedWindows_ = 0;
-  std::int64_t anchorMicro_ = 0;  // newest update seen
-  ClockPoint anchor_;
   double timeOffset_ = 0.0;
 };
 

@@ -110,7 +110,7 @@ void PreflightRunner::start() {
   const quint64 revision = document_->revision();
   auto work = [cache = cache_, host = host_, spec = document_->spec(), base_dir = document_->baseDir(), request,
                revision] {
-    Answer answer{request, revision, {}, std::nullopt};
+    Answer answer{request, revision, {}, std::nullopt, std::nullopt};
     const Result<DataFacts>& facts = cache->scan(spec, base_dir);
     if (facts) answer.data = *facts;
     answer.result = preflight(spec, host, facts ? *facts : standInFacts(spec), base_dir);
@@ -119,6 +119,7 @@ void PreflightRunner::start() {
       std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
       answer.result.findings.insert(answer.result.findings.begin(), dataFinding(facts.error()));
     }
+    if (answer.result.plan) answer.sketch = sketchOf(*answer.result.plan);
     return answer;
   };
   jobs_.run(std::move(work), [this](Answer answer) { take(std::move(answer)); });
@@ -128,6 +129,7 @@ void PreflightRunner::take(Answer answer) {
   if (answer.request != request_) return;
   result_ = std::move(answer.result);
   data_ = std::move(answer.data);
+  sketch_ = std::move(answer.sketch);
   result_revision_ = answer.revision;
   Q_EMIT finished();
 }

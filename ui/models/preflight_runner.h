@@ -13,6 +13,7 @@
 #include "../bridge/job_runner.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/preflight.h"
+#include "models/plan_outline.h"
 
 namespace accrue::ui {
 
@@ -30,6 +31,8 @@ class PreflightRunner : public QObject {
   /// The newest answer; isCurrent() says whether it belongs to the document as it stands.
   const Preflight& result() const { return result_; }
   bool isCurrent() const;
+  /// What the form shows of the newest answer's plan; empty without one.
+  const std::optional<PlanSketch>& sketch() const { return sketch_; }
   /// What the newest answer knew of the data; empty where it could not be read.
   const std::optional<DataFacts>& dataFacts() const { return data_; }
   /// Asks again at once (before a run, or after the host's facts changed).
@@ -48,6 +51,7 @@ class PreflightRunner : public QObject {
     quint64 revision = 0;
     Preflight result;
     std::optional<DataFacts> data;
+    std::optional<PlanSketch> sketch;
   };
   void start();
   void take(Answer answer);
@@ -58,6 +62,7 @@ class PreflightRunner : public QObject {
   std::shared_ptr<ScanCache> cache_;
   Preflight result_;
   std::optional<DataFacts> data_;
+  std::optional<PlanSketch> sketch_;
   quint64 request_ = 0;
   quint64 result_revision_ = ~quint64{0};
   JobRunner jobs_;

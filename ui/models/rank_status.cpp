@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <variant>
 
-#include "accrue/run/steps_record.h"
-
 namespace accrue::ui {
 
-RankTracker::RankTracker(const RunPlan& plan) : shape_(plan.window) {
+RankTracker::RankTracker(const RunPlan& plan) : reduces_(plan.window.knobs.reduce_when != ReduceWhen::never) {
   for (std::int64_t rank = 0; rank < plan.grid.world(); ++rank) {
     RankStatus status;
     status.at = plan.grid.coordinate(rank);
@@ -23,8 +21,6 @@ bool allLevelled(const std::map<std::int64_t, RankStatus>& ranks) {
 
 void RankTracker::take(const std::vector<RunEvent>& events) {
   for (const RunEvent& event : events) {
-    // Walks begin anew: a rank may have been seen in the next window before the news of its size.
-    if (shape_ && take_steps(*shape_, event)) walkers_.clear();
     if (event.rank < 0) continue;
     if (const auto* steps = std::get_if<MicroSteps>(&event.body)) {
       takeMicroSteps(event.rank, *steps);
@@ -50,14 +46,18 @@ void RankTracker::takeMicroSteps(std::int64_t rank, const MicroSteps& steps) {
   RankStatus& status = ranks_[rank];
   for (std::size_t i = 0; i < steps.micro_step.size(); ++i) {
     status.micro_step = steps.micro_step[i];
-    placeInWindow(rank, status);
-    const std::int64_t tokens = i < steps.tokens.size() ? steps.tokens[i] : 0;
-    if (status.filled <= 1) {
+    if (status.window != steps.update[i] || steps.position[i] <= 1) {
       status.window_tokens = 0;
       status.slots.clear();
     }
-    status.window_tokens += tokens;
-    fillSlot(status, tokens);
+    status.window = steps.update[i];
+    status.filled = steps.position[i];
+    status.window_size = steps.size[i];
+    status.epoch = steps.epoch[i];
+    // What the epoch itself has brought so far is less than the window holds: the rest came from the one before.
+    status.carried = std::max<std::int64_t>(steps.position[i] - (steps.batch[i] + 1), 0);
+    status.window_tokens += steps.tokens[i];
+    fillSlot(status, steps.tokens[i]);
   }
 }
 
@@ -79,15 +79,12 @@ void RankTracker::takeUpdate(const Update& update) {
   end.outcome = update.outcome;
   end.reason = update.reason;
   end.grad_norm = update.grad_norm;
-  end.planned = shape_ ? shape_->steps_now() : 0;
-  if (last_end_ && last_end_->update + 1 == update.update) end.micro_steps = update.micro_step - last_end_->micro_step;
-  if (update.update == 1) end.micro_steps = update.micro_step;
-  for (const auto& [rank, walk] : walkers_) {
-    if (walk.at.micro_step != update.micro_step) continue;
-    end.micro_steps = walk.at.position + 1;
-    end.epoch = walk.at.epoch;
-    const bool drops = walk.at.epoch_ends && shape_->knobs.tail != EpochTail::pad_repeat;
-    if (drops) end.dropped_batches = std::max<std::int64_t>(shape_->batches_per_epoch - walk.at.batch - 1, 0);
+  end.planned = update.steps;
+  end.dropped_batches = update.dropped_batches;
+  for (const auto& [rank, status] : ranks_) {
+    if (status.micro_step != update.micro_step) continue;
+    end.micro_steps = status.filled;
+    end.epoch = status.epoch;
   }
   last_end_ = std::move(end);
 }
@@ -96,35 +93,6 @@ bool RankTracker::drained() const {
   if (!last_end_) return false;
   return std::ranges::all_of(ranks_,
                              [this](const auto& entry) { return entry.second.micro_step <= last_end_->micro_step; });
-}
-
-void RankTracker::step(Walker& walk) {
-  const auto plan = walk.window.next();
-  if (!plan) return;
-  // What an open window holds when a new epoch begins was brought by the one before.
-  if (plan->position == 0)
-    walk.carried = 0;
-  else if (plan->epoch != walk.at.epoch)
-    walk.carried = plan->position;
-  walk.at = *plan;
-}
-
-void RankTracker::placeInWindow(std::int64_t rank, RankStatus& status) {
-  if (!shape_) return;
-  const auto at = walkers_.try_emplace(rank, Walker{AccumulationWindow(*shape_), {}}).first;
-  Walker& walk = at->second;
-  // Seeking starts from the beginning: only the way back to a checkpoint needs it.
-  if (status.micro_step <= walk.window.micro_steps_done()) walk.window.seek(status.micro_step - 1);
-  while (walk.window.micro_steps_done() < status.micro_step) {
-    const std::int64_t before = walk.window.micro_steps_done();
-    step(walk);
-    if (walk.window.micro_steps_done() == before) break;
-  }
-  status.carried = walk.carried;
-  status.epoch = walk.at.epoch;
-  status.window = walk.at.window + 1;
-  status.filled = walk.at.position + 1;
-  status.window_size = walk.at.window_size;
 }
 
 void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
@@ -136,8 +104,7 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
     status.last_sync_update = sync.update[i];
     status.last_sync_bytes += sync.bytes[i];
     // The ranks' agreement on a window gathers a few numbers whether gradients are reduced or not.
-    const bool never = shape_ && shape_->knobs.reduce_when == ReduceWhen::never;
-    if (i < sync.op.size() && sync.op[i] == "all_reduce" && !never) status.levelled_at = sync.micro_step[i];
+    if (i < sync.op.size() && sync.op[i] == "all_reduce" && reduces_) status.levelled_at = sync.micro_step[i];
   }
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/accumulation_window.h"
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 
@@ -80,20 +79,12 @@ class RankTracker {
   std::map<std::int64_t, RankStatus> inWindow() const;
 
  private:
-  struct Walker {
-    AccumulationWindow window;
-    MicroPlan at;
-    std::int64_t carried = 0;
-  };
-  void step(Walker& walk);
   void takeUpdate(const Update& update);
   void fillSlot(RankStatus& status, std::int64_t tokens) const;
   void takeMicroSteps(std::int64_t rank, const MicroSteps& steps);
   void takeSync(std::int64_t rank, const Sync& sync);
-  void placeInWindow(std::int64_t rank, RankStatus& status);
 
-  std::optional<WindowShape> shape_;
-  std::map<std::int64_t, Walker> walkers_;
+  bool reduces_ = true;  ///< ranks reduce their gradients at all
   std::map<std::int64_t, RankStatus> ranks_;
   std::optional<WindowEnd> last_end_;
 };

@@ -223,6 +223,7 @@ void RunLibrary::takeHistory(History history) {
     Q_EMIT openFailed(history.folder, why);
     return;
   }
+  if (asked && !history.problem.isEmpty()) Q_EMIT openFailed(history.folder, history.problem);  // its summary is shown
   if (run && hosted_.contains(run)) {
     if (asked) Q_EMIT opened(run);
     return;

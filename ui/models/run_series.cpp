@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/lr_curve.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
 #include "models/run_text.h"
@@ -30,8 +29,6 @@ ClockPoint clocksOf(const accrue::Update& body, double timeOffset) {
   return at;
 }
 
-/// More planned points than this say nothing more to an eye.
-constexpr std::int64_t mostPlannedPoints = 20000;
 /// Recorded weights beyond this many are left to the file.
 constexpr std::size_t mostWeights = 64;
 
@@ -40,7 +37,9 @@ constexpr std::size_t mostWeights = 64;
 RunSeries::RunSeries(QString id, int colorIndex, QObject* parent)
     : QObject(parent), id_(std::move(id)), colorIndex_(colorIndex) {}
 
-RunSeries::~RunSeries() = default;
+RunSeries::~RunSeries() {
+  *outlineCancelled_ = true;
+}
 
 QString RunSeries::name() const {
   if (!name_.isEmpty()) return name_;
@@ -79,7 +78,6 @@ void RunSeries::setTracesNotDrawn(std::int64_t count) {
 
 void RunSeries::setSpec(const accrue::RunSpec& spec) {
   takeSpec(spec);
-  join_.setSteps(spec.accumulation.steps);
   if (!plan_) join_.expectRanks(spec.parallel.data);
   Q_EMIT changed();
 }
@@ -93,17 +91,28 @@ void RunSeries::setPlan(const accrue::RunPlan& plan) {
   Q_EMIT changed();
 }
 
-/// What follows from the plan's window.
+/// What follows from the plan's window. The walk through it is done in the background; the newest plan counts.
 void RunSeries::takeWindow() {
-  if (!plan_->window.steps_set.empty()) plan_->totals = accrue::total_windows(plan_->window);
   last_.plannedUpdates = plan_->totals.updates;
-  join_.setPlan(plan_->window);
-  layOutPlan();
+  join_.setEpochLength(plan_->window.batches_per_epoch);
+  *outlineCancelled_ = true;
+  outlineCancelled_ = std::make_shared<std::atomic<bool>>(false);
+  jobs_.run([plan = *plan_, cancelled = outlineCancelled_] { return outlineOf(plan, *cancelled); },
+            [this, cancelled = outlineCancelled_](PlanOutline outline) {
+              if (!*cancelled) takeOutline(std::move(outline));
+            });
+}
+
+void RunSeries::takeOutline(PlanOutline outline) {
+  plan_->totals = outline.totals;
+  last_.plannedUpdates = outline.totals.updates;
+  planned_ = std::move(outline.points);
+  ++revision_;
+  Q_EMIT changed();
 }
 
 void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
   steps_ = body.steps;
-  if (!plan_) join_.setSteps(body.steps);
 }
 
 std::int64_t RunSeries::steps() const {
@@ -190,10 +199,9 @@ void RunSeries::take(const accrue::RunEvent& event) {
       ++readyRanks_;
       join_.addRank(event.rank, body.tensor == 0 && (!spec_ || body.pipeline == spec_->parallel.pipeline - 1));
     } else if constexpr (std::is_same_v<Body, accrue::MicroSteps>) {
-      if (!body.begin_ns.empty()) settleTimeOffset(static_cast<double>(body.begin_ns.front()) * 1e-9);
+      if (!body.end_ns.empty()) settleTimeOffset(static_cast<double>(body.end_ns.front()) * 1e-9);
       join_.take(event.rank, body);
-      timeline_.take(event.rank, body);
-    } else if constexpr (std::is_same_v<Body, accrue::Sync>) {
+    } else if constexpr (std::is_same_v<Body, accrue::Operations> || std::is_same_v<Body, accrue::Sync>) {
       if (!body.begin_ns.empty()) settleTimeOffset(static_cast<double>(body.begin_ns.front()) * 1e-9);
       timeline_.take(event.rank, body);
     } else if constexpr (std::is_same_v<Body, accrue::Update>)
@@ -234,8 +242,7 @@ void RunSeries::takeStarted(const accrue::RunStarted& body) {
 }
 
 void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& body) {
-  timeline_.take(event.rank, event.time_ns, body);
-  // All ranks report an update; the first report counts. One that was skipped repeats the number of the last.
+  // The first report of an update counts.
   const bool repeated =
       !updateClocks_[Clock::microStep].size()
           ? false
@@ -411,42 +418,6 @@ QString RunSeries::progressText() const {
   if (const QString window = windowText(); !window.isEmpty() && isLive())
     result = tr("%1, micro-step %2").arg(result, window);
   return result;
-}
-
-void RunSeries::layOutPlan() {
-  planned_.clear();
-  if (!plan_) return;
-  const accrue::RunPlan& plan = *plan_;
-  const std::int64_t stride = std::max<std::int64_t>(plan.totals.updates / mostPlannedPoints, 1);
-  const double steps = static_cast<double>(std::max<std::int64_t>(plan.window.steps, 1));
-  const double samples = static_cast<double>(plan.global_batch) / steps;
-  const double tokens = static_cast<double>(plan.tokens_per_update) / steps;
-  accrue::AccumulationWindow walk(plan.window);
-  std::optional<PlannedPoint> pending;
-  while (const auto micro = walk.next()) {
-    if (!micro->update) continue;
-    PlannedPoint point;
-    const double count = static_cast<double>(micro->micro_step);
-    point.at[Clock::microStep] = count;
-    point.at[Clock::update] = static_cast<double>(micro->window + 1);
-    point.at[Clock::sample] = count * samples;
-    point.at[Clock::token] = count * tokens;
-    if (plan.window.batches_per_epoch > 0)
-      point.at[Clock::epoch] =
-          static_cast<double>(micro->epoch) +
-          static_cast<double>(micro->batch + 1) / static_cast<double>(plan.window.batches_per_epoch);
-    point.lr = accrue::lr_at(plan.curve, micro->schedule_position - micro->schedule_ticks);
-    if (micro->window % stride == 0) {
-      planned_.push_back(point);
-      pending.reset();
-    } else {
-      pending = point;
-    }
-    // A run of a hundred million updates is laid out as quickly as one of thousands; its last window is walked to.
-    const std::int64_t to_next = stride - 1 - micro->window % stride;
-    walk.skip_full_windows(to_next);
-  }
-  if (pending) planned_.push_back(*pending);
 }
 
 std::vector<std::pair<double, double>> RunSeries::plannedLearningRate(Clock clock) const {

@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -16,9 +17,11 @@
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
+#include "bridge/job_runner.h"
 #include "models/clock.h"
 #include "models/exactness_lamp.h"
 #include "models/micro_step_join.h"
+#include "models/plan_outline.h"
 #include "models/series_store.h"
 #include "models/sync_timeline.h"
 
@@ -138,7 +141,8 @@ class RunSeries : public QObject {
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   const SyncTimeline& timeline() const { return timeline_; }
-  /// The planned learning rate, one point an update (fewer for very long plans). On wall and compute time the plan is
+  /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
+  /// background, which changed() tells. On wall and compute time the plan is
   /// laid out at the measured pace; empty while there is none.
   std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
   /// Where the plan ends on a clock, if it is known.
@@ -171,7 +175,7 @@ class RunSeries : public QObject {
   void rewindTo(std::int64_t update, std::int64_t position);
   void settleTimeOffset(double rawSeconds);
   void measurePace();
-  void layOutPlan();
+  void takeOutline(PlanOutline outline);
 
   QString id_;
   QString name_;
@@ -203,11 +207,8 @@ class RunSeries : public QObject {
   MicroStepJoin join_;
   SyncTimeline timeline_;
 
-  struct PlannedPoint {
-    ClockPoint at;
-    double lr = 0.0;
-  };
   std::vector<PlannedPoint> planned_;
+  std::shared_ptr<std::atomic<bool>> outlineCancelled_ = std::make_shared<std::atomic<bool>>(false);
 
   std::int64_t eventsTaken_ = 0;
   std::int64_t tracesNotDrawn_ = 0;
@@ -216,6 +217,7 @@ class RunSeries : public QObject {
   bool offsetPending_ = false;
   double timeOffset_ = 0.0;
   double keptSeconds_ = 0.0;
+  JobRunner jobs_;  ///< last: its jobs end before what they report to
 };
 
 }  // namespace accrue::ui

@@ -16,28 +16,39 @@ std::size_t beginningBefore(const std::vector<Span>& spans, double time) {
   return static_cast<std::size_t>(after - spans.begin());
 }
 
-/// Time that spans with `length` seconds from `start` spent before a moment, given the prefix sums of their lengths.
-template <typename Span, typename Start, typename Length>
-double spentBefore(const std::vector<Span>& spans, const std::vector<double>& before, double time, Start start,
-                   Length length) {
-  const std::size_t count = beginningBefore(spans, time);
-  if (count == 0) return 0.0;
-  const Span& last = spans[count - 1];
-  return before[count - 1] + std::clamp(time - start(last), 0.0, length(last));
+double lengthOf(const ComputeSpan& span) {
+  return std::max(static_cast<double>(span.seconds), 0.0);
 }
 
-template <typename Span>
-double spanBegin(const Span& span) {
-  return span.begin;
-}
-
-template <typename Span>
-double spanLength(const Span& span) {
+double lengthOf(const SyncSpan& span) {
   return std::max(span.end - span.begin, 0.0);
 }
 
-void extendSums(std::vector<double>& before, double previousLength) {
-  before.push_back(before.empty() ? 0.0 : before.back() + previousLength);
+/// Time that spans spent before a moment, given the prefix sums of their lengths.
+template <typename Span>
+double spentBefore(const std::vector<Span>& spans, const std::vector<double>& before, double time) {
+  const std::size_t count = beginningBefore(spans, time);
+  if (count == 0) return 0.0;
+  const Span& last = spans[count - 1];
+  return before[count - 1] + std::clamp(time - last.begin, 0.0, lengthOf(last));
+}
+
+/// Spans come ordered by begin; one that does not is left out.
+template <typename Span>
+bool pushSpan(std::vector<Span>& spans, std::vector<double>& before, const Span& span) {
+  if (!spans.empty() && span.begin < spans.back().begin) return false;
+  before.push_back(spans.empty() ? 0.0 : before.back() + lengthOf(spans.back()));
+  spans.push_back(span);
+  return true;
+}
+
+/// Keeps the spans of micro-steps up to this one.
+template <typename Span>
+void cut(std::vector<Span>& spans, std::vector<double>& before, std::int64_t microStep) {
+  while (!spans.empty() && spans.back().microStep > microStep) {
+    spans.pop_back();
+    before.pop_back();
+  }
 }
 
 }  // namespace
@@ -51,40 +62,34 @@ double Lane::begin() const {
 
 double Lane::end() const {
   double last = 0.0;
-  if (!micro.empty()) last = std::max(last, micro.back().end());
+  for (const auto* spans : {&forward, &backward, &step})
+    if (!spans->empty()) last = std::max(last, spans->back().end());
   if (!sync.empty()) last = std::max(last, sync.back().end);
-  if (!step.empty()) last = std::max(last, step.back().end);
   return last;
 }
 
-void Lane::pushMicro(const MicroSpan& span) {
-  if (!micro.empty() && span.begin < micro.back().begin) return;
-  extendSums(forwardBefore_, micro.empty() ? 0.0 : static_cast<double>(micro.back().forward));
-  extendSums(backwardBefore_, micro.empty() ? 0.0 : static_cast<double>(micro.back().backward));
-  micro.push_back(span);
+void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
+  switch (kind) {
+    case accrue::ComputeKind::forward:
+      if (pushSpan(forward, forwardBefore_, span) && (micro.empty() || span.microStep > micro.back().microStep))
+        micro.push_back({span.begin, span.microStep});
+      return;
+    case accrue::ComputeKind::backward:
+      pushSpan(backward, backwardBefore_, span);
+      return;
+    case accrue::ComputeKind::step:
+      pushSpan(step, stepBefore_, span);
+      return;
+  }
 }
 
 void Lane::pushSync(const SyncSpan& span) {
-  if (!sync.empty() && span.begin < sync.back().begin) return;
-  extendSums(syncBefore_, sync.empty() ? 0.0 : spanLength(sync.back()));
-  sync.push_back(span);
-}
-
-void Lane::pushStep(const StepSpan& span) {
-  if (span.end <= span.begin || (!step.empty() && span.begin < step.back().begin)) return;
-  extendSums(stepBefore_, step.empty() ? 0.0 : spanLength(step.back()));
-  step.push_back(span);
+  pushSpan(sync, syncBefore_, span);
 }
 
 LaneShare Lane::spent(double time) const {
-  const auto seconds = [](float value) { return static_cast<double>(value); };
-  return {spentBefore(micro, forwardBefore_, time, spanBegin<MicroSpan>,
-                      [&](const MicroSpan& span) { return seconds(span.forward); }),
-          spentBefore(
-              micro, backwardBefore_, time, [](const MicroSpan& span) { return span.forwardEnd(); },
-              [&](const MicroSpan& span) { return seconds(span.backward); }),
-          spentBefore(sync, syncBefore_, time, spanBegin<SyncSpan>, spanLength<SyncSpan>),
-          spentBefore(step, stepBefore_, time, spanBegin<StepSpan>, spanLength<StepSpan>)};
+  return {spentBefore(forward, forwardBefore_, time), spentBefore(backward, backwardBefore_, time),
+          spentBefore(sync, syncBefore_, time), spentBefore(step, stepBefore_, time)};
 }
 
 std::int64_t Lane::largestBytes(double from, double to) const {
@@ -98,53 +103,29 @@ std::int64_t Lane::largestBytes(double from, double to) const {
 }
 
 void Lane::truncate(std::int64_t microStep) {
-  const auto cut = [microStep](auto& spans, auto& before) {
-    while (!spans.empty() && spans.back().microStep > microStep) {
-      spans.pop_back();
-      before.pop_back();
-    }
-  };
-  while (!micro.empty() && micro.back().microStep > microStep) {
-    micro.pop_back();
-    forwardBefore_.pop_back();
-    backwardBefore_.pop_back();
-  }
-  cut(sync, syncBefore_);
-  cut(step, stepBefore_);
+  while (!micro.empty() && micro.back().microStep > microStep) micro.pop_back();
+  cut(forward, forwardBefore_, microStep);
+  cut(backward, backwardBefore_, microStep);
+  cut(step, stepBefore_, microStep);
+  cut(sync, syncBefore_, microStep);
 }
 
-void SyncTimeline::take(std::int64_t rank, const accrue::MicroSteps& body) {
+void SyncTimeline::take(std::int64_t rank, const accrue::Operations& body) {
   Lane& lane = lanes_[rank];
-  const std::size_t count =
-      std::min({body.micro_step.size(), body.begin_ns.size(), body.forward_ns.size(), body.backward_ns.size()});
-  for (std::size_t i = 0; i < count; ++i)
-    lane.pushMicro({seconds(body.begin_ns[i]), static_cast<float>(body.forward_ns[i]) * 1e-9F,
-                    static_cast<float>(body.backward_ns[i]) * 1e-9F, body.micro_step[i]});
+  for (std::size_t i = 0; i < body.kind.size(); ++i)
+    lane.push(body.kind[i], {seconds(body.begin_ns[i]), static_cast<float>(body.end_ns[i] - body.begin_ns[i]) * 1e-9F,
+                             static_cast<std::int32_t>(body.chunk[i]), body.micro_step[i]});
 }
 
 void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
   Lane& lane = lanes_[rank];
-  const std::size_t count = std::min({body.update.size(), body.micro_step.size(), body.axis.size(), body.op.size(),
-                                      body.bytes.size(), body.begin_ns.size(), body.end_ns.size()});
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < body.op.size(); ++i) {
     lane.pushSync({seconds(body.begin_ns[i]), seconds(body.end_ns[i]), body.update[i], body.micro_step[i],
                    body.bytes[i], nameIndex(axes_, body.axis[i]), nameIndex(ops_, body.op[i])});
     ++collectives_;
     bytes_ += body.bytes[i];
     largestBytes_ = std::max(largestBytes_, body.bytes[i]);
   }
-}
-
-void SyncTimeline::take(std::int64_t rank, std::int64_t timeNs, const accrue::Update& body) {
-  const auto found = lanes_.find(rank);
-  if (found == lanes_.end()) return;
-  Lane& lane = found->second;
-  // The optimizer ran between the last collective (or backward) of the boundary and this report.
-  if (lane.micro.empty() || lane.micro.back().microStep != body.micro_step) return;
-  double begin = lane.micro.back().end();
-  if (!lane.sync.empty() && lane.sync.back().microStep == body.micro_step)
-    begin = std::max(begin, lane.sync.back().end);
-  lane.pushStep({begin, seconds(timeNs), body.update, body.micro_step});
 }
 
 void SyncTimeline::clear() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncTimeline: what each rank did when, from its own reports: forward and backward blocks, collectives with their
-// bytes, optimizer steps. Times are seconds from the run's origin; whatever lies between blocks is waiting.
+// SyncTimeline: what each rank did when, from its own reports: spans of forward, backward and optimizer steps, and
+// communication with its axis and bytes. Times are seconds from the run's origin; whatever lies between spans is
+// waiting.
 #pragma once
 
 #include <QString>
@@ -14,13 +15,19 @@
 
 namespace accrue::ui {
 
-struct MicroSpan {
+/// One operation: forward, backward or optimizer step.
+struct ComputeSpan {
   double begin = 0.0;
-  float forward = 0.0F;   ///< seconds
-  float backward = 0.0F;  ///< seconds
+  float seconds = 0.0F;
+  std::int32_t chunk = 0;
   std::int64_t microStep = 0;
-  double forwardEnd() const { return begin + static_cast<double>(forward); }
-  double end() const { return forwardEnd() + static_cast<double>(backward); }
+  double end() const { return begin + static_cast<double>(seconds); }
+};
+
+/// Where a micro-step begins on a lane: with the first of its operations.
+struct MicroPlace {
+  double begin = 0.0;
+  std::int64_t microStep = 0;
 };
 
 struct SyncSpan {
@@ -31,13 +38,6 @@ struct SyncSpan {
   std::int64_t bytes = 0;
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
   std::uint8_t op = 0;    ///< index into SyncTimeline::ops()
-};
-
-struct StepSpan {
-  double begin = 0.0;
-  double end = 0.0;
-  std::int64_t update = 0;
-  std::int64_t microStep = 0;
 };
 
 /// How time on a lane was spent, in seconds.
@@ -51,9 +51,11 @@ struct LaneShare {
 /// One rank's spans, each kind ordered by begin.
 class Lane {
  public:
-  std::vector<MicroSpan> micro;
+  std::vector<MicroPlace> micro;  ///< by micro-step: a pipeline's forwards keep that order
+  std::vector<ComputeSpan> forward;
+  std::vector<ComputeSpan> backward;
+  std::vector<ComputeSpan> step;
   std::vector<SyncSpan> sync;
-  std::vector<StepSpan> step;
 
   double begin() const;
   double end() const;
@@ -63,9 +65,8 @@ class Lane {
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
 
-  void pushMicro(const MicroSpan& span);
+  void push(accrue::ComputeKind kind, const ComputeSpan& span);
   void pushSync(const SyncSpan& span);
-  void pushStep(const StepSpan& span);
   /// Keeps what belongs to micro-steps up to this one.
   void truncate(std::int64_t microStep);
 
@@ -79,9 +80,8 @@ class Lane {
 /// Thread: GUI.
 class SyncTimeline {
  public:
-  void take(std::int64_t rank, const accrue::MicroSteps& body);
+  void take(std::int64_t rank, const accrue::Operations& body);
   void take(std::int64_t rank, const accrue::Sync& body);
-  void take(std::int64_t rank, std::int64_t timeNs, const accrue::Update& body);
   void clear();
   /// Forgets what followed a micro-step: the run was resumed there.
   void rewind(std::int64_t microStep);

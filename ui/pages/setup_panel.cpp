@@ -60,7 +60,7 @@ void SetupPanel::connectSignals() {
 
 void SetupPanel::showPreflight() {
   form_->setFindings(preflight_->result().findings);
-  arithmetic_->showResult(preflight_->result());
+  arithmetic_->showResult(preflight_->result(), preflight_->sketch());
   arithmetic_->setChecking(!preflight_->isCurrent());
 }
 

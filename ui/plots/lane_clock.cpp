@@ -26,14 +26,13 @@ double LaneClock::endOf(std::size_t span) const {
 
 std::pair<double, double> LaneClock::period(std::size_t span) const {
   const double begin = lane_.micro[span].begin;
-  const double end = span + 1 < lane_.micro.size() ? lane_.micro[span + 1].begin : lane_.end();
-  return {begin, std::max(end, lane_.micro[span].end())};
+  return {begin, span + 1 < lane_.micro.size() ? lane_.micro[span + 1].begin : std::max(lane_.end(), begin)};
 }
 
 double LaneClock::toX(double time) const {
   if (clock_ == Clock::seconds || lane_.micro.empty()) return time;
   const auto after = std::upper_bound(lane_.micro.begin(), lane_.micro.end(), time,
-                                      [](double t, const MicroSpan& span) { return t < span.begin; });
+                                      [](double t, const MicroPlace& place) { return t < place.begin; });
   if (after == lane_.micro.begin()) return startOf(0);
   const auto span = static_cast<std::size_t>(after - lane_.micro.begin() - 1);
   const auto [begin, end] = period(span);
@@ -53,9 +52,9 @@ double LaneClock::toTime(double x) const {
 }
 
 std::pair<std::size_t, std::size_t> LaneClock::spansWithin(double from, double to) const {
-  const std::vector<MicroSpan>& spans = lane_.micro;
+  const std::vector<MicroPlace>& spans = lane_.micro;
   if (clock_ == Clock::seconds) {
-    const auto byBegin = [](const MicroSpan& span, double t) { return span.begin < t; };
+    const auto byBegin = [](const MicroPlace& place, double t) { return place.begin < t; };
     const auto first = std::lower_bound(spans.begin(), spans.end(), from, byBegin);
     const auto last = std::lower_bound(spans.begin(), spans.end(), to, byBegin);
     const auto low = static_cast<std::size_t>(first - spans.begin());

@@ -77,24 +77,27 @@ void SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, 
   if (right > left) painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), color);
 }
 
+void SyncLanes::drawSpans(QCPPainter* painter, const std::vector<ComputeSpan>& spans, const QColor& color,
+                          const LaneClock& clock, const QRectF& rect) {
+  const double from = clock.toTime(key_->range().lower);
+  const double to = clock.toTime(key_->range().upper);
+  auto span = std::lower_bound(spans.begin(), spans.end(), from,
+                               [](const ComputeSpan& each, double t) { return each.end() < t; });
+  for (; span != spans.end() && span->begin <= to; ++span) fill(painter, color, span->begin, span->end(), clock, rect);
+}
+
 void SyncLanes::drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+  drawSpans(painter, lane.forward, colors_.forward, clock, rect);
+  drawSpans(painter, lane.backward, colors_.backward, clock, rect);
+  drawSpans(painter, lane.step, colors_.optimizerStep, clock, rect);
+  // Micro-steps that touch are told apart by a gap, where there is room for one.
   const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
   for (std::size_t i = first; i < last; ++i) {
-    const MicroSpan& span = lane.micro[i];
-    fill(painter, colors_.forward, span.begin, span.forwardEnd(), clock, rect);
-    fill(painter, colors_.backward, span.forwardEnd(), span.end(), clock, rect);
-    // Blocks that touch are told apart by a gap, where there is room for one.
-    const double left = std::round(key_->coordToPixel(clock.toX(span.begin)));
-    const double width = key_->coordToPixel(clock.toX(span.end())) - left;
+    const auto [begin, end] = clock.period(i);
+    const double left = std::round(key_->coordToPixel(clock.toX(begin)));
+    const double width = key_->coordToPixel(clock.toX(end)) - left;
     if (width >= 12.0) painter->fillRect(QRectF(left, rect.top(), 1.0, rect.height()), colors_.surface);
   }
-  if (first >= last) return;
-  const double from = clock.period(first).first;
-  const double to = clock.period(last - 1).second;
-  auto step = std::lower_bound(lane.step.begin(), lane.step.end(), from,
-                               [](const StepSpan& span, double t) { return span.end < t; });
-  for (; step != lane.step.end() && step->begin <= to; ++step)
-    fill(painter, colors_.optimizerStep, step->begin, step->end, clock, rect);
 }
 
 void SyncLanes::drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
@@ -106,7 +109,7 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Lane& lane, const Lan
   for (; sync != lane.sync.end() && sync->begin <= to; ++sync) {
     const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
     const double height = std::round(rect.height() * part);
-    fill(painter, colors_.collective, sync->begin, sync->end, clock,
+    fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->begin, sync->end, clock,
          QRectF(rect.left(), rect.bottom() - height, rect.width(), height));
   }
 }

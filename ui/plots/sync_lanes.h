@@ -32,6 +32,8 @@ class SyncLanes final : public QCPLayerable {
  private:
   QRectF laneRect(int lane) const;
   LaneClock clockOf(const Lane& lane) const { return {lane, run_->series(Metric::microLoss).clocks(), clock_}; }
+  void drawSpans(QCPPainter* painter, const std::vector<ComputeSpan>& spans, const QColor& color,
+                 const LaneClock& clock, const QRectF& rect);
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);

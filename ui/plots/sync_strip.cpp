@@ -11,6 +11,23 @@
 
 namespace accrue::ui {
 
+namespace {
+
+/// A micro-step's operations are looked for among so many that follow its first.
+constexpr int furthest = 1024;
+
+/// What the operations of a micro-step took on this lane: in a pipeline those of each chunk.
+double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place) {
+  double seconds = 0.0;
+  auto span = std::lower_bound(spans.begin(), spans.end(), place.begin,
+                               [](const ComputeSpan& each, double t) { return each.begin < t; });
+  for (int passed = 0; span != spans.end() && passed < furthest; ++span, ++passed)
+    if (span->microStep == place.microStep) seconds += static_cast<double>(span->seconds);
+  return seconds;
+}
+
+}  // namespace
+
 SyncStrip::SyncStrip(PlotHub& hub, QWidget* parent)
     : PlotView(hub, 2, QStringLiteral("syncStrip"), parent),
       lanes_(new SyncLanes(canvas().x(), canvas().y(), QStringLiteral("curves"))),
@@ -70,11 +87,16 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   if (run == nullptr || run->timeline().empty()) return {};
   const ThemeColors& colors = canvas().colors();
   using Swatch = HeaderItem::Swatch;
-  return {{Swatch::block, 0, colors.forward, tr("forward")},
-          {Swatch::block, 0, colors.backward, tr("backward")},
-          {Swatch::block, 0, colors.optimizerStep, tr("step")},
-          {Swatch::bar, 0, colors.collective, tr("collective")},
-          {Swatch::hatch, 0, colors.waiting, tr("waiting")}};
+  std::vector<HeaderItem> items{{Swatch::block, 0, colors.forward, tr("forward")},
+                                {Swatch::block, 0, colors.backward, tr("backward")},
+                                {Swatch::block, 0, colors.optimizerStep, tr("step")}};
+  const std::vector<QString>& axes = run->timeline().axes();
+  if (axes.size() < 2) items.push_back({Swatch::bar, 0, colors.collective, tr("collective")});
+  if (axes.size() >= 2)
+    for (const QString& axis : axes)
+      items.push_back({Swatch::bar, 0, axisColor(colors, axis), tr("%1 axis").arg(axis)});
+  items.push_back({Swatch::hatch, 0, colors.waiting, tr("waiting")});
+  return items;
 }
 
 QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane& lane, double x) const {
@@ -82,12 +104,12 @@ QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane&
   const LaneClock clock(lane, run.series(Metric::microLoss).clocks(), hub().clock());
   const double time = clock.toTime(x);
   const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), time,
-                                      [](double t, const MicroSpan& span) { return t < span.begin; });
-  const MicroSpan& span = after == lane.micro.begin() ? *after : *(after - 1);
+                                      [](double t, const MicroPlace& place) { return t < place.begin; });
+  const MicroPlace& span = after == lane.micro.begin() ? *after : *(after - 1);
   QString text = tr("rank %1, micro-step %2: forward %3, backward %4")
                      .arg(rank)
-                     .arg(groupedNumber(span.microStep), spanText(static_cast<double>(span.forward)),
-                          spanText(static_cast<double>(span.backward)));
+                     .arg(groupedNumber(span.microStep), spanText(secondsOf(lane.forward, span)),
+                          spanText(secondsOf(lane.backward, span)));
   double seconds = 0.0;
   std::int64_t bytes = 0;
   int count = 0;

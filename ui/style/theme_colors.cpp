@@ -149,6 +149,13 @@ QPen seriesPen(const ThemeColors& colors, int index, double opacity) {
   return pen;
 }
 
+QColor axisColor(const ThemeColors& colors, const QString& axis) {
+  if (axis == QLatin1String("tensor")) return mixed(colors.text, colors.collective, 0.45);
+  if (axis == QLatin1String("pipeline")) return mixed(colors.surface, colors.collective, 0.45);
+  if (axis == QLatin1String("data")) return colors.collective;
+  return mixed(colors.accent, colors.collective, 0.5);
+}
+
 QColor stateColor(const ThemeColors& colors, accrue::RunState state) {
   switch (state) {
     case accrue::RunState::idle:

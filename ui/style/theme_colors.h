@@ -6,6 +6,7 @@
 #include <QColor>
 #include <QPalette>
 #include <QPen>
+#include <QString>
 #include <array>
 
 #include "accrue/run/run_state.h"
@@ -37,6 +38,8 @@ QColor seriesColor(const ThemeColors& colors, int index);
 Qt::PenStyle seriesDash(int index);
 /// A one pixel pen: wider ones leave QCustomPlot's fast path.
 QPen seriesPen(const ThemeColors& colors, int index, double opacity = 1.0);
+/// The tone of communication over an axis ("data", "tensor", "pipeline", ...): shades of one hue.
+QColor axisColor(const ThemeColors& colors, const QString& axis);
 QColor stateColor(const ThemeColors& colors, accrue::RunState state);
 /// One colour over another, as if painted with an opacity; keeps pens opaque, which is faster than blending.
 QColor mixed(const QColor& over, const QColor& under, double opacity);

@@ -67,8 +67,9 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
   connect(show_field_, &QPushButton::clicked, this, [this] { Q_EMIT fieldRequested(key_); });
 }
 
-void ArithmeticPanel::showResult(const Preflight& result) {
+void ArithmeticPanel::showResult(const Preflight& result, const std::optional<PlanSketch>& sketch) {
   result_ = result;
+  sketch_ = sketch;
   showWhatHolds();
 }
 
@@ -90,8 +91,8 @@ void ArithmeticPanel::showWhatHolds() {
   }
   if (!result_) return;
   showWarnings(result_->findings);
-  if (result_->plan)
-    showPlan(*result_->plan);
+  if (result_->plan && sketch_)
+    showPlan(*result_->plan, *sketch_);
   else
     showError(result_->findings);
 }
@@ -116,9 +117,9 @@ void ArithmeticPanel::showWarnings(const std::vector<Finding>& findings) {
   warnings_->setText(count == 1 ? tr("1 warning: %1").arg(first) : tr("%1 warnings: %2").arg(count).arg(first));
 }
 
-void ArithmeticPanel::showPlan(const RunPlan& plan) {
+void ArithmeticPanel::showPlan(const RunPlan& plan, const PlanSketch& sketch) {
   // The first clause is the headline, the rest stands below the picture it explains.
-  const QString arithmetic = QString::fromStdString(plan.arithmetic());
+  const QString arithmetic = QString::fromStdString(sketch.arithmetic);
   const qsizetype clause = arithmetic.indexOf(QLatin1String("; "));
   line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
   const QString rest = clause < 0 ? QString() : arithmetic.mid(clause + 2);
@@ -126,7 +127,7 @@ void ArithmeticPanel::showPlan(const RunPlan& plan) {
                              .arg(bytesText(plan.memory.total()), bytesText(plan.wire_bytes_per_update));
   details_->setText(rest.isEmpty() ? memory : tr("%1\n%2").arg(rest, memory));
   details_->show();
-  preview_->setShape(plan.window);
+  preview_->setSketch(sketch);
   preview_->show();
   show_field_->hide();
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "accrue/run/preflight.h"
+#include "models/plan_outline.h"
 
 class QLabel;
 class QPushButton;
@@ -22,7 +23,8 @@ class ArithmeticPanel : public QWidget {
  public:
   explicit ArithmeticPanel(QWidget* parent = nullptr);
 
-  void showResult(const Preflight& result);
+  /// `sketch`: of the result's plan, where it has one.
+  void showResult(const Preflight& result, const std::optional<PlanSketch>& sketch);
   /// The result shown belongs to an older document; the next is being worked out.
   void setChecking(bool checking);
   /// Fields whose text means no value: while there are any, no plan is shown, for none belongs to what stands there.
@@ -37,7 +39,7 @@ class ArithmeticPanel : public QWidget {
 
  private:
   void showWhatHolds();
-  void showPlan(const RunPlan& plan);
+  void showPlan(const RunPlan& plan, const PlanSketch& sketch);
   void showError(const std::vector<Finding>& findings);
   void showWarnings(const std::vector<Finding>& findings);
   void showRejected();
@@ -51,6 +53,7 @@ class ArithmeticPanel : public QWidget {
   WindowPreview* preview_;
   QString key_;
   std::optional<Preflight> result_;
+  std::optional<PlanSketch> sketch_;
   QStringList rejected_;
 };
 

@@ -17,14 +17,6 @@ constexpr int block_width = 14;
 constexpr int block_gap = 2;
 constexpr int window_gap = 10;
 constexpr int strip_height = 20;
-constexpr std::int64_t preview_steps = 256;
-constexpr std::int64_t longest_epoch_shown = 50'000;
-
-/// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
-std::vector<MicroPlan> epochTail(const WindowShape& shape) {
-  const auto window = window_at_epoch_end(shape, longest_epoch_shown);
-  return std::ssize(window) < shape.steps ? window : std::vector<MicroPlan>{};
-}
 
 }  // namespace
 
@@ -32,11 +24,11 @@ WindowPreview::WindowPreview(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void WindowPreview::setShape(const WindowShape& shape) {
-  if (shape == shape_ && !plans_.empty()) return;
-  shape_ = shape;
-  plans_ = preview_windows(shape, preview_steps);
-  tail_ = epochTail(shape);
+void WindowPreview::setSketch(const PlanSketch& sketch) {
+  if (sketch.first == plans_ && sketch.epochTail == tail_ && sketch.steps == steps_) return;
+  steps_ = sketch.steps;
+  plans_ = sketch.first;
+  tail_ = sketch.epochTail;
   layOut();
   describe();
   update();
@@ -123,8 +115,7 @@ void WindowPreview::describe() {
     windows.append(tr("micro-steps %1 to %2 make update %3").arg(first).arg(plan.micro_step).arg(plan.window + 1));
     first = plan.micro_step + 1;
   }
-  if (!tail_.empty())
-    windows.append(tr("the epoch ends with a window of %1 of %2").arg(tail_.size()).arg(shape_.steps));
+  if (!tail_.empty()) windows.append(tr("the epoch ends with a window of %1 of %2").arg(tail_.size()).arg(steps_));
   text_ = windows.join(QStringLiteral("; "));
   setAccessibleName(tr("First windows of the plan"));
   setAccessibleDescription(text_);

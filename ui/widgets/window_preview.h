@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "accrue/run/accumulation_window.h"
+#include "models/plan_outline.h"
 
 namespace accrue::ui {
 
@@ -17,7 +17,7 @@ class WindowPreview : public QWidget {
  public:
   explicit WindowPreview(QWidget* parent = nullptr);
 
-  void setShape(const WindowShape& shape);
+  void setSketch(const PlanSketch& sketch);
   /// The strip in words: "Micro-steps 1 to 4: update (full) ...".
   QString text() const { return text_; }
   QSize sizeHint() const override;
@@ -39,7 +39,7 @@ class WindowPreview : public QWidget {
     int width = 0;
   };
 
-  WindowShape shape_;
+  std::int64_t steps_ = 0;
   std::vector<MicroPlan> plans_;
   std::vector<Block> blocks_;
   /// Micro-steps at the end of an epoch that the strip jumps to, so that the tail is always seen.

@@ -60,6 +60,10 @@ void put(std::string& out, std::string_view text) {
   }
 }
 
+void put(std::string& out, ComputeKind kind) {
+  put(out, to_string(kind));
+}
+
 template <typename T>
 void put_array(std::string& out, const std::vector<T>& values) {
   out += '[';
@@ -182,6 +186,16 @@ bool read(const Json& json, StepOutcome& value) {
   return false;
 }
 
+bool read(const Json& json, ComputeKind& value) {
+  if (!json.is_string()) return false;
+  for (const auto kind : {ComputeKind::forward, ComputeKind::backward, ComputeKind::step}) {
+    if (json.get_ref<const std::string&>() != to_string(kind)) continue;
+    value = kind;
+    return true;
+  }
+  return false;
+}
+
 template <typename T>
 bool read(const Json& json, std::vector<T>& values) {
   if (!json.is_array()) return false;
@@ -253,14 +267,20 @@ bool read_body(const std::string& kind, const Json& line, RunEvent& event, std::
   return (try_kind<Bodies>(kind, line, event, problem) || ...);
 }
 
+tl::unexpected<Error> other_version(std::int64_t version) {
+  return fail(ErrorCode::protocol,
+              fmt::format("events of version {} cannot be read by this program, which reads version {}", version,
+                          event_format_version),
+              "event line",
+              version < event_format_version ? "Open the run with the version of Accrue that wrote it"
+                                             : "Open the run with the version of Accrue that wrote it, or a newer one");
+}
+
 Result<void> check_version(const Json& line) {
   const auto version = line.find("v");
   if (version == line.end() || !version->is_number_integer()) return damaged("field \"v\" (the version) is missing");
   if (*version == event_format_version) return {};
-  return fail(ErrorCode::protocol,
-              fmt::format("events of version {} cannot be read by this program, which knows version {}",
-                          version->get<std::int64_t>(), event_format_version),
-              "event line", "Open the run with the version of Accrue that wrote it, or a newer one");
+  return other_version(version->get<std::int64_t>());
 }
 
 }  // namespace
@@ -312,9 +332,9 @@ Result<RunEvent> decode_event(std::string_view text) {
   if (!header.problem.empty()) return damaged(std::move(header.problem));
 
   std::string problem;
-  if (!read_body<MicroSteps, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation, ExactnessCheck,
-                 StepsChanged, CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(kind, line, event,
-                                                                                               problem))
+  if (!read_body<MicroSteps, Operations, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation,
+                 ExactnessCheck, StepsChanged, CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(
+          kind, line, event, problem))
     event.body = UnknownEvent{kind, std::string(text)};
   if (!problem.empty()) return damaged(fmt::format("{}: {}", kind, problem));
   if (is_stored(event.body) && !line.contains("seq")) return damaged(fmt::format("{}: field \"seq\" is missing", kind));

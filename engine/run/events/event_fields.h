@@ -55,12 +55,25 @@ void visit(auto& v, B& b) {
 template <IsBody<MicroSteps> B>
 void visit(auto& v, B& b) {
   v("micro_step", b.micro_step, required);
+  v("update", b.update, required);
+  v("position", b.position, required);
+  v("size", b.size, required);
+  v("epoch", b.epoch, required);
+  v("batch", b.batch, required);
   v("loss", b.loss, required);
   v("tokens", b.tokens, required);
   v("samples", b.samples, required);
+  v("end_ns", b.end_ns, required);
+  v("compute_ns", b.compute_ns, required);
+}
+
+template <IsBody<Operations> B>
+void visit(auto& v, B& b) {
+  v("operation", b.kind, required);
+  v("micro_step", b.micro_step, required);
+  v("chunk", b.chunk, required);
   v("begin_ns", b.begin_ns, required);
-  v("forward_ns", b.forward_ns, required);
-  v("backward_ns", b.backward_ns, required);
+  v("end_ns", b.end_ns, required);
 }
 
 template <IsBody<Sync> B>
@@ -88,6 +101,8 @@ void visit(auto& v, B& b) {
   v("seconds", b.seconds, required);
   v("compute_seconds", b.compute_seconds, optional);
   v("reason", b.reason, optional);
+  v("steps", b.steps, optional);
+  v("dropped_batches", b.dropped_batches, optional);
   v("weights", b.weights, optional);
 }
 
@@ -135,8 +150,6 @@ template <IsBody<Gauge> B>
 void visit(auto& v, B& b) {
   v("rss_bytes", b.rss_bytes, optional);
   v("device_bytes", b.device_bytes, optional);
-  v("tokens_per_s", b.tokens_per_s, optional);
-  v("samples_per_s", b.samples_per_s, optional);
   v("wire_bytes", b.wire_bytes, optional);
   v("collectives", b.collectives, optional);
 }

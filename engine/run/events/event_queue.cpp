@@ -10,7 +10,8 @@ namespace accrue {
 namespace {
 
 bool may_be_dropped(const EventBody& body) {
-  return std::holds_alternative<MicroSteps>(body) || std::holds_alternative<Sync>(body);
+  return std::holds_alternative<MicroSteps>(body) || std::holds_alternative<Operations>(body) ||
+         std::holds_alternative<Sync>(body);
 }
 
 /// Readings of which only the latest per rank matters.

@@ -15,9 +15,18 @@
 #include "accrue/run/event_codec.h"
 
 namespace accrue {
+namespace {
 
-std::vector<RunEvent> EventReader::feed(std::string_view bytes) {
-  std::vector<RunEvent> out;
+std::string_view without_return(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+}  // namespace
+
+/// Calls take() for each line completed by these bytes.
+template <typename Take>
+void EventReader::consume(std::string_view bytes, Take take) {
   while (!bytes.empty()) {
     const auto end = bytes.find('\n');
     const auto piece = bytes.substr(0, end);
@@ -26,10 +35,10 @@ std::vector<RunEvent> EventReader::feed(std::string_view bytes) {
     } else if (end == std::string_view::npos) {
       partial_ += piece;
     } else if (partial_.empty()) {
-      take_line(piece, out);
+      take(piece);
     } else {
       partial_ += piece;
-      take_line(std::exchange(partial_, {}), out);
+      take(std::string_view(std::exchange(partial_, {})));
     }
     if (partial_.size() > max_event_bytes) {
       partial_.clear();
@@ -41,6 +50,21 @@ std::vector<RunEvent> EventReader::feed(std::string_view bytes) {
     if (end == std::string_view::npos) break;
     bytes.remove_prefix(end + 1);
   }
+}
+
+std::vector<RunEvent> EventReader::feed(std::string_view bytes) {
+  std::vector<RunEvent> out;
+  consume(bytes, [&](std::string_view line) {
+    if (auto event = take_line(line)) out.push_back(std::move(*event));
+  });
+  return out;
+}
+
+std::vector<ReceivedEvent> EventReader::feed_lines(std::string_view bytes) {
+  std::vector<ReceivedEvent> out;
+  consume(bytes, [&](std::string_view line) {
+    if (auto event = take_line(line)) out.push_back({std::move(*event), std::string(without_return(line))});
+  });
   return out;
 }
 
@@ -55,21 +79,21 @@ void EventReader::expect(std::int64_t rank, std::int64_t seq) {
   next_seq_[rank] = seq;
 }
 
-void EventReader::take_line(std::string_view line, std::vector<RunEvent>& out) {
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  if (line.empty()) return;
+std::optional<RunEvent> EventReader::take_line(std::string_view line) {
+  line = without_return(line);
+  if (line.empty()) return std::nullopt;
   auto event = decode_event(line);
   if (!event) {
     ++problems_.unreadable_lines;
     if (problems_.first_message.empty()) problems_.first_message = event.error().message;
-    return;
+    return std::nullopt;
   }
   if (is_stored(event->body)) {
     auto& next = next_seq_[event->rank];
     if (event->seq > next) problems_.missing_events += event->seq - next;
     if (event->seq >= next) next = event->seq + 1;
   }
-  out.push_back(std::move(*event));
+  return std::move(*event);
 }
 
 Result<EventFile> EventFile::open(const std::filesystem::path& file) {
@@ -116,6 +140,12 @@ std::vector<RunEvent> EventFile::poll(std::size_t max_bytes) {
   return out;
 }
 
+Result<void> check_readable(const ReadProblems& problems, bool read_any, const std::filesystem::path& file) {
+  if (read_any || problems.unreadable_lines == 0) return {};
+  return fail(ErrorCode::protocol, "none of its lines can be read: " + problems.first_message, file.string(),
+              "Open the run with the version of Accrue that wrote it");
+}
+
 Result<EventHistory> read_events(const std::filesystem::path& file) {
   auto opened = EventFile::open(file);
   if (!opened) return tl::unexpected(opened.error());
@@ -127,6 +157,8 @@ Result<EventHistory> read_events(const std::filesystem::path& file) {
   } while (!opened->at_end());
   opened->finish();
   history.problems = opened->problems();
+  if (auto readable = check_readable(history.problems, !history.events.empty(), file); !readable)
+    return tl::unexpected(readable.error());
   return history;
 }
 

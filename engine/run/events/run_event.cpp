@@ -8,6 +8,7 @@ struct KindName {
   std::string_view operator()(const RunStarted&) const { return "run_started"; }
   std::string_view operator()(const RankReady&) const { return "rank_ready"; }
   std::string_view operator()(const MicroSteps&) const { return "micro_steps"; }
+  std::string_view operator()(const Operations&) const { return "operations"; }
   std::string_view operator()(const Sync&) const { return "sync"; }
   std::string_view operator()(const Update&) const { return "update"; }
   std::string_view operator()(const Evaluation&) const { return "evaluation"; }
@@ -25,6 +26,18 @@ struct KindName {
 };
 
 }  // namespace
+
+std::string_view to_string(ComputeKind kind) {
+  switch (kind) {
+    case ComputeKind::forward:
+      return "forward";
+    case ComputeKind::backward:
+      return "backward";
+    case ComputeKind::step:
+      return "step";
+  }
+  return "forward";
+}
 
 std::string_view kind_of(const EventBody& body) {
   return std::visit(KindName{}, body);

@@ -14,13 +14,14 @@ bool RunSession::read_rank(std::size_t rank) {
   if (!output.empty() && writer_) writer_->append_log(static_cast<std::int64_t>(rank), output);
   const std::string bytes = slot.read_events();
   if (bytes.empty()) return !output.empty();
-  for (auto& event : slot.reader.feed(bytes)) take_event(rank, std::move(event));
+  for (auto& [event, line] : slot.reader.feed_lines(bytes)) take_event(rank, std::move(event), line);
   check_readability(rank);
   return true;
 }
 
-void RunSession::take_event(std::size_t rank, RunEvent event) {
+void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view line) {
   const auto now = Clock::now();
+  if (event.rank != static_cast<std::int64_t>(rank)) line = {};  // a rank speaks for itself: encoded under its number
   event.rank = static_cast<std::int64_t>(rank);
   if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
     progress_.heard(rank, *heartbeat, now);
@@ -50,7 +51,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event) {
     last_numerics_ = warning->message;
   const auto steps_event =
       std::holds_alternative<StepsChanged>(event.body) ? std::optional(event) : std::optional<RunEvent>();
-  store_and_publish(std::move(event));
+  store_and_publish(std::move(event), line);
   if (steps_event) note_steps(*steps_event);
   if (is_ready) note_ready(rank);
   if (is_commit) {

@@ -26,10 +26,10 @@ void RunSession::emit(std::int64_t rank, EventBody body) {
   store_and_publish(std::move(event));
 }
 
-void RunSession::store_and_publish(RunEvent event) {
+void RunSession::store_and_publish(RunEvent event, std::string_view line) {
   if (writer_ && is_stored(event.body)) {
     const bool had_reserve = !writer_->reserve_spent();
-    const auto stored = writer_->append(event);
+    const auto stored = writer_->append(event, line);
     if (!stored)
       disk_trouble(stored.error());
     else if (had_reserve && writer_->reserve_spent())

@@ -95,7 +95,7 @@ class RunSession {
 
   // engine_host_intake.cpp: what arrives from the ranks
   bool read_rank(std::size_t rank);  ///< false when nothing waited
-  void take_event(std::size_t rank, RunEvent event);
+  void take_event(std::size_t rank, RunEvent event, std::string_view line);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
   void note_steps(const RunEvent& event);
@@ -113,7 +113,8 @@ class RunSession {
 
   // engine_host_records.cpp: what is written and shown
   void emit(std::int64_t rank, EventBody body);
-  void store_and_publish(RunEvent event);
+  /// `line`: the event as it came in, which is stored as it is; empty: it is encoded.
+  void store_and_publish(RunEvent event, std::string_view line = {});
   void set_state(RunState state, std::string detail);
   void warn(std::string class_name, std::string message, std::string what_to_do);
   void disk_trouble(const Error& error);

@@ -55,44 +55,54 @@ void measure(RunComparison& comparison) {
   }
 }
 
-/// What a run's events say of its course.
-struct Course {
+std::vector<LossPoint> curve_of(const RunCourse& course) {
   std::vector<LossPoint> curve;
-  WindowShape steps;  ///< its steps_set alone
-};
-
-Result<Course> read_course(const std::filesystem::path& run_dir) {
-  auto file = EventFile::open(run_dir / "events.jsonl");
-  if (!file) return tl::unexpected(file.error());
-  Course course;
-  std::map<std::int64_t, LossPoint> by_update;
-  do {
-    for (const auto& event : file->poll()) {
-      take_steps(course.steps, event);
-      const auto* update = std::get_if<Update>(&event.body);
-      if (update == nullptr || event.rank > 0) continue;
-      by_update[update->update] = {update->update, update->samples, update->loss};
-    }
-  } while (!file->at_end());
-  course.curve.reserve(by_update.size());
-  for (const auto& [update, point] : by_update) course.curve.push_back(point);
-  return course;
+  curve.reserve(course.updates.size());
+  for (const auto& [number, update] : course.updates) curve.push_back({number, update.samples, update.loss});
+  return curve;
 }
 
 /// "2 after update 12, 8 after update 20"
-std::string steps_text(const WindowShape& shape) {
+std::string steps_text(const std::vector<LengthChange>& steps_set) {
   std::string text;
-  for (const LengthChange& each : shape.steps_set)
+  for (const LengthChange& each : steps_set)
     text += (text.empty() ? "" : ", ") + std::to_string(each.steps) + " after update " + std::to_string(each.from);
   return text.empty() ? "never" : text;
 }
 
 }  // namespace
 
+Result<RunCourse> read_course(const std::filesystem::path& run_dir) {
+  auto file = EventFile::open(run_dir / "events.jsonl");
+  if (!file) return tl::unexpected(file.error());
+  RunCourse course;
+  WindowShape shape;
+  bool read_any = false;
+  do {
+    for (const auto& event : file->poll()) {
+      read_any = true;
+      take_steps(shape, event);
+      if (event.rank > 0) continue;
+      if (const auto* update = std::get_if<Update>(&event.body)) {
+        Update& kept = course.updates[update->update] = *update;
+        kept.weights.clear();
+      } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
+        course.evaluations[evaluation->update] = evaluation->loss;
+      }
+    }
+  } while (!file->at_end());
+  file->finish();
+  course.steps_set = std::move(shape.steps_set);
+  course.problems = file->problems();
+  if (auto readable = check_readable(course.problems, read_any, run_dir / "events.jsonl"); !readable)
+    return tl::unexpected(readable.error());
+  return course;
+}
+
 Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) {
   auto course = read_course(run_dir);
   if (!course) return tl::unexpected(course.error());
-  return std::move(course->curve);
+  return curve_of(*course);
 }
 
 Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs) {
@@ -105,8 +115,8 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     if (!run) return tl::unexpected(run.error());
     auto course = read_course(run->dir);
     if (!course) return tl::unexpected(course.error());
-    add_run(by_samples, course->curve);
-    const std::string steps = steps_text(course->steps);
+    add_run(by_samples, curve_of(*course));
+    const std::string steps = steps_text(course->steps_set);
     if (comparison.runs.empty()) first_steps = steps;
     auto& differences = comparison.differences.emplace_back();
     if (!comparison.runs.empty()) differences = diff_specs(comparison.runs.front().spec, run->spec);

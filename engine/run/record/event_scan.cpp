@@ -62,11 +62,14 @@ bool decode_header(std::string_view line, Header& header) {
 Result<void> take_line(std::string_view line, EventScan& scan) {
   Header header;
   if (!read_header(line, header) && !decode_header(line, header)) return {};
-  if (header.version > event_format_version)
+  if (header.version != event_format_version)
     return fail(ErrorCode::protocol,
-                fmt::format("the run folder holds events of version {}, this program knows version {}", header.version,
+                fmt::format("the run folder holds events of version {}, this program writes version {}", header.version,
                             event_format_version),
-                {}, "Use the version of Accrue that wrote it, or a newer one");
+                {},
+                header.version < event_format_version
+                    ? "Resume with the version of Accrue that wrote it, or start a new run from its spec.toml"
+                    : "Use the version of Accrue that wrote it, or a newer one");
   if (header.seq >= 0) {
     auto& next = scan.next_seq[header.rank];
     next = std::max(next, header.seq + 1);

@@ -16,7 +16,7 @@ struct EventScan {
   std::int64_t total_bytes = 0;
 };
 
-/// Reads fd from its start. Errors (protocol): a line of a newer version; (disk): unreadable.
+/// Reads fd from its start. Errors (protocol): a line of another version; (disk): unreadable.
 Result<EventScan> scan_events(int fd);
 
 }  // namespace accrue

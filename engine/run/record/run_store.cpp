@@ -204,8 +204,8 @@ void RunWriter::reserve_space() {
   ::close(std::exchange(reserve_fd_, -1));
 }
 
-Result<void> RunWriter::append(const RunEvent& event) {
-  std::string line = encode_event(event);
+Result<void> RunWriter::append(const RunEvent& event, std::string_view received) {
+  std::string line = received.empty() ? encode_event(event) : std::string(received);
   line += '\n';
   int error = write_all(events_fd_, line);
   if (is_full(error)) {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <utility>
 
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/sha256.h"
@@ -140,18 +141,34 @@ double Training::loss(const accrue::MicroPlan& plan) const {
   return 0.5 + 5.0 * std::exp(-step / 200.0) + 0.05 * std::sin(step * 1.7 + static_cast<double>(rank_));
 }
 
-void Training::report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t forward_ns) {
+void Training::report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t busy_ns) {
   const auto samples = order_.plan.spec.accumulation.micro_batch;
   const auto tokens = samples * std::max<std::int64_t>(1, order_.plan.data.tokens_per_sample);
   accrue::MicroSteps steps;
   steps.micro_step = {plan.micro_step};
+  steps.update = {plan.window + 1};
+  steps.position = {plan.position + 1};
+  steps.size = {plan.window_size};
+  steps.epoch = {plan.epoch};
+  steps.batch = {plan.batch};
   steps.loss = {loss(plan)};
   steps.tokens = {tokens};
   steps.samples = {samples};
-  steps.begin_ns = {begin_ns};
-  steps.forward_ns = {forward_ns / 3};
-  steps.backward_ns = {forward_ns - forward_ns / 3};
+  steps.end_ns = {begin_ns + busy_ns};
+  steps.compute_ns = {busy_ns};
   channel_.emit(std::move(steps));
+  note_operation(accrue::ComputeKind::forward, plan.micro_step, begin_ns, begin_ns + busy_ns / 3);
+  note_operation(accrue::ComputeKind::backward, plan.micro_step, begin_ns + busy_ns / 3, begin_ns + busy_ns);
+  if (plan.update || operations_.kind.size() >= 64) channel_.emit(std::exchange(operations_, {}));
+}
+
+void Training::note_operation(accrue::ComputeKind kind, std::int64_t micro_step, std::int64_t begin_ns,
+                              std::int64_t end_ns) {
+  operations_.kind.push_back(kind);
+  operations_.micro_step.push_back(micro_step);
+  operations_.chunk.push_back(0);
+  operations_.begin_ns.push_back(begin_ns);
+  operations_.end_ns.push_back(end_ns);
 }
 
 bool Training::reduce(const accrue::MicroPlan& plan, std::uint32_t& flags) {
@@ -193,6 +210,7 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   update.seconds = static_cast<double>(channel_.now_ns()) / 1e9;
   update.compute_seconds = update.seconds;
   update.reason = to_string(plan.reason);
+  update.steps = window_.position().steps;
   channel_.emit(std::move(update));
 }
 

@@ -24,7 +24,8 @@ class Training {
   void resume();
   int train();
   void act(const accrue::MicroPlan& plan);
-  void report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t forward_ns);
+  void report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t busy_ns);
+  void note_operation(accrue::ComputeKind kind, std::int64_t micro_step, std::int64_t begin_ns, std::int64_t end_ns);
   void report_update(const accrue::MicroPlan& plan);
   void change_steps(const accrue::MicroPlan& plan, std::int64_t wished);
   bool reduce(const accrue::MicroPlan& plan, std::uint32_t& flags);
@@ -39,6 +40,7 @@ class Training {
   Channel& channel_;
   World& world_;
   accrue::AccumulationWindow window_;
+  accrue::Operations operations_;  ///< of the open window, sent with its boundary
   std::int64_t updates_ = 0;
   std::int64_t collectives_ = 0;
   double last_loss_ = 0.0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -33,8 +34,9 @@ class RankChannel {
   virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;
   /// Counts the collectives begun (heartbeat). As cheap. Thread: training.
   virtual void collective_begun() {}
-  /// Called before each micro-step; stands still here while paused. Thread: training.
-  virtual Gate before_micro_step(std::int64_t micro_step) = 0;
+  /// Called before each micro-step; holds here while paused. Before it holds it calls `catch_up`, which reports what
+  /// is done so far. Thread: training.
+  virtual Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) = 0;
   virtual BoundaryWishes boundary_wishes() = 0;
   /// Pauses this rank after the present micro-step on its own account (non-finite values). Thread: training.
   virtual void hold_here() = 0;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +25,20 @@ struct ReadProblems {
   bool operator==(const ReadProblems&) const = default;
 };
 
+/// An event and the line that it came in, without the newline.
+struct ReceivedEvent {
+  RunEvent event;
+  std::string line;
+};
+
 /// Turns bytes into events; keeps an unfinished line until the rest comes.
 class EventReader {
  public:
   /// Events of all lines completed by these bytes. A damaged line is skipped and counted; an over-long one is skipped
   /// whole.
   std::vector<RunEvent> feed(std::string_view bytes);
+  /// The same for a reader that passes the lines on as they are.
+  std::vector<ReceivedEvent> feed_lines(std::string_view bytes);
   /// No more bytes will come: an unfinished line is torn.
   void finish();
   /// A rank's numbering starts here instead of at 0: the channel of a rank that continues a run.
@@ -39,7 +48,9 @@ class EventReader {
   const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
 
  private:
-  void take_line(std::string_view line, std::vector<RunEvent>& out);
+  template <typename Take>
+  void consume(std::string_view bytes, Take take);
+  std::optional<RunEvent> take_line(std::string_view line);
 
   std::string partial_;
   bool skipping_ = false;
@@ -68,11 +79,15 @@ class EventFile {
   EventReader reader_;
 };
 
+/// An error where lines were found and none could be read, as those of another version: the first one's reason.
+Result<void> check_readable(const ReadProblems& problems, bool read_any, const std::filesystem::path& file);
+
 /// A whole file at once; the torn last line, if any, is in the problems.
 struct EventHistory {
   std::vector<RunEvent> events;
   ReadProblems problems;
 };
+/// Errors: the file cannot be opened, or nothing in it can be read.
 Result<EventHistory> read_events(const std::filesystem::path& file);
 
 }  // namespace accrue

@@ -13,7 +13,7 @@
 
 namespace accrue {
 
-inline constexpr int event_format_version = 1;
+inline constexpr int event_format_version = 2;
 inline constexpr std::int64_t supervisor_rank = -1;
 
 struct RunStarted {
@@ -36,23 +36,43 @@ struct RankReady {
   std::int64_t threads = 1;
   bool operator==(const RankReady&) const = default;
 };
-/// Arrays of equal length, one entry a micro-step.
+/// Arrays of equal length, one entry per micro-step. Where a micro-step lies in its window is copied from the MicroPlan
+/// that the rank trained by, so no reader walks the plan.
 struct MicroSteps {
   std::vector<std::int64_t> micro_step;
-  std::vector<double> loss;          ///< this rank's mean over the micro-batch's items
-  std::vector<std::int64_t> tokens;  ///< items the loss summed
+  std::vector<std::int64_t> update;    ///< that its window ends in, from 1
+  std::vector<std::int64_t> position;  ///< in the window, from 1
+  std::vector<std::int64_t> size;      ///< micro-steps of the window
+  std::vector<std::int64_t> epoch;     ///< from 0
+  std::vector<std::int64_t> batch;     ///< in the epoch, from 0
+  std::vector<double> loss;            ///< this rank's mean over the micro-batch's items
+  std::vector<std::int64_t> tokens;    ///< items the loss summed
   std::vector<std::int64_t> samples;
-  std::vector<std::int64_t> begin_ns;     ///< from the run's origin
-  std::vector<std::int64_t> forward_ns;   ///< duration
-  std::vector<std::int64_t> backward_ns;  ///< duration
+  std::vector<std::int64_t> end_ns;      ///< of its last operation, from the run's origin
+  std::vector<std::int64_t> compute_ns;  ///< duration of its operations
   bool operator==(const MicroSteps&) const = default;
 };
-/// Arrays of equal length, one entry a collective.
+
+/// What a rank computes. Communication has its own event, Sync, which names the axis.
+enum class ComputeKind { forward, backward, step };
+/// "forward", "backward", "step".
+std::string_view to_string(ComputeKind kind);
+
+/// Spans of computation: arrays of equal length, one entry per operation, in the order in which the rank ran them.
+struct Operations {
+  std::vector<ComputeKind> kind;
+  std::vector<std::int64_t> micro_step;  ///< of a step, the boundary's
+  std::vector<std::int64_t> chunk;       ///< the model part on this rank, from 0
+  std::vector<std::int64_t> begin_ns;    ///< from the run's origin
+  std::vector<std::int64_t> end_ns;
+  bool operator==(const Operations&) const = default;
+};
+/// Arrays of equal length, one entry per communication operation.
 struct Sync {
   std::vector<std::int64_t> update;
   std::vector<std::int64_t> micro_step;
   std::vector<std::string> axis;    ///< "data", ...
-  std::vector<std::string> op;      ///< "all_reduce", "broadcast", ...
+  std::vector<std::string> op;      ///< "all_reduce", "broadcast", "send", ...
   std::vector<std::int64_t> bytes;  ///< payload of this rank
   std::vector<std::int64_t> begin_ns;
   std::vector<std::int64_t> end_ns;
@@ -68,10 +88,12 @@ struct Update {
   double lr = 0.0;         ///< the rate this update used
   double grad_norm = 0.0;  ///< before clipping
   StepOutcome outcome = StepOutcome::updated;
-  double seconds = 0.0;          ///< wall time since the run began
-  double compute_seconds = 0.0;  ///< forward, backward and optimizer time since the run began, this rank
-  std::string reason;            ///< full, epoch_end, run_end, requested
-  std::vector<double> weights;   ///< run.record_weights only
+  double seconds = 0.0;              ///< wall time since the run began
+  double compute_seconds = 0.0;      ///< forward, backward and optimizer time since the run began, this rank
+  std::string reason;                ///< full, epoch_end, run_end, requested
+  std::int64_t steps = 0;            ///< N of its window; 0 = not known
+  std::int64_t dropped_batches = 0;  ///< of the epoch that ends here, never trained on
+  std::vector<double> weights;       ///< run.record_weights only
   bool operator==(const Update&) const = default;
 };
 struct Evaluation {
@@ -116,8 +138,6 @@ struct CheckpointDone {
 struct Gauge {
   std::int64_t rss_bytes = 0;
   std::int64_t device_bytes = 0;
-  double tokens_per_s = 0.0;
-  double samples_per_s = 0.0;
   std::int64_t wire_bytes = 0;   ///< sent by this rank since the run began
   std::int64_t collectives = 0;  ///< issued by this rank since the run began
   bool operator==(const Gauge&) const = default;
@@ -180,7 +200,7 @@ struct UnknownEvent {
   bool operator==(const UnknownEvent&) const = default;
 };
 
-using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Sync, Update, Evaluation, ExactnessCheck,
+using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Operations, Sync, Update, Evaluation, ExactnessCheck,
                                StepsChanged, CheckpointDone, Gauge, Heartbeat, Holding, StateChanged, Warning,
                                RankFailed, RunFinished, UnknownEvent>;
 

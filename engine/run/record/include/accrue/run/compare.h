@@ -5,15 +5,27 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "accrue/run/event_reader.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_fields.h"
 
 namespace accrue {
+
+/// What a run's events say of its course. Where a resumed run trained an update again, its later value counts.
+struct RunCourse {
+  std::map<std::int64_t, Update> updates;  ///< by number, without recorded weights
+  std::map<std::int64_t, double> evaluations;
+  std::vector<LengthChange> steps_set;  ///< N set while the run ran
+  ReadProblems problems;
+};
+/// Errors: as read_events.
+Result<RunCourse> read_course(const std::filesystem::path& run_dir);
 
 struct LossPoint {
   std::int64_t update = 0;
@@ -22,8 +34,7 @@ struct LossPoint {
   bool operator==(const LossPoint&) const = default;
 };
 
-/// The updates of a run, in order; where a resumed run trained an update again, its later value. Errors: as
-/// read_events.
+/// The updates of a run, in order. Errors: as read_events.
 Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir);
 
 /// The losses of all runs after the same number of samples.

@@ -34,10 +34,11 @@ class RunWriter {
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();
 
-  /// Appends; data reach the disk at the latest one second later (sync_if_due) or at sync(). An event is in the file
-  /// whole or not at all. When the disk fills up, a reserve of 64 MiB is given back first, so that the last events of a
-  /// run still find room. Errors (disk): nothing is left, saying how much is missing.
-  Result<void> append(const RunEvent& event);
+  /// Appends the event, as the line that was received for it where there is one; data reach the disk at the latest one
+  /// second later (sync_if_due) or at sync(). An event is in the file whole or not at all. When the disk fills up, a
+  /// reserve of 64 MiB is given back first, so that the last events of a run still find room. Errors (disk): nothing is
+  /// left, saying how much is missing.
+  Result<void> append(const RunEvent& event, std::string_view received = {});
   /// True once the reserve is spent: the run should save what it has and end.
   bool reserve_spent() const { return reserve_spent_; }
   Result<void> sync();

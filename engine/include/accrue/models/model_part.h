@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training step asks of a model: a part of it that can run on one pipeline stage. A model that is not split is
+// one part, first and last at once. The loss is a sum and a count, so that ranks and micro-batches are normalised once,
+// by a true count.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "accrue/models/batch.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// Thread: training, all members.
+class ModelPart : public torch::nn::Module {
+ public:
+  /// The part's outputs for a micro-batch. `received`: the outputs of the part before this one; undefined on the first
+  /// part, which reads batch.inputs. Shapes: between parts [B, T, D] (tokens) or [B, D]; on the last part whatever its
+  /// loss() takes.
+  virtual at::Tensor forward(const Batch& batch, const at::Tensor& received) = 0;
+  /// The loss of the last part's outputs against batch.targets.
+  virtual LossSum loss(const at::Tensor& outputs, const Batch& batch) = 0;
+  /// Adds the gradients of the parameters, and of what was received, for `gradient` of the outputs; for the last part
+  /// `outputs` is the scaled loss and `gradient` undefined.
+  virtual void backward(const at::Tensor& outputs, const at::Tensor& gradient);
+
+  /// Forward and loss of a model in one part.
+  LossSum whole_loss(const Batch& batch) { return loss(forward(batch, {}), batch); }
+};
+
+/// Builds the spec's model in one part, with weights drawn from an explicit generator seeded by `seed` (the same on
+/// every rank and machine). Parameter names and shapes equal parameter_shapes(spec).
+std::shared_ptr<ModelPart> make_model(const ModelSpec& spec, std::uint64_t seed);
+
+}  // namespace accrue

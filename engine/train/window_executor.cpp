@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/window_executor.h"
+
+#include <ATen/ops/zeros_like.h>
+
+#include <stdexcept>
+
+#include "train/reporter.h"
+
+namespace accrue {
+
+WindowExecutor::WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage,
+                               StageLink* link)
+    : parts_(std::move(parts)), shape_(shape), stage_(stage), link_(link) {
+  shape_.micro_steps = 0;
+  if (std::ssize(parts_) != shape_.chunks) throw std::invalid_argument("a stage has one model part per chunk");
+  if (shape_.stages > 1 && link_ == nullptr) throw std::invalid_argument("several stages need a link between them");
+}
+
+const std::vector<PipelineOperation>& WindowExecutor::operations(std::int64_t micro_steps) {
+  if (micro_steps > 0 && micro_steps == shape_.micro_steps) return operations_;
+  PipelineShape shape = shape_;
+  shape.micro_steps = micro_steps;
+  auto lists = pipeline_schedule(shape);
+  if (!lists) throw std::invalid_argument(lists.error().text());
+  operations_ = std::move((*lists)[static_cast<std::size_t>(stage_)]);
+  shape_.micro_steps = micro_steps;
+  return operations_;
+}
+
+void WindowExecutor::run(const std::vector<PipelineOperation>& operations, WindowWork& work) {
+  for (const PipelineOperation& operation : operations) {
+    if (is_first_of_micro_step(operation) && !work.begin(operation.micro_step)) return;
+    switch (operation.action) {
+      case PipelineAction::forward:
+        forward(operation, work);
+        break;
+      case PipelineAction::backward:
+        backward(operation, work);
+        break;
+      default:
+        if (work.batch(operation.micro_step).items > 0) transfer(operation);
+    }
+  }
+}
+
+bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) const {
+  const auto first = stage_ == 0 ? PipelineAction::forward : PipelineAction::receive_input;
+  return operation.chunk == 0 && operation.action == first;
+}
+
+void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& work) {
+  const Batch& batch = work.batch(operation.micro_step);
+  if (batch.items == 0) return;
+  work.starts(operation);
+  const std::int64_t begin = now_ns();
+  ModelPart& part = *parts_[static_cast<std::size_t>(operation.chunk)];
+  Flight& flight = this->flight(operation);
+  flight.outputs = part.forward(batch, flight.received);
+  if (is_last(operation.chunk)) {
+    LossSum loss = part.loss(flight.outputs, batch);
+    const double weight = work.weigh(operation.micro_step, loss);
+    flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
+  }
+  work.computed(operation, begin, now_ns());
+}
+
+void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
+  if (work.batch(operation.micro_step).items > 0) {
+    work.starts(operation);
+    const std::int64_t begin = now_ns();
+    Flight& flight = this->flight(operation);
+    parts_[static_cast<std::size_t>(operation.chunk)]->backward(flight.outputs, flight.gradient);
+    flight.outputs.reset();
+    flight.gradient.reset();
+    work.computed(operation, begin, now_ns());
+    // What was received stays until its gradient has been sent.
+    if (!flight.received.defined()) flights_.erase({operation.micro_step, operation.chunk});
+  }
+  work.finished(operation);
+}
+
+void WindowExecutor::transfer(const PipelineOperation& operation) {
+  Flight& flight = this->flight(operation);
+  switch (operation.action) {
+    case PipelineAction::send_output:
+      link_->send(operation, flight.outputs.detach());
+      return;
+    case PipelineAction::receive_input:
+      flight.received = link_->receive(operation).set_requires_grad(true);
+      return;
+    case PipelineAction::receive_gradient:
+      flight.gradient = link_->receive(operation);
+      return;
+    default: {
+      const at::Tensor gradient = flight.received.grad();
+      link_->send(operation, gradient.defined() ? gradient : at::zeros_like(flight.received));
+      flights_.erase({operation.micro_step, operation.chunk});
+    }
+  }
+}
+
+}  // namespace accrue

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one pipeline stage's operations of a window (pipeline_schedule.h): forward and backward of the stage's model
+// parts, and the transfers to and from other stages. What surrounds them (batches, weights of the losses, reduction,
+// reports) is asked of a WindowWork, so that training without a pipeline is the same executor with the list of one
+// stage.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "accrue/models/model_part.h"
+#include "accrue/run/pipeline_schedule.h"
+
+namespace accrue {
+
+/// Carries tensors between stages. Each side calls it in the order of its list, so a link whose send() waits for the
+/// receive cannot deadlock.
+class StageLink {
+ public:
+  virtual ~StageLink() = default;
+  /// `operation` says what it is and who receives it.
+  virtual void send(const PipelineOperation& operation, const at::Tensor& tensor) = 0;
+  /// Waits for the tensor; it has no graph.
+  virtual at::Tensor receive(const PipelineOperation& operation) = 0;
+};
+
+/// What a window's operations work on. Micro-steps count from 0 in the list.
+class WindowWork {
+ public:
+  virtual ~WindowWork() = default;
+  /// Before a micro-step's first operation on this stage. False: the list ends here.
+  virtual bool begin(std::int64_t micro_step) = 0;
+  /// Its batch, while the micro-step is in flight. One without items is passed over: nothing is computed for it.
+  virtual const Batch& batch(std::int64_t micro_step) = 0;
+  /// Before a forward or backward.
+  virtual void starts(const PipelineOperation& operation) = 0;
+  /// What the loss is multiplied by before its backward. On the last part.
+  virtual double weigh(std::int64_t micro_step, LossSum& loss) = 0;
+  /// After it; CLOCK_MONOTONIC in ns.
+  virtual void computed(const PipelineOperation& operation, std::int64_t begin_ns, std::int64_t end_ns) = 0;
+  /// After the backward of a micro-step on a chunk, or where it is passed over.
+  virtual void finished(const PipelineOperation& operation) = 0;
+};
+
+class WindowExecutor {
+ public:
+  /// `parts`: this stage's, by chunk. `shape` is that of a window, without its micro-steps. `link` is needed where
+  /// there are several stages. All must outlive this.
+  WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage = 0,
+                 StageLink* link = nullptr);
+
+  /// The operations of this stage for that many micro-steps. Throws std::invalid_argument where the schedule has none.
+  const std::vector<PipelineOperation>& operations(std::int64_t micro_steps);
+  /// Runs them; ends early where the work does. Collective over the stages.
+  void run(const std::vector<PipelineOperation>& operations, WindowWork& work);
+
+ private:
+  /// A micro-step on a chunk, between its forward and its backward.
+  struct Flight {
+    at::Tensor received;  ///< with its own gradient
+    at::Tensor outputs;   ///< the scaled loss on the last part
+    at::Tensor gradient;  ///< of the outputs
+  };
+  Flight& flight(const PipelineOperation& operation) { return flights_[{operation.micro_step, operation.chunk}]; }
+  bool is_last(std::int64_t chunk) const { return stage_ == shape_.stages - 1 && chunk == shape_.chunks - 1; }
+  bool is_first_of_micro_step(const PipelineOperation& operation) const;
+  void forward(const PipelineOperation& operation, WindowWork& work);
+  void backward(const PipelineOperation& operation, WindowWork& work);
+  void transfer(const PipelineOperation& operation);
+
+  std::vector<ModelPart*> parts_;
+  PipelineShape shape_;
+  std::int64_t stage_;
+  StageLink* link_;
+  std::vector<PipelineOperation> operations_;  ///< of shape_.micro_steps, the last that were asked for
+  std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/plan_outline.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "accrue/run/lr_curve.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// More planned points than this say nothing more to an eye.
+constexpr std::int64_t mostPlannedPoints = 20000;
+
+PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro) {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(plan.window.steps, 1));
+  const auto count = static_cast<double>(micro.micro_step);
+  PlannedPoint point;
+  point.at[Clock::microStep] = count;
+  point.at[Clock::update] = static_cast<double>(micro.window + 1);
+  point.at[Clock::sample] = count * static_cast<double>(plan.global_batch) / steps;
+  point.at[Clock::token] = count * static_cast<double>(plan.tokens_per_update) / steps;
+  if (plan.window.batches_per_epoch > 0)
+    point.at[Clock::epoch] = static_cast<double>(micro.epoch) +
+                             static_cast<double>(micro.batch + 1) / static_cast<double>(plan.window.batches_per_epoch);
+  point.lr = accrue::lr_at(plan.curve, micro.schedule_position - micro.schedule_ticks);
+  return point;
+}
+
+/// Micro-steps that the form previews from the start of a run.
+constexpr std::int64_t sketchedMicroSteps = 256;
+/// An epoch longer than this ends beyond what anybody looks at.
+constexpr std::int64_t longestEpochSketched = 50'000;
+
+/// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
+std::vector<accrue::MicroPlan> epochTailOf(const accrue::WindowShape& shape) {
+  auto window = accrue::window_at_epoch_end(shape, longestEpochSketched);
+  return std::ssize(window) < shape.steps ? std::move(window) : std::vector<accrue::MicroPlan>{};
+}
+
+}  // namespace
+
+PlanSketch sketchOf(const accrue::RunPlan& plan) {
+  return {.arithmetic = plan.arithmetic(),
+          .steps = plan.window.steps,
+          .first = accrue::preview_windows(plan.window, sketchedMicroSteps),
+          .epochTail = epochTailOf(plan.window)};
+}
+
+PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& cancelled) {
+  PlanOutline outline;
+  outline.totals = plan.window.steps_set.empty() ? plan.totals : accrue::total_windows(plan.window);
+  const std::int64_t stride = std::max<std::int64_t>(outline.totals.updates / mostPlannedPoints, 1);
+  accrue::AccumulationWindow walk(plan.window);
+  std::optional<accrue::MicroPlan> last;
+  while (const auto micro = walk.next()) {
+    if (cancelled.load(std::memory_order_relaxed)) return {};
+    if (!micro->update) continue;
+    last = micro;
+    if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
+    // A run of a hundred million updates is laid out as quickly as one of thousands; its last window is walked to.
+    walk.skip_full_windows(stride - 1 - micro->window % stride);
+  }
+  if (last && last->window % stride != 0) outline.points.push_back(pointOf(plan, *last));
+  return outline;
+}
+
+}  // namespace accrue::ui

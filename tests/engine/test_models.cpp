@@ -268,7 +268,7 @@ class TestModels : public QObject {
     odd.heads = 3;
     QVERIFY_EXCEPTION_THROWN(make_model(odd, 0), std::invalid_argument);
     const auto linear = make_model(small_linear(2, Dtype::float32), 0);
-    QVERIFY_EXCEPTION_THROWN(linear->loss({column(1, 1), column(1, 1), 8, 8}), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(linear->whole_loss({column(1, 1), column(1, 1), 8, 8}), std::invalid_argument);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,8 +14,8 @@
 #include <QFile>
 #include <QSet>
 #include <QtTest/QTest>
+#include <cerrno>
 #include <csignal>
-#include <thread>
 
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
@@ -61,14 +62,18 @@ int waits_for_the_last(RankContext& rank) {
   ::_exit(1);
 }
 
-volatile std::sig_atomic_t signalled = 0;
+int signal_pipe[2];
 
+/// SIGUSR1 reaches whichever thread; the pipe reaches the one that waits.
 void expect_the_signal() {
-  ::signal(SIGUSR1, [](int) { signalled = 1; });
+  if (::pipe2(signal_pipe, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
+  ::signal(SIGUSR1, [](int) { static_cast<void>(!::write(signal_pipe[1], "", 1)); });
 }
 
 void wait_for_the_signal() {
-  while (signalled == 0) std::this_thread::sleep_for(5ms);
+  char byte = 0;
+  while (::read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  }
 }
 
 /// Rank 0 waits in an all-reduce that the last rank reaches at SIGUSR1; "untimed" as third argument: without a

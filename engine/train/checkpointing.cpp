@@ -198,6 +198,7 @@ Result<void> restore(Training& training, const LoadedCheckpoint& loaded) {
   if (const at::Tensor* rng = local_tensor(loaded, rng_name)) set_generator_state(*rng);
   const TrainingCursor& cursor = loaded.content.cursor;
   training.optimizer->set_steps(cursor.optimizer_steps);
+  training.optimizer->segment_steps().fill_(cursor.optimizer_steps);
   restore_position(training, loaded);
   if (training.loss_scale.enabled() && cursor.loss_scale > 0.0)
     training.loss_scale = {cursor.loss_scale, cursor.scale_growth};

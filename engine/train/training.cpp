@@ -72,8 +72,8 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
                .broadcast_parameters = true,
                .launch = launch_of(run.plan),
                .accumulation = run.plan.knobs.accumulation_dtype}),
-      optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.decay_segments(run.plan.spec.optimizer.weight_decay),
-                                    model.layout().numel, update_type(model.dtype()))),
+      optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
+                                    update_type(model.dtype()))),
       window(trained_shape(run.plan)),
       feed(run.plan, *data, data_axis),
       loss_scale(loss_scale_of(run.plan.spec)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving is a conversation of three rounds: rank 0 names the folder, every rank writes its shard and says how that
-// went, rank 0 commits and says how that went. Each round is one small collective, so all ranks hold the same answer
-// and a disk that fails one of them fails none of the others' memory: training goes on from where it is.
+// went, rank 0 commits and says how that went. Opening is two rounds for each candidate: rank 0 names it, every rank
+// says what it makes of it. Each round is one small collective, so all ranks hold the same answer and a disk that fails
+// one of them fails none of the others' memory: training goes on from where it is.
 #include "accrue/checkpoint/checkpoint.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "checkpoint/checkpoint_folders.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/shard_file.h"
 
 namespace accrue {
 namespace {
@@ -26,6 +28,7 @@ namespace fs = std::filesystem;
 /// What one rank says in a round. Fixed size, plain bytes: it travels as a tensor.
 struct Statement {
   std::int64_t ok = 0;
+  std::int64_t code = 0;  ///< of an error
   std::int64_t bytes = 0;
   std::array<char, 33> hash{};
   std::array<char, 600> message{};
@@ -33,11 +36,12 @@ struct Statement {
   std::array<char, 300> hint{};
 
   void set_error(const Error& error) {
+    code = static_cast<std::int64_t>(error.code);
     put(message, error.message);
     put(where, error.where);
     put(hint, error.hint);
   }
-  Error error() const { return {ErrorCode::disk, message.data(), where.data(), hint.data()}; }
+  Error error() const { return {static_cast<ErrorCode>(code), message.data(), where.data(), hint.data()}; }
 
   template <std::size_t N>
   static void put(std::array<char, N>& to, const std::string& text) {
@@ -84,11 +88,9 @@ Statement propose_folder(const fs::path& run_dir, const CheckpointMark& mark, bo
 }
 
 /// Round 2: this rank's shard.
-Statement write_shard(const fs::path& part, const CheckpointContent& content, std::int64_t rank) {
-  NamedTensors tensors = content.local;
-  if (rank == 0) tensors.insert(tensors.begin(), content.replicated.begin(), content.replicated.end());
+Statement write_own(const fs::path& part, const CheckpointContent& content, std::int64_t rank) {
   Statement statement;
-  const auto written = write_archive(part / shard_name(rank), tensors);
+  const auto written = write_shard(part / shard_name(rank), content.tensors);
   statement.ok = written ? 1 : 0;
   if (!written) {
     statement.set_error(written.error());
@@ -126,31 +128,56 @@ Manifest manifest_of(const CheckpointContent& content, const CheckpointIdentity&
   return manifest;
 }
 
-// ---- loading
+// ---- opening
 
-/// Reads one candidate. Errors (protocol): why it is refused.
-Result<LoadedCheckpoint> read_candidate(const fs::path& folder, const std::string& name, std::int64_t rank) {
-  auto manifest = read_manifest(folder);
+/// Checkpoints that rank 0 sees, newest first, up to a limit.
+std::vector<std::string> candidates(const fs::path& run_dir, const CheckpointMark& limit, bool first) {
+  if (!first) return {};
+  std::vector<std::string> names = committed_checkpoints(run_dir);
+  std::erase_if(names, [&limit](const std::string& name) { return checkpoint_mark(name) > limit; });
+  return names;
+}
+
+/// The files whose content this rank hashes.
+std::vector<ManifestFile> share_of(const std::vector<ManifestFile>& files, const Communicator& world) {
+  std::vector<ManifestFile> share;
+  for (std::size_t i = static_cast<std::size_t>(world.rank()); i < files.size();
+       i += static_cast<std::size_t>(world.size()))
+    share.push_back(files[i]);
+  return share;
+}
+
+/// What this rank makes of a candidate. Errors: as CheckpointFits.
+Result<CheckpointReader> open_candidate(const fs::path& run_dir, const std::string& name,
+                                        const CheckpointIdentity& identity, const CheckpointFits& fits,
+                                        const Communicator& world) {
+  const fs::path folder = checkpoints_dir(run_dir) / name;
+  auto reader = open_reader(folder, name);
+  if (!reader) return reader;
+  const auto manifest = read_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
-  if (manifest->cursor.mark() != checkpoint_mark(name))
-    return fail(ErrorCode::protocol, "it holds " + checkpoint_name(manifest->cursor.mark()), "manifest.json");
-  if (auto verified = verify_files(folder, *manifest); !verified) return tl::unexpected(verified.error());
-  auto shared = read_archive(folder / shard_name(0));
-  if (!shared) return tl::unexpected(shared.error());
+  if (auto verified = verify_files(folder, share_of(manifest->files, world)); !verified)
+    return tl::unexpected(verified.error());
+  if (reader->identity().data_fingerprint != identity.data_fingerprint)
+    return fail(ErrorCode::data,
+                "the data changed since " + name + " was saved: its content hash is " + identity.data_fingerprint +
+                    ", the checkpoint says " + reader->identity().data_fingerprint,
+                name, "Restore the data, or start a new run.");
+  if (auto fit = fits(*reader); !fit) return tl::unexpected(fit.error());
+  return reader;
+}
 
-  LoadedCheckpoint loaded{
-      .name = name, .content = {}, .identity = manifest->identity, .refused = {}, .not_bit_exact = {}};
-  loaded.content.cursor = manifest->cursor;
-  for (auto& [tensor_name, tensor] : shared->tensors) {
-    const bool local = tensor_name.starts_with("local.");
-    if (!local) loaded.content.replicated.emplace_back(tensor_name, tensor);
-    if (local && rank == 0) loaded.content.local.emplace_back(tensor_name, tensor);
-  }
-  if (rank == 0 || rank >= manifest->identity.world) return loaded;
-  auto own = read_archive(folder / shard_name(rank));
-  if (!own) return tl::unexpected(own.error());
-  loaded.content.local = std::move(own->tensors);
-  return loaded;
+bool only_refuses(const Error& error) {
+  return error.code == ErrorCode::protocol || error.code == ErrorCode::disk;
+}
+
+/// The first error that ends the search; where there is none, the first that refuses the candidate.
+std::optional<Error> verdict(std::vector<Statement> statements) {
+  std::vector<Statement> final_ones = statements;
+  for (Statement& statement : final_ones)
+    if (!statement.ok && only_refuses(statement.error())) statement.ok = 1;
+  if (auto ending = first_error(final_ones)) return ending;
+  return first_error(statements);
 }
 
 void compare(std::vector<std::string>& differences, const char* what, const std::string& saved,
@@ -172,14 +199,14 @@ std::vector<std::string> differences(const CheckpointIdentity& saved, const Chec
 
 Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const CheckpointContent& content,
                                             const CheckpointIdentity& identity, std::int64_t keep,
-                                            Communicator& data_axis) {
+                                            Communicator& world) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::int64_t rank = data_axis.rank();
-  const Statement folder = from_rank_0(data_axis, propose_folder(run_dir, content.cursor.mark(), rank == 0));
+  const std::int64_t rank = world.rank();
+  const Statement folder = from_rank_0(world, propose_folder(run_dir, content.cursor.mark(), rank == 0));
   if (!folder.ok) return tl::unexpected(folder.error());
   const fs::path part = checkpoints_dir(run_dir) / folder.where.data();
 
-  const std::vector<Statement> shards = from_all(data_axis, write_shard(part, content, rank));
+  const std::vector<Statement> shards = from_all(world, write_own(part, content, rank));
   Statement outcome{.ok = 1};
   if (const auto failed = first_error(shards)) {
     outcome.ok = 0;
@@ -189,7 +216,7 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
     outcome.ok = committed ? 1 : 0;
     if (!committed) outcome.set_error(committed.error());
   }
-  outcome = from_rank_0(data_axis, outcome);
+  outcome = from_rank_0(world, outcome);
   if (!outcome.ok) {
     std::error_code ignored;
     if (rank == 0) fs::remove_all(part, ignored);
@@ -203,32 +230,41 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
   return committed;
 }
 
-Result<LoadedCheckpoint> load_checkpoint(const fs::path& run_dir, const std::string& name, std::int64_t rank,
-                                         const CheckpointIdentity& identity) {
+Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::string& name,
+                                         const CheckpointIdentity& identity, const CheckpointFits& fits,
+                                         Communicator& world) {
   const CheckpointMark limit = name == "newest" ? CheckpointMark{INT64_MAX} : checkpoint_mark(name);
   if (!limit.valid())
     return fail(ErrorCode::config, "\"" + name + "\" is not the name of a checkpoint", run_dir.string(),
                 "Say newest, step-N, or step-N+K for one inside a window.");
-  std::vector<std::string> refused;
-  for (const std::string& candidate : committed_checkpoints(run_dir)) {
-    if (checkpoint_mark(candidate) > limit) continue;
-    auto loaded = read_candidate(checkpoints_dir(run_dir) / candidate, candidate, rank);
-    if (!loaded) {
-      refused.push_back(candidate + " was refused: " + loaded.error().where + ": " + loaded.error().message);
-      continue;
+  const std::vector<std::string> names = candidates(run_dir, limit, world.rank() == 0);
+  OpenedCheckpoint opened;
+  for (std::size_t next = 0;; ++next) {
+    Statement proposal{.ok = next < names.size() ? 1 : 0};
+    if (proposal.ok) Statement::put(proposal.where, names[next]);
+    proposal = from_rank_0(world, proposal);
+    if (!proposal.ok) return opened;  // none is left
+    const std::string candidate = proposal.where.data();
+
+    auto reader = open_candidate(run_dir, candidate, identity, fits, world);
+    Statement mine{.ok = reader ? 1 : 0};
+    if (!reader) mine.set_error(reader.error());
+    const auto problem = verdict(from_all(world, mine));
+    if (!problem) {
+      opened.not_bit_exact = differences(reader->identity(), identity);
+      opened.checkpoint = std::move(*reader);
+      return opened;
     }
-    if (loaded->identity.data_fingerprint != identity.data_fingerprint)
-      return fail(ErrorCode::data,
-                  "the data changed since " + candidate + " was saved: its content hash is " +
-                      identity.data_fingerprint + ", the checkpoint says " + loaded->identity.data_fingerprint,
-                  candidate, "Restore the data, or start a new run.");
-    loaded->refused = std::move(refused);
-    loaded->not_bit_exact = differences(loaded->identity, identity);
-    return loaded;
+    // A rank that ends the search says so in its own words, which may be longer than what travels.
+    if (!only_refuses(*problem))
+      return tl::unexpected(reader || only_refuses(reader.error()) ? *problem : reader.error());
+    opened.refused.push_back(candidate + " was refused: " + problem->where + ": " + problem->message);
   }
-  LoadedCheckpoint none;
-  none.refused = std::move(refused);
-  return none;
+}
+
+void tidy_checkpoints(const fs::path& run_dir) {
+  put_back_replaced(run_dir);
+  remove_leftovers(run_dir);
 }
 
 }  // namespace accrue

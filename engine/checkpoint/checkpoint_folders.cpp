@@ -10,8 +10,10 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <string_view>
 #include <system_error>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 
 namespace accrue {
@@ -47,8 +49,12 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// ".replaced-step-N": what had the name step-N, for as long as it takes to give the name to another folder.
+constexpr std::string_view replaced_prefix = ".replaced-";
+
 bool is_leftover(const std::string& name) {
-  return name.starts_with(".trash-") || (name.starts_with(".step-") && name.ends_with(".part"));
+  return name.starts_with(".trash-") || name.starts_with(replaced_prefix) ||
+         (name.starts_with(".step-") && name.ends_with(".part"));
 }
 
 std::set<std::string> kept(const fs::path& folder, const std::vector<std::string>& newest_first, std::int64_t keep) {
@@ -109,37 +115,56 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path parent = part.parent_path();
   const fs::path target = parent / name;
   if (auto synced = sync_folder(part); !synced) return synced;
+  const fs::path aside = parent / (std::string(replaced_prefix) + name);
   std::error_code error;
-  if (fs::exists(target, error)) {
-    fs::rename(target, parent / (".trash-" + name + "." + random_token()), error);
+  std::error_code ignored;
+  const bool replaces = fs::exists(target, error);
+  if (replaces) {
+    fs::remove_all(aside, ignored);
+    fs::rename(target, aside, error);
     if (error) return disk_failure(target, "the folder of an earlier continuation cannot be set aside", error.value());
   }
   fs::rename(part, target, error);
-  if (error) return disk_failure(target, "the checkpoint cannot be given its name", error.value());
+  if (error) {
+    if (replaces) fs::rename(aside, target, ignored);
+    return disk_failure(target, "the checkpoint cannot be given its name", error.value());
+  }
   return sync_folder(parent);
+}
+
+void put_back_replaced(const fs::path& run_dir) {
+  const fs::path folder = checkpoints_dir(run_dir);
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder)) {
+    if (!name.starts_with(replaced_prefix)) continue;
+    const std::string step = name.substr(replaced_prefix.size());
+    if (checkpoint_mark(step).valid() && !fs::exists(folder / step, ignored))
+      fs::rename(folder / name, folder / step, ignored);
+  }
+}
+
+void remove_leftovers(const fs::path& run_dir) {
+  const fs::path folder = checkpoints_dir(run_dir);
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder))
+    if (is_leftover(name)) fs::remove_all(folder / name, ignored);
 }
 
 Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   const fs::path folder = checkpoints_dir(run_dir);
   const std::vector<std::string> committed = committed_checkpoints(run_dir);
-  std::vector<std::string> leaving = names_in(folder);
-  std::erase_if(leaving, [](const std::string& name) { return !is_leftover(name); });
   const std::set<std::string> stay = kept(folder, committed, keep);
-  if (committed.empty() || (leaving.empty() && stay.size() == committed.size())) return {};
+  const bool clean = std::ranges::none_of(names_in(folder), is_leftover);
+  if (committed.empty() || (clean && stay.size() == committed.size())) return {};
 
-  const auto manifest = read_manifest(folder / committed.front());
-  if (!manifest) return tl::unexpected(manifest.error());
-  if (auto verified = verify_files(folder / committed.front(), *manifest); !verified)
+  const std::string& newest = committed.front();
+  if (auto verified = verify_checkpoint(folder / newest, newest); !verified)
     return fail(ErrorCode::disk, "the checkpoint does not read back as it was written: " + verified.error().message,
-                (folder / committed.front() / verified.error().where).string(), "Check the disk.");
-  std::error_code error;
-  for (const std::string& name : committed) {
-    if (stay.contains(name)) continue;
-    const std::string trash = ".trash-" + name + "." + random_token();
-    fs::rename(folder / name, folder / trash, error);
-    if (!error) leaving.push_back(trash);
-  }
-  for (const std::string& name : leaving) fs::remove_all(folder / name, error);
+                (folder / newest / verified.error().where).string(), "Check the disk.");
+  std::error_code ignored;
+  for (const std::string& name : committed)
+    if (!stay.contains(name)) fs::rename(folder / name, folder / (".trash-" + name + "." + random_token()), ignored);
+  remove_leftovers(run_dir);
   return {};
 }
 

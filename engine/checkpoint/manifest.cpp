@@ -11,16 +11,23 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "run/base/json_limits.h"
 
 namespace accrue {
 namespace {
 
 constexpr const char* schema_name = "accrue-checkpoint";
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
 constexpr const char* self_hash_key = "manifest_xxh3";
 constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
+/// Counts travel as doubles between ranks, which hold whole numbers up to here.
+constexpr std::int64_t max_count = std::int64_t{1} << 53;
+/// As accumulation.steps.
+constexpr std::int64_t max_steps = 1 << 20;
 constexpr const char* damaged_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
 
 using Json = nlohmann::ordered_json;
@@ -100,7 +107,6 @@ void visit_cursor(TrainingCursor& c, Visit&& visit) {
   visit("finite", c.finite);
 }
 
-/// Beside the cursor, and absent from checkpoints that were taken before it was kept.
 template <typename Visit>
 void visit_window(TrainingCursor& c, Visit&& visit) {
   for_each_field(c.window, visit);
@@ -113,6 +119,7 @@ void visit_identity(CheckpointIdentity& i, Visit&& visit) {
   visit("spec_sha256", i.spec_sha256);
   visit("data_fingerprint", i.data_fingerprint);
   visit("world", i.world);
+  visit("replicas", i.replicas);
   visit("threads_per_rank", i.threads_per_rank);
   visit("torch_version", i.torch_version);
   visit("cpu_capability", i.cpu_capability);
@@ -145,6 +152,60 @@ std::string self_hash(Json json) {
   return hex_of(XXH3_128bits(text.data(), text.size()));
 }
 
+/// What is wrong with the first number that no run can have reached; empty if nothing is.
+class PlausibleCounts {
+ public:
+  explicit PlausibleCounts(const char* section) : section_(section) {}
+  void operator()(const char* key, std::int64_t value) {
+    if (value < 0 || value > max_count) note(key, std::to_string(value));
+  }
+  void operator()(const char*, const std::string&) {}
+  void operator()(const char*, bool) {}
+  /// Losses may be anything; times and scales are not negative.
+  void operator()(const char* key, double value) {
+    if (std::string_view(key) == "loss") return;
+    if (!std::isfinite(value) || value < 0.0) note(key, std::to_string(value));
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void note(const char* key, const std::string& value) {
+    if (problem_.empty()) problem_ = std::string("\"") + section_ + "." + key + "\" is " + value;
+  }
+  const char* section_;
+  std::string problem_;
+};
+
+/// Counts of one run that contradict each other.
+std::string contradiction(const TrainingCursor& c) {
+  const WindowPosition& at = c.window;
+  if (at.micro_step != c.micro_step) return "\"window.micro_step\" is not \"cursor.micro_step\"";
+  if (at.updates != c.update) return "\"window.updates\" is not \"cursor.update\"";
+  if (at.schedule_position != c.schedule_position)
+    return "\"window.schedule_position\" is not \"cursor.schedule_position\"";
+  if (c.update > c.micro_step) return "\"cursor.update\" is beyond \"cursor.micro_step\"";
+  if (c.optimizer_steps > c.update) return "\"cursor.optimizer_steps\" is beyond \"cursor.update\"";
+  if (at.position > at.micro_step) return "\"window.position\" is beyond \"window.micro_step\"";
+  if (at.counter > at.micro_step) return "\"window.counter\" is beyond \"window.micro_step\"";
+  if (at.steps > max_steps) return "\"window.steps\" is beyond the longest window";
+  if (at.next_steps > max_steps) return "\"window.next_steps\" is beyond the longest window";
+  return {};
+}
+
+/// Damage that the manifest's own hash does not show.
+std::string implausible(Manifest& manifest) {
+  PlausibleCounts cursor("cursor");
+  visit_cursor(manifest.cursor, cursor);
+  PlausibleCounts window("window");
+  visit_window(manifest.cursor, window);
+  PlausibleCounts identity("identity");
+  visit_identity(manifest.identity, identity);
+  for (const PlausibleCounts* counts : {&cursor, &window, &identity})
+    if (!counts->problem().empty()) return counts->problem();
+  if (!std::isfinite(manifest.cursor.frozen_lr)) return "\"window.frozen_lr\" is not a number";
+  return contradiction(manifest.cursor);
+}
+
 std::optional<std::string> hash_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
@@ -158,7 +219,7 @@ std::optional<std::string> hash_file(const std::filesystem::path& path) {
 }
 
 Result<std::vector<ManifestFile>> parse_files(const Json& list, std::int64_t world) {
-  if (!list.is_array() || static_cast<std::int64_t>(list.size()) != world)
+  if (world < 1 || !list.is_array() || static_cast<std::int64_t>(list.size()) != world)
     return damaged("the file list does not name one shard for each of " + std::to_string(world) + " ranks");
   std::vector<ManifestFile> files;
   for (const Json& entry : list) {
@@ -167,6 +228,7 @@ Result<std::vector<ManifestFile>> parse_files(const Json& list, std::int64_t wor
     fields.read("name", file.name);
     fields.read("bytes", file.bytes);
     fields.read("xxh3", file.xxh3);
+    if (file.bytes < 0) return damaged("\"files.bytes\" is " + std::to_string(file.bytes));
     if (!fields.missing().empty()) return damaged("files: \"" + fields.missing() + "\" is missing or mistyped");
     if (file.name != shard_name(static_cast<std::int64_t>(files.size())))
       return damaged("the file list names \"" + file.name + "\" where " +
@@ -199,33 +261,45 @@ std::string to_json(const Manifest& manifest) {
   return json.dump(2) + "\n";
 }
 
-Result<Manifest> parse_manifest(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+namespace {
+
+/// Whether this is a manifest of the format that is read here, as it was written.
+Result<void> check_head(const Json& json) {
   if (!json.is_object()) return damaged("it is not a JSON object");
+  const auto stated = json.find(self_hash_key);
+  if (stated == json.end() || *stated != self_hash(json)) return damaged("its content does not match its own hash");
   std::string schema;
   std::int64_t version = 0;
   Fields head(json);
   head.read("schema", schema);
   head.read("version", version);
-  if (schema != schema_name || version != schema_version)
-    return damaged("it is \"" + schema + "\" version " + std::to_string(version) + "; this program reads \"" +
-                   schema_name + "\" version " + std::to_string(schema_version));
-  const auto stated = json.find(self_hash_key);
-  if (stated == json.end() || *stated != self_hash(json)) return damaged("its content does not match its own hash");
+  if (schema == schema_name && version == schema_version) return {};
+  return fail(ErrorCode::config,
+              "the checkpoint is \"" + schema + "\" version " + std::to_string(version) +
+                  ", and this program reads \"" + schema_name + "\" version " + std::to_string(schema_version),
+              "manifest.json", "Continue this run with the version of Accrue that began it, or start a new run.");
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(const std::string& text) {
+  if (json_depth(text) > max_json_depth)
+    return damaged("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (auto head = check_head(json); !head) return tl::unexpected(head.error());
   Manifest manifest;
-  for (const char* section : {"cursor", "identity", "files"})
+  for (const char* section : {"cursor", "window", "identity", "files"})
     if (!json.contains(section)) return damaged(std::string("\"") + section + "\" is missing");
   Fields cursor(json["cursor"]);
   visit_cursor(manifest.cursor, [&](const char* key, auto& value) { cursor.read(key, value); });
-  static const Json nothing = Json::object();
-  const bool has_window = json.contains("window");
-  Fields window(has_window ? json["window"] : nothing);
-  if (has_window) visit_window(manifest.cursor, [&](const char* key, auto& value) { window.read(key, value); });
-  if (has_window && json["window"].contains("frozen_lr")) window.read("frozen_lr", manifest.cursor.frozen_lr);
+  Fields window(json["window"]);
+  visit_window(manifest.cursor, [&](const char* key, auto& value) { window.read(key, value); });
+  if (json["window"].contains("frozen_lr")) window.read("frozen_lr", manifest.cursor.frozen_lr);
   Fields identity(json["identity"]);
   visit_identity(manifest.identity, [&](const char* key, auto& value) { identity.read(key, value); });
   for (const std::string& missing : {cursor.missing(), window.missing(), identity.missing()})
     if (!missing.empty()) return damaged("\"" + missing + "\" is missing or mistyped");
+  if (const std::string problem = implausible(manifest); !problem.empty()) return damaged(problem);
   auto files = parse_files(json["files"], manifest.identity.world);
   if (!files) return tl::unexpected(files.error());
   manifest.files = std::move(*files);
@@ -244,8 +318,8 @@ Result<Manifest> read_manifest(const std::filesystem::path& folder) {
   return parse_manifest(text);
 }
 
-Result<void> verify_files(const std::filesystem::path& folder, const Manifest& manifest) {
-  for (const ManifestFile& file : manifest.files) {
+Result<void> verify_files(const std::filesystem::path& folder, std::span<const ManifestFile> files) {
+  for (const ManifestFile& file : files) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(folder / file.name, error);
     if (error) return fail(ErrorCode::protocol, "it cannot be read: " + error.message(), file.name, damaged_hint);

@@ -6,13 +6,11 @@
 #define XXH_INLINE_ALL
 #include <ATen/ops/empty.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -21,6 +19,7 @@
 #include <set>
 
 #include "accrue/run/sha256.h"
+#include "checkpoint/archive_file.h"
 #include "checkpoint/tensor_archive_header.h"
 
 namespace accrue {
@@ -28,31 +27,6 @@ namespace accrue {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
-constexpr const char* damaged_hint = "The file is damaged or incomplete: take another checkpoint, or copy it again.";
-
-constexpr std::array<std::pair<const char*, at::ScalarType>, 8> dtype_names{{{"BOOL", at::kBool},
-                                                                             {"U8", at::kByte},
-                                                                             {"I32", at::kInt},
-                                                                             {"I64", at::kLong},
-                                                                             {"F16", at::kHalf},
-                                                                             {"BF16", at::kBFloat16},
-                                                                             {"F32", at::kFloat},
-                                                                             {"F64", at::kDouble}}};
-
-const char* dtype_name(at::ScalarType type) {
-  for (const auto& [name, known] : dtype_names) {
-    if (known == type) return name;
-  }
-  return nullptr;
-}
-
-at::ScalarType dtype_of(const std::string& name) {
-  for (const auto& [known, type] : dtype_names) {
-    if (name == known) return type;
-  }
-  return at::ScalarType::Undefined;
-}
 
 class Xxh3 {
  public:
@@ -71,21 +45,6 @@ class Xxh3 {
 
  private:
   std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release_and_close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
 };
 
 std::string data_size(std::uint64_t bytes) {
@@ -145,7 +104,7 @@ Result<ArchiveHeader> header_for(const NamedTensors& tensors, const std::map<std
   std::set<std::string> names;
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    const char* const dtype = dtype_name(tensor.scalar_type());
+    const char* const dtype = archive_dtype(tensor.scalar_type());
     if (name == "__metadata__" || !names.insert(name).second) {
       return fail(ErrorCode::internal, "the name occurs twice or is reserved",
                   "tensor \"" + printable_name(name) + "\"");
@@ -181,77 +140,18 @@ Result<WrittenArchive> write_open_file(int fd, const std::filesystem::path& file
   return WrittenArchive{static_cast<std::int64_t>(total), writer.hex()};
 }
 
-struct OpenArchive {
-  int fd;
-  std::string file;
-  Xxh3 hash;
-
-  /// Reads exactly `bytes` and hashes them.
-  Result<void> read(void* into, std::uint64_t bytes) {
-    char* to = static_cast<char*>(into);
-    std::uint64_t left = bytes;
-    while (left > 0) {
-      const ssize_t done = ::read(fd, to, std::min<std::uint64_t>(left, 1 << 26));
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) return fail(ErrorCode::disk, std::string("reading failed: ") + std::strerror(errno), file);
-      if (done == 0) return fail(ErrorCode::protocol, "the file became shorter while it was read", file, damaged_hint);
-      to += done;
-      left -= static_cast<std::uint64_t>(done);
-    }
-    hash.update(into, bytes);
-    return {};
-  }
-};
-
-tl::unexpected<Error> in_file(Error error, const std::string& file) {
-  error.where = error.where.empty() ? file : file + ", " + error.where;
-  if (error.hint.empty()) error.hint = damaged_hint;
-  return tl::unexpected<Error>(std::move(error));
-}
-
-Result<ArchiveHeader> read_header(OpenArchive& in, std::uint64_t file_bytes) {
-  std::uint64_t length = 0;
-  if (file_bytes < sizeof length) {
-    return fail(ErrorCode::protocol, data_size(file_bytes) + " are too few for a safetensors file");
-  }
-  if (auto read = in.read(&length, sizeof length); !read) return tl::unexpected<Error>(read.error());
-  if (length > max_archive_header_bytes) {
-    return fail(ErrorCode::protocol, "the header claims " + data_size(length) + ", more than the 8 MB that are read");
-  }
-  if (length > file_bytes - sizeof length) {
-    return fail(ErrorCode::protocol, "the header claims " + data_size(length) + ", the file has " +
-                                         data_size(file_bytes - sizeof length) + " after the length");
-  }
-  std::string json(length, '\0');
-  if (auto read = in.read(json.data(), length); !read) return tl::unexpected<Error>(read.error());
-  return parse_archive_header(json, file_bytes - sizeof length - length);
-}
-
-Result<at::Tensor> read_tensor(OpenArchive& in, const ArchiveEntry& entry) {
-  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(dtype_of(entry.dtype)));
-  if (auto read = in.read(tensor.mutable_data_ptr(), entry.end - entry.begin); !read) {
-    return tl::unexpected<Error>(read.error());
-  }
-  if (tensor.scalar_type() == at::kBool) {
-    const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
-    if (std::any_of(bytes, bytes + tensor.nbytes(), [](unsigned char byte) { return byte > 1; })) {
-      return fail(ErrorCode::protocol, "a BOOL is neither 0 nor 1", "tensor \"" + printable_name(entry.name) + "\"");
-    }
-  }
-  return tensor;
-}
-
-Result<Archive> read_open_file(OpenArchive& in, std::uint64_t file_bytes) {
-  auto header = read_header(in, file_bytes);
-  if (!header) return in_file(std::move(header.error()), in.file);
+Result<Archive> read_open_file(const ArchiveFile& file) {
   Archive archive;
-  archive.metadata = std::move(header->metadata);
-  for (const ArchiveEntry& entry : header->entries) {
-    auto tensor = read_tensor(in, entry);
-    if (!tensor) return in_file(std::move(tensor.error()), in.file);
-    archive.tensors.emplace_back(entry.name, std::move(*tensor));
+  Xxh3 hash;
+  hash.update(file.head.data(), file.head.size());
+  archive.metadata = file.header.metadata;
+  for (const ArchiveEntry& entry : file.header.entries) {
+    at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(archive_scalar_type(entry.dtype)));
+    if (auto read = file.read(entry, tensor.mutable_data_ptr()); !read) return tl::unexpected(read.error());
+    hash.update(tensor.const_data_ptr(), tensor.nbytes());
+    archive.tensors.emplace_back(entry.name, std::move(tensor));
   }
-  archive.xxh3 = in.hash.hex();
+  archive.xxh3 = hash.hex();
   return archive;
 }
 
@@ -260,7 +160,10 @@ Result<Archive> read_open_file(OpenArchive& in, std::uint64_t file_bytes) {
 Result<WrittenArchive> write_archive(const std::filesystem::path& file, const NamedTensors& tensors,
                                      const std::map<std::string, std::string>& metadata) {
   auto header = header_for(tensors, metadata);
-  if (!header) return in_file(std::move(header.error()), file.string());
+  if (!header) {
+    header.error().where = file.string() + ", " + header.error().where;
+    return tl::unexpected(header.error());
+  }
   const std::uint64_t data_bytes = header->entries.empty() ? 0 : header->entries.back().end;
   std::string json;
   try {
@@ -280,18 +183,12 @@ Result<WrittenArchive> write_archive(const std::filesystem::path& file, const Na
 }
 
 Result<Archive> read_archive(const std::filesystem::path& file) {
-  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat facts {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &facts) != 0) {
-    return fail(ErrorCode::disk, std::string("cannot open the file: ") + std::strerror(errno), file.string());
-  }
-  if (!S_ISREG(facts.st_mode)) return fail(ErrorCode::disk, "this is not a regular file", file.string());
-  OpenArchive in{fd.get(), file.string(), {}};
   try {
-    return read_open_file(in, static_cast<std::uint64_t>(facts.st_size));
+    auto open = ArchiveFile::open(file);
+    if (!open) return tl::unexpected(open.error());
+    return read_open_file(*open);
   } catch (const std::exception&) {  // allocation
-    return fail(ErrorCode::out_of_memory, "no memory for a file of " + std::to_string(facts.st_size) + " bytes",
-                file.string());
+    return fail(ErrorCode::out_of_memory, "no memory for the tensors of this file", file.string());
   }
 }
 

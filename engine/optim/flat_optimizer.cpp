@@ -6,7 +6,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -18,22 +20,67 @@ namespace {
 
 constexpr std::int64_t elements_per_task = 1 << 16;
 
-void check_segments(const std::vector<FlatSegment>& segments, std::int64_t numel) {
-  for (const FlatSegment& segment : segments) {
-    const auto [offset, size] = segment.range;
-    if (offset < 0 || size < 0 || offset > numel || size > numel - offset) {
-      throw std::invalid_argument("optimizer segment [" + std::to_string(offset) + ", +" + std::to_string(size) +
-                                  ") lies outside the " + std::to_string(numel) + " elements");
-    }
+std::int64_t end_of(const FlatRange& range) {
+  return range.offset + range.size;
+}
+
+std::string text_of(const FlatRange& range) {
+  return "[" + std::to_string(range.offset) + ", +" + std::to_string(range.size) + ")";
+}
+
+void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what) {
+  const auto [offset, size] = range;
+  if (offset < 0 || size < 0 || offset > numel || size > numel - offset)
+    throw std::invalid_argument(what + " " + text_of(range) + " lies outside the " + std::to_string(numel) +
+                                " elements");
+}
+
+std::vector<OptimizerSegment> by_offset(std::vector<OptimizerSegment> segments, std::int64_t numel) {
+  std::ranges::sort(segments, {}, [](const OptimizerSegment& segment) { return segment.range.offset; });
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    check_inside(segments[i].range, numel, "optimizer segment");
+    if (i > 0 && end_of(segments[i - 1].range) > segments[i].range.offset)
+      throw std::invalid_argument("optimizer segment " + text_of(segments[i].range) + " overlaps the one before it");
+  }
+  return segments;
+}
+
+void check_ranges(std::span<const FlatRange> ranges, std::int64_t numel) {
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    check_inside(ranges[i], numel, "range");
+    if (i > 0 && end_of(ranges[i - 1]) > ranges[i].offset)
+      throw std::invalid_argument("range " + text_of(ranges[i]) + " begins before the end of the one before it");
   }
 }
 
+std::optional<FlatRange> common_part(const FlatRange& a, const FlatRange& b) {
+  const std::int64_t begin = std::max(a.offset, b.offset);
+  const std::int64_t end = std::min(end_of(a), end_of(b));
+  if (begin >= end) return std::nullopt;
+  return FlatRange{begin, end - begin};
+}
+
+/// Elements that one pass updates alike.
+struct Stretch {
+  FlatRange range;
+  double weight_decay = 0.0;
+  double lr = 1.0;
+  std::int64_t steps = 0;
+  bool like(const Stretch& other) const {
+    return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
+  }
+};
+
 class FlatBase : public FlatOptimizer {
  public:
-  FlatBase(const OptimizerSpec& spec, std::vector<FlatSegment> segments, std::int64_t numel, at::ScalarType dtype)
-      : spec_(spec), segments_(std::move(segments)), numel_(numel), dtype_(dtype) {
-    check_segments(segments_, numel_);
-  }
+  FlatBase(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel, at::ScalarType dtype)
+      : spec_(spec),
+        segments_(by_offset(std::move(segments), numel)),
+        segment_steps_(at::zeros({std::ssize(segments_)}, at::kLong)),
+        numel_(numel),
+        dtype_(dtype) {}
+  const std::vector<OptimizerSegment>& segments() const final { return segments_; }
+  at::Tensor segment_steps() final { return segment_steps_; }
   std::int64_t steps() const final { return steps_; }
   void set_steps(std::int64_t steps) final { steps_ = steps; }
 
@@ -50,18 +97,48 @@ class FlatBase : public FlatOptimizer {
     }
   }
 
-  /// Calls update(offset, size, weight_decay) over every segment, in parallel parts.
+  /// Counts the update in every segment that it reaches, and answers what it updates, merged: between two whole
+  /// neighbours lies nothing but padding, which is zero and stays zero, so one pass goes over both.
+  std::vector<Stretch> begin_step(std::span<const FlatRange> ranges) {
+    check_ranges(ranges, numel_);
+    ++steps_;
+    std::vector<Stretch> stretches;
+    std::int64_t* const counts = segment_steps_.mutable_data_ptr<std::int64_t>();
+    bool joined = false;  // the last stretch ends with the segment before this one
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      const OptimizerSegment& segment = segments_[i];
+      bool reached = false;
+      for (const FlatRange& range : ranges) {
+        const auto part = common_part(segment.range, range);
+        if (!part) continue;
+        if (!reached) ++counts[i];
+        const Stretch next{*part, spec_.weight_decay * segment.weight_decay, segment.lr, counts[i]};
+        const bool adjacent = !stretches.empty() && (end_of(stretches.back().range) == part->offset ||
+                                                     (joined && !reached && part->offset == segment.range.offset));
+        if (adjacent && stretches.back().like(next))
+          stretches.back().range.size = end_of(*part) - stretches.back().range.offset;
+        else
+          stretches.push_back(next);
+        reached = true;
+      }
+      joined = reached && end_of(stretches.back().range) == end_of(segment.range);
+    }
+    return stretches;
+  }
+
+  /// Calls update(offset, size, stretch) over every stretch, in parallel parts.
   template <typename Update>
-  void for_each_part(const Update& update) const {
-    for (const FlatSegment& segment : segments_) {
-      at::parallel_for(0, segment.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
-        update(segment.range.offset + begin, end - begin, segment.weight_decay);
+  static void for_each_part(const std::vector<Stretch>& stretches, const Update& update) {
+    for (const Stretch& stretch : stretches) {
+      at::parallel_for(0, stretch.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
+        update(stretch.range.offset + begin, end - begin, stretch);
       });
     }
   }
 
   OptimizerSpec spec_;
-  std::vector<FlatSegment> segments_;
+  std::vector<OptimizerSegment> segments_;
+  at::Tensor segment_steps_;
   std::int64_t numel_;
   at::ScalarType dtype_;
   std::int64_t steps_ = 0;
@@ -72,24 +149,23 @@ class FlatAdamW final : public FlatBase {
  public:
   using FlatBase::FlatBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) override {
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            std::span<const FlatRange> ranges) override {
     check(params, grads);
-    ++steps_;
-    const auto t = static_cast<double>(steps_);
-    const AdamWStep common{.lr = lr,
-                           .beta1 = spec_.beta1,
-                           .beta2 = spec_.beta2,
-                           .eps = spec_.eps,
-                           .correction1 = 1.0 - std::pow(spec_.beta1, t),
-                           .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
-                           .grad_scale = grad_scale};
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const m = first_.template mutable_data_ptr<T>();
     T* const v = second_.template mutable_data_ptr<T>();
-    for_each_part([&](std::int64_t at, std::int64_t n, double weight_decay) {
-      AdamWStep part = common;
-      (spec_.kind == OptimizerKind::adam ? part.l2 : part.weight_decay) = weight_decay;
+    for_each_part(begin_step(ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
+      const auto t = static_cast<double>(stretch.steps);
+      AdamWStep part{.lr = lr * stretch.lr,
+                     .beta1 = spec_.beta1,
+                     .beta2 = spec_.beta2,
+                     .eps = spec_.eps,
+                     .correction1 = 1.0 - std::pow(spec_.beta1, t),
+                     .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
+                     .grad_scale = grad_scale};
+      (spec_.kind == OptimizerKind::adam ? part.l2 : part.weight_decay) = stretch.weight_decay;
       flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, part);
     });
   }
@@ -106,19 +182,22 @@ class FlatAdamW final : public FlatBase {
 template <typename T>
 class FlatSgd final : public FlatBase {
  public:
-  FlatSgd(const OptimizerSpec& spec, std::vector<FlatSegment> segments, std::int64_t numel, at::ScalarType dtype)
+  FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel, at::ScalarType dtype)
       : FlatBase(spec, std::move(segments), numel, dtype) {
     if (spec_.momentum != 0.0) buffer_ = state_tensor();
   }
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) override {
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            std::span<const FlatRange> ranges) override {
     check(params, grads);
-    ++steps_;
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const buffer = buffer_.defined() ? buffer_.template mutable_data_ptr<T>() : nullptr;
-    for_each_part([&](std::int64_t at, std::int64_t n, double weight_decay) {
-      const SgdStep part{.lr = lr, .momentum = spec_.momentum, .weight_decay = weight_decay, .grad_scale = grad_scale};
+    for_each_part(begin_step(ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
+      const SgdStep part{.lr = lr * stretch.lr,
+                         .momentum = spec_.momentum,
+                         .weight_decay = stretch.weight_decay,
+                         .grad_scale = grad_scale};
       flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, part);
     });
   }
@@ -133,7 +212,7 @@ class FlatSgd final : public FlatBase {
 };
 
 template <typename T>
-std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector<FlatSegment> segments,
+std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                           std::int64_t numel, at::ScalarType dtype) {
   switch (spec.kind) {
     case OptimizerKind::adam:
@@ -147,9 +226,9 @@ std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector
 
 /// Squares are summed in blocks of a fixed size and the blocks in order, so the norm does not depend on the threads.
 template <typename T>
-double typed_square_sum(const at::Tensor& flat) {
-  const T* const values = flat.const_data_ptr<T>();
-  const std::int64_t n = flat.numel();
+double typed_square_sum(const at::Tensor& flat, const FlatRange& range) {
+  const T* const values = flat.const_data_ptr<T>() + range.offset;
+  const std::int64_t n = range.size;
   std::vector<double> blocks(static_cast<std::size_t>((n + elements_per_task - 1) / elements_per_task));
   at::parallel_for(0, static_cast<std::int64_t>(blocks.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
@@ -165,17 +244,40 @@ double typed_square_sum(const at::Tensor& flat) {
 
 }  // namespace
 
-std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<FlatSegment> segments,
+void FlatOptimizer::step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) {
+  const FlatRange whole{0, params.numel()};
+  step(params, grads, lr, grad_scale, {&whole, 1});
+}
+
+std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::ScalarType dtype) {
   if (dtype == at::kFloat) return make_typed<float>(spec, std::move(segments), numel, dtype);
   if (dtype == at::kDouble) return make_typed<double>(spec, std::move(segments), numel, dtype);
   throw std::invalid_argument("flat optimizers update float32 or float64 parameters; keep a float32 master copy");
 }
 
+std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank) {
+  std::vector<FlatRange> ranges;
+  for (const OptimizerSegment& segment : segments)
+    if (!segment.shared && (segment.tensor_split || tensor_rank == 0)) ranges.push_back(segment.range);
+  return ranges;
+}
+
+double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
+  const at::Tensor contiguous = flat.contiguous();
+  const bool wide = contiguous.scalar_type() == at::kDouble;
+  const at::Tensor values = wide ? contiguous : contiguous.to(at::kFloat);
+  double total = 0.0;
+  for (const FlatRange& range : ranges) {
+    check_inside(range, values.numel(), "range");
+    total += wide ? typed_square_sum<double>(values, range) : typed_square_sum<float>(values, range);
+  }
+  return total;
+}
+
 double flat_norm(const at::Tensor& grads) {
-  const at::Tensor flat = grads.contiguous();
-  if (flat.scalar_type() == at::kDouble) return std::sqrt(typed_square_sum<double>(flat));
-  return std::sqrt(typed_square_sum<float>(flat.to(at::kFloat)));
+  const FlatRange whole{0, grads.numel()};
+  return std::sqrt(square_sum(grads, {&whole, 1}));
 }
 
 double clip_factor(double norm, double max_norm) {

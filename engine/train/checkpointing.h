@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the trainer's state and a checkpoint's names. Parameters lie under "parameters.<name>", optimizer state under
-// "optimizer.<state>.<name>", per parameter, so that a file says nothing of ranks, buckets or shards.
+// When the trainer saves and how it continues; checkpointing_state.h says what under which names.
 #pragma once
 
 #include "accrue/run/result.h"
@@ -8,10 +7,13 @@
 
 namespace accrue {
 
+/// What this run's checkpoints say they are of.
+CheckpointIdentity identity_of(const Training& training);
+
 /// Continues from the order's resume_from, if any: the newest checkpoint that verifies from there backwards. Refused
 /// ones and what makes the continuation not bit-exact become warnings. Collective: the axis.
-/// Errors: data (changed since it was saved), protocol (another model: every differing parameter is named; nothing is
-/// loaded then).
+/// Errors: data (changed since it was saved), config (another model: every differing tensor is named, and nothing is
+/// loaded; another format).
 Result<void> resume(Training& training);
 
 /// Whether the schedule asks for a checkpoint on this boundary.

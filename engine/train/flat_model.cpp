@@ -5,9 +5,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 
 namespace accrue {
@@ -56,21 +54,10 @@ NamedTensors FlatModel::parameters() const {
   return named;
 }
 
-std::vector<FlatSegment> FlatModel::decay_segments(double weight_decay) const {
-  std::vector<std::size_t> order(names_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return layout_.parameters[a].offset < layout_.parameters[b].offset; });
-  std::vector<FlatSegment> segments;
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    const std::int64_t begin = at == 0 ? 0 : layout_.parameters[order[at]].offset;
-    const std::int64_t end = at + 1 < order.size() ? layout_.parameters[order[at + 1]].offset : layout_.numel;
-    const double decay = decays_[order[at]] ? weight_decay : 0.0;
-    if (!segments.empty() && segments.back().weight_decay == decay)
-      segments.back().range.size = end - segments.back().range.offset;
-    else
-      segments.push_back({.range = {begin, end - begin}, .weight_decay = decay});
-  }
+std::vector<OptimizerSegment> FlatModel::segments() const {
+  std::vector<OptimizerSegment> segments;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    segments.push_back({.name = names_[i], .range = layout_.parameters[i], .weight_decay = decays_[i] ? 1.0 : 0.0});
   return segments;
 }
 

@@ -35,8 +35,8 @@ class FlatModel {
   at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
   /// Parameters under their module names, in module order: views.
   NamedTensors parameters() const;
-  /// The flat space cut by weight decay (none on biases and norms); padding belongs to the parameter before it.
-  std::vector<FlatSegment> decay_segments(double weight_decay) const;
+  /// How an update treats each parameter, in module order: no weight decay on biases and norms.
+  std::vector<OptimizerSegment> segments() const;
   /// All weights in module order, for record_weights.
   std::vector<double> weights() const;
   /// Name of the first parameter, in module order, whose slice of `flat` is not finite; empty if all are.

@@ -6,6 +6,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <QtTest>
 #include <cmath>
@@ -16,8 +17,10 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/rendezvous.h"
+#include "support/signed_checkpoint.h"
 
 using namespace accrue;
+using namespace accrue::test;
 
 namespace {
 
@@ -39,9 +42,16 @@ CheckpointContent content_at(std::int64_t update) {
                     .tokens = update * 4096,
                     .seconds = 0.1 + static_cast<double>(update) / 3.0,
                     .loss = 2.5};
-  content.replicated = {{"parameters.w", at::full({3, 5}, static_cast<double>(update), at::kFloat)},
-                        {"optimizer.exp_avg.w", at::arange(15, at::kFloat).view({3, 5})}};
-  content.local = {{"local.rng.cpu", at::full({64}, 7, at::kByte)}};
+  content.cursor.window = {.micro_step = update * 4,
+                           .epoch = 1,
+                           .batch = 2,
+                           .updates = update,
+                           .steps = 4,
+                           .schedule_position = update - 1,
+                           .at_boundary = true};
+  content.tensors = {whole_tensor("parameters.w", at::full({3, 5}, static_cast<double>(update), at::kFloat)),
+                     whole_tensor("optimizer.exp_avg.w", at::arange(15, at::kFloat).view({3, 5})),
+                     whole_tensor("rank.0.rng.cpu", at::full({64}, 7, at::kByte))};
   return content;
 }
 
@@ -64,8 +74,24 @@ struct Folder {
   Result<CommittedCheckpoint> save(const CheckpointContent& content, std::int64_t keep = 100) {
     return save_checkpoint(path(), content, identity(), keep, *axis);
   }
-  Result<LoadedCheckpoint> load(const std::string& name = "newest", CheckpointIdentity now = identity()) const {
-    return load_checkpoint(path(), name, 0, now);
+  Result<OpenedCheckpoint> open(const std::string& name = "newest", const CheckpointIdentity& now = identity()) const {
+    return open_checkpoint(
+        path(), name, now, [](const CheckpointReader&) { return Result<void>(); }, *axis);
+  }
+  /// The name of the newest that can be used; empty where there is none.
+  std::string newest() const {
+    const auto opened = open();
+    return opened && opened->checkpoint ? opened->checkpoint->name() : "";
+  }
+  /// The newest was refused, and said so with these words; the one before it is used.
+  void refuses_newest(const std::string& words) const {
+    const auto opened = open();
+    QVERIFY2(opened, why(opened).c_str());
+    QVERIFY2(opened->checkpoint.has_value(), words.c_str());
+    QVERIFY2(opened->checkpoint->name() == "step-1", words.c_str());
+    QCOMPARE(opened->refused.size(), std::size_t{1});
+    QVERIFY2(opened->refused[0].find("step-2 was refused") != std::string::npos, opened->refused[0].c_str());
+    QVERIFY2(opened->refused[0].find(words) != std::string::npos, (words + ": " + opened->refused[0]).c_str());
   }
   QStringList names() const {
     return QDir(dir.filePath("checkpoints")).entryList(QDir::Dirs | QDir::Hidden | QDir::NoDotAndDotDot, QDir::Name);
@@ -93,21 +119,36 @@ class TestCheckpoint : public QObject {
     QVERIFY2(saved, why(saved).c_str());
     QCOMPARE(saved->name, std::string("step-7"));
     QVERIFY(saved->bytes > 0);
-    const auto loaded = folder.load();
-    QVERIFY2(loaded, why(loaded).c_str());
-    QCOMPARE(loaded->name, std::string("step-7"));
+    const auto opened = folder.open();
+    QVERIFY2(opened, why(opened).c_str());
+    const CheckpointReader& checkpoint = *opened->checkpoint;
+    QCOMPARE(checkpoint.name(), std::string("step-7"));
     const CheckpointContent expected = content_at(7);
-    QVERIFY(loaded->content.cursor == expected.cursor);
-    QCOMPARE(loaded->content.replicated.size(), expected.replicated.size());
-    for (std::size_t i = 0; i < expected.replicated.size(); ++i) {
-      QCOMPARE(loaded->content.replicated[i].first, expected.replicated[i].first);
-      QVERIFY(at::equal(loaded->content.replicated[i].second, expected.replicated[i].second));
+    QVERIFY(checkpoint.cursor() == expected.cursor);
+    QCOMPARE(checkpoint.tensor_names().size(), expected.tensors.size());
+    for (const PlacedTensor& tensor : expected.tensors) {
+      const auto read = checkpoint.read(tensor.name);
+      QVERIFY2(read, why(read).c_str());
+      QVERIFY(at::equal(*read, tensor.values));
     }
-    QCOMPARE(loaded->content.local.size(), std::size_t{1});
-    QVERIFY(at::equal(loaded->content.local[0].second, expected.local[0].second));
-    QVERIFY(loaded->refused.empty());
-    QVERIFY(loaded->not_bit_exact.empty());
+    QVERIFY(opened->refused.empty());
+    QVERIFY(opened->not_bit_exact.empty());
     QCOMPARE(folder.names(), QStringList{"step-7"});
+  }
+
+  void a_read_of_what_is_not_there_is_an_error_by_name() {
+    Folder folder;
+    QVERIFY(folder.save(content_at(7)).has_value());
+    const auto opened = folder.open();
+    const CheckpointReader& checkpoint = *opened->checkpoint;
+    for (const PlacedTensor& wanted :
+         {whole_tensor("parameters.v", at::zeros({3, 5})), whole_tensor("parameters.w", at::zeros({5, 3})),
+          whole_tensor("parameters.w", at::zeros({3, 5}, at::kDouble))}) {
+      const auto read = checkpoint.read(wanted);
+      QVERIFY(!read);
+      QVERIFY2(read.error().where.find(wanted.name) != std::string::npos, why(read).c_str());
+      QVERIFY(wanted.values.eq(0).all().item<bool>());
+    }
   }
 
   void numbers_that_are_not_finite_survive() {
@@ -116,26 +157,27 @@ class TestCheckpoint : public QObject {
     content.cursor.loss = std::nan("");
     content.cursor.finite = false;
     QVERIFY(folder.save(content).has_value());
-    const auto loaded = folder.load();
-    QVERIFY2(loaded, why(loaded).c_str());
-    QVERIFY(std::isnan(loaded->content.cursor.loss));
-    QVERIFY(!loaded->content.cursor.finite);
+    const auto opened = folder.open();
+    QVERIFY2(opened, why(opened).c_str());
+    QVERIFY(std::isnan(opened->checkpoint->cursor().loss));
+    QVERIFY(!opened->checkpoint->cursor().finite);
   }
 
   void an_empty_folder_has_none() {
     Folder folder;
-    const auto loaded = folder.load();
-    QVERIFY2(loaded, why(loaded).c_str());
-    QVERIFY(loaded->name.empty());
+    const auto opened = folder.open();
+    QVERIFY2(opened, why(opened).c_str());
+    QVERIFY(!opened->checkpoint);
+    QVERIFY(opened->refused.empty());
   }
 
   void takes_the_newest_by_number_and_the_named_one() {
     Folder folder;
     for (const std::int64_t update : {9, 10, 100}) QVERIFY(folder.save(content_at(update)).has_value());
-    QCOMPARE(folder.load()->name, std::string("step-100"));
-    QCOMPARE(folder.load("step-10")->name, std::string("step-10"));
-    QCOMPARE(folder.load("step-50")->name, std::string("step-10"));
-    const auto wrong = folder.load("latest");
+    QCOMPARE(folder.newest(), std::string("step-100"));
+    QCOMPARE(folder.open("step-10")->checkpoint->name(), std::string("step-10"));
+    QCOMPARE(folder.open("step-50")->checkpoint->name(), std::string("step-10"));
+    const auto wrong = folder.open("latest");
     QVERIFY(!wrong);
     QCOMPARE(wrong.error().code, ErrorCode::config);
   }
@@ -153,22 +195,22 @@ class TestCheckpoint : public QObject {
         const std::size_t at = random() % damaged.size();
         damaged[at] = static_cast<char>(damaged[at] ^ (1 << (random() % 8)));
         put_bytes(file, damaged);
-        const auto loaded = folder.load();
-        QVERIFY2(loaded, why(loaded).c_str());
-        if (loaded->name == "step-2") {  // white space of the manifest may change; nothing that it says
+        const auto opened = folder.open();
+        QVERIFY2(opened, why(opened).c_str());
+        if (opened->checkpoint->name() == "step-2") {  // white space of the manifest may change; nothing that it says
           QCOMPARE(std::string(name), std::string("manifest.json"));
           QVERIFY(std::isspace(static_cast<unsigned char>(whole[at])) != 0);
-          QVERIFY(loaded->content.cursor == content_at(2).cursor);
+          QVERIFY(opened->checkpoint->cursor() == content_at(2).cursor);
           continue;
         }
-        QCOMPARE(loaded->name, std::string("step-1"));
-        QCOMPARE(loaded->refused.size(), std::size_t{1});
-        QVERIFY2(loaded->refused[0].find("step-2 was refused") != std::string::npos, loaded->refused[0].c_str());
-        QVERIFY2(loaded->refused[0].find(name) != std::string::npos, loaded->refused[0].c_str());
+        QCOMPARE(opened->checkpoint->name(), std::string("step-1"));
+        QCOMPARE(opened->refused.size(), std::size_t{1});
+        QVERIFY2(opened->refused[0].find("step-2 was refused") != std::string::npos, opened->refused[0].c_str());
+        QVERIFY2(opened->refused[0].find(name) != std::string::npos, opened->refused[0].c_str());
       }
       put_bytes(file, whole);
     }
-    QCOMPARE(folder.load()->name, std::string("step-2"));
+    QCOMPARE(folder.newest(), std::string("step-2"));
   }
 
   void any_truncation_is_refused() {
@@ -180,36 +222,180 @@ class TestCheckpoint : public QObject {
       const std::string whole = bytes_of(file);
       for (std::size_t length = 0; length + 2 < whole.size(); length += 37) {
         put_bytes(file, whole.substr(0, length));
-        QCOMPARE(folder.load()->name, std::string("step-1"));
+        QCOMPARE(folder.newest(), std::string("step-1"));
       }
       fs::remove(file);
-      QCOMPARE(folder.load()->name, std::string("step-1"));
+      QCOMPARE(folder.newest(), std::string("step-1"));
       put_bytes(file, whole);
     }
   }
 
-  void a_manifest_of_another_version_is_refused_with_both_numbers() {
+  void another_format_ends_the_search_and_says_what_to_do() {
     Folder folder;
     QVERIFY(folder.save(content_at(1)).has_value());
-    const fs::path file = folder.checkpoints() / "step-1" / "manifest.json";
-    std::string text = bytes_of(file);
-    const std::string version = "\"version\": 1";
-    text.replace(text.find(version), version.size(), "\"version\": 7");
-    put_bytes(file, text);
-    const auto loaded = folder.load();
-    QVERIFY(loaded.has_value());
-    QVERIFY(loaded->name.empty());
-    QCOMPARE(loaded->refused.size(), std::size_t{1});
-    QVERIFY(loaded->refused[0].find("version 7") != std::string::npos);
-    QVERIFY(loaded->refused[0].find("version 1") != std::string::npos);
+    QVERIFY(folder.save(content_at(2)).has_value());
+    for (const int version : {1, 7}) {
+      resign_manifest(folder.checkpoints() / "step-2", [&](auto& json) { json["version"] = version; });
+      const auto opened = folder.open();
+      QVERIFY(!opened);
+      QCOMPARE(opened.error().code, ErrorCode::config);
+      QVERIFY2(opened.error().message.find("version " + std::to_string(version)) != std::string::npos,
+               why(opened).c_str());
+      QVERIFY(opened.error().message.find("reads \"accrue-checkpoint\" version 2") != std::string::npos);
+      QVERIFY(opened.error().hint.find("the version of Accrue that began it") != std::string::npos);
+    }
+  }
+
+  void a_manifest_nested_480000_deep_is_refused() {
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    constexpr int depth = 480'000;
+    put_bytes(folder.checkpoints() / "step-2" / "manifest.json",
+              signed_manifest("{\"schema\":\"accrue-checkpoint\",\"version\":2,\"deep\":" + std::string(depth, '[') +
+                              std::string(depth, ']') + "}"));
+    folder.refuses_newest("nested deeper");
+  }
+
+  void counts_that_no_run_reaches_are_refused_by_name() {
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    const fs::path step = folder.checkpoints() / "step-2";
+    const std::string whole = bytes_of(step / "manifest.json");
+    int tried = 0;
+    for (const char* section : {"cursor", "window", "identity"}) {
+      const auto members = nlohmann::ordered_json::parse(whole)[section];
+      for (const auto& [key, value] : members.items()) {
+        if (!value.is_number_integer()) continue;
+        for (const std::int64_t wrong : {INT64_MAX, INT64_MIN, std::int64_t{-1}, (std::int64_t{1} << 53) + 1}) {
+          put_bytes(step / "manifest.json", whole);
+          resign_manifest(step, [&, name = key](auto& json) { json[section][name] = wrong; });
+          const auto opened = folder.open();
+          QVERIFY2(opened && opened->checkpoint && opened->checkpoint->name() == "step-1", key.c_str());
+          const std::string& refused = opened->refused.at(0);
+          // What stands twice, or in the folder's name, may be refused for contradicting that.
+          QVERIFY2(refused.find(key) != std::string::npos || refused.find("it holds step-") != std::string::npos,
+                   refused.c_str());
+          ++tried;
+        }
+      }
+    }
+    QVERIFY(tried > 80);
+    put_bytes(step / "manifest.json", whole);
+    QCOMPARE(folder.newest(), std::string("step-2"));
+  }
+
+  void counts_that_contradict_each_other_are_refused_data() {
+    QTest::addColumn<QString>("section");
+    QTest::addColumn<QString>("key");
+    QTest::addColumn<qlonglong>("value");
+    const auto add = [](const char* section, const char* key, qlonglong value) {
+      QTest::addRow("%s.%s", section, key) << section << key << value;
+    };
+    add("window", "micro_step", 9);
+    add("cursor", "micro_step", 9);
+    add("window", "updates", 1);
+    add("window", "schedule_position", 2);
+    add("window", "counter", 9);
+    add("window", "steps", (1 << 20) + 1);
+    add("window", "next_steps", (1 << 20) + 1);
+    add("cursor", "optimizer_steps", 3);
+  }
+  void counts_that_contradict_each_other_are_refused() {
+    QFETCH(QString, section);
+    QFETCH(QString, key);
+    QFETCH(qlonglong, value);
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    resign_manifest(folder.checkpoints() / "step-2",
+                    [&](auto& json) { json[section.toStdString()][key.toStdString()] = value; });
+    folder.refuses_newest(key.toStdString());
+  }
+
+  void scales_and_times_that_are_no_numbers_are_refused() {
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    const fs::path step = folder.checkpoints() / "step-2";
+    const std::string whole = bytes_of(step / "manifest.json");
+    for (const auto& [section, key] : {std::pair("window", "loss_scale"), std::pair("cursor", "seconds")}) {
+      for (const char* wrong : {"nan", "inf", "-inf"}) {
+        put_bytes(step / "manifest.json", whole);
+        resign_manifest(step, [&](auto& json) { json[section][key] = wrong; });
+        folder.refuses_newest(key);
+      }
+    }
+  }
+
+  void parts_that_do_not_make_a_tensor_are_refused_by_name_data() {
+    QTest::addColumn<QString>("metadata");
+    QTest::addColumn<QString>("words");
+    const auto add = [](const char* name, const char* metadata, const char* words = "parameters.w") {
+      QTest::newRow(name) << metadata << words;
+    };
+    add("a part alone", R"({"name":"parameters.w","shape":[6,5],"offset":[0,0],"extent":[3,5],"first":0})",
+        "15 of its 30 elements");
+    add("overlap", R"({"name":"optimizer.exp_avg.w","shape":[3,5],"offset":[0,0],"extent":[3,5],"first":0})",
+        "parts overlap");
+    add("other shape", R"({"name":"optimizer.exp_avg.w","shape":[6,5],"offset":[3,0],"extent":[3,5],"first":0})",
+        "different tensors");
+    add("other type", R"({"name":"rank.0.rng.cpu","shape":[64],"offset":[0],"extent":[15],"first":0})",
+        "different tensors");
+    add("outside", R"({"name":"parameters.w","shape":[3,5],"offset":[1,0],"extent":[3,5],"first":0})", "lies outside");
+    add("range outside", R"({"name":"parameters.w","shape":[3,5],"offset":[0,0],"extent":[3,5],"first":1})",
+        "lies outside");
+    add("negative", R"({"name":"parameters.w","shape":[3,5],"offset":[-1,0],"extent":[3,5],"first":0})",
+        "lies outside");
+    add("too many elements",
+        R"({"name":"parameters.w","shape":[9223372036854775807,9223372036854775807],"offset":[0,0],"extent":[3,5],"first":0})",
+        "no number of elements");
+    add("other dims", R"({"name":"parameters.w","shape":[3,5],"offset":[0],"extent":[3,5],"first":0})",
+        "different numbers of dims");
+    add("not a part", R"({"name":"parameters.w"})", "does not say which part");
+    add("not JSON", "{", "does not say which part");
+    add("deep", "[[[[[[[[]]]]]]]]", "nested too deep");
+  }
+  void parts_that_do_not_make_a_tensor_are_refused_by_name() {
+    QFETCH(QString, metadata);
+    QFETCH(QString, words);
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    rewrite_shard(folder.checkpoints() / "step-2", "shard-0.safetensors",
+                  [&](Archive& archive) { archive.metadata["parameters.w"] = metadata.toStdString(); });
+    folder.refuses_newest(words.toStdString());
+  }
+
+  void what_the_run_refuses_is_passed_over_and_what_ends_the_search_ends_it() {
+    Folder folder;
+    for (const std::int64_t update : {1, 2, 3}) QVERIFY(folder.save(content_at(update)).has_value());
+    const auto open = [&](ErrorCode code) {
+      return open_checkpoint(
+          folder.path(), "newest", identity(),
+          [code](const CheckpointReader& checkpoint) -> Result<void> {
+            if (checkpoint.cursor().update == 1) return {};
+            return fail(code, "it does not fit", "here");
+          },
+          *folder.axis);
+    };
+    const auto passed = open(ErrorCode::protocol);
+    QVERIFY2(passed, why(passed).c_str());
+    QCOMPARE(passed->checkpoint->name(), std::string("step-1"));
+    QCOMPARE(passed->refused.size(), std::size_t{2});
+    QCOMPARE(passed->refused[0], std::string("step-3 was refused: here: it does not fit"));
+    const auto ended = open(ErrorCode::config);
+    QVERIFY(!ended);
+    QCOMPARE(ended.error().message, std::string("it does not fit"));
   }
 
   void a_renamed_folder_is_refused() {
     Folder folder;
     QVERIFY(folder.save(content_at(1)).has_value());
     fs::rename(folder.checkpoints() / "step-1", folder.checkpoints() / "step-5");
-    QVERIFY(folder.load()->name.empty());
-    QVERIFY(folder.load()->refused[0].find("it holds step-1") != std::string::npos);
+    QCOMPARE(folder.newest(), std::string());
+    QVERIFY(folder.open()->refused[0].find("it holds step-1") != std::string::npos);
   }
 
   void what_is_not_a_checkpoint_is_not_looked_at() {
@@ -217,9 +403,9 @@ class TestCheckpoint : public QObject {
     QVERIFY(folder.save(content_at(4)).has_value());
     for (const char* name : {".step-9.abc.part", ".trash-step-8.abc", "step-", "step-x", "step--1", "other"})
       fs::create_directories(folder.checkpoints() / name);
-    const auto loaded = folder.load();
-    QCOMPARE(loaded->name, std::string("step-4"));
-    QVERIFY(loaded->refused.empty());
+    const auto opened = folder.open();
+    QCOMPARE(opened->checkpoint->name(), std::string("step-4"));
+    QVERIFY(opened->refused.empty());
   }
 
   void keeps_the_newest_and_clears_what_was_left_lying() {
@@ -254,8 +440,35 @@ class TestCheckpoint : public QObject {
     put_bytes(folder.checkpoints() / "step-2" / "shard-0.safetensors", "damaged");
     const auto again = folder.save(content_at(2));
     QVERIFY2(again, why(again).c_str());
-    QCOMPARE(folder.load()->name, std::string("step-2"));
+    QCOMPARE(folder.newest(), std::string("step-2"));
     QCOMPARE(folder.names(), (QStringList{"step-1", "step-2"}));
+  }
+
+  void a_kill_while_a_step_is_replaced_loses_neither() {
+    // Between the two renames of a commit: the old folder is set aside, the new one has not its name yet.
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    QVERIFY(folder.save(content_at(2)).has_value());
+    fs::rename(folder.checkpoints() / "step-2", folder.checkpoints() / ".replaced-step-2");
+    fs::create_directories(folder.checkpoints() / ".step-2.abc.part");
+    tidy_checkpoints(folder.path());
+    QCOMPARE(folder.newest(), std::string("step-2"));
+    QCOMPARE(folder.names(), (QStringList{"step-1", "step-2"}));
+    // After them: the new folder has the name, and the old one goes.
+    fs::copy(folder.checkpoints() / "step-1", folder.checkpoints() / ".replaced-step-2");
+    tidy_checkpoints(folder.path());
+    QCOMPARE(folder.newest(), std::string("step-2"));
+    QCOMPARE(folder.names(), (QStringList{"step-1", "step-2"}));
+  }
+
+  void whoever_opens_next_clears_what_was_left_lying() {
+    Folder folder;
+    QVERIFY(folder.save(content_at(1)).has_value());
+    for (const char* name : {".step-9.abc.part", ".trash-step-8.abc", ".replaced-other", "abandoned-step-7"})
+      fs::create_directories(folder.checkpoints() / name / "inside");
+    tidy_checkpoints(folder.path());
+    QCOMPARE(folder.names(), (QStringList{"abandoned-step-7", "step-1"}));
+    tidy_checkpoints(folder.path() / "no such run");
   }
 
   void a_disk_that_is_full_leaves_what_was_there() {
@@ -274,10 +487,10 @@ class TestCheckpoint : public QObject {
       QCOMPARE(saved.error().code, ErrorCode::disk);
       QVERIFY2(saved.error().message.find("missing") != std::string::npos, why(saved).c_str());
       QCOMPARE(folder.names(), QStringList{"step-1"});
-      QCOMPARE(folder.load()->name, std::string("step-1"));
+      QCOMPARE(folder.newest(), std::string("step-1"));
     }
     QVERIFY(folder.save(content_at(2)).has_value());
-    QCOMPARE(folder.load()->name, std::string("step-2"));
+    QCOMPARE(folder.newest(), std::string("step-2"));
   }
 
   void a_folder_that_cannot_be_made_is_an_error() {
@@ -294,9 +507,9 @@ class TestCheckpoint : public QObject {
     QVERIFY(folder.save(content_at(1)).has_value());
     CheckpointIdentity now = identity();
     now.data_fingerprint = "e";
-    const auto loaded = folder.load("newest", now);
-    QVERIFY(!loaded);
-    QCOMPARE(loaded.error().code, ErrorCode::data);
+    const auto opened = folder.open("newest", now);
+    QVERIFY(!opened);
+    QCOMPARE(opened.error().code, ErrorCode::data);
   }
 
   void differences_that_cost_bits_are_named() {
@@ -306,12 +519,12 @@ class TestCheckpoint : public QObject {
     now.threads_per_rank = 2;
     now.cpu_capability = "AVX512";
     now.spec_sha256 = "t";
-    const auto loaded = folder.load("newest", now);
-    QVERIFY2(loaded, why(loaded).c_str());
-    QCOMPARE(loaded->not_bit_exact.size(), std::size_t{3});
-    QVERIFY(loaded->not_bit_exact[0].find("threads") != std::string::npos);
-    QVERIFY(loaded->not_bit_exact[1].find("AVX512") != std::string::npos);
-    QVERIFY(loaded->not_bit_exact[2].find("spec") != std::string::npos);
+    const auto opened = folder.open("newest", now);
+    QVERIFY2(opened, why(opened).c_str());
+    QCOMPARE(opened->not_bit_exact.size(), std::size_t{3});
+    QVERIFY(opened->not_bit_exact[0].find("threads") != std::string::npos);
+    QVERIFY(opened->not_bit_exact[1].find("AVX512") != std::string::npos);
+    QVERIFY(opened->not_bit_exact[2].find("spec") != std::string::npos);
   }
 };
 

@@ -17,8 +17,36 @@ namespace {
 constexpr std::int64_t decayed = 1003, plain = 77, padding = 8, numel = decayed + plain + padding;
 constexpr int steps = 50;
 
-std::vector<FlatSegment> segments() {
-  return {{{0, decayed}, 0.1}, {{decayed, plain}, 0.0}};
+std::vector<OptimizerSegment> segments() {
+  return {{.name = "first", .range = {0, decayed}}, {.name = "second", .range = {decayed, plain}, .weight_decay = 0.0}};
+}
+
+/// Parameters of many sizes, each at a multiple of 16 elements, treated in every way there is.
+std::vector<OptimizerSegment> mixed_segments(std::int64_t& numel) {
+  std::vector<OptimizerSegment> list;
+  numel = 0;
+  for (const std::int64_t size : {40, 1, 16, 333, 17, 70'001, 5, 64}) {
+    const auto i = static_cast<std::int64_t>(list.size());
+    list.push_back({.name = "p" + std::to_string(i),
+                    .range = {numel, size},
+                    .weight_decay = i % 3 == 0 ? 0.0 : 1.0,
+                    .lr = i == 4 ? 0.5 : 1.0,
+                    .tensor_split = i % 2 == 0,
+                    .shared = i == 6});
+    numel += (size + 15) / 16 * 16;
+  }
+  return list;
+}
+
+/// Zero in the padding, as the flat space is.
+at::Tensor draw_flat(const std::vector<OptimizerSegment>& segments, std::int64_t numel) {
+  at::Tensor flat = at::zeros({numel});
+  for (const OptimizerSegment& segment : segments) flat.narrow(0, segment.range.offset, segment.range.size).normal_();
+  return flat;
+}
+
+OptimizerSpec adamw_spec() {
+  return {.kind = OptimizerKind::adamw, .weight_decay = 0.1};
 }
 
 /// Two parameters whose gradients are drawn anew each step, updated both ways.
@@ -78,7 +106,7 @@ class TestOptimizers : public QObject {
 
   void grad_scale_is_folded_into_the_update() {
     Twin twin(at::kDouble);
-    const OptimizerSpec spec{.kind = OptimizerKind::adamw, .lr = 1e-2};
+    const OptimizerSpec spec{.kind = OptimizerKind::adamw, .lr = 1e-2, .weight_decay = 0.1};
     auto ours = make_flat_optimizer(spec, segments(), numel, at::kDouble);
     const torch::optim::AdamWOptions options(1e-2);
     torch::optim::AdamW theirs(groups(twin, options), options);
@@ -110,9 +138,98 @@ class TestOptimizers : public QObject {
       }
     }
     after->set_steps(before->steps());
+    after->segment_steps().copy_(before->segment_steps());
     for (int step = 0; step < 3; ++step) after->step(halves, grads, 1e-2, 1.0);
     QVERIFY(at::equal(whole, halves));
     QCOMPARE(after->steps(), std::int64_t{6});
+  }
+
+  void steps_limited_to_the_shards_of_any_number_of_ranks_are_the_whole_step() {
+    for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::sgd}) {
+      const OptimizerSpec spec{.kind = kind, .weight_decay = 0.1, .momentum = 0.9};
+      std::int64_t size = 0;
+      const auto parts = mixed_segments(size);
+      at::manual_seed(11);
+      const at::Tensor start = draw_flat(parts, size);
+      for (const std::int64_t world : {2, 3, 8}) {
+        auto one = make_flat_optimizer(spec, parts, size, at::kFloat);
+        std::vector<std::unique_ptr<FlatOptimizer>> ranks;
+        for (std::int64_t rank = 0; rank < world; ++rank)
+          ranks.push_back(make_flat_optimizer(spec, parts, size, at::kFloat));
+        at::Tensor whole = start.clone(), sharded = start.clone();
+        for (int step = 0; step < 3; ++step) {
+          const at::Tensor grads = draw_flat(parts, size);
+          one->step(whole, grads, 1e-2, 0.5);
+          for (std::int64_t rank = 0; rank < world; ++rank) {
+            const std::vector<FlatRange> own{shard_range(size, rank, world)};
+            ranks[static_cast<std::size_t>(rank)]->step(sharded, grads, 1e-2, 0.5, own);
+          }
+        }
+        QVERIFY(at::equal(whole, sharded));
+      }
+    }
+  }
+
+  void a_parameter_outside_the_ranges_keeps_its_value_its_moments_and_its_count() {
+    std::int64_t size = 0;
+    const auto parts = mixed_segments(size);
+    at::manual_seed(12);
+    at::Tensor ours = draw_flat(parts, size), theirs = ours.clone();
+    auto flat = make_flat_optimizer(adamw_spec(), parts, size, at::kFloat);
+    auto alone = make_flat_optimizer(adamw_spec(), {parts[5]}, size, at::kFloat);
+    std::vector<FlatRange> without;
+    for (const OptimizerSegment& segment : parts)
+      if (segment.name != "p5") without.push_back(segment.range);
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor grads = draw_flat(parts, size);
+      if (step == 1) {
+        flat->step(ours, grads, 1e-2, 1.0, without);
+      } else {
+        flat->step(ours, grads, 1e-2, 1.0);
+        alone->step(theirs, grads, 1e-2, 1.0);
+      }
+    }
+    const auto [offset, length] = parts[5].range;
+    QVERIFY(at::equal(ours.narrow(0, offset, length), theirs.narrow(0, offset, length)));
+    QCOMPARE(flat->segment_steps()[5].item<std::int64_t>(), std::int64_t{3});
+    QCOMPARE(flat->segment_steps()[4].item<std::int64_t>(), std::int64_t{4});
+    QCOMPARE(flat->steps(), std::int64_t{4});
+  }
+
+  void multipliers_scale_rate_and_decay() {
+    at::manual_seed(13);
+    const at::Tensor start = at::randn({64}), grads = at::randn({64});
+    const auto stepped = [&](double weight_decay, OptimizerSegment segment, double lr) {
+      at::Tensor params = start.clone();
+      segment.range = {0, 64};
+      auto optimizer =
+          make_flat_optimizer({.kind = OptimizerKind::adamw, .weight_decay = weight_decay}, {segment}, 64, at::kFloat);
+      optimizer->step(params, grads, lr, 1.0);
+      return params;
+    };
+    QVERIFY(at::equal(stepped(0.1, {.lr = 0.5}, 1e-2), stepped(0.1, {}, 5e-3)));
+    QVERIFY(at::equal(stepped(0.1, {.weight_decay = 0.5}, 1e-2), stepped(0.05, {}, 1e-2)));
+    QVERIFY(!at::equal(stepped(0.1, {}, 1e-2), stepped(0.05, {}, 1e-2)));
+  }
+
+  void a_norm_over_tensor_and_pipeline_ranks_counts_each_element_once() {
+    // Two tensor ranks: each holds one half of what is split and a copy of the rest; p6 belongs to another stage.
+    std::int64_t size = 0;
+    const auto parts = mixed_segments(size);
+    at::manual_seed(14);
+    const std::vector<at::Tensor> ranks{draw_flat(parts, size), draw_flat(parts, size)};
+    double expected = 0.0;
+    for (const OptimizerSegment& segment : parts) {
+      if (segment.shared) continue;
+      for (std::size_t rank = 0; rank < (segment.tensor_split ? 2 : 1); ++rank) {
+        const at::Tensor part = ranks[rank].narrow(0, segment.range.offset, segment.range.size).to(at::kDouble);
+        expected += part.square().sum().item<double>();
+      }
+    }
+    double sum = 0.0;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      sum += square_sum(ranks[rank], counted_ranges(parts, static_cast<std::int64_t>(rank)));
+    QVERIFY(std::abs(sum / expected - 1.0) < 1e-13);
   }
 
   void refuses_what_it_was_not_made_for() {
@@ -120,8 +237,14 @@ class TestOptimizers : public QObject {
     at::Tensor params = at::zeros({numel});
     QVERIFY_EXCEPTION_THROWN(ours->step(params, at::zeros({numel - 1}), 0.1, 1.0), std::invalid_argument);
     QVERIFY_EXCEPTION_THROWN(ours->step(params, at::zeros({numel}, at::kDouble), 0.1, 1.0), std::invalid_argument);
-    QVERIFY_EXCEPTION_THROWN(make_flat_optimizer({}, {{{numel - 1, 2}, 0.0}}, numel, at::kFloat),
+    QVERIFY_EXCEPTION_THROWN(make_flat_optimizer({}, {{.range = {numel - 1, 2}}}, numel, at::kFloat),
                              std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(make_flat_optimizer({}, {{.range = {0, 9}}, {.range = {8, 2}}}, numel, at::kFloat),
+                             std::invalid_argument);
+    const at::Tensor grads = at::zeros({numel});
+    for (const std::vector<FlatRange>& ranges :
+         {std::vector<FlatRange>{{-1, 2}}, {{0, numel + 1}}, {{0, 9}, {8, 2}}, {{8, 2}, {0, 4}}})
+      QVERIFY_EXCEPTION_THROWN(ours->step(params, grads, 0.1, 1.0, ranges), std::invalid_argument);
     QVERIFY_EXCEPTION_THROWN(make_flat_optimizer({}, segments(), numel, at::kBFloat16), std::invalid_argument);
   }
 
@@ -155,7 +278,8 @@ class TestOptimizers : public QObject {
  private:
   static void adamw(at::ScalarType type, double tolerance) {
     Twin twin(type);
-    const OptimizerSpec spec{.kind = OptimizerKind::adamw, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
+    const OptimizerSpec spec{
+        .kind = OptimizerKind::adamw, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
     auto ours = make_flat_optimizer(spec, segments(), numel, type);
     const auto options = torch::optim::AdamWOptions(1e-3).betas({0.9, 0.95});
     torch::optim::AdamW theirs(groups(twin, options), options);
@@ -165,7 +289,8 @@ class TestOptimizers : public QObject {
 
   static void sgd(at::ScalarType type, double momentum, double tolerance) {
     Twin twin(type);
-    auto ours = make_flat_optimizer({.kind = OptimizerKind::sgd, .momentum = momentum}, segments(), numel, type);
+    const OptimizerSpec spec{.kind = OptimizerKind::sgd, .weight_decay = 0.1, .momentum = momentum};
+    auto ours = make_flat_optimizer(spec, segments(), numel, type);
     const auto options = torch::optim::SGDOptions(1e-2).momentum(momentum);
     torch::optim::SGD theirs(groups(twin, options), options);
     const double worst = follow(twin, *ours, theirs, 1e-2, 1.0);

@@ -167,7 +167,7 @@ class TestResume : public QObject {
     wider.replace(wider.find("layers = 2"), 10, "layers = 3");
     const auto resumed =
         train({.spec = wider, .run_dir = whole_dir_.path().toStdString(), .resume_from = "step-40"}, 2);
-    QCOMPARE(resumed[0].outcome, std::string("error protocol"));
+    QCOMPARE(resumed[0].outcome, std::string("error config"));
     QVERIFY2(resumed[0].message.find("another model") != std::string::npos, resumed[0].text().c_str());
     QVERIFY(resumed[0].message.find("blocks.2.") != std::string::npos);
   }

@@ -65,6 +65,18 @@ class TestShardLayout : public QObject {
     }
   }
 
+  void buckets_are_never_more_than_can_be_listed() {
+    const std::vector<std::int64_t> numels = {915'752LL * 524'288, 524'288, 7};
+    const FlatLayout layout = flat_layout(numels, 4, 1024);
+    QVERIFY(layout.buckets.size() <= 65'536);
+    std::int64_t end = 0;
+    for (const FlatRange& bucket : layout.buckets) {
+      QCOMPARE(bucket.offset, end);
+      end += bucket.size;
+    }
+    QCOMPARE(end, layout.numel);
+  }
+
   void nothing_has_an_empty_layout() {
     const FlatLayout layout = flat_layout({}, 4, 1024);
     QCOMPARE(layout.numel, 0);

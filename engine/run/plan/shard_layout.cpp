@@ -12,6 +12,9 @@ namespace accrue {
 namespace {
 
 constexpr std::int64_t alignment = 16;
+/// Beyond it, buckets become larger instead of more: a plan lists them, whatever the model and the bucket size asked
+/// for.
+constexpr std::int64_t most_buckets = 1 << 16;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -22,7 +25,7 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
 }
 
 std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t largest) {
-  const std::int64_t count = std::max<std::int64_t>(1, divided_up(numel, largest));
+  const std::int64_t count = std::clamp<std::int64_t>(divided_up(numel, largest), 1, most_buckets);
   const std::int64_t size = rounded_up(divided_up(numel, count), alignment);
   std::vector<FlatRange> buckets;
   for (std::int64_t offset = 0; offset < numel; offset += size)

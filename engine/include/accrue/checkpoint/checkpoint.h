@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors per rank and manifest.json, made durable before
-// one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync, manifest last,
-// fsync the folder, rename, fsync the parent; never overwrite a committed folder. Retention renames to .trash-* first
-// and never drops the last two or the last finite one. Collective: data axis, at a boundary.
+// Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors for each rank that wrote and manifest.json, made
+// durable before one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync,
+// manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention renames to
+// .trash-* first and never drops the last two or the last finite one.
+//
+// Format 2: every tensor is kept by its name, the shape of the whole and the slice that a file holds, and any rank may
+// have written any slice. A reader asks for a slice by name and gets it from whatever files have it, so ranks in
+// another layout read what these wrote. A tensor that a file holds whole is an ordinary safetensors entry.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/checkpoint/tensor_slice.h"
 #include "accrue/comm/communicator.h"
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/checkpoint_mark.h"
@@ -32,7 +38,7 @@ struct TrainingCursor {
   double seconds = 0.0;
   double loss = 0.0;  ///< of the last update
   bool finite = true;
-  WindowPosition window;          ///< exactly; an empty one (an older checkpoint) follows from micro_step
+  WindowPosition window;
   double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
   std::int64_t scale_growth = 0;  ///< updates since it last changed
   double frozen_lr = -1.0;        ///< replayed defect: the rate at which a resumed run stays; negative = none
@@ -43,17 +49,24 @@ struct TrainingCursor {
 struct CheckpointIdentity {
   std::string spec_sha256;
   std::string data_fingerprint;
-  std::int64_t world = 1;
+  std::int64_t world = 1;     ///< ranks
+  std::int64_t replicas = 1;  ///< data-parallel ones
   std::int64_t threads_per_rank = 1;
   std::string torch_version;
   std::string cpu_capability;  ///< e.g. "AVX2"
 };
 
+/// A tensor, or a part of one, in memory.
+struct PlacedTensor {
+  std::string name;   ///< the same in every layout
+  TensorSlice slice;  ///< which part of the whole this is
+  at::Tensor values;  ///< [*slice.extent] where the slice is a box, otherwise [slice.range.size]
+};
+PlacedTensor whole_tensor(std::string name, at::Tensor values);
+
 struct CheckpointContent {
-  TrainingCursor cursor;
-  NamedTensors replicated;  ///< parameters and optimizer state per parameter, under module names; rank 0 writes them
-  NamedTensors
-      local;  ///< this rank's own, names beginning "local.": RNG states; of an open window also gradients and tally
+  TrainingCursor cursor;              ///< equal on all ranks
+  std::vector<PlacedTensor> tensors;  ///< what this rank writes: each element of a tensor is written by one rank
 };
 
 struct CommittedCheckpoint {
@@ -63,22 +76,59 @@ struct CommittedCheckpoint {
   std::optional<Error> retention;  ///< why older checkpoints were left where they are; on rank 0
 };
 
-/// Errors (disk) leave the previous checkpoints as they were; training may go on. All ranks get the same answer.
-Result<CommittedCheckpoint> save_checkpoint(const std::filesystem::path& run_dir, const CheckpointContent& content,
-                                            const CheckpointIdentity& identity, std::int64_t keep,
-                                            Communicator& data_axis);
+/// Puts back what a kill during a commit had set aside, and removes what was never finished or was on its way out. For
+/// one process, before any rank opens or saves a checkpoint of this run.
+void tidy_checkpoints(const std::filesystem::path& run_dir);
 
-struct LoadedCheckpoint {
-  std::string name;
-  CheckpointContent content;
-  CheckpointIdentity identity;
-  std::vector<std::string> refused;        ///< newer checkpoints that did not verify, each with the reason
-  std::vector<std::string> not_bit_exact;  ///< what differs from this run (threads, world size, ...)
+/// Errors (disk) leave the previous checkpoints as they were; training may go on. All ranks get the same answer.
+/// Collective: the world, at a boundary or between two micro-steps.
+Result<CommittedCheckpoint> save_checkpoint(const std::filesystem::path& run_dir, const CheckpointContent& content,
+                                            const CheckpointIdentity& identity, std::int64_t keep, Communicator& world);
+
+/// A committed checkpoint that verified. Holds its files open; tensors are read when they are asked for.
+class CheckpointReader {
+ public:
+  struct Stored {
+    std::vector<std::int64_t> shape;  ///< of the whole tensor
+    at::ScalarType dtype = at::ScalarType::Undefined;
+  };
+
+  const std::string& name() const;  ///< "step-100"
+  const TrainingCursor& cursor() const;
+  const CheckpointIdentity& identity() const;
+  std::vector<std::string> tensor_names() const;
+  /// Null where there is no such tensor.
+  const Stored* find(const std::string& tensor) const;
+  /// Fills into.values, straight from the file where the slice was written as it is asked for, else with a copy of one
+  /// part at a time. Errors (protocol): no such tensor, or of another shape or type; (disk).
+  Result<void> read(const PlacedTensor& into) const;
+  /// The whole of a small tensor. Errors as above.
+  Result<at::Tensor> read(const std::string& tensor) const;
+
+  struct Index;
+  explicit CheckpointReader(std::shared_ptr<const Index> index);
+
+ private:
+  std::shared_ptr<const Index> index_;
 };
-/// The newest checkpoint that verifies: of all (name "newest"), or from the named one backwards ("step-100"). Every
-/// file of a checkpoint is verified on every rank, so ranks that see the same disk take the same one. Empty name in the
-/// answer: there is none. Errors: data (the fingerprint differs), config (no name of a checkpoint).
-Result<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
-                                         std::int64_t rank, const CheckpointIdentity& identity);
+
+struct OpenedCheckpoint {
+  std::optional<CheckpointReader> checkpoint;  ///< empty: there is none that could be used
+  std::vector<std::string> refused;            ///< newer checkpoints that were not used, each with the reason
+  std::vector<std::string> not_bit_exact;      ///< what differs from this run (threads, world size, ...)
+};
+
+/// What a run says about a checkpoint whose files are whole. An error of code protocol refuses it, and an older one is
+/// tried; any other error ends the search.
+using CheckpointFits = std::function<Result<void>(const CheckpointReader&)>;
+
+/// The newest checkpoint that verifies and fits on all ranks: of all (name "newest"), or from the named one backwards
+/// ("step-100"). Rank 0 looks for candidates; the ranks share the work of hashing their files, and what one of them
+/// refuses none of them uses. Collective: the world.
+/// Errors, equal on all ranks: data (the fingerprint differs), config (no name of a checkpoint; a checkpoint of another
+/// format, which says what to do), and what `fits` ends the search with.
+Result<OpenedCheckpoint> open_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
+                                         const CheckpointIdentity& identity, const CheckpointFits& fits,
+                                         Communicator& world);
 
 }  // namespace accrue

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers on flat memory: parameters, gradients and moments are one tensor each per decay group, so an update is one
-// fused pass. Held equal to torch::optim by parity tests.
+// Optimizers on flat memory: parameters, gradients and each moment are one tensor. How an update treats a parameter is
+// said by parameter (OptimizerSegment); neighbours that are treated alike are updated in one fused pass. Held equal to
+// torch::optim by parity tests.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,27 +18,50 @@
 
 namespace accrue {
 
-/// A contiguous run of the flat parameter space with one weight decay.
-struct FlatSegment {
-  FlatRange range;
-  double weight_decay = 0.0;
+/// One parameter, or this rank's part of one, in the flat space.
+struct OptimizerSegment {
+  std::string name;           ///< as the module names it
+  FlatRange range;            ///< its elements, without padding
+  double weight_decay = 1.0;  ///< times the optimizer's weight decay; 0 for biases and norms
+  double lr = 1.0;            ///< times the learning rate
+  bool tensor_split = false;  ///< the ranks of a tensor group hold different parts of it; otherwise each has a copy
+  bool shared = false;        ///< a copy of a parameter that another pipeline stage owns (tied embeddings)
 };
 
 class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
   /// One update of params by grads (both [numel], same dtype), at learning rate lr. grads are multiplied by grad_scale
-  /// on the way (normalisation and clip factor in one). Thread: training.
-  virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) = 0;
-  /// Named state tensors ([numel] each) and the step count, for checkpoints: free of the parallel layout.
+  /// on the way (normalisation and clip factor in one). Only elements in `ranges` are updated: the parameters that have
+  /// a gradient, or the shard that this rank owns. Ranges ascend and do not overlap. Thread: training.
+  /// Errors: throws std::invalid_argument for tensors of another size, type or device, and for such ranges.
+  virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+                    std::span<const FlatRange> ranges) = 0;
+  /// The same for the whole flat space.
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale);
+
+  /// By offset.
+  virtual const std::vector<OptimizerSegment>& segments() const = 0;
+  /// Named state tensors, [numel] each: views of the live state.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
-  virtual std::int64_t steps() const = 0;
+  /// How many updates reached each segment, [segments] int64: the live counts, which the bias correction of Adam reads.
+  virtual at::Tensor segment_steps() = 0;
+  virtual std::int64_t steps() const = 0;  ///< calls of step()
+  /// Sets the count of calls; segment_steps() is restored apart.
   virtual void set_steps(std::int64_t steps) = 0;
 };
 
-std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<FlatSegment> segments,
+/// Errors: throws std::invalid_argument for segments that overlap or lie outside numel, and for a dtype that is neither
+/// float32 nor float64.
+std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::ScalarType dtype);
 
+/// Ranges whose squares a rank adds to a norm over tensor and pipeline ranks, so that each element counts once: no
+/// shared copies, and what every tensor rank has a copy of only on tensor rank 0.
+std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank);
+/// Sum of squares over ranges of a flat tensor, in double: of one segment for a layer-wise norm, of counted_ranges()
+/// for a global one.
+double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 /// L2 norm over a flat gradient, in double. Non-finite values come through.
 double flat_norm(const at::Tensor& grads);
 /// The factor clip_grad_norm_ multiplies by: min(1, max_norm / (norm + 1e-6)); 1 where max_norm is 0.

@@ -39,7 +39,7 @@ struct FlatLayout {
 };
 
 /// Lays parameters out in reverse order, each aligned to 16 elements, and cuts buckets of about bucket_bytes at any
-/// element.
+/// element; larger ones where there would be more than 65,536.
 FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes);
 
 /// The part of [0, numel) that rank r of `world` owns: equal parts, the last one shorter.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of a tensor something is, in terms that no parallel layout owns: the whole tensor's shape, a box of it,
+// and of that box's elements in row-major order a range. A tensor-parallel rank holds a box; a shard of optimizer state
+// is a range of one. Two layouts of a tensor meet in the runs of elements that their parts have in common.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "accrue/run/result.h"
+#include "accrue/run/shard_layout.h"
+
+namespace accrue {
+
+struct TensorSlice {
+  std::vector<std::int64_t> shape;   ///< of the whole tensor
+  std::vector<std::int64_t> offset;  ///< of the box, one per dim
+  std::vector<std::int64_t> extent;  ///< of the box, one per dim
+  FlatRange range;                   ///< of the box's elements in row-major order; usually all of them
+
+  bool is_whole() const;  ///< the whole tensor
+  bool is_box() const;    ///< all elements of the box
+  bool operator==(const TensorSlice&) const = default;
+};
+
+TensorSlice whole_slice(std::vector<std::int64_t> shape);
+/// The part `index` of `parts` equal parts along a dim. The dim's size must be a multiple of `parts`.
+TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t index, std::int64_t parts);
+
+/// Elements of a tensor of this shape. Errors (protocol): a negative size, or more elements than 64 bits count.
+Result<std::int64_t> element_count(const std::vector<std::int64_t>& shape);
+/// Errors (protocol): the parts contradict each other, or the box or the range lies outside. Everything below takes
+/// slices that passed.
+Result<void> check_slice(const TensorSlice& slice);
+
+/// Calls run(from, to, size) for every run of elements that lies in both slices of one tensor: `from` and `to` are
+/// element offsets within each slice's own values. Ascending in both.
+void for_each_common_run(const TensorSlice& from, const TensorSlice& to,
+                         const std::function<void(std::int64_t from, std::int64_t to, std::int64_t size)>& run);
+/// How many elements two slices of one tensor have in common.
+std::int64_t common_elements(const TensorSlice& a, const TensorSlice& b);
+
+}  // namespace accrue

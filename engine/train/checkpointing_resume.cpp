@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuing a run: a checkpoint that fits is found by all ranks together, then read, then the window is put where it
+// stood. Until it is known to fit nothing of the training is changed.
+#include <optional>
+#include <string>
+
+#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/lr_curve.h"
+#include "train/checkpointing.h"
+#include "train/checkpointing_state.h"
+
+namespace accrue {
+namespace {
+
+/// Whether the run's own plan has such a place.
+Result<void> check_place(const Training& training, const TrainingCursor& cursor) {
+  const WindowShape& shape = training.window.shape();
+  const WindowPosition& at = cursor.window;
+  const std::int64_t planned_length = training.plan().window.batches_per_epoch;
+  const auto beyond = [](const char* name, std::int64_t value, std::optional<std::int64_t> limit) -> Result<void> {
+    if (!limit || value <= *limit) return {};
+    return fail(ErrorCode::protocol,
+                std::string("\"window.") + name + "\" is " + std::to_string(value) + " in a run that ends at " +
+                    std::to_string(*limit),
+                "manifest.json", "The checkpoint is damaged, or of a longer run.");
+  };
+  const std::optional<std::int64_t> length =
+      planned_length > 0 ? std::optional<std::int64_t>(planned_length) : std::nullopt;
+  if (auto fits = beyond("updates", at.updates, shape.max_updates); !fits) return fits;
+  if (auto fits = beyond("micro_step", at.micro_step, shape.max_micro_steps); !fits) return fits;
+  if (auto fits = beyond("epoch", at.epoch, shape.max_epochs); !fits) return fits;
+  // A window that is filled by repeating the epoch's first batches passes the epoch's end by less than its length.
+  const std::int64_t repeated = shape.knobs.tail == EpochTail::pad_repeat ? at.steps : 0;
+  if (auto fits = beyond("batch", at.batch - repeated, length); !fits) return fits;
+  return beyond("epoch_length", at.epoch_length, length);
+}
+
+/// Where the window stands, by what its dialect keeps of it (K15).
+void restore_position(Training& training, const CheckpointReader& checkpoint) {
+  const AccumulationKnobs& knobs = training.plan().knobs;
+  AccumulationWindow& window = training.window;
+  window.restore(checkpoint.cursor().window);
+  const std::int64_t lost = window.open_micro_steps();
+  const bool kept = lost == 0 || has_open_window(training, checkpoint);
+  if (!kept && knobs.checkpoint_scope == CheckpointScope::nothing) {
+    // MMEngine's count is the iteration, which the runner keeps; the others' counters begin anew.
+    window.lose_open_window(knobs.boundary_compare != BoundaryCompare::modulo);
+    if (training.spec().accumulation.dialect == Dialect::colossalai) window.forget_schedule_calls();
+  }
+  if (knobs.replays(Replay::restart_count)) window.lose_open_window(true);
+  if (kept) return;
+  training.report.warn_first(
+      "protocol",
+      "the gradients of " + std::to_string(lost) + " micro-steps of the open window are lost, as in the original" +
+          (keeps_place_in_window(knobs) ? "" : ", and so is the place in the window"),
+      "This dialect does not continue bit for bit from inside a window: accumulation.checkpoint_scope = \"anywhere\" "
+      "does, and so does a checkpoint between two windows.");
+}
+
+Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
+  if (auto restored = restore_state(training, checkpoint); !restored) return restored;
+  const TrainingCursor& cursor = checkpoint.cursor();
+  restore_position(training, checkpoint);
+  if (training.loss_scale.enabled() && cursor.loss_scale > 0.0)
+    training.loss_scale = {cursor.loss_scale, cursor.scale_growth};
+  training.cursor = cursor;
+  // The rate came with the optimizer's state, where the first resume froze it.
+  if (training.plan().knobs.replays(Replay::scheduler_state) && cursor.frozen_lr < 0.0)
+    training.cursor.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position);
+  training.saved = cursor.mark();
+  training.saved_micro_step = cursor.micro_step;
+  training.report.resumed(cursor);
+  return {};
+}
+
+void report_resume(Training& training, const OpenedCheckpoint& opened) {
+  for (const std::string& refused : opened.refused)
+    training.report.warn_first("protocol", refused,
+                               "An earlier checkpoint is used; the refused folder is left as it is.");
+  if (!opened.checkpoint) {
+    training.report.warn_first("protocol", "no checkpoint could be used: training starts from the beginning", "");
+    return;
+  }
+  if (opened.not_bit_exact.empty()) return;
+  std::string text;
+  for (const std::string& difference : opened.not_bit_exact) text += (text.empty() ? "" : "; ") + difference;
+  training.report.warn_first(
+      "protocol", "continuing from " + opened.checkpoint->name() + " is not bit-exact: different are " + text,
+      "The mathematics is the same; the last digits are not.");
+}
+
+}  // namespace
+
+Result<void> resume(Training& training) {
+  if (!training.order.run_dir.empty() && training.report.first()) tidy_checkpoints(training.order.run_dir);
+  if (training.order.resume_from.empty()) return {};
+  const auto fits = [&training](const CheckpointReader& checkpoint) -> Result<void> {
+    if (auto place = check_place(training, checkpoint.cursor()); !place) return place;
+    return check_state(training, checkpoint);
+  };
+  const auto opened =
+      open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits, training.axis);
+  if (!opened) return tl::unexpected(opened.error());
+  if (opened->checkpoint)
+    if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
+  training.report.phase("data", training.cursor.update, training.cursor.micro_step);
+  report_resume(training, *opened);
+  return {};
+}
+
+}  // namespace accrue

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpointing_state.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "train/checkpointing.h"
+
+namespace accrue {
+namespace {
+
+/// Numbers of a tally that count something: they are whole and exact as doubles. The others are losses.
+constexpr std::array<std::size_t, 6> tally_counts{0, 1, 2, 6, 7, 8};
+constexpr std::int64_t tally_numbers = std::tuple_size_v<TallyRow> + 2;
+constexpr double max_count = 9007199254740992.0;  // 2^53
+
+std::string rank_name(const Training& training, const std::string& what) {
+  return "rank." + std::to_string(training.axis.rank()) + "." + what;
+}
+
+std::string replica_name(const Training& training, const std::string& what) {
+  return "replica." + std::to_string(training.axis.rank()) + "." + what;
+}
+
+/// A tensor of the flat layout as one tensor for each parameter.
+void add_by_parameter(std::vector<PlacedTensor>& tensors, Training& training, const std::string& prefix,
+                      const at::Tensor& flat) {
+  for (std::size_t i = 0; i < training.model.names().size(); ++i)
+    tensors.push_back(whole_tensor(prefix + training.model.names()[i], training.model.slice(flat, i)));
+}
+
+at::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+std::string type_text(const std::vector<std::int64_t>& shape, at::ScalarType dtype) {
+  std::string text = std::string(c10::toString(dtype)) + " [";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+/// How a stored tensor differs from the live one; empty if it does not.
+std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoint) {
+  const CheckpointReader::Stored* const stored = checkpoint.find(live.name);
+  if (!stored) return live.name + " is not in the checkpoint";
+  if (stored->shape == live.slice.shape && stored->dtype == live.values.scalar_type()) return {};
+  return live.name + " is " + type_text(stored->shape, stored->dtype) + " there and " +
+         type_text(live.slice.shape, live.values.scalar_type()) + " here";
+}
+
+/// Everything that differs between the checkpoint's shared tensors and the model's.
+std::string mismatches(const std::vector<PlacedTensor>& live, const CheckpointReader& checkpoint) {
+  std::string text;
+  const auto note = [&text](const std::string& what) {
+    if (!what.empty()) text += (text.empty() ? "" : "; ") + what;
+  };
+  std::set<std::string> names;
+  for (const PlacedTensor& tensor : live) {
+    names.insert(tensor.name);
+    note(mismatch(tensor, checkpoint));
+  }
+  for (const std::string& name : checkpoint.tensor_names())
+    if ((name.starts_with("parameters.") || name.starts_with("optimizer.")) && !names.contains(name))
+      note(name + " is not in the model");
+  return text;
+}
+
+Result<void> check_model(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
+  const std::string differing = mismatches(shared_tensors(training), checkpoint);
+  if (differing.empty()) return {};
+  // Tensors of the same spec fit, or something happened to the file.
+  if (same_spec) return fail(ErrorCode::protocol, differing, "tensors");
+  return fail(ErrorCode::config, "the checkpoint is of another model: " + differing, checkpoint.name(),
+              "Resume with the spec that the run was started with.");
+}
+
+/// Updates of one parameter: never more than there were of all.
+Result<void> check_step_counts(const Training& training, const CheckpointReader& checkpoint) {
+  for (const std::string& parameter : training.model.names()) {
+    const std::string name = "optimizer.step." + parameter;
+    const auto steps = checkpoint.read(name);
+    if (!steps) return tl::unexpected(steps.error());
+    const std::int64_t count = steps->item<std::int64_t>();
+    if (count < 0 || count > checkpoint.cursor().optimizer_steps)
+      return fail(ErrorCode::protocol,
+                  name + " is " + std::to_string(count) + " after " +
+                      std::to_string(checkpoint.cursor().optimizer_steps) + " optimizer steps",
+                  "tensors");
+  }
+  return {};
+}
+
+Result<void> check_generator(const Training& training, const CheckpointReader& checkpoint) {
+  const PlacedTensor now = generator_tensor(training);
+  if (!checkpoint.find(now.name)) return {};  // more ranks than before
+  if (const std::string differing = mismatch(now, checkpoint); !differing.empty())
+    return fail(ErrorCode::protocol, differing, "tensors");
+  const auto state = checkpoint.read(now.name);
+  if (!state) return tl::unexpected(state.error());
+  try {
+    at::make_generator<at::CPUGeneratorImpl>().set_state(*state);
+  } catch (const std::exception&) {
+    return fail(ErrorCode::protocol, now.name + " is no state of the generator", "tensors");
+  }
+  return {};
+}
+
+Result<void> check_tally(const Training& training, const CheckpointReader& checkpoint) {
+  const std::string name = replica_name(training, "tally");
+  const CheckpointReader::Stored& stored = *checkpoint.find(name);
+  if (stored.shape != std::vector<std::int64_t>{tally_numbers} || stored.dtype != at::kDouble)
+    return fail(ErrorCode::protocol,
+                name + " is " + type_text(stored.shape, stored.dtype) + " there and " +
+                    type_text({tally_numbers}, at::kDouble) + " here",
+                "tensors");
+  const auto tally = checkpoint.read(name);
+  if (!tally) return tl::unexpected(tally.error());
+  for (const std::size_t i : tally_counts) {
+    const double count = tally->const_data_ptr<double>()[i];
+    if (!(count >= 0.0 && count <= max_count && count == std::floor(count)))
+      return fail(ErrorCode::protocol, name + " counts " + std::to_string(count), "tensors");
+  }
+  return {};
+}
+
+/// A checkpoint from inside a window belongs to the replicas that took it: each holds its part of the sum.
+Result<void> check_open_window(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
+  if (checkpoint.cursor().window.position == 0) return {};
+  const std::int64_t replicas = checkpoint.identity().replicas;
+  if (replicas != training.axis.size())
+    return fail(ErrorCode::config,
+                "the checkpoint was taken inside a window by " + std::to_string(replicas) + " ranks, and there are " +
+                    std::to_string(training.axis.size()) + " now",
+                checkpoint.name(), "Resume with as many ranks, or from a checkpoint between two windows (step-N).");
+  const bool keeps = same_spec && training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere;
+  if (!has_open_window(training, checkpoint)) {
+    if (!keeps) return {};
+    return fail(ErrorCode::protocol, replica_name(training, "tally") + " is not in the checkpoint", "tensors");
+  }
+  for (const PlacedTensor& live : window_tensors(training))
+    if (const std::string differing = mismatch(live, checkpoint); !differing.empty())
+      return fail(ErrorCode::protocol, differing, "tensors");
+  return check_tally(training, checkpoint);
+}
+
+OpenWindow open_window(const at::Tensor& tensor) {
+  const double* const values = tensor.const_data_ptr<double>();
+  TallyRow tally;
+  std::copy_n(values, tally.size(), tally.begin());
+  const double* const counted = values + tally.size();
+  return {.tally = tally_of(tally),
+          .counted = {static_cast<std::int64_t>(counted[0]), static_cast<std::int64_t>(counted[1])}};
+}
+
+}  // namespace
+
+std::vector<PlacedTensor> shared_tensors(Training& training) {
+  std::vector<PlacedTensor> tensors;
+  add_by_parameter(tensors, training, "parameters.", training.model.flat());
+  for (const auto& [state, flat] : training.optimizer->state())
+    add_by_parameter(tensors, training, "optimizer." + state + ".", flat);
+  if (training.masters.defined()) add_by_parameter(tensors, training, "optimizer.master.", training.masters);
+  const at::Tensor steps = training.optimizer->segment_steps();
+  const auto& segments = training.optimizer->segments();
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    tensors.push_back(
+        whole_tensor("optimizer.step." + segments[i].name, steps.narrow(0, static_cast<std::int64_t>(i), 1)));
+  return tensors;
+}
+
+std::vector<PlacedTensor> window_tensors(Training& training) {
+  std::vector<PlacedTensor> tensors;
+  add_by_parameter(tensors, training, replica_name(training, "gradients."), training.reducer.flat_gradients());
+  if (const at::Tensor lost = training.reducer.flat_compensation(); lost.defined())
+    add_by_parameter(tensors, training, replica_name(training, "compensation."), lost);
+  return tensors;
+}
+
+PlacedTensor tally_tensor(const Training& training, const OpenWindow& open) {
+  const TallyRow tally = row_of(open.tally);
+  at::Tensor tensor = at::empty({tally_numbers}, at::kDouble);
+  double* const counted = std::ranges::copy(tally, tensor.mutable_data_ptr<double>()).out;
+  counted[0] = static_cast<double>(open.counted.items);
+  counted[1] = static_cast<double>(open.counted.samples);
+  return whole_tensor(replica_name(training, "tally"), std::move(tensor));
+}
+
+PlacedTensor generator_tensor(const Training& training) {
+  return whole_tensor(rank_name(training, "rng.cpu"), generator_state());
+}
+
+bool has_open_window(const Training& training, const CheckpointReader& checkpoint) {
+  return checkpoint.find(replica_name(training, "tally")) != nullptr;
+}
+
+Result<void> check_state(Training& training, const CheckpointReader& checkpoint) {
+  const bool same_spec = checkpoint.identity().spec_sha256 == identity_of(training).spec_sha256;
+  if (auto fits = check_model(training, checkpoint, same_spec); !fits) return fits;
+  if (auto fits = check_step_counts(training, checkpoint); !fits) return fits;
+  if (auto fits = check_generator(training, checkpoint); !fits) return fits;
+  return check_open_window(training, checkpoint, same_spec);
+}
+
+Result<void> restore_state(Training& training, const CheckpointReader& checkpoint) {
+  for (const PlacedTensor& live : shared_tensors(training))
+    if (auto read = checkpoint.read(live); !read) return read;
+  training.optimizer->set_steps(checkpoint.cursor().optimizer_steps);
+  if (const std::string name = rank_name(training, "rng.cpu"); checkpoint.find(name)) {
+    const auto state = checkpoint.read(name);
+    if (!state) return tl::unexpected(state.error());
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_state(*state);
+  }
+  if (checkpoint.cursor().window.position == 0 || !has_open_window(training, checkpoint)) return {};
+  for (const PlacedTensor& live : window_tensors(training))
+    if (auto read = checkpoint.read(live); !read) return read;
+  const auto tally = checkpoint.read(replica_name(training, "tally"));
+  if (!tally) return tl::unexpected(tally.error());
+  training.open = open_window(*tally);
+  return {};
+}
+
+}  // namespace accrue

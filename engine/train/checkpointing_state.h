@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer's state under the names that a checkpoint keeps it by. None of them says anything of ranks, buckets or
+// shards, but what belongs to one rank or to one data-parallel replica alone:
+//
+//   parameters.<p>               optimizer.<state>.<p>, optimizer.master.<p>, optimizer.step.<p>: by parameter
+//   rank.<r>.rng.cpu             of one rank
+//   replica.<d>.gradients.<p>    of an open window: what this replica's micro-steps have summed so far,
+//   replica.<d>.compensation.<p> what the sums have rounded off,
+//   replica.<d>.tally            and what the micro-steps held
+#pragma once
+
+#include <vector>
+
+#include "accrue/checkpoint/checkpoint.h"
+#include "accrue/run/result.h"
+#include "train/training.h"
+
+namespace accrue {
+
+/// Parameters and optimizer state: views of the live memory.
+std::vector<PlacedTensor> shared_tensors(Training& training);
+/// The open window's gradients, and their compensation where there is one: views of the live memory.
+std::vector<PlacedTensor> window_tensors(Training& training);
+/// Its tally and what the whole of it was counted to hold, as a copy.
+PlacedTensor tally_tensor(const Training& training, const OpenWindow& open);
+/// The default generator's state, as a copy.
+PlacedTensor generator_tensor(const Training& training);
+
+/// Whether the checkpoint kept the gradients of its open window.
+bool has_open_window(const Training& training, const CheckpointReader& checkpoint);
+
+/// Whether everything that restore_state() would read is there, of the right shape and type and with values that can
+/// be; nothing is changed. Errors: protocol (damaged: an older one is tried), config (of another model, every
+/// differing tensor named; or taken inside a window by another number of replicas).
+Result<void> check_state(Training& training, const CheckpointReader& checkpoint);
+/// Reads parameters, optimizer state, generator and, where it was kept, the open window. For a checkpoint that passed
+/// check_state(). Errors: disk; the state is then half of each and not to be used.
+Result<void> restore_state(Training& training, const CheckpointReader& checkpoint);
+
+}  // namespace accrue

@@ -6,7 +6,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -50,14 +52,32 @@ class FlatBase : public FlatOptimizer {
     }
   }
 
-  /// Calls update(offset, size, weight_decay) over every segment, in parallel parts.
-  template <typename Update>
-  void for_each_part(const Update& update) const {
-    for (const FlatSegment& segment : segments_) {
-      at::parallel_for(0, segment.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
-        update(segment.range.offset + begin, end - begin, segment.weight_decay);
-      });
+  /// A stretch of memory with one weight decay and one number of updates, this one included.
+  struct Part {
+    FlatRange range;
+    double weight_decay = 0.0;
+    std::int64_t steps = 0;
+  };
+
+  /// Counts the update and answers what it changes.
+  std::vector<Part> next_update(const std::vector<FlatRange>& unreached) {
+    ++steps_;
+    for (const FlatRange& range : unreached) {
+      Missed& missed = missed_[range.offset];
+      missed.size = range.size;
+      ++missed.updates;
+      missed.last = steps_;
     }
+    std::vector<Part> parts;
+    for (const FlatSegment& segment : segments_) cut(segment, parts);
+    return parts;
+  }
+
+  /// Calls update(offset, size) over the part, in parallel pieces.
+  template <typename Update>
+  static void in_pieces(const Part& part, const Update& update) {
+    at::parallel_for(0, part.range.size, elements_per_task,
+                     [&](std::int64_t begin, std::int64_t end) { update(part.range.offset + begin, end - begin); });
   }
 
   OptimizerSpec spec_;
@@ -65,6 +85,33 @@ class FlatBase : public FlatOptimizer {
   std::int64_t numel_;
   at::ScalarType dtype_;
   std::int64_t steps_ = 0;
+
+ private:
+  struct Missed {
+    std::int64_t size = 0;
+    std::int64_t updates = 0;
+    std::int64_t last = 0;
+  };
+
+  /// The segment's parts: parameters that have missed updates apart, without those that miss this one.
+  void cut(const FlatSegment& segment, std::vector<Part>& parts) const {
+    const auto add = [&](std::int64_t begin, std::int64_t end, std::int64_t missed) {
+      if (begin < end) parts.push_back({{begin, end - begin}, segment.weight_decay, steps_ - missed});
+    };
+    std::int64_t at = segment.range.offset;
+    const std::int64_t end = at + segment.range.size;
+    for (const auto& [offset, missed] : missed_) {
+      const std::int64_t from = std::max(at, offset);
+      const std::int64_t to = std::min(end, offset + missed.size);
+      if (from >= to) continue;
+      add(at, from, 0);
+      if (missed.last != steps_) add(from, to, missed.updates);
+      at = to;
+    }
+    add(at, end, 0);
+  }
+
+  std::map<std::int64_t, Missed> missed_;  ///< by offset
 };
 
 template <typename T>
@@ -72,26 +119,27 @@ class FlatAdamW final : public FlatBase {
  public:
   using FlatBase::FlatBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) override {
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            const std::vector<FlatRange>& unreached) override {
     check(params, grads);
-    ++steps_;
-    const auto t = static_cast<double>(steps_);
-    const AdamWStep common{.lr = lr,
-                           .beta1 = spec_.beta1,
-                           .beta2 = spec_.beta2,
-                           .eps = spec_.eps,
-                           .correction1 = 1.0 - std::pow(spec_.beta1, t),
-                           .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
-                           .grad_scale = grad_scale};
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const m = first_.template mutable_data_ptr<T>();
     T* const v = second_.template mutable_data_ptr<T>();
-    for_each_part([&](std::int64_t at, std::int64_t n, double weight_decay) {
-      AdamWStep part = common;
-      (spec_.kind == OptimizerKind::adam ? part.l2 : part.weight_decay) = weight_decay;
-      flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, part);
-    });
+    for (const auto& part : this->next_update(unreached)) {
+      const auto t = static_cast<double>(part.steps);
+      AdamWStep how{.lr = lr,
+                    .beta1 = spec_.beta1,
+                    .beta2 = spec_.beta2,
+                    .eps = spec_.eps,
+                    .correction1 = 1.0 - std::pow(spec_.beta1, t),
+                    .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
+                    .grad_scale = grad_scale};
+      (spec_.kind == OptimizerKind::adam ? how.l2 : how.weight_decay) = part.weight_decay;
+      in_pieces(part, [&](std::int64_t at, std::int64_t n) {
+        flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, how);
+      });
+    }
   }
 
   std::vector<std::pair<std::string, at::Tensor>> state() override {
@@ -111,16 +159,19 @@ class FlatSgd final : public FlatBase {
     if (spec_.momentum != 0.0) buffer_ = state_tensor();
   }
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) override {
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            const std::vector<FlatRange>& unreached) override {
     check(params, grads);
-    ++steps_;
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const buffer = buffer_.defined() ? buffer_.template mutable_data_ptr<T>() : nullptr;
-    for_each_part([&](std::int64_t at, std::int64_t n, double weight_decay) {
-      const SgdStep part{.lr = lr, .momentum = spec_.momentum, .weight_decay = weight_decay, .grad_scale = grad_scale};
-      flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, part);
-    });
+    for (const auto& part : this->next_update(unreached)) {
+      const SgdStep how{
+          .lr = lr, .momentum = spec_.momentum, .weight_decay = part.weight_decay, .grad_scale = grad_scale};
+      in_pieces(part, [&](std::int64_t at, std::int64_t n) {
+        flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, how);
+      });
+    }
   }
 
   std::vector<std::pair<std::string, at::Tensor>> state() override {

@@ -119,6 +119,15 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   return fail(ErrorCode::numerics, message, {}, hint);
 }
 
+/// Where the gradients of parameters lie that no backward of the window reached, on any rank: an update is not theirs.
+std::vector<FlatRange> unreached(const Training& training) {
+  std::vector<FlatRange> ranges;
+  const std::vector<bool> reached = training.reducer.reached();
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (!reached[i]) ranges.push_back(training.model.layout().parameters[i]);
+  return ranges;
+}
+
 void step(Training& training, const Verdict& verdict, double lr) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
@@ -134,10 +143,10 @@ void step(Training& training, const Verdict& verdict, double lr) {
     scale = 1.0;
   }
   if (training.masters.defined()) {
-    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale);
+    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale, unreached(training));
     training.model.flat().copy_(training.masters);
   } else {
-    training.optimizer->step(training.model.flat(), gradients, lr, scale);
+    training.optimizer->step(training.model.flat(), gradients, lr, scale, unreached(training));
   }
   training.report.add_compute(now_ns() - begin);
 }

@@ -155,6 +155,9 @@ bool restore_open_window(Training& training, const LoadedCheckpoint& loaded) {
   at::Tensor lost = training.reducer.flat_compensation();
   if (compensation && lost.defined()) lost.copy_(*compensation);
   training.open = open_window(*tally);
+  // The loss of a micro-step reaches every parameter of a spec's models.
+  const bool learned = training.open.tally.micro_steps > 0;
+  training.reducer.set_reached(std::vector<bool>(training.reducer.parameters().size(), learned));
   return true;
 }
 

@@ -26,10 +26,14 @@ class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
   /// One update of params by grads (both [numel], same dtype), at learning rate lr. grads are multiplied by grad_scale
-  /// on the way (normalisation and clip factor in one). Thread: training.
-  virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) = 0;
+  /// on the way (normalisation and clip factor in one). `unreached`: parameters without a gradient, each one's whole
+  /// range, as the same range every time. They keep their values and moments, and the update does not count for them.
+  /// Thread: training.
+  virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+                    const std::vector<FlatRange>& unreached = {}) = 0;
   /// Named state tensors ([numel] each) and the step count, for checkpoints: free of the parallel layout.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
+  /// Updates so far; of a parameter that was left out, those that it was not.
   virtual std::int64_t steps() const = 0;
   virtual void set_steps(std::int64_t steps) = 0;
 };

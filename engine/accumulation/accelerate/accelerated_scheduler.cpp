@@ -33,8 +33,8 @@ AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner,
       optimizers_(std::move(optimizers)),
       clock_(clock_shape(state, *inner_)) {}
 
-void AcceleratedScheduler::step() {
-  state_.script().note([this] { step(); });
+void AcceleratedScheduler::step(std::optional<std::int64_t> epoch) {
+  state_.script().note([=, this] { step(epoch); });
   WindowPosition at = clock_.position();
   at.at_boundary = state_.sync_gradients();
   // The clock's own guard counts from 0; for this call it stands where the inner scheduler does.
@@ -50,7 +50,11 @@ void AcceleratedScheduler::step() {
   at = clock_.position();
   at.guard_count -= ahead;
   clock_.restore(at);
-  for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step();
+  const auto waits = [](const auto* each) { return each->outcome() == StepOutcome::accumulated; };
+  if (ticks > 0 && !std::exchange(warned_, true) && !optimizers.empty() &&
+      std::all_of(optimizers.begin(), optimizers.end(), waits))
+    warn_of_schedule_before_step();
+  for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step(epoch);
 }
 
 void AcceleratedScheduler::print_lr(std::ostream& out) const {

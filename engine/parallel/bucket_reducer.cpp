@@ -28,6 +28,7 @@ BucketReducer::BucketReducer(const std::vector<FlatLayout>& layouts, std::functi
 void BucketReducer::restart() {
   pending_ = members_;
   seen_.assign(seen_.size(), false);
+  first_.reset();
   next_ = 0;
 }
 
@@ -36,6 +37,7 @@ void BucketReducer::launch_next() {
 }
 
 void BucketReducer::arrived(std::size_t parameter) {
+  if (!first_) first_ = parameter;
   for (const std::size_t bucket : buckets_of_[parameter]) {
     if (bucket < next_) {
       throw std::logic_error(

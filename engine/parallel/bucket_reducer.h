@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/shard_layout.h"
@@ -25,7 +26,8 @@ class BucketReducer {
   void finish();
   /// Forgets what has arrived and begins the next window, without launching anything: after a backward that threw.
   void restart();
-  bool has_arrived(std::size_t parameter) const { return seen_[parameter]; }
+  /// The parameter whose gradient was the first of this window; none before.
+  std::optional<std::size_t> first_arrived() const { return first_; }
 
  private:
   void launch_next();
@@ -35,6 +37,7 @@ class BucketReducer {
   std::vector<std::int64_t> members_;                 ///< by bucket: how many parameters reach into it
   std::vector<std::int64_t> pending_;
   std::vector<bool> seen_;
+  std::optional<std::size_t> first_;
   std::size_t next_ = 0;
 };
 

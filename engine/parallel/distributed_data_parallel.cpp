@@ -229,7 +229,7 @@ void DistributedDataParallel::State::check_finished() const {
 void DistributedDataParallel::State::coming(std::size_t parameter) {
   if (stepped_without_finish(parameter)) throw std::logic_error(forgotten_finish);
   // Dropped gradients are the end of a window that will not be finished: its backward has thrown.
-  if (reducer.has_arrived(parameter) && !has(parameter)) reducer.restart();
+  if (const auto first = reducer.first_arrived(); first && !has(*first)) reducer.restart();
   arena_of(parameter).expect(places[parameter].index);
 }
 

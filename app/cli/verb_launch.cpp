@@ -131,7 +131,8 @@ void add_launch(CLI::App& app, int& status, std::vector<std::string> command) {
   options->group.command = std::move(command);
   auto* verb = app.add_subcommand("launch", "Start a program of yours as the ranks of one world on this host");
   verb->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(CLI::Range(1, 1024));
-  verb->add_option("--threads", options->group.threads, "Threads of each rank (default: its share of the cores)")
+  verb->add_option("--threads", options->group.threads,
+                   "Threads of each rank (default: OMP_NUM_THREADS, or its share of the cores)")
       ->check(CLI::Range(1, 4096));
   verb->add_option("--env", options->group.environment, "Pass a variable on: NAME, or NAME=VALUE; may be repeated")
       ->type_name("NAME")
@@ -142,7 +143,8 @@ void add_launch(CLI::App& app, int& status, std::vector<std::string> command) {
   verb->footer(
       "The program and its arguments stand after --:  accrue-run launch -n 2 -- ./train --lr 0.1\n"
       "The ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in their\n"
-      "environment, and of the caller's the variables that ranks of a run get. Where one fails, the others are ended.\n"
+      "environment, and of the caller's the variables that ranks of a run get, ACCELERATE_* and OMP_*. Others need\n"
+      "--env. Where one fails, the others are ended.\n"
       "Exit status: 0 all ranks ended with 0, 2 nothing was started, 4 a rank failed or was killed, 5 the folder\n"
       "cannot be written, 130 stopped by the user.");
   verb->callback([options, &status] { status = launch(*options); });

@@ -19,13 +19,10 @@ StateDict with_window(StateDict state, const AccumulationWindow& window) {
   return state;
 }
 
-/// Errors: throws std::invalid_argument where the state is that of something that does not accumulate.
-WindowPosition saved_position(const StateDict& state) {
+/// None where the state is that of something that does not accumulate.
+std::optional<WindowPosition> saved_position(const StateDict& state) {
   const StateDict part = take_under(state, window_entry);
-  if (part.empty())
-    throw std::invalid_argument(
-        "the state has no entries under \"window.\", so it is not one of an accumulating wrapper; load it into what "
-        "the wrapper holds, inner(), to begin at a group's start");
+  if (part.empty()) return std::nullopt;
   return window_position(part);
 }
 
@@ -78,25 +75,26 @@ void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPl
   std::optional<GradSync::NoSyncScope> quiet;
   if (model_ != nullptr && !micro.sync) quiet.emplace(*model_);
   backward(micro);
-  if (model_ != nullptr && micro.sync) model_->finish();
+  if (model_ == nullptr) return;
+  if (micro.sync && !std::exchange(agreed_, true))
+    model_->agree("the number of micro-steps per update", {window_->shape().steps});
+  if (micro.sync) model_->finish();
+  if (const auto next = window_->peek(); next && next->sync) model_->before_forward();
 }
 
-void AccumulatingOptimizer::backward(const at::Tensor& loss) {
-  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value); });
+void AccumulatingOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
+  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value, options); });
 }
 
-StepOutcome AccumulatingOptimizer::step() {
+StepOutcome AccumulatingOptimizer::step(const Closure& closure) {
   if (!window_->take_boundary()) return StepOutcome::accumulated;
-  const StepOutcome outcome = inner_->step();
+  const StepOutcome outcome = inner_->step(closure);
   window_->report(outcome);
   return outcome;
 }
 
 void AccumulatingOptimizer::zero_grad(bool set_to_none) {
-  if (window_->open_micro_steps() != 0) return;
-  inner_->zero_grad();
-  if (!set_to_none) return;
-  for (const at::Tensor& parameter : inner_->parameters()) parameter.mutable_grad().reset();
+  if (window_->open_micro_steps() == 0) inner_->zero_grad(set_to_none);
 }
 
 StateDict AccumulatingOptimizer::state_dict() const {
@@ -104,10 +102,16 @@ StateDict AccumulatingOptimizer::state_dict() const {
 }
 
 void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
-  const WindowPosition position = saved_position(state);
-  check_group_can_end(position, window_->shape().steps);
+  const std::optional<WindowPosition> position = saved_position(state);
+  if (!position) return inner_->load_state_dict(state);
+  check_group_can_end(*position, window_->shape().steps);
   inner_->load_state_dict(state);
-  window_->restore_counts(position);
+  window_->restore_counts(*position);
+}
+
+std::string AccumulatingOptimizer::text() const {
+  return std::string(name()) + ": " + std::to_string(window_->open_micro_steps()) + " of " +
+         std::to_string(window_->shape().steps) + " micro-steps done\n" + inner_->text();
 }
 
 torch::optim::Optimizer& AccumulatingOptimizer::torch() {
@@ -119,8 +123,13 @@ AccumulatingScheduler::AccumulatingScheduler(const AnyScheduler& scheduler, Shar
   if (!window_) throw std::invalid_argument("an accumulating scheduler was given no window");
 }
 
-void AccumulatingScheduler::step() {
-  for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) step_inner();
+void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
+  for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) {
+    // A window without micro-steps is the schedule's alone: there is no optimizer to compare with.
+    if (!std::exchange(warned_, true) && window_->micro_steps_done() > 0 && window_->position().updates == 0)
+      warn_of_schedule_before_step();
+    step_inner(epoch);
+  }
 }
 
 StateDict AccumulatingScheduler::state_dict() const {
@@ -128,9 +137,9 @@ StateDict AccumulatingScheduler::state_dict() const {
 }
 
 void AccumulatingScheduler::load_state_dict(const StateDict& state) {
-  const WindowPosition position = saved_position(state);
+  const std::optional<WindowPosition> position = saved_position(state);
   inner_->load_state_dict(state);
-  window_->restore_schedule(position);
+  if (position) window_->restore_schedule(*position);
 }
 
 }  // namespace accrue

@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LibTorch optimizer behind BaseOptimizer, and the small vocabulary of its state. Problem: LibTorch saves an
-// optimizer only as an archive of its own and loads it in place, so a bad archive leaves it half loaded. Choice: the
-// archive's bytes are one entry of the state, and a load that fails puts back what was there. Cost: the moments exist
-// twice while loading. Source: torch::optim::Optimizer's save() and load().
+// A LibTorch optimizer behind BaseOptimizer, and the small vocabulary of its state.
 #include "accrue/accumulation/base_optimizer.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <torch/optim/lbfgs.h>
-#include <torch/serialize/archive.h>
 
 #include <algorithm>
-#include <cstring>
-#include <sstream>
+#include <cstdint>
+#include <ostream>
 #include <stdexcept>
-#include <utility>
+#include <string>
+
+#include "optimizer_state.h"
 
 namespace accrue {
 namespace {
 
 constexpr const char* optimizer_entry = "optimizer";
-
-at::Tensor bytes_tensor(const std::string& bytes) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  if (!bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
-  return tensor;
-}
+constexpr std::int64_t largest_count = std::int64_t{1} << 53;
 
 const at::Tensor& entry_of(const StateDict& state, const std::string& name) {
   const auto found = state.find(name);
@@ -41,26 +33,6 @@ const at::Tensor& number_of(const StateDict& state, const std::string& name) {
                               " elements; it is one number");
 }
 
-/// Everything a load may change, to be put back where it fails.
-class Snapshot {
- public:
-  explicit Snapshot(torch::optim::Optimizer& optimizer) : optimizer_(optimizer), state_(std::move(optimizer.state())) {
-    optimizer.state().clear();
-    for (const auto& group : optimizer.param_groups())
-      options_.push_back(group.has_options() ? group.options().clone() : nullptr);
-  }
-  void put_back() {
-    optimizer_.state() = std::move(state_);
-    for (std::size_t i = 0; i < options_.size(); ++i)
-      if (options_[i]) optimizer_.param_groups()[i].set_options(std::move(options_[i]));
-  }
-
- private:
-  torch::optim::Optimizer& optimizer_;
-  std::remove_reference_t<decltype(std::declval<torch::optim::Optimizer&>().state())> state_;
-  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options_;
-};
-
 class TorchOptimizer final : public BaseOptimizer {
  public:
   explicit TorchOptimizer(torch::optim::Optimizer& optimizer) : optimizer_(optimizer) {
@@ -70,44 +42,37 @@ class TorchOptimizer final : public BaseOptimizer {
           "compute; take an optimizer that steps from the gradients alone, as SGD and Adam do");
   }
 
-  void backward(const at::Tensor& loss) override { loss.backward(); }
+  void backward(const at::Tensor& loss, BackwardOptions options) override {
+    loss.backward({}, options.retain_graph, options.create_graph);
+  }
 
-  StepOutcome step() override {
+  StepOutcome step(const Closure& closure) override {
     const auto all = parameters();
     const auto has_gradient = [](const at::Tensor& each) { return each.grad().defined(); };
-    if (std::none_of(all.begin(), all.end(), has_gradient)) return StepOutcome::skipped_empty;
-    optimizer_.step();
+    if (!closure && std::none_of(all.begin(), all.end(), has_gradient)) return StepOutcome::skipped_empty;
+    optimizer_.step(closure);
     return StepOutcome::updated;
   }
 
-  void zero_grad() override {
+  void zero_grad(bool set_to_none) override {
     const at::NoGradGuard no_grad;
-    optimizer_.zero_grad(/*set_to_none=*/false);
+    optimizer_.zero_grad(set_to_none);
   }
 
   StateDict state_dict() const override {
-    torch::serialize::OutputArchive archive;
-    optimizer_.save(archive);
-    std::ostringstream bytes;
-    archive.save_to(bytes);
-    return {{optimizer_entry, bytes_tensor(bytes.str())}};
+    StateDict state;
+    put_under(state, optimizer_entry, optimizer_state(optimizer_));
+    return state;
   }
 
   void load_state_dict(const StateDict& state) override {
-    const at::Tensor bytes = entry_of(state, optimizer_entry).contiguous();
-    Snapshot before(optimizer_);
-    try {
-      torch::serialize::InputArchive archive;
-      archive.load_from(static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes());
-      optimizer_.load(archive);
-    } catch (const std::exception& failure) {
-      before.put_back();
-      const std::string text = failure.what();
-      throw std::invalid_argument("the state's entry \"optimizer\" does not fit this optimizer: " +
-                                  text.substr(0, text.find('\n')));
-    }
+    const StateDict mine = take_under(state, optimizer_entry);
+    if (mine.empty())
+      throw std::invalid_argument("the state has no entries under \"optimizer.\", so it is not an optimizer's");
+    load_optimizer_state(optimizer_, mine);
   }
 
+  std::string text() const override { return optimizer_text(optimizer_); }
   torch::optim::Optimizer& torch() override { return optimizer_; }
 
  private:
@@ -120,6 +85,14 @@ std::vector<at::Tensor> BaseOptimizer::parameters() {
   std::vector<at::Tensor> all;
   for (const auto& group : param_groups()) all.insert(all.end(), group.params().begin(), group.params().end());
   return all;
+}
+
+std::string BaseOptimizer::text() const {
+  return optimizer_text(torch());
+}
+
+std::ostream& operator<<(std::ostream& out, const BaseOptimizer& optimizer) {
+  return out << optimizer.text();
 }
 
 std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer) {
@@ -166,7 +139,11 @@ StateDict window_state(const WindowPosition& position) {
 WindowPosition window_position(const StateDict& state) {
   WindowPosition position;
   for_each_field(position, [&](const char* name, auto& value) {
-    value = static_cast<std::remove_reference_t<decltype(value)>>(integer_of(state, name));
+    const std::int64_t number = integer_of(state, name);
+    if (number < unknown_length || number > largest_count)
+      throw std::invalid_argument("the state's entry \"" + std::string(name) + "\" is " + std::to_string(number) +
+                                  ", which no window counts to");
+    value = static_cast<std::remove_reference_t<decltype(value)>>(number);
   });
   return position;
 }

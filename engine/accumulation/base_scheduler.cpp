@@ -6,7 +6,9 @@
 #include "accrue/accumulation/base_scheduler.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -51,7 +53,10 @@ class TorchScheduler final : public BaseScheduler {
                  std::optional<std::int64_t> total_steps)
       : scheduler_(scheduler), optimizer_(optimizer), total_steps_(total_steps), last_(learning_rates(optimizer)) {}
 
-  void step() override {
+  void step(std::optional<std::int64_t> epoch) override {
+    if (epoch)
+      throw std::invalid_argument(
+          "step(epoch): LibTorch's schedulers cannot go to a position; take accrue::LambdaLR or accrue::StepLR");
     scheduler_.step();
     last_ = learning_rates(optimizer_);
   }
@@ -82,8 +87,8 @@ class CurveLR final : public BaseScheduler {
     apply();
   }
 
-  void step() override {
-    ++position_;
+  void step(std::optional<std::int64_t> epoch) override {
+    position_ = epoch.value_or(position_ + 1);
     apply();
   }
   std::vector<double> get_last_lr() const override {
@@ -121,6 +126,13 @@ class CurveLR final : public BaseScheduler {
   std::int64_t position_ = 0;
 };
 
+LambdaLR::Factor step_factor(std::int64_t step_size, double gamma) {
+  if (step_size < 1)
+    throw std::invalid_argument("StepLR: step_size is " + std::to_string(step_size) + "; it is at least 1");
+  return
+      [step_size, gamma](std::int64_t position) { return std::pow(gamma, static_cast<double>(position / step_size)); };
+}
+
 }  // namespace
 
 std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
@@ -134,8 +146,8 @@ LambdaLR::LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optio
   apply();
 }
 
-void LambdaLR::step() {
-  ++position_;
+void LambdaLR::step(std::optional<std::int64_t> epoch) {
+  position_ = epoch.value_or(position_ + 1);
   apply();
 }
 
@@ -159,6 +171,15 @@ void LambdaLR::load_state_dict(const StateDict& state) {
 
 void LambdaLR::apply() {
   set_learning_rates(optimizer_, get_last_lr());
+}
+
+StepLR::StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma)
+    : LambdaLR(optimizer, step_factor(step_size, gamma)) {}
+
+void warn_of_schedule_before_step() {
+  TORCH_WARN(
+      "the schedule has moved before the optimizer's first step, so its first value is never used; call step() of the "
+      "optimizer before step() of the schedule");
 }
 
 std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve) {

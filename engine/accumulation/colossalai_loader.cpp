@@ -30,4 +30,10 @@ void warn_of_empty_epoch(const WindowShape& shape) {
              shape.steps, ", so no batch is ever trained on");
 }
 
+void refuse_short_source(std::int64_t batches, const WindowShape& shape) {
+  throw std::logic_error("GradAccumDataloader: the source declares " + std::to_string(shape.batches_per_epoch) +
+                         " batches an epoch and ended after " + std::to_string(batches) +
+                         ", so its last group would stay open; give the source the length that it has");
+}
+
 }  // namespace accrue::colossalai

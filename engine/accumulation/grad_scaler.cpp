@@ -121,8 +121,12 @@ void GradScaler::agree(Unscaled& entry) {
   entry.found_any = values[1] != 0.0;
 }
 
-StepOutcome GradScaler::step(BaseOptimizer& optimizer) {
-  if (!enabled()) return optimizer.step();
+StepOutcome GradScaler::step(BaseOptimizer& optimizer, const Closure& closure) {
+  if (!enabled()) return optimizer.step(closure);
+  if (closure)
+    throw std::invalid_argument(
+        "GradScaler: a step with a closure computes gradients that are not scaled; step without one, or disable the "
+        "scaler");
   if (find(optimizer) == nullptr) unscale_(optimizer);
   Unscaled& entry = *find(optimizer);
   if (entry.agreed)

@@ -53,12 +53,12 @@ void GradientAccumulationLRScheduler::load_state_dict(const StateDict& state) {
   set_learning_rates(*frozen_, live);
 }
 
-void GradientAccumulationLRScheduler::step_inner() {
-  if (!detached_) return inner().step();
+void GradientAccumulationLRScheduler::step_inner(std::optional<std::int64_t> epoch) {
+  if (!detached_) return inner().step(epoch);
   // The inner scheduler moves the rates of a copy; there is one optimizer here, so it is lent the copy's rates.
   const auto live = learning_rates(*frozen_);
   set_learning_rates(*frozen_, *detached_);
-  inner().step();
+  inner().step(epoch);
   detached_ = learning_rates(*frozen_);
   set_learning_rates(*frozen_, live);
 }

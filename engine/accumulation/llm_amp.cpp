@@ -30,8 +30,8 @@ AMPOptimizer::AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimiz
                            std::optional<double> max_norm)
     : model_(model), inner_(optimizer.shared()), scaler_(std::move(scaler)), max_norm_(max_norm) {}
 
-void AMPOptimizer::backward(const at::Tensor& loss) {
-  inner_->backward(scaler_.scale(loss));
+void AMPOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
+  inner_->backward(scaler_.scale(loss), options);
 }
 
 double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
@@ -40,10 +40,10 @@ double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, d
   return accrue::clip_grad_norm(parameters, max_norm);
 }
 
-StepOutcome AMPOptimizer::step() {
+StepOutcome AMPOptimizer::step(const Closure& closure) {
   if (max_norm_) clip_grad_norm(model_.parameters(), *max_norm_);
   unscaled_ = false;
-  const StepOutcome outcome = scaler_.step(*inner_);
+  const StepOutcome outcome = scaler_.step(*inner_, closure);
   scaler_.update();
   return outcome;
 }

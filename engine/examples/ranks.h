@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "accrue/comm/rendezvous.h"
+#include "accrue/run/program.h"
 
 extern char** environ;
 
@@ -34,12 +35,6 @@ inline std::optional<std::string> option(int argc, char** argv, const char* name
   return std::nullopt;
 }
 
-template <typename T>
-T taken(accrue::Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
 struct Ranks {
   std::unique_ptr<accrue::Rendezvous> rendezvous;
   std::unique_ptr<accrue::Communicator> data;
@@ -47,20 +42,16 @@ struct Ranks {
 
 /// Meets the other ranks that the launcher has started, if any.
 inline Ranks join(int argc, char** argv) {
-  const auto environment = [](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    if (value == nullptr) return std::nullopt;
-    return value;
-  };
   const int store = std::atoi(option(argc, argv, "--store").value_or("-1").c_str());
-  const auto identity = taken(accrue::rank_identity(environment, store));
+  const auto identity = accrue::must(accrue::rank_identity(accrue::environment, store));
   Ranks ranks;
   if (identity.world == 1) {
     ranks.data = accrue::single_communicator();
     return ranks;
   }
-  ranks.rendezvous = taken(accrue::Rendezvous::join(identity, {.run_id = "example"}));
-  ranks.data = taken(ranks.rendezvous->communicator(accrue::RankGrid{.data = identity.world}, accrue::Axis::data));
+  ranks.rendezvous = accrue::must(accrue::Rendezvous::join(identity, {.run_id = "example"}));
+  ranks.data =
+      accrue::must(ranks.rendezvous->communicator(accrue::RankGrid{.data = identity.world}, accrue::Axis::data));
   return ranks;
 }
 

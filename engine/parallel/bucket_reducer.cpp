@@ -6,27 +6,29 @@
 
 namespace accrue {
 
-BucketReducer::BucketReducer(const FlatLayout& layout, std::function<void(std::size_t)> launch)
-    : launch_(std::move(launch)),
-      buckets_of_(layout.parameters.size()),
-      members_(layout.buckets.size(), 0),
-      seen_(layout.parameters.size(), false) {
-  for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
-    const FlatRange& place = layout.parameters[p];
-    for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
-      const FlatRange& bucket = layout.buckets[b];
-      if (place.offset < bucket.offset + bucket.size && bucket.offset < place.offset + place.size) {
-        buckets_of_[p].push_back(b);
-        ++members_[b];
+BucketReducer::BucketReducer(const std::vector<FlatLayout>& layouts, std::function<void(std::size_t)> launch)
+    : launch_(std::move(launch)) {
+  for (const FlatLayout& layout : layouts) {
+    const std::size_t first = members_.size();
+    members_.resize(first + layout.buckets.size(), 0);
+    for (const FlatRange& place : layout.parameters) {
+      std::vector<std::size_t>& mine = buckets_of_.emplace_back();
+      for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
+        const FlatRange& bucket = layout.buckets[b];
+        if (place.offset >= bucket.offset + bucket.size || bucket.offset >= place.offset + place.size) continue;
+        mine.push_back(first + b);
+        ++members_[first + b];
       }
     }
   }
-  begin_window();
+  seen_.assign(buckets_of_.size(), false);
+  restart();
 }
 
-void BucketReducer::begin_window() {
+void BucketReducer::restart() {
   pending_ = members_;
   seen_.assign(seen_.size(), false);
+  first_.reset();
   next_ = 0;
 }
 
@@ -35,6 +37,7 @@ void BucketReducer::launch_next() {
 }
 
 void BucketReducer::arrived(std::size_t parameter) {
+  if (!first_) first_ = parameter;
   for (const std::size_t bucket : buckets_of_[parameter]) {
     if (bucket < next_) {
       throw std::logic_error(
@@ -49,7 +52,7 @@ void BucketReducer::arrived(std::size_t parameter) {
 
 void BucketReducer::finish() {
   while (next_ < pending_.size()) launch_next();
-  begin_window();
+  restart();
 }
 
 }  // namespace accrue

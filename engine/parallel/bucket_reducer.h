@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/shard_layout.h"
@@ -15,23 +16,28 @@ namespace accrue {
 
 class BucketReducer {
  public:
-  BucketReducer(const FlatLayout& layout, std::function<void(std::size_t bucket)> launch);
+  /// layouts: of the arenas, one after another; parameters and buckets are numbered through all of them.
+  BucketReducer(const std::vector<FlatLayout>& layouts, std::function<void(std::size_t bucket)> launch);
 
   /// Parameter i's gradient of this window is complete. Launches what can go. Throws std::logic_error where the
   /// parameter's bucket has gone already.
   void arrived(std::size_t parameter);
   /// Launches what is left, in order, and begins the next window.
   void finish();
+  /// Forgets what has arrived and begins the next window, without launching anything: after a backward that threw.
+  void restart();
+  /// The parameter whose gradient was the first of this window; none before.
+  std::optional<std::size_t> first_arrived() const { return first_; }
 
  private:
   void launch_next();
-  void begin_window();
 
   std::function<void(std::size_t)> launch_;
   std::vector<std::vector<std::size_t>> buckets_of_;  ///< by parameter: the buckets it reaches into
   std::vector<std::int64_t> members_;                 ///< by bucket: how many parameters reach into it
   std::vector<std::int64_t> pending_;
   std::vector<bool> seen_;
+  std::optional<std::size_t> first_;
   std::size_t next_ = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
@@ -17,10 +17,16 @@
 namespace accrue {
 namespace {
 
+constexpr const char* forgotten_finish =
+    "DistributedDataParallel: the parameters changed after a backward with sync on whose gradients were never reduced, "
+    "so the ranks' weights have drifted apart; call finish() after the last backward of each window and before the "
+    "optimizer's step, or wrap backwards that are not to be reduced in no_sync()";
+
 struct Replica {
   std::vector<at::Tensor> trainable;  ///< each tensor once: a tied weight has one gradient
   NamedTensors parameters;            ///< trainable, with their names
-  NamedTensors everything;            ///< all parameters and buffers, each once
+  NamedTensors buffers;
+  NamedTensors everything;  ///< all parameters and buffers, each once
 };
 
 Replica replica_of(torch::nn::Module& module) {
@@ -31,15 +37,26 @@ Replica replica_of(torch::nn::Module& module) {
     if (!tensor.defined() || !known.insert(tensor.unsafeGetTensorImpl()).second) continue;
     replica.everything.emplace_back(entry.key(), tensor);
     if (!tensor.requires_grad()) continue;
-    replica.trainable.push_back(tensor);
     replica.parameters.emplace_back(entry.key(), tensor);
   }
   for (const auto& entry : module.named_buffers()) {
     const at::Tensor& tensor = entry.value();
     if (tensor.defined() && known.insert(tensor.unsafeGetTensorImpl()).second) {
       replica.everything.emplace_back(entry.key(), tensor);
+      replica.buffers.emplace_back(entry.key(), tensor);
     }
   }
+  // By type, so that each arena has consecutive parameters; in module order within.
+  std::vector<at::ScalarType> types;
+  for (const auto& [name, tensor] : replica.parameters)
+    if (std::find(types.begin(), types.end(), tensor.scalar_type()) == types.end())
+      types.push_back(tensor.scalar_type());
+  const auto place = [&](const auto& entry) {
+    return std::find(types.begin(), types.end(), entry.second.scalar_type()) - types.begin();
+  };
+  std::stable_sort(replica.parameters.begin(), replica.parameters.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  for (const auto& [name, tensor] : replica.parameters) replica.trainable.push_back(tensor);
   return replica;
 }
 
@@ -54,56 +71,69 @@ void check(const Replica& replica, const DataParallelOptions& options) {
                                 " is taken: another DistributedDataParallel holds the module");
   }
   const auto& [first_name, first] = replica.parameters.front();
-  if (!at::isFloatingType(first.scalar_type())) {
-    throw std::invalid_argument("DistributedDataParallel: parameter " + first_name +
-                                " is no real floating-point tensor");
-  }
   for (const auto& [name, tensor] : replica.parameters) {
-    if (tensor.scalar_type() == first.scalar_type() && tensor.device() == first.device()) continue;
-    throw std::invalid_argument("DistributedDataParallel: all parameters must share one dtype and device, but " +
-                                first_name + " is " + c10::toString(first.scalar_type()) + " on " +
-                                first.device().str() + " and " + name + " is " + c10::toString(tensor.scalar_type()) +
-                                " on " + tensor.device().str() + "; convert the module with module.to(...) first");
+    if (!at::isFloatingType(tensor.scalar_type()))
+      throw std::invalid_argument("DistributedDataParallel: parameter " + name + " is no real floating-point tensor");
+    if (tensor.device() == first.device()) continue;
+    throw std::invalid_argument("DistributedDataParallel: all parameters must be on one device, but " + first_name +
+                                " is on " + first.device().str() + " and " + name + " on " + tensor.device().str() +
+                                "; convert the module with module.to(device) first");
   }
 }
 
-/// K16: the type in which gradients of such parameters are added up.
+/// What the ranks must have alike, as text that a message can show.
+std::string describe(const DataParallelOptions& options) {
+  return "bucket_bytes " + std::to_string(options.bucket_bytes) + ", op " +
+         (options.op == ReduceOp::mean ? "mean" : "sum") + ", launch " +
+         (options.launch == LaunchBuckets::when_ready ? "when_ready" : "at_finish") + ", accumulation " +
+         std::to_string(static_cast<int>(options.accumulation)) + ", broadcast_parameters " +
+         std::to_string(options.broadcast_parameters) + ", broadcast_buffers " +
+         std::to_string(options.broadcast_buffers);
+}
+
+/// K16: the type in which gradients of such parameters accumulate.
 at::ScalarType type_of_sum(at::ScalarType own, AccumulationDtype accumulation) {
   const auto bytes = static_cast<std::int64_t>(c10::elementSize(own));
   return bytes_of_sum(accumulation, bytes) > bytes ? at::kFloat : own;
 }
 
-/// The arena's memory, and how it is divided.
-struct FlatMemory {
-  FlatLayout layout;
-  at::Tensor gradients;
-  at::Tensor compensation;
-};
-
-FlatMemory memory_for(const std::vector<at::Tensor>& parameters, const DataParallelOptions& options,
-                      Communicator& axis) {
+GradArena arena_for(const std::vector<at::Tensor>& parameters, const DataParallelOptions& options, Communicator& axis) {
   const at::Tensor& like = parameters.front();
   const at::ScalarType type = type_of_sum(like.scalar_type(), options.accumulation);
   std::vector<std::int64_t> numels;
   for (const auto& each : parameters) numels.push_back(each.numel());
-  FlatMemory memory;
-  memory.layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes);
+  FlatLayout layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes);
   const auto own = like.options().requires_grad(false).dtype(type);
-  memory.gradients =
-      like.is_cpu() ? axis.shared_buffer(memory.layout.numel, type) : at::zeros({memory.layout.numel}, own);
-  if (options.accumulation == AccumulationDtype::float32_compensated)
-    memory.compensation = at::zeros({memory.layout.numel}, own);
-  return memory;
+  at::Tensor gradients = like.is_cpu() ? axis.shared_buffer(layout.numel, type) : at::zeros({layout.numel}, own);
+  at::Tensor compensation;
+  if (options.accumulation == AccumulationDtype::float32_compensated) compensation = at::zeros({layout.numel}, own);
+  return GradArena(parameters, std::move(layout), std::move(gradients), std::move(compensation));
 }
 
-/// Marks a parameter as taken and, where buckets go out when they are ready, tells the reducer that its gradient has
-/// been accumulated.
+/// `parameters` are ordered by type.
+std::vector<GradArena> arenas_for(const std::vector<at::Tensor>& parameters, const DataParallelOptions& options,
+                                  Communicator& axis) {
+  std::vector<GradArena> arenas;
+  for (auto begin = parameters.begin(); begin != parameters.end();) {
+    const auto end = std::find_if(begin, parameters.end(),
+                                  [&](const auto& each) { return each.scalar_type() != begin->scalar_type(); });
+    arenas.push_back(arena_for({begin, end}, options, axis));
+    begin = end;
+  }
+  return arenas;
+}
+
+std::vector<FlatLayout> layouts_of(const std::vector<GradArena>& arenas) {
+  std::vector<FlatLayout> layouts;
+  for (const GradArena& each : arenas) layouts.push_back(each.layout());
+  return layouts;
+}
+
+/// Marks a parameter as taken, and says that its gradient has been accumulated.
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}
-  void operator()(const at::Tensor&) override {
-    if (arrived_) arrived_();
-  }
+  void operator()(const at::Tensor&) override { arrived_(); }
 
  private:
   std::function<void()> arrived_;
@@ -114,7 +144,7 @@ class ComingHook final : public torch::autograd::FunctionPreHook {
  public:
   explicit ComingHook(std::function<void()> coming) : coming_(std::move(coming)) {}
   torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) override {
-    coming_();
+    if (!gradients.empty() && gradients.front().defined()) coming_();
     return gradients;
   }
 
@@ -125,83 +155,124 @@ class ComingHook final : public torch::autograd::FunctionPreHook {
 }  // namespace
 
 struct DistributedDataParallel::State {
-  State(const Replica& replica, Communicator& communicator, const DataParallelOptions& asked)
-      : State(replica, communicator, asked, memory_for(replica.trainable, asked, communicator)) {}
-  State(const Replica& replica, Communicator& communicator, const DataParallelOptions& asked, FlatMemory memory)
+  State(Replica replica, Communicator& communicator, const DataParallelOptions& chosen)
       : axis(communicator),
-        options(asked),
-        arena(replica.trainable, std::move(memory.layout), std::move(memory.gradients), std::move(memory.compensation)),
-        reducer(arena.layout(), [this](std::size_t bucket) { reduce(bucket); }) {}
+        options(chosen),
+        buffers(std::move(replica.buffers)),
+        parameters(std::move(replica.trainable)),
+        arenas(arenas_for(parameters, options, axis)),
+        reducer(layouts_of(arenas), [this](std::size_t bucket) { reduce(bucket); }),
+        unfinished(parameters.size(), none) {
+    for (std::size_t a = 0; a < arenas.size(); ++a)
+      for (std::size_t i = 0; i < arenas[a].parameters().size(); ++i) places.push_back({a, i});
+  }
+
+  /// Where parameter i's gradient lies.
+  struct Place {
+    std::size_t arena;
+    std::size_t index;
+  };
+  GradArena& arena_of(std::size_t parameter) { return arenas[places[parameter].arena]; }
+  bool collect(std::size_t i) { return arena_of(i).collect(places[i].index); }
+  bool has(std::size_t i) { return arena_of(i).has(places[i].index); }
 
   void mark_parameters();
   void release_parameters();
+  void coming(std::size_t parameter);
   void arrived(std::size_t parameter);
   void reduce(std::size_t bucket);
-  void mend(std::size_t parameter);
+  void settle_reached();
+  bool stepped_without_finish(std::size_t parameter) const;
+  void check_finished() const;
+
+  static constexpr std::int64_t none = -1;
 
   Communicator& axis;
   DataParallelOptions options;
-  GradArena arena;
+  NamedTensors buffers;
+  std::vector<at::Tensor> parameters;
+  std::vector<GradArena> arenas;
+  std::vector<Place> places;
   BucketReducer reducer;
-  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< with compensation: those with a hook of ours
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< those with a hook of ours
+  /// By parameter: its version when a gradient arrived that no finish() has reduced yet; none without one.
+  std::vector<std::int64_t> unfinished;
   bool sync = true;
-  bool said = false;
+  bool buffers_follow = false;  ///< before_forward() was called since the last finish()
   std::int64_t reductions = 0;
 };
 
 void DistributedDataParallel::State::mark_parameters() {
-  const auto& parameters = arena.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    std::function<void()> on_arrival;
-    const bool compensated = arena.compensation().defined();
-    if (compensated || options.launch == LaunchBuckets::when_ready) on_arrival = [this, i] { arrived(i); };
-    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<ArrivalHook>(std::move(on_arrival)));
-    if (!compensated) continue;
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
+                                                   std::make_unique<ArrivalHook>([this, i] { arrived(i); }));
     accumulators.push_back(torch::autograd::impl::grad_accumulator(parameters[i]));
-    accumulators.back()->add_pre_hook(std::make_unique<ComingHook>([this, i] {
-      mend(i);
-      arena.set_aside(i);
-    }));
+    accumulators.back()->add_pre_hook(std::make_unique<ComingHook>([this, i] { coming(i); }));
   }
 }
 
 void DistributedDataParallel::State::release_parameters() {
-  for (const auto& parameter : arena.parameters()) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  for (const auto& parameter : parameters) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
   for (const auto& each : accumulators)
     std::erase_if(each->pre_hooks(), [](const auto& hook) { return dynamic_cast<ComingHook*>(hook.get()) != nullptr; });
 }
 
-void DistributedDataParallel::State::arrived(std::size_t parameter) {
-  if (arena.compensation().defined()) arena.fold(parameter);
-  if (!sync || options.launch != LaunchBuckets::when_ready) return;
-  mend(parameter);
-  reducer.arrived(parameter);
+bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const {
+  return unfinished[i] != none && static_cast<std::int64_t>(parameters[i]._version()) != unfinished[i];
 }
 
-void DistributedDataParallel::State::mend(std::size_t parameter) {
-  if (!arena.mend(parameter) || said) return;
-  said = true;
-  std::fputs(
-      "accrue: gradients were dropped or replaced, as zero_grad() does by default; they were copied back into the flat "
-      "gradients.\n"
-      "        Call DistributedDataParallel::zero_grad(), or zero_grad(/*set_to_none=*/false), to save that copy.\n",
-      stderr);
+void DistributedDataParallel::State::check_finished() const {
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (stepped_without_finish(i)) throw std::logic_error(forgotten_finish);
+}
+
+void DistributedDataParallel::State::coming(std::size_t parameter) {
+  if (stepped_without_finish(parameter)) throw std::logic_error(forgotten_finish);
+  // Dropped gradients are the end of a window that will not be finished: its backward has thrown.
+  if (const auto first = reducer.first_arrived(); first && !has(*first)) reducer.restart();
+  arena_of(parameter).expect(places[parameter].index);
+}
+
+void DistributedDataParallel::State::arrived(std::size_t parameter) {
+  GradArena& arena = arena_of(parameter);
+  if (arena.compensation().defined()) arena.fold(places[parameter].index);
+  if (!sync || axis.size() == 1) return;
+  unfinished[parameter] = static_cast<std::int64_t>(parameters[parameter]._version());
+  if (options.launch != LaunchBuckets::when_ready) return;
+  collect(parameter);
+  reducer.arrived(parameter);
 }
 
 void DistributedDataParallel::State::reduce(std::size_t index) {
   if (axis.size() == 1) return;
-  at::Tensor bucket = arena.bucket(index);
+  std::size_t a = 0;
+  for (; index >= arenas[a].layout().buckets.size(); ++a) index -= arenas[a].layout().buckets.size();
+  at::Tensor bucket = arenas[a].bucket(index);
+  if (options.op == ReduceOp::mean && bucket.element_size() == 2) bucket.div_(axis.size());
   axis.all_reduce_gradients(bucket);
   ++reductions;
 }
 
+void DistributedDataParallel::State::settle_reached() {
+  std::vector<bool> reached;
+  std::vector<at::Tensor> reduced;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto [offset, size] = arena_of(i).layout().parameters[places[i].index];
+    reached.push_back(has(i));
+    reduced.push_back(arena_of(i).flat().narrow(0, offset, size));
+  }
+  reached = reached_by_any(std::move(reached), reduced, axis);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (reached[i] != has(i)) arena_of(i).set(places[i].index, reached[i]);
+}
+
 DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Communicator& axis,
                                                  DataParallelOptions options) {
-  const Replica replica = replica_of(module);
+  Replica replica = replica_of(module);
+  verify_replicas(replica.everything, describe(options), axis);
   check(replica, options);
-  verify_replicas(replica.everything, axis);
   if (options.broadcast_parameters) broadcast_values(replica.everything, axis);
-  state_ = std::make_unique<State>(replica, axis, options);
+  state_ = std::make_unique<State>(std::move(replica), axis, options);
   state_->mark_parameters();
 }
 
@@ -217,35 +288,73 @@ void DistributedDataParallel::set_sync_enabled(bool enabled) {
   state_->sync = enabled;
 }
 
+void DistributedDataParallel::before_forward() {
+  State& state = *state_;
+  if (!state.sync || !state.options.broadcast_buffers) return;
+  broadcast_packed(state.buffers, state.axis);
+  state.buffers_follow = true;
+}
+
 void DistributedDataParallel::finish() {
-  if (!state_->sync) return;
-  for (std::size_t i = 0; i < state_->arena.parameters().size(); ++i) state_->mend(i);
-  state_->reducer.finish();
-  const std::int64_t ranks = state_->axis.size();
-  if (state_->options.op == ReduceOp::mean && ranks > 1) {
-    at::Tensor flat = state_->arena.flat();
-    flat.div_(ranks);
+  State& state = *state_;
+  if (!state.sync) return;
+  for (std::size_t i = 0; i < state.parameters.size(); ++i) state.collect(i);
+  state.reducer.finish();
+  leave_local();
+  if (state.axis.size() == 1) return;
+  for (const GradArena& each : state.arenas) {
+    at::Tensor flat = each.flat();
+    if (state.options.op == ReduceOp::mean && flat.element_size() != 2) flat.div_(state.axis.size());
   }
+  state.settle_reached();
+  if (!state.buffers_follow) before_forward();
+  state.buffers_follow = false;
+}
+
+void DistributedDataParallel::agree(const std::string& what, const std::vector<std::int64_t>& values) {
+  agree_on(what, values, state_->axis);
+}
+
+void DistributedDataParallel::leave_local() {
+  state_->unfinished.assign(state_->unfinished.size(), State::none);
 }
 
 void DistributedDataParallel::zero_grad() {
-  state_->arena.zero();
+  state_->check_finished();
+  leave_local();
+  state_->reducer.restart();
+  for (GradArena& each : state_->arenas) each.zero();
 }
 
-at::Tensor DistributedDataParallel::flat_gradients() const {
-  return state_->arena.flat();
+std::size_t DistributedDataParallel::arenas() const {
+  return state_->arenas.size();
 }
 
-at::Tensor DistributedDataParallel::flat_compensation() const {
-  return state_->arena.compensation();
+at::Tensor DistributedDataParallel::flat_gradients(std::size_t arena) const {
+  return state_->arenas.at(arena).flat();
 }
 
-const FlatLayout& DistributedDataParallel::layout() const {
-  return state_->arena.layout();
+at::Tensor DistributedDataParallel::flat_compensation(std::size_t arena) const {
+  return state_->arenas.at(arena).compensation();
+}
+
+const FlatLayout& DistributedDataParallel::layout(std::size_t arena) const {
+  return state_->arenas.at(arena).layout();
 }
 
 const std::vector<at::Tensor>& DistributedDataParallel::parameters() const {
-  return state_->arena.parameters();
+  return state_->parameters;
+}
+
+std::vector<bool> DistributedDataParallel::reached() const {
+  std::vector<bool> reached;
+  for (std::size_t i = 0; i < state_->parameters.size(); ++i) reached.push_back(state_->has(i));
+  return reached;
+}
+
+void DistributedDataParallel::set_reached(const std::vector<bool>& reached) {
+  for (std::size_t i = 0; i < state_->parameters.size(); ++i)
+    state_->arena_of(i).set(state_->places[i].index, reached.at(i));
 }
 
 std::int64_t DistributedDataParallel::reductions() const {

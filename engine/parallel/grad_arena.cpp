@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grad_arena.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include <utility>
@@ -40,8 +41,9 @@ GradArena::GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::
     views_.push_back(place_of(flat_, layout_.parameters[i], parameters_[i]));
     if (compensation_.defined()) lost_.push_back(place_of(compensation_, layout_.parameters[i], parameters_[i]));
     versions_.push_back(version_of(views_.back()));
-    bind(i);
+    parameters_[i].mutable_grad() = at::Tensor();
   }
+  in_use_.assign(parameters_.size(), 0);
 }
 
 at::Tensor GradArena::bucket(std::size_t index) const {
@@ -51,9 +53,20 @@ at::Tensor GradArena::bucket(std::size_t index) const {
 
 void GradArena::bind(std::size_t i) {
   parameters_[i].mutable_grad() = views_[i];
+  in_use_[i] = 1;
 }
 
-void GradArena::set_aside(std::size_t i) {
+void GradArena::clear_dropped(std::size_t i) {
+  if (has(i) || in_use_[i] == 0) return;
+  const at::NoGradGuard no_grad;
+  views_[i].zero_();
+  if (compensation_.defined()) lost_[i].zero_();
+  in_use_[i] = 0;
+}
+
+void GradArena::expect(std::size_t i) {
+  if (!collect(i)) bind(i);
+  if (!compensation_.defined()) return;
   if (version_of(views_[i]) != versions_[i]) lost_[i].zero_();  // what was lost is not lost of this
   parameters_[i].mutable_grad() = at::Tensor();
 }
@@ -70,27 +83,37 @@ void GradArena::fold(std::size_t i) {
   versions_[i] = version_of(views_[i]);
 }
 
-bool GradArena::mend(std::size_t i) {
-  const at::Tensor& grad = parameters_[i].grad();
+bool GradArena::collect(std::size_t i) {
+  clear_dropped(i);
+  if (!has(i)) return false;
+  const at::Tensor grad = parameters_[i].grad();
   at::Tensor& view = views_[i];
-  if (grad.defined() && grad.unsafeGetTensorImpl() == view.unsafeGetTensorImpl()) return false;
-  const bool aliases = grad.defined() && grad.layout() == at::kStrided &&
-                       grad.const_data_ptr() == view.const_data_ptr() && grad.strides() == view.strides();
-  if (!grad.defined()) {
-    view.zero_();
-  } else if (grad.layout() != at::kStrided) {
+  if (grad.unsafeGetTensorImpl() == view.unsafeGetTensorImpl()) return true;
+  const at::NoGradGuard no_grad;
+  const bool aliases = grad.layout() == at::kStrided && grad.const_data_ptr() == view.const_data_ptr() &&
+                       grad.strides() == view.strides();
+  if (grad.layout() != at::kStrided)
     view.zero_().add_(grad.detach());
-  } else if (!aliases) {
+  else if (!aliases)
     view.copy_(grad.detach());
-  }
   bind(i);
-  return !aliases;
+  return true;
+}
+
+void GradArena::set(std::size_t i, bool has) {
+  if (has) return bind(i);
+  parameters_[i].mutable_grad() = at::Tensor();
+  clear_dropped(i);
 }
 
 void GradArena::zero() {
+  const at::NoGradGuard no_grad;
   flat_.zero_();
   if (compensation_.defined()) compensation_.zero_();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) bind(i);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].mutable_grad() = at::Tensor();
+    in_use_[i] = 0;
+  }
 }
 
 }  // namespace accrue

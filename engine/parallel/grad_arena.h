@@ -3,12 +3,13 @@
 // in place, so micro-steps accumulate without a second copy, a reduction takes contiguous buckets, and clearing is one
 // memset.
 //
+// A parameter has no .grad until a backward reaches it: expect() gives it its view just before the first gradient is
+// added. Who drops gradients (zero_grad()'s default) therefore costs nothing. Who assigns .grad, or runs backward with
+// create_graph, takes the gradient out of the arena: collect() notices by the data pointer and copies it back.
+//
 // The arena may be wider than the parameters: half-precision gradients are then added to float32 views. With
 // compensation the views are not bound while gradients arrive: each is folded in with the term that carries what was
 // rounded off, and the views are bound for those who read .grad.
-//
-// The views break when a user drops gradients (zero_grad()'s default), assigns .grad, or runs backward with
-// create_graph. mend() notices by the data pointer, copies what is there into the arena and binds the view again.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,8 +23,8 @@ namespace accrue {
 
 class GradArena {
  public:
-  /// flat: [layout.numel], of the type gradients pile up in, on the parameters' device; compensation: of the same
-  /// shape, or undefined. Binds every parameter.
+  /// flat: [layout.numel], zeroed, of the type gradients accumulate in, on the parameters' device; compensation: of the
+  /// same shape, or undefined. Drops every .grad.
   GradArena(std::vector<at::Tensor> parameters, FlatLayout layout, at::Tensor flat, at::Tensor compensation);
 
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
@@ -32,18 +33,24 @@ class GradArena {
   const at::Tensor& compensation() const { return compensation_; }
   at::Tensor bucket(std::size_t index) const;
 
-  /// Makes parameter i's .grad its view again; a dropped gradient counts as zero. True where there was something to
-  /// mend.
-  bool mend(std::size_t i);
-  /// With compensation, before a gradient of parameter i arrives: takes the mended .grad away, so that it arrives
-  /// alone.
-  void set_aside(std::size_t i);
-  /// With compensation, once it has arrived: takes it into the sum, Kahan's way, and binds the parameter again.
+  /// Before a gradient of parameter i is added: makes .grad its view, cleared where the gradient had been dropped. With
+  /// compensation takes .grad away instead, so that the gradient arrives alone.
+  void expect(std::size_t i);
+  /// With compensation, once it has arrived: adds it to the sum, Kahan's way, and binds the parameter again.
   void fold(std::size_t i);
+  /// Brings the arena up to date with .grad: copies an assigned gradient in, clears the place of a dropped one. True
+  /// where parameter i has a gradient.
+  bool collect(std::size_t i);
+  /// True where parameter i has a gradient now.
+  bool has(std::size_t i) const { return parameters_[i].grad().defined(); }
+  /// What lies in parameter i's place is its gradient, or it has none.
+  void set(std::size_t i, bool has);
+  /// Clears the memory and drops every gradient.
   void zero();
 
  private:
   void bind(std::size_t i);
+  void clear_dropped(std::size_t i);
 
   std::vector<at::Tensor> parameters_;
   FlatLayout layout_;
@@ -51,6 +58,7 @@ class GradArena {
   at::Tensor compensation_;
   std::vector<at::Tensor> views_;
   std::vector<at::Tensor> lost_;        ///< views of the compensation
+  std::vector<char> in_use_;            ///< the view was .grad: without a .grad now, its gradient has been dropped
   std::vector<std::int64_t> versions_;  ///< of the views as fold() left them: another one is somebody else's writing
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas that differ in shape would add gradients of different parameters without a word. Each rank states a hash of
-// every tensor's name, dtype and shape; two small gathers find the first that differs.
+// every tensor's name, dtype, shape and requires_grad; two small gathers find the first that differs.
 #include "replica_check.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 
 namespace accrue {
@@ -15,7 +18,7 @@ namespace {
 std::string describe(const std::string& name, const at::Tensor& tensor) {
   std::string text = name + " [";
   for (std::int64_t d = 0; d < tensor.dim(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(tensor.size(d));
-  return text + "] " + c10::toString(tensor.scalar_type());
+  return text + "] " + c10::toString(tensor.scalar_type()) + (tensor.requires_grad() ? "" : " without gradient");
 }
 
 /// FNV-1a.
@@ -34,9 +37,24 @@ at::Tensor gathered(const std::vector<std::int64_t>& mine, Communicator& axis) {
   return out;
 }
 
+template <typename Bits>
+bool bits_are_zero(const at::Tensor& tensor) {
+  const auto* begin = static_cast<const Bits*>(tensor.const_data_ptr());
+  // The sign is shifted out: -0 is zero as well.
+  return std::all_of(begin, begin + tensor.numel(), [](Bits bits) { return static_cast<Bits>(bits << 1) == 0; });
+}
+
+/// Ends at the first element that is not zero, so an ordinary gradient costs one load. `tensor` is contiguous.
+bool is_zero(const at::Tensor& tensor) {
+  if (tensor.is_cpu() && tensor.element_size() == 8) return bits_are_zero<std::uint64_t>(tensor);
+  if (tensor.is_cpu() && tensor.element_size() == 4) return bits_are_zero<std::uint32_t>(tensor);
+  if (tensor.is_cpu() && tensor.element_size() == 2) return bits_are_zero<std::uint16_t>(tensor);
+  return !tensor.any().item<bool>();
+}
+
 }  // namespace
 
-void verify_replicas(const NamedTensors& tensors, Communicator& axis) {
+void verify_replicas(const NamedTensors& tensors, const std::string& options, Communicator& axis) {
   if (axis.size() == 1) return;
   const auto count = static_cast<std::int64_t>(tensors.size());
   const at::Tensor counts = gathered({count}, axis);
@@ -46,6 +64,13 @@ void verify_replicas(const NamedTensors& tensors, Communicator& axis) {
     throw std::invalid_argument("DistributedDataParallel: the ranks hold different models: rank 0 of the axis has " +
                                 std::to_string(by_rank[0]) + " parameters and buffers, rank " + std::to_string(rank) +
                                 " has " + std::to_string(by_rank[rank]));
+  }
+  const at::Tensor of_options = gathered({hash(options)}, axis);
+  for (std::int64_t rank = 1; rank < axis.size(); ++rank) {
+    const auto* each = of_options.const_data_ptr<std::int64_t>();
+    if (each[rank] == each[0]) continue;
+    throw std::invalid_argument("DistributedDataParallel: the ranks are given different options: here " + options +
+                                ", and rank " + std::to_string(rank) + " of the axis has others than rank 0");
   }
   std::vector<std::int64_t> hashes;
   for (const auto& [name, tensor] : tensors) hashes.push_back(hash(describe(name, tensor)));
@@ -58,7 +83,7 @@ void verify_replicas(const NamedTensors& tensors, Communicator& axis) {
       throw std::invalid_argument(
           "DistributedDataParallel: the ranks hold different models: here the first that differs is " +
           describe(name, tensor) + ", which rank " + std::to_string(rank) +
-          " of the axis has with another name, shape or dtype than rank 0");
+          " of the axis has with another name, shape, dtype or requires_grad than rank 0");
     }
   }
 }
@@ -76,6 +101,55 @@ void broadcast_values(const NamedTensors& tensors, Communicator& axis) {
     axis.broadcast(packed);
     value.copy_(packed);
   }
+}
+
+void broadcast_packed(const NamedTensors& tensors, Communicator& axis) {
+  if (axis.size() == 1) return;
+  const at::NoGradGuard no_grad;
+  std::map<at::ScalarType, std::vector<at::Tensor>> by_type;
+  for (const auto& [name, tensor] : tensors)
+    if (tensor.numel() > 0) by_type[tensor.scalar_type()].push_back(tensor.detach());
+  for (const auto& [type, members] : by_type) {
+    std::vector<at::Tensor> pieces;
+    for (const at::Tensor& each : members) pieces.push_back(each.reshape({-1}));
+    at::Tensor packed = at::cat(pieces);
+    axis.broadcast(packed);
+    std::int64_t begin = 0;
+    for (const at::Tensor& each : members) {
+      each.copy_(packed.narrow(0, begin, each.numel()).view(each.sizes()));
+      begin += each.numel();
+    }
+  }
+}
+
+void agree_on(const std::string& what, const std::vector<std::int64_t>& values, Communicator& axis) {
+  if (axis.size() == 1) return;
+  const auto count = static_cast<std::int64_t>(values.size());
+  const at::Tensor all = gathered(values, axis);
+  const auto* value = all.const_data_ptr<std::int64_t>();
+  for (std::int64_t at = count; at < axis.size() * count; ++at) {
+    if (value[at] == value[at % count]) continue;
+    throw std::invalid_argument(what + " is " + std::to_string(value[at % count]) + " on rank 0 of the axis and " +
+                                std::to_string(value[at]) + " on rank " + std::to_string(at / count) +
+                                "; give all ranks the same");
+  }
+}
+
+std::vector<bool> reached_by_any(std::vector<bool> mine, const std::vector<at::Tensor>& reduced, Communicator& axis) {
+  bool ask = false;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const bool zero = is_zero(reduced[i]);
+    if (!zero) mine[i] = true;
+    ask = ask || zero;
+  }
+  if (!ask || axis.size() == 1) return mine;
+  at::Tensor flags = at::empty({static_cast<std::int64_t>(mine.size())}, at::kInt);
+  std::copy(mine.begin(), mine.end(), flags.mutable_data_ptr<int>());
+  if (!reduced.front().is_cpu()) flags = flags.to(reduced.front().device());
+  axis.all_reduce(flags, Reduce::max);
+  flags = flags.cpu();
+  const int* any = flags.const_data_ptr<int>();
+  return std::vector<bool>(any, any + mine.size());
 }
 
 }  // namespace accrue

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "accrue/run/lr_curve.h"
@@ -111,6 +112,17 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   return fail(ErrorCode::numerics, message, {}, hint);
 }
 
+/// The parameters that a backward of the window reached, on any rank. The others have no gradient: no update is theirs.
+std::vector<FlatRange> reached_ranges(const Training& training) {
+  const std::vector<bool> reached = training.reducer.reached();
+  if (std::ranges::all_of(reached, std::identity{})) return {{0, training.model.flat().numel()}};
+  std::vector<FlatRange> ranges;
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (reached[i]) ranges.push_back(training.model.layout().parameters[i]);
+  std::ranges::sort(ranges, {}, &FlatRange::offset);
+  return ranges;
+}
+
 void step(Training& training, std::int64_t micro_step, const Verdict& verdict, double lr) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
@@ -126,10 +138,10 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
     scale = 1.0;
   }
   if (training.masters.defined()) {
-    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale);
+    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale, reached_ranges(training));
     training.model.flat().copy_(training.masters);
   } else {
-    training.optimizer->step(training.model.flat(), gradients, lr, scale);
+    training.optimizer->step(training.model.flat(), gradients, lr, scale, reached_ranges(training));
   }
   training.report.operation(ComputeKind::step, micro_step, 0, begin, now_ns());
 }

@@ -230,6 +230,9 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
   const auto tally = checkpoint.read(replica_name(training, "tally"));
   if (!tally) return tl::unexpected(tally.error());
   training.open = open_window(*tally);
+  // The loss of a micro-step reaches every parameter of a spec's models.
+  const bool learned = training.open.tally.micro_steps > 0;
+  training.reducer.set_reached(std::vector<bool>(training.reducer.parameters().size(), learned));
   return {};
 }
 

@@ -27,12 +27,14 @@ namespace {
 /// Puts gradients back as they were.
 class KeptGradients {
  public:
-  explicit KeptGradients(Training& training) : reducer_(training.reducer), flat_(reducer_.flat_gradients().clone()) {
+  explicit KeptGradients(Training& training)
+      : reducer_(training.reducer), flat_(reducer_.flat_gradients().clone()), reached_(reducer_.reached()) {
     if (const at::Tensor lost = reducer_.flat_compensation(); lost.defined()) lost_ = lost.clone();
   }
   ~KeptGradients() {
     reducer_.zero_grad();
     reducer_.flat_gradients().copy_(flat_);
+    reducer_.set_reached(reached_);
     if (lost_.defined()) reducer_.flat_compensation().copy_(lost_);
   }
   KeptGradients(const KeptGradients&) = delete;
@@ -42,6 +44,7 @@ class KeptGradients {
   DistributedDataParallel& reducer_;
   at::Tensor flat_;
   at::Tensor lost_;
+  std::vector<bool> reached_;
 };
 
 /// Sum of a loss over some samples: its gradient in float64, flat, and how many items it has.

@@ -71,6 +71,11 @@ check_engine_arrows() {
     files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
 }
 
+check_archives() {
+  files '^(engine|app|ui)/.*\.(h|cpp|cu)$' | search '\b(torch::(jit::)?(load|save|pickle_load|pickle_save)[[:space:]]*\(|(Input|Output)Archive\b|Unpickler\b)' |
+    breach code-in-files "a LibTorch archive is unpickled and may carry code: state is tensors and plain values, in safetensors"
+}
+
 check_licences() {
   local head
   files '\.(h|cpp|cu|cmake|in|sh|py)$' '(^|/)CMakeLists\.txt$' '^packaging/(bootstrap|check|demo)$' '^\.ci/run$' | while IFS= read -r f; do
@@ -106,6 +111,7 @@ check_sources() {
   all=$(list_files)
   check_includes
   check_engine_arrows
+  check_archives
   check_licences
   check_tree
   check_tests

@@ -19,6 +19,8 @@ bash "$checker" sources "$work" || { echo "a clean tree was refused"; exit 1; }
 put ui/torch.cpp "$gpl" '#include <ATen/core/Tensor.h>'
 put app/engine.cpp "$gpl" '#include "accrue/train/trainer.h"'
 put engine/comm/window.cpp "$apache" '#include <QString>'
+put engine/comm/pickle.cpp "$apache" '  optimizer.save(archive); torch::serialize::OutputArchive archive;'
+put app/load.cpp "$gpl" '  torch::load(model, path);'
 put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
 put engine/run/plan/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
 put engine/comm/upward.cpp "$apache" '#include "accrue/train/trainer.h"'
@@ -36,6 +38,8 @@ report=$(bash "$checker" sources "$work") && { echo "a broken tree passed"; exit
 expect torch-below-ranks ui/torch.cpp
 expect engine-below-ranks app/engine.cpp
 expect qt-in-engine engine/comm/window.cpp
+expect code-in-files engine/comm/pickle.cpp
+expect code-in-files app/load.cpp
 expect torch-umbrella engine/models/umbrella.cpp
 expect private-parsers engine/run/plan/include/accrue/run/parser.h
 expect engine-arrows engine/comm/upward.cpp

@@ -62,10 +62,11 @@ step_install() {
 }
 
 step_build() {
-  configure "$work/project" -DCMAKE_INSTALL_PREFIX="$work/theirs" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON ||
+  configure "$work/project" -DCONSUMER_README="$source/README.md" -DCMAKE_INSTALL_PREFIX="$work/theirs" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON ||
     fail "the package was not found where LibTorch is where the build had it" "$(cat "$work/project.log")"
   cmake --build "$work/project" >"$work/project.build.log" 2>&1 || fail "the consumer does not build" "$(cat "$work/project.build.log")"
   "$work/project/letters" | grep -qF 'bbbBSZL bbbBSZL bb|' || fail "letters says something else" "$("$work/project/letters")"
+  "$work/project/sample" | grep -qE '^rank 0: slope [23]\.' || fail "README's sample says something else" "$("$work/project/sample")"
   cmake --install "$work/project" >/dev/null
   "$work/theirs/bin/train" | grep -q '^rank 0 of 1 ' || fail "the consumer's own installed program does not start"
 }

@@ -6,16 +6,12 @@
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
 
 #include "accrue/accumulation/llm.h"
 #include "accrue/comm/rendezvous.h"
 #include "accrue/parallel/distributed_data_parallel.h"
+#include "accrue/run/program.h"
 
 namespace {
 
@@ -35,17 +31,6 @@ struct Line : torch::nn::Module {
   at::Tensor offset;
 };
 
-template <typename T>
-T must(accrue::Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
-
 /// Samples [first, first + micro_batch) and the loss on them.
 at::Tensor loss_of(Line& model, std::int64_t first) {
   const at::Tensor x = at::arange(first, first + micro_batch, at::kDouble) / static_cast<double>(samples);
@@ -53,7 +38,8 @@ at::Tensor loss_of(Line& model, std::int64_t first) {
 }
 
 void train() {
-  const auto identity = must(accrue::rank_identity(environment));
+  using accrue::must;
+  const auto identity = must(accrue::rank_identity(accrue::environment));
   const auto meeting = must(accrue::Rendezvous::join(identity, accrue::CommOptions{}));
   const auto axis = must(meeting->communicator(accrue::RankGrid{.data = identity.world}, accrue::Axis::data));
 

@@ -2,7 +2,10 @@
 // Calls of an Accelerator and of what it prepared that a loop makes now and then.
 #include <QtTest/QTest>
 
+#include <torch/nn/modules/linear.h>
+
 #include <sstream>
+#include <type_traits>
 
 #include "support/accelerate_cases.h"
 
@@ -93,6 +96,143 @@ class TestAccelerateCalls : public QObject {
     scheduler.print_lr(text);
     QVERIFY2(text.str().find("0.5") != std::string::npos && text.str().find("0.25") != std::string::npos,
              text.str().c_str());
+  }
+
+  void several_objects_are_prepared_in_one_call() {
+    const auto axis = single_communicator();
+    torch::nn::Linear model(1, 1);
+    torch::optim::SGD sgd(model->parameters(), torch::optim::SGDOptions(0.5));
+    const auto decay = std::make_shared<LambdaLR>(sgd, [](std::int64_t n) { return 1.0 / static_cast<double>(n + 1); });
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    auto [ddp, optimizer, loader, schedule] =
+        accelerator.prepare(model, sgd, value_loader(4, {.batch_size = 1}), decay);
+    static_assert(std::is_same_v<decltype(ddp), DistributedDataParallel&>);
+    QCOMPARE(ddp.parameters().size(), std::size_t{2});
+    int updates = 0;
+    for (const at::Tensor& x : loader) {
+      const auto scope = accelerator.accumulate(model);
+      accelerator.backward(model(x.to(at::kFloat).reshape({1, 1})).sum());
+      updates += optimizer.step() == StepOutcome::updated;
+      schedule.step();
+      optimizer.zero_grad();
+    }
+    QCOMPARE(updates, 2);
+    QCOMPARE(schedule.position(), std::int64_t{2});
+  }
+
+  void an_optimizer_is_prepared_once() {
+    const auto axis = single_communicator();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
+    Accelerator accelerator({}, *axis);
+    AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
+    QVERIFY_EXCEPTION_THROWN(accelerator.prepare(sgd), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(accelerator.prepare(optimizer.torch()), std::invalid_argument);
+  }
+
+  /// The meta device stands for any other: what is moved says so.
+  void batches_go_to_the_device_unless_told_otherwise() {
+    const auto axis = single_communicator();
+    for (const bool placement : {true, false}) {
+      Accelerator accelerator({.device = at::kMeta, .device_placement = placement}, *axis);
+      QVERIFY(accelerator.device() == at::kMeta);
+      auto tensors = accelerator.prepare(value_loader(2, {}));
+      QCOMPARE((*tensors.begin()).is_meta(), placement);
+      auto pairs = accelerator.prepare(map_loader(2, [](const std::vector<std::int64_t>&) {
+        return std::pair(std::vector<at::Tensor>{points({1.0})}, points({2.0}));
+      }));
+      auto batch = pairs.begin();
+      QCOMPARE(batch->first.front().is_meta() && batch->second.is_meta(), placement);
+    }
+  }
+
+  void a_seed_makes_random_numbers_come_again() {
+    const auto axis = single_communicator();
+    const Accelerator accelerator({}, *axis);
+    accelerator.set_seed(7);
+    const at::Tensor first = at::rand({3});
+    accelerator.set_seed(7, /*device_specific=*/true);  // rank 0 adds nothing
+    QVERIFY(at::equal(first, at::rand({3})));
+    accelerator.set_seed(8);
+    QVERIFY(!at::equal(first, at::rand({3})));
+  }
+
+  void operators_run_in_bfloat16_where_the_forward_asks_for_it() {
+    const auto axis = single_communicator();
+    torch::nn::Linear model(2, 2);
+    Accelerator accelerator({.mixed_precision = MixedPrecision::bf16}, *axis);
+    accelerator.prepare(model);
+    at::Tensor out;
+    {
+      const auto precision = accelerator.autocast();
+      out = model(at::ones({1, 2}));
+    }
+    QCOMPARE(out.scalar_type(), at::kBFloat16);
+    accelerator.backward(out.sum());
+    QCOMPARE(model->weight.grad().scalar_type(), at::kFloat);
+    QVERIFY(accelerator.scaler() == nullptr);
+    QVERIFY(Accelerator({}, *axis).autocast() == nullptr);
+  }
+
+  /// As the original: off a boundary the closure is not called, on one the inner optimizer calls it.
+  void a_closure_reaches_the_inner_optimizer_on_a_boundary() {
+    const auto axis = single_communicator();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    accelerator.prepare(model);
+    AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
+    int calls = 0;
+    for (int m = 0; m < 4; ++m) {
+      const auto scope = accelerator.accumulate(model);
+      const at::Tensor loss = model.loss(points({1.0}));
+      accelerator.backward(loss);
+      optimizer.step([&] {
+        ++calls;
+        return loss;
+      });
+      optimizer.zero_grad();
+    }
+    QCOMPARE(calls, 2);
+  }
+
+  void a_loader_may_outlive_its_accelerator() {
+    const auto axis = single_communicator();
+    auto accelerator = std::make_unique<Accelerator>(AcceleratorOptions{}, *axis);
+    auto loader = accelerator->prepare(value_loader(3, {}));
+    auto at = loader.begin();
+    accelerator.reset();
+    ++at;
+    QCOMPARE((*at).item<double>(), 2.0);
+    double sum = 0.0;
+    for (const at::Tensor& x : loader) sum += x.item<double>();
+    QCOMPARE(sum, 6.0);
+  }
+
+  void nothing_is_handed_out_twice() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({}, *axis);
+    auto loader = accelerator.prepare(value_loader(2, {}));
+    auto at = loader.begin();
+    ++at;
+    ++at;
+    QVERIFY(at == loader.end());
+    QVERIFY_EXCEPTION_THROWN(*at, std::out_of_range);
+    ++at;
+    QVERIFY_EXCEPTION_THROWN(at->item<double>(), std::out_of_range);
+  }
+
+  void a_loader_leads_to_its_source() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({}, *axis);
+    std::vector<at::Tensor> batches{points({1.0}), points({2.0})};
+    auto source = source_of(batches);
+    auto loader = accelerator.prepare(source);
+    QCOMPARE(loader.source(), static_cast<BatchSource<at::Tensor>*>(&source));
+    QCOMPARE(loader.length(), std::optional<std::int64_t>(2));
+    auto mapped = accelerator.prepare(value_loader(5, {.batch_size = 2}));
+    QVERIFY(mapped.source() == nullptr);
+    QCOMPARE(mapped.map().samples, std::int64_t{5});
   }
 };
 

@@ -93,6 +93,19 @@ class TestColossalaiAccumulation : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_source_shorter_than_it_declares_is_found() {
+    const std::vector<int> numbers = ten_batches();
+    auto source = source_of(numbers, 12);
+    colossalai::GradAccumDataloader<int> loader(source, 4);
+    QCOMPARE(&loader.source(), static_cast<BatchSource<int>*>(&source));
+    int handed_out = 0;
+    const auto text = thrown_by<std::logic_error>([&] {
+      for (const int batch : loader) handed_out += batch > 0;
+    });
+    QCOMPARE(handed_out, 10);
+    QVERIFY2(text.contains(u"declares 12 batches an epoch and ended after 10"), qPrintable(text));
+  }
+
   void ten_batches_give_the_documented_weights_data() {
     QTest::addColumn<int>("epochs");
     QTest::addColumn<int>("updates");

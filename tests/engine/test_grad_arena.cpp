@@ -36,8 +36,10 @@ class TestGradArena : public QObject {
  private Q_SLOTS:
   void backward_accumulates_into_the_flat_memory() {
     const std::vector<at::Tensor> parameters = {parameter({2, 3}), parameter({5})};
-    const GradArena arena = arena_of(parameters);
+    GradArena arena = arena_of(parameters);
     for (int round = 1; round <= 3; ++round) {
+      arena.expect(0);
+      arena.expect(1);
       (parameters[0].sum() + 2 * parameters[1].sum()).backward();
       QCOMPARE(place(arena, 0).min().item<double>(), round);
       QCOMPARE(place(arena, 1).max().item<double>(), 2.0 * round);
@@ -48,41 +50,56 @@ class TestGradArena : public QObject {
 
   void gradients_have_the_parameters_strides() {
     const at::Tensor transposed = at::ones({3, 2}, at::kDouble).t().detach().requires_grad_(true);
-    const GradArena arena = arena_of({transposed});
+    GradArena arena = arena_of({transposed});
+    arena.expect(0);
     QVERIFY(transposed.grad().strides() == transposed.strides());
     (transposed * at::arange(6, at::kDouble).view({2, 3})).sum().backward();
     QVERIFY(transposed.grad().equal(at::arange(6, at::kDouble).view({2, 3})));
   }
 
-  void an_intact_gradient_needs_no_mending() {
+  void a_parameter_has_no_gradient_until_one_arrives() {
     const at::Tensor p = parameter({4});
+    p.mutable_grad() = at::ones_like(p);
     GradArena arena = arena_of({p});
-    p.sum().backward();
-    QVERIFY(!arena.mend(0));
-    p.mutable_grad().detach_();  // what zero_grad(false) does
-    p.mutable_grad().zero_();
-    QVERIFY(!arena.mend(0));
-    p.mutable_grad() = p.grad().detach();  // another tensor on the same memory
-    QVERIFY(!arena.mend(0));
+    QVERIFY(!p.grad().defined());
+    QVERIFY(!arena.collect(0));
+    QVERIFY(!p.grad().defined());
+    arena.expect(0);
+    QVERIFY(arena.collect(0));
   }
 
-  void a_dropped_gradient_counts_as_zero() {
+  void a_gradient_zeroed_in_place_stays_where_it_is() {
     const at::Tensor p = parameter({4});
     GradArena arena = arena_of({p});
+    arena.expect(0);
+    p.sum().backward();
+    p.mutable_grad().detach_();  // what zero_grad(false) does
+    p.mutable_grad().zero_();
+    QVERIFY(arena.collect(0));
+    p.mutable_grad() = p.grad().detach();  // another tensor on the same memory
+    QVERIFY(arena.collect(0));
+    QCOMPARE(p.grad().data_ptr(), place(arena, 0).data_ptr());
+  }
+
+  void the_place_of_a_dropped_gradient_is_cleared() {
+    const at::Tensor p = parameter({4});
+    GradArena arena = arena_of({p});
+    arena.expect(0);
     p.sum().backward();
     p.mutable_grad().reset();
-    QVERIFY(arena.mend(0));
+    QVERIFY(!arena.collect(0));
     QCOMPARE(place(arena, 0).abs().sum().item<double>(), 0.0);
-    QCOMPARE(p.grad().data_ptr(), place(arena, 0).data_ptr());
+    QVERIFY(!p.grad().defined());
   }
 
   void a_fresh_gradient_replaces_what_was_there() {
     const at::Tensor p = parameter({4});
     GradArena arena = arena_of({p});
+    arena.expect(0);
     p.sum().backward();
     p.mutable_grad().reset();
     (3 * p).sum().backward();
-    QVERIFY(arena.mend(0));
+    QVERIFY(arena.collect(0));
     QCOMPARE(place(arena, 0).min().item<double>(), 3.0);
     p.sum().backward();
     QCOMPARE(place(arena, 0).min().item<double>(), 4.0);
@@ -93,19 +110,33 @@ class TestGradArena : public QObject {
     GradArena arena = arena_of({p});
     const at::Tensor index = at::ones({1, 1}, at::kLong);
     p.mutable_grad() = at::sparse_coo_tensor(index, at::full({1, 2}, 7.0, at::kDouble), {4, 2});
-    QVERIFY(arena.mend(0));
+    QVERIFY(arena.collect(0));
     QCOMPARE(p.grad().sum().item<double>(), 14.0);
     QCOMPARE(p.grad()[1][0].item<double>(), 7.0);
   }
 
-  void zero_clears_all_and_binds_again() {
+  void zero_clears_all_and_drops_the_gradients() {
     const at::Tensor p = parameter({4});
     GradArena arena = arena_of({p});
+    arena.expect(0);
     p.sum().backward();
     p.mutable_grad() = at::full({4}, 9.0, at::kDouble);
     arena.zero();
-    QCOMPARE(p.grad().abs().sum().item<double>(), 0.0);
-    QCOMPARE(p.grad().data_ptr(), place(arena, 0).data_ptr());
+    QVERIFY(!p.grad().defined());
+    QCOMPARE(arena.flat().abs().sum().item<double>(), 0.0);
+  }
+
+  void restored_memory_becomes_a_gradient_where_it_is_one() {
+    const std::vector<at::Tensor> parameters = {parameter({4}), parameter({4})};
+    GradArena arena = arena_of(parameters);
+    at::Tensor flat = arena.flat();
+    flat.fill_(2.0);
+    arena.set(0, true);
+    arena.set(1, true);
+    arena.set(1, false);
+    QCOMPARE(parameters[0].grad().sum().item<double>(), 8.0);
+    QVERIFY(!parameters[1].grad().defined());
+    QCOMPARE(place(arena, 1).abs().sum().item<double>(), 0.0);
   }
 
   void buckets_go_out_in_order_however_gradients_arrive() {
@@ -113,7 +144,7 @@ class TestGradArena : public QObject {
     const FlatLayout layout = flat_layout(std::vector<std::int64_t>{16, 16, 16, 16}, 4, 128);
     QCOMPARE(layout.buckets.size(), std::size_t{2});
     std::vector<std::size_t> launched;
-    BucketReducer reducer(layout, [&](std::size_t bucket) { launched.push_back(bucket); });
+    BucketReducer reducer({layout}, [&](std::size_t bucket) { launched.push_back(bucket); });
     for (const std::size_t p : {0U, 1U, 2U}) reducer.arrived(p);
     QVERIFY(launched.empty());  // bucket 1 is complete, but bucket 0 goes first
     reducer.arrived(3);
@@ -133,7 +164,7 @@ class TestGradArena : public QObject {
     const FlatLayout layout = flat_layout(std::vector<std::int64_t>{8, 100}, 4, 128);
     QVERIFY(layout.buckets.size() >= 3);
     std::size_t launched = 0;
-    BucketReducer reducer(layout, [&](std::size_t) { ++launched; });
+    BucketReducer reducer({layout}, [&](std::size_t) { ++launched; });
     reducer.arrived(1);
     QVERIFY(launched >= 2 && launched < layout.buckets.size());
     reducer.arrived(0);
@@ -142,7 +173,7 @@ class TestGradArena : public QObject {
 
   void a_gradient_after_its_bucket_is_refused() {
     const FlatLayout layout = flat_layout(std::vector<std::int64_t>{16}, 4, 128);
-    BucketReducer reducer(layout, [](std::size_t) {});
+    BucketReducer reducer({layout}, [](std::size_t) {});
     reducer.arrived(0);
     QVERIFY_EXCEPTION_THROWN(reducer.arrived(0), std::logic_error);
   }

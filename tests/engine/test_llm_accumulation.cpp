@@ -46,16 +46,16 @@ struct NotedSync : GradSync {
 /// Tells the reducer of each backward, as hooks on parameters would.
 struct Watching : BaseOptimizer {
   Watching(torch::optim::Optimizer& optimizer, NotedSync& sync) : inner(wrap(optimizer)), sync(sync) {}
-  void backward(const at::Tensor& loss) override {
+  void backward(const at::Tensor& loss, BackwardOptions options) override {
     sync.enabled_in_backward.push_back(sync.enabled);
     ++sync.backwards;
-    inner->backward(loss);
+    inner->backward(loss, options);
   }
-  StepOutcome step() override {
+  StepOutcome step(const Closure& closure) override {
     if (fails) throw std::runtime_error("the inner step failed");
-    return inner->step();
+    return inner->step(closure);
   }
-  void zero_grad() override { inner->zero_grad(); }
+  void zero_grad(bool set_to_none) override { inner->zero_grad(set_to_none); }
   StateDict state_dict() const override { return inner->state_dict(); }
   void load_state_dict(const StateDict& state) override { inner->load_state_dict(state); }
   torch::optim::Optimizer& torch() override { return inner->torch(); }
@@ -457,8 +457,6 @@ class TestLlmAccumulation : public QObject {
     auto [optimizer, scheduler] = llm::initialize(nullptr, sgd, decay, 4);
     optimizer->backward(line.loss(1.0));
     const WindowPosition before = optimizer->window().position();
-    QVERIFY(contains(refused([&] { optimizer->load_state_dict(wrap(sgd)->state_dict()); }), "\"window.\""));
-    QVERIFY(contains(refused([&] { scheduler->load_state_dict(decay.state_dict()); }), "\"window.\""));
     StateDict partial = optimizer->state_dict();
     partial.erase("window.counter");
     QVERIFY(contains(refused([&] { optimizer->load_state_dict(partial); }), "counter"));
@@ -657,18 +655,18 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(optimizer.step(), StepOutcome::updated);
   }
 
-  void gradients_are_dropped_where_asked_for_and_only_between_groups() {
+  void gradients_are_dropped_between_groups_only_and_zeroed_where_asked_for() {
     Line line;
     auto sgd = sgd_over(line);
     llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 2);
     optimizer.backward(line.loss(1.0));
-    optimizer.zero_grad(true);
+    optimizer.zero_grad();
     ACCRUE_NEAR(line.gradient(), -2.0);
     optimizer.backward(line.loss(1.0));
     optimizer.step();
+    optimizer.zero_grad(/*set_to_none=*/false);
+    ACCRUE_NEAR(line.gradient(), 0.0);
     optimizer.zero_grad();
-    QVERIFY(line.w.grad().defined());
-    optimizer.zero_grad(/*set_to_none=*/true);
     QVERIFY(!line.w.grad().defined());
   }
 };

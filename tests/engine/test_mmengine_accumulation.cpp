@@ -3,6 +3,7 @@
 // a resume, when it reduces, and how schedules move beside it.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 #include <QTest>
@@ -73,6 +74,34 @@ class TestMmengineAccumulation : public QObject {
       QCOMPARE(run.wrapper.should_update(), updates);
     }
     QCOMPARE(run.wrapper.inner_count(), 3);
+  }
+
+  void momenta_are_told_by_group() {
+    Line line;
+    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    torch::optim::Adam adam(line.parameters(), torch::optim::AdamOptions(0.1).betas({0.8, 0.99}));
+    QCOMPARE(OptimWrapper(sgd).get_momentum().at("momentum"), std::vector<double>{0.9});
+    QCOMPARE(OptimWrapper(adam).get_momentum().at("momentum"), std::vector<double>{0.8});
+  }
+
+  void settings_of_an_update_go_to_its_step_and_its_clearing() {
+    Run run(2);
+    int calls = 0;
+    for (int m = 1; m <= 4; ++m) {
+      const at::Tensor loss = run.line.w.sum();
+      run.wrapper.update_params(loss, {.closure =
+                                           [&] {
+                                             ++calls;
+                                             return loss;
+                                           },
+                                       .set_to_none = false});
+      QVERIFY(run.line.w.grad().defined());
+    }
+    QCOMPARE(calls, 2);
+    const at::Tensor loss = run.line.w.square().sum();
+    run.wrapper.backward(loss, {.retain_graph = true});
+    run.wrapper.backward(loss);
+    QVERIFY_EXCEPTION_THROWN(run.wrapper.backward(loss), std::exception);
   }
 
   void does_not_know_the_last_group_of_an_open_run() {

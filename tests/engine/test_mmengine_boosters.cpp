@@ -30,9 +30,9 @@ struct ScribeBooster final : Booster {
     });
   }
   bool in_no_sync() const override { return open_ > 0; }
-  void backward(const at::Tensor& loss, BaseOptimizer& optimizer) override {
+  void backward(const at::Tensor& loss, BaseOptimizer& optimizer, BackwardOptions options) override {
     letters += open_ > 0 ? "b" : "br";
-    optimizer.backward(loss);
+    optimizer.backward(loss, options);
   }
   void reduce(BaseOptimizer&) override { letters += 'r'; }
   QString letters;

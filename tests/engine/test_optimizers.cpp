@@ -113,6 +113,43 @@ class TestOptimizers : public QObject {
     QVERIFY(follow(twin, *ours, theirs, 1e-2, 0.125) < 1e-12);
   }
 
+  void a_parameter_without_a_gradient_is_left_alone_data() {
+    QTest::addColumn<bool>("adamw");
+    QTest::newRow("adamw") << true;
+    QTest::newRow("sgd with momentum") << false;
+  }
+  void a_parameter_without_a_gradient_is_left_alone() {
+    QFETCH(bool, adamw);
+    Twin twin(at::kDouble);
+    const OptimizerSpec spec{
+        .kind = adamw ? OptimizerKind::adamw : OptimizerKind::sgd, .lr = 1e-2, .momentum = adamw ? 0.0 : 0.9};
+    auto ours = make_flat_optimizer(spec, segments(), numel, at::kDouble);
+    std::unique_ptr<torch::optim::Optimizer> theirs;
+    const torch::optim::AdamWOptions adamw_options(1e-2);
+    const auto sgd_options = torch::optim::SGDOptions(1e-2).momentum(0.9);
+    if (adamw)
+      theirs = std::make_unique<torch::optim::AdamW>(groups(twin, adamw_options), adamw_options);
+    else
+      theirs = std::make_unique<torch::optim::SGD>(groups(twin, sgd_options), sgd_options);
+    // The first parameter misses every other update, the second one the first two: moments and bias corrections count
+    // each parameter's own updates.
+    for (int step = 0; step < steps; ++step) {
+      const at::Tensor grads = twin.draw();
+      std::vector<FlatRange> unreached;
+      if (step % 2 == 1) {
+        unreached.push_back({0, decayed});
+        twin.first.mutable_grad().reset();
+      }
+      if (step < 2) {
+        unreached.push_back({decayed, plain});
+        twin.second.mutable_grad().reset();
+      }
+      ours->step(twin.flat, grads, 1e-2, 1.0, unreached);
+      theirs->step();
+      QVERIFY2(twin.difference() < 1e-12, qPrintable(QStringLiteral("after step %1").arg(step + 1)));
+    }
+  }
+
   void gradients_and_padding_are_left_alone() {
     at::Tensor params = at::ones({numel}), grads = at::full({numel}, 0.5);
     auto ours = make_flat_optimizer({.kind = OptimizerKind::adamw}, segments(), numel, at::kFloat);

@@ -257,6 +257,25 @@ int overflow_on_one_rank(RankContext& context) {
   return 0;
 }
 
+/// The ranks' first reductions meet, whatever micro-step they are in.
+int other_steps_on_rank_1(RankContext& rank) {
+  const auto joined = join_ranks(rank);
+  Line line;
+  DistributedDataParallel ddp(line, *joined.data);
+  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+  llm::GradientAccumulationOptimizer optimizer(sgd, &ddp, rank.rank == 1 ? 3 : 2);
+  try {
+    for (int m = 0; m < 6; ++m) {
+      optimizer.backward(line.loss(1.0));
+      optimizer.step();
+    }
+  } catch (const std::invalid_argument& error) {
+    rank.report(error.what());
+    return 0;
+  }
+  return 1;
+}
+
 std::vector<RankOutcome> run(const char* body, int world, std::vector<std::string> arguments) {
   return RankGroup(body, world, {.arguments = std::move(arguments)}).finish(60s);
 }
@@ -273,6 +292,14 @@ class TestAccumulationRanks : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void another_n_on_one_rank_is_said_at_the_first_reduction() {
+    const auto outcomes = RankGroup("other_steps_on_rank_1", 2).finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const auto& each : outcomes)
+      QVERIFY2(each.lines.at(0).find("is 2 on rank 0 of the axis and 3 on rank 1") != std::string::npos,
+               each.text().c_str());
+  }
+
   void llm_reduces_where_it_means_to_data() {
     QTest::addColumn<QString>("row");
     QTest::addColumn<QString>("precision");
@@ -337,7 +364,8 @@ class TestAccumulationRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks,
-                      {{"llm_over_the_reducer", llm_over_the_reducer},
+                      {{"other_steps_on_rank_1", other_steps_on_rank_1},
+                       {"llm_over_the_reducer", llm_over_the_reducer},
                        {"colossalai_epoch", colossalai_epoch},
                        {"clipped_update", clipped_update},
                        {"handlers_average_by_hand", handlers_average_by_hand},

@@ -124,6 +124,16 @@ class TestLaunch : public QObject {
     QVERIFY2(unset.err.contains("NOWHERE"), qPrintable(unset.err));
   }
 
+  void variables_that_the_library_reads_are_handed_on() {
+    const QString shows =
+        "echo ${ACCELERATE_GRADIENT_ACCUMULATION_STEPS-none} ${OMP_NUM_THREADS} ${OMP_WAIT_POLICY} "
+        "${OMP_SCHEDULE-none}";
+    const QStringList environment{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS=3", "OMP_NUM_THREADS=5",
+                                  "OMP_WAIT_POLICY=active", "OMP_SCHEDULE=static"};
+    QCOMPARE(run({"--", "sh", "-c", shows}, environment).out, QStringList{"[0] 3 5 active static"});
+    QCOMPARE(run({"--threads", "2", "--", "sh", "-c", shows}, environment).out, QStringList{"[0] 3 2 active static"});
+  }
+
   void what_a_rank_writes_last_is_heard() {
     const auto outcome = run(script(2, "printf 'no end of line'; head -c 60000 /dev/zero | tr '\\0' x >&2"));
     QCOMPARE(outcome.status, 0);

@@ -24,8 +24,8 @@ AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner,
 
 AcceleratedOptimizer::~AcceleratedOptimizer() = default;
 
-void AcceleratedOptimizer::backward(const at::Tensor& loss) {
-  calls_.backward(loss);
+void AcceleratedOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
+  calls_.backward(loss, options);
 }
 
 bool AcceleratedOptimizer::look() {
@@ -43,15 +43,15 @@ void AcceleratedOptimizer::set_gradients(Gradients gradients) {
   gradients_are_known();
 }
 
-StepOutcome AcceleratedOptimizer::step_inner() {
-  return scaler_ == nullptr ? inner_->step() : scaler_->step(*inner_);
+StepOutcome AcceleratedOptimizer::step_inner(const Closure& closure) {
+  return scaler_ == nullptr ? inner_->step(closure) : scaler_->step(*inner_, closure);
 }
 
-StepOutcome AcceleratedOptimizer::step() {
+StepOutcome AcceleratedOptimizer::step(const Closure& closure) {
   if (state_.sync_gradients()) calls_.before_update(*this);
   state_.script().note([this] { step(); });
   if (!state_.sync_gradients()) return outcome_ = StepOutcome::accumulated;
-  outcome_ = step_inner();
+  outcome_ = step_inner(closure);
   skipped_ = outcome_ == StepOutcome::skipped_overflow;
   set_gradients(Gradients::applied);
   state_.window().take_boundary();
@@ -59,13 +59,13 @@ StepOutcome AcceleratedOptimizer::step() {
   return outcome_;
 }
 
-void AcceleratedOptimizer::zero_grad() {
-  state_.script().note([this] { zero_grad(); });
+void AcceleratedOptimizer::zero_grad(bool set_to_none) {
+  state_.script().note([=, this] { zero_grad(set_to_none); });
   look();
   const bool sync = state_.sync_gradients();
   const bool nobody_waits = gradients_ == Gradients::applied || (sync && gradients_ == Gradients::complete);
   if (state_.options().replay.zero_before_backward ? !sync : !nobody_waits) return;
-  inner_->zero_grad();
+  inner_->zero_grad(set_to_none);
   if (scaler_ != nullptr) scaler_->cleared(*inner_);
   set_gradients(Gradients::applied);
 }

@@ -33,8 +33,8 @@ AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner,
       optimizers_(std::move(optimizers)),
       clock_(clock_shape(state, *inner_)) {}
 
-void AcceleratedScheduler::step() {
-  state_.script().note([this] { step(); });
+void AcceleratedScheduler::step(std::optional<std::int64_t> epoch) {
+  state_.script().note([=, this] { step(epoch); });
   const bool boundary = state_.sync_gradients();
   // The clock's own guard counts from 0; for this call it stands where the inner scheduler does.
   const auto count = total_steps() ? count_of(*inner_) : std::nullopt;
@@ -44,7 +44,11 @@ void AcceleratedScheduler::step() {
                                                [](const auto* each) { return each->step_was_skipped(); });
   const StepOutcome outcome = skipped ? StepOutcome::skipped_overflow : StepOutcome::updated;
   const std::int64_t ticks = clock_.call_schedule(boundary, outcome, ahead);
-  for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step();
+  const auto waits = [](const auto* each) { return each->outcome() == StepOutcome::accumulated; };
+  if (ticks > 0 && !std::exchange(warned_, true) && !optimizers.empty() &&
+      std::all_of(optimizers.begin(), optimizers.end(), waits))
+    warn_of_schedule_before_step();
+  for (std::int64_t tick = 0; tick < ticks; ++tick) inner_->step(epoch);
 }
 
 void AcceleratedScheduler::print_lr(std::ostream& out) const {

@@ -5,6 +5,7 @@
 // Source: Hugging Face Accelerate 1.15, Accelerator.
 #include "accrue/accumulation/accelerate/accelerator.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/div.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -33,7 +34,9 @@ void check(const AcceleratorOptions& options, const GradientState& state) {
 }  // namespace
 
 Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communicator)
-    : state(options, communicator.size()), axis(communicator) {
+    : held_state(std::make_shared<GradientState>(options, communicator.size())),
+      state(*held_state),
+      axis(communicator) {
   check(options, state);
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);
@@ -42,12 +45,19 @@ Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communi
   state.shadow = [this] { shadow(); };
 }
 
+Accelerator::Impl::~Impl() {
+  state.shadow = nullptr;
+  state.script() = MicroStepScript(false);
+}
+
 Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
     : impl_(std::make_unique<Impl>(options, axis)) {}
 
 Accelerator::~Accelerator() = default;
 
 DistributedDataParallel& Accelerator::prepare(torch::nn::Module& module) {
+  const AcceleratorOptions& options = impl_->state.options();
+  if (options.device_placement) module.to(options.device);
   auto ddp = std::make_unique<DistributedDataParallel>(module, impl_->axis, impl_->state.options().data_parallel);
   return *impl_->models.emplace_back(std::make_shared<PreparedModel>(module, std::move(ddp)))->ddp;
 }
@@ -58,8 +68,12 @@ AcceleratedOptimizer& Accelerator::prepare(torch::optim::Optimizer& optimizer) {
 
 AcceleratedOptimizer& Accelerator::prepare(std::shared_ptr<BaseOptimizer> optimizer) {
   if (!optimizer) throw std::invalid_argument("prepare(optimizer): there is none; give one");
+  for (const auto& each : impl_->optimizers)
+    if (&each->torch() == &optimizer->torch() || &each->inner() == optimizer.get() || each.get() == optimizer.get())
+      throw std::invalid_argument(
+          "prepare(optimizer): it is prepared already, and would step twice an update; use what prepare() answered");
   AcceleratedOptimizer::Calls calls{
-      .backward = [this](const at::Tensor& loss) { backward(loss); },
+      .backward = [this](const at::Tensor& loss, BackwardOptions how) { backward(loss, how); },
       .before_update = [impl = impl_.get()](AcceleratedOptimizer& each) { impl->reduce_owed(each.parameters()); },
   };
   return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(std::move(optimizer), impl_->state,
@@ -82,6 +96,17 @@ AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> schedu
 AcceleratedScheduler& Accelerator::prepare(torch::optim::LRScheduler& scheduler, AcceleratedOptimizer& optimizer,
                                            std::optional<std::int64_t> total_steps) {
   return prepare(wrap(scheduler, optimizer.torch(), total_steps), {&optimizer});
+}
+
+std::unique_ptr<AutocastScope> Accelerator::autocast() const {
+  const AcceleratorOptions& options = state().options();
+  if (options.mixed_precision == MixedPrecision::no) return nullptr;
+  const auto type = options.mixed_precision == MixedPrecision::fp16 ? at::kHalf : at::kBFloat16;
+  return std::make_unique<AutocastScope>(type, options.device.type());
+}
+
+void Accelerator::set_seed(std::uint64_t seed, bool device_specific) const {
+  at::manual_seed(device_specific ? seed + static_cast<std::uint64_t>(process_index()) : seed);
 }
 
 std::size_t Accelerator::index_of_sync(const GradSync& sync) const {

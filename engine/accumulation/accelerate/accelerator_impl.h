@@ -69,6 +69,7 @@ struct Reached {
 
 struct Accelerator::Impl {
   Impl(const AcceleratorOptions& options, Communicator& communicator);
+  ~Impl();
 
   /// Models to which gradients have come since the last look.
   std::vector<std::size_t> arrived();
@@ -87,13 +88,17 @@ struct Accelerator::Impl {
   /// Reduces the models and notes what the optimizers' gradients have become. `when`: see PreparedModel.
   void after_backward(const Reached& reached, std::uint64_t when);
   Reached everything() const;
+  /// Buffers of these models follow rank 0, unless they are kept from reducing. Collective: the axis.
+  void before_forward(const std::vector<std::size_t>& chosen);
   /// Keeps the models from reducing until the answer goes, as the micro-steps of an open group do.
   AtEnd keep_quiet(const std::vector<std::size_t>& chosen);
   /// A micro-step without a batch: the loop's calls again, or what every loop does.
   void shadow();
 
-  GradientState state;
+  std::shared_ptr<GradientState> held_state;  ///< loaders share it
+  GradientState& state;
   Communicator& axis;
+  bool agreed = false;                   ///< that all ranks accumulate alike
   std::unique_ptr<SharedScaler> scaler;  ///< with fp16
   std::vector<std::shared_ptr<PreparedModel>> models;
   std::vector<std::unique_ptr<AcceleratedOptimizer>> optimizers;

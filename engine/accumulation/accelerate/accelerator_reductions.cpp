@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "accelerator_impl.h"
 
@@ -91,9 +92,10 @@ void Accelerator::Impl::after_backward(const Reached& reached, std::uint64_t whe
     if (model.reduces(when)) {
       model.ddp->finish();
       model.owed = false;
-    } else if (model.waits(when)) {
-      model.owed = true;
+      continue;
     }
+    model.ddp->leave_local();
+    if (model.waits(when)) model.owed = true;
   }
   using Gradients = AcceleratedOptimizer::Gradients;
   for (const std::size_t i : reached.optimizers)
@@ -101,11 +103,19 @@ void Accelerator::Impl::after_backward(const Reached& reached, std::uint64_t whe
   gradients_are_known();
 }
 
+void Accelerator::Impl::before_forward(const std::vector<std::size_t>& chosen) {
+  if (!chosen.empty() && models[chosen.front()]->ddp->sync_enabled() && !std::exchange(agreed, true))
+    models[chosen.front()]->ddp->agree("Accelerator: gradient_accumulation_steps", {state.num_steps()});
+  for (const std::size_t i : chosen) models[i]->ddp->before_forward();
+}
+
 void Accelerator::Impl::shadow() {
   look();
   plan = state.begin_micro_step();
   std::optional<AtEnd> quiet;
-  if (!plan.update && !state.sync_each_batch()) quiet.emplace(keep_quiet(last_named.value_or(all_of(models.size()))));
+  const std::vector<std::size_t> named = last_named.value_or(all_of(models.size()));
+  if (!plan.update && !state.sync_each_batch()) quiet.emplace(keep_quiet(named));
+  before_forward(named);
   if (state.script().play(plan.update)) return;
   if (scaler) scaler->settle();
   after_backward(everything(), std::numeric_limits<std::uint64_t>::max());

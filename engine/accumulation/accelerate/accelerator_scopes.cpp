@@ -50,7 +50,10 @@ AccumulateScope Accelerator::accumulate_models(std::vector<std::size_t> models) 
   impl_->plan = state().begin_micro_step();
   if (state().on_empty_batch()) impl_->expect_by_hand();
   impl_->last_named = each_once(std::move(models));
-  if (impl_->plan.update || state().sync_each_batch()) return AccumulateScope(AtEnd(nullptr));
+  if (impl_->plan.update || state().sync_each_batch()) {
+    impl_->before_forward(*impl_->last_named);
+    return AccumulateScope(AtEnd(nullptr));
+  }
   return AccumulateScope(impl_->keep_quiet(*impl_->last_named));
 }
 

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // save_state() and load_state(). What all ranks share (parameters, optimizers, schedules, scaler, step) rank 0 writes
 // once; what is a rank's own (RNG, the gradients of an open group, where its loaders stand) each writes itself. Files
-// are named-tensor archives: no code, no object graph. A file is written beside its name and then renamed, so a save
-// that fails leaves the last one whole. The original keeps the step without the gradients; so does this by default, and
-// then clears what load_state() finds, as a fresh process has none. N is not loaded: the program set it, perhaps anew
-// for other hardware, and a group that was open goes on until its step divides by the N in force. With the N that was
-// saved that is where it would have ended.
+// are named-tensor archives: no code, no object graph. They are written into a folder beside the one named, which takes
+// its place by one rename once every rank has written its part, so the folder is always that of one save. A load reads
+// and checks everything on every rank before it changes anything.
+//
+// The original keeps the step without the gradients; so does this by default, and then clears what load_state() finds,
+// as a fresh process has none. N is not loaded: the program set it, perhaps anew for other hardware, and a group that
+// was open goes on until its step divides by the N in force. With the N that was saved that is where it would have
+// ended.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <mutex>
 #include <system_error>
 
@@ -26,9 +33,13 @@ struct StateFiles {
   static StateDict models(Accelerator::Impl& impl);
   static StateDict shared(Accelerator::Impl& impl);
   static StateDict own(Accelerator::Impl& impl, const SaveStateOptions& options);
+  static void check_models(Accelerator::Impl& impl, const StateDict& state);
+  static void check_own(Accelerator::Impl& impl, const StateDict& state);
   static void load_models(Accelerator::Impl& impl, const StateDict& state);
   static void load_shared(Accelerator::Impl& impl, const StateDict& state);
   static void load_own(Accelerator::Impl& impl, const StateDict& state);
+  static void put_back(Accelerator::Impl& impl, const StateDict& before);
+  static Result<void> write_part(Accelerator::Impl& impl, const fs::path& part, const SaveStateOptions& options);
   static Result<void> save(Accelerator::Impl& impl, const fs::path& folder, const SaveStateOptions& options);
   static Result<void> load(Accelerator::Impl& impl, const fs::path& folder);
 };
@@ -45,27 +56,40 @@ const at::Tensor& entry(const StateDict& state, const std::string& name) {
   throw std::invalid_argument("there is no entry \"" + name + "\"");
 }
 
-void copy_into(at::Tensor target, const at::Tensor& saved, const std::string& name) {
+void check_fits(const at::Tensor& target, const at::Tensor& saved, const std::string& name) {
   if (target.sizes() != saved.sizes())
     throw std::invalid_argument("the shape of \"" + name + "\" is not that of what was prepared");
-  target.copy_(saved);
+  if (target.is_floating_point() != saved.is_floating_point())
+    throw std::invalid_argument("the type of \"" + name + "\" is not that of what was prepared");
 }
+
+constexpr const char* model_file = "model.safetensors";
+constexpr const char* shared_file = "state.safetensors";
 
 fs::path rank_file(const fs::path& folder, std::int64_t rank) {
   return folder / ("rank-" + std::to_string(rank) + ".safetensors");
 }
 
-Result<void> write(const fs::path& file, const StateDict& state) {
-  NamedTensors tensors;
-  for (const auto& [name, tensor] : state) tensors.emplace_back(name, tensor.detach().cpu().contiguous());
-  fs::path part = file;
-  part += ".part";
-  std::error_code failure;
-  fs::remove(part, failure);
-  if (const auto written = write_archive(part, tensors); !written) return tl::unexpected(written.error());
-  fs::rename(part, file, failure);
-  if (failure) return fail(ErrorCode::disk, "the state could not be put in place: " + failure.message(), file.string());
-  return {};
+/// Runs `work`; what it throws becomes an error that names the file.
+template <typename Work>
+Result<void> guarded(const fs::path& file, const char* hint, Work&& work) {
+  try {
+    const at::NoGradGuard no_grad;
+    return work();
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& failure) {
+    return fail(ErrorCode::protocol, failure.what(), file.string(), hint);
+  }
+}
+
+Result<void> write(const fs::path& file, const std::function<StateDict()>& state) {
+  return guarded(file, "", [&]() -> Result<void> {
+    NamedTensors tensors;
+    for (const auto& [name, tensor] : state()) tensors.emplace_back(name, tensor.detach().cpu().contiguous());
+    if (const auto written = write_archive(file, tensors); !written) return tl::unexpected(written.error());
+    return {};
+  });
 }
 
 Result<StateDict> read(const fs::path& file) {
@@ -76,20 +100,6 @@ Result<StateDict> read(const fs::path& file) {
   return state;
 }
 
-/// Runs `load`; what does not fit becomes an error that names the file.
-Result<void> fitted(const fs::path& file, const std::function<void(const StateDict&)>& load) {
-  const auto state = read(file);
-  if (!state) return tl::unexpected(state.error());
-  try {
-    const at::NoGradGuard no_grad;
-    load(*state);
-  } catch (const std::exception& failure) {
-    return fail(ErrorCode::protocol, failure.what(), file.string(),
-                "prepare the same models, optimizers and schedulers in the same order before load_state()");
-  }
-  return {};
-}
-
 /// The first error of any rank: this rank's own, or a word about the others.
 Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folder) {
   at::Tensor failed = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
@@ -97,6 +107,61 @@ Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folde
   if (mine && failed.item<double>() > 0)
     return fail(ErrorCode::disk, "another rank failed on its part of the state", folder.string());
   return mine;
+}
+
+Result<void> disk_failure(const fs::path& path, const std::string& what, int error) {
+  return fail(ErrorCode::disk, what + ": " + std::error_code(error, std::generic_category()).message(), path.string());
+}
+
+Result<void> sync(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int failed = fd >= 0 && ::fsync(fd) == 0 ? 0 : errno;
+  if (fd >= 0) ::close(fd);
+  if (failed != 0) return disk_failure(folder, "the folder could not be synced", failed);
+  return {};
+}
+
+fs::path without_slash(const fs::path& folder) {
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
+/// A folder beside the one that is saved to, so that a rename can put it there.
+fs::path beside(const fs::path& folder, const char* ending) {
+  const fs::path whole = without_slash(folder);
+  return whole.parent_path() / ("." + whole.filename().string() + ending);
+}
+
+Result<void> make_part(const fs::path& folder) {
+  const fs::path part = beside(folder, ".part");
+  std::error_code failure;
+  fs::remove_all(part, failure);  // of a save that was killed
+  if (!failure) fs::create_directories(part, failure);
+  if (failure) return disk_failure(part, "the folder could not be made", failure.value());
+  return {};
+}
+
+bool is_ours(const std::string& name) {
+  return name == model_file || name == shared_file || (name.starts_with("rank-") && name.ends_with(".safetensors"));
+}
+
+/// The part folder takes the other's place: exchanged by one call where there is one already. Files of the program's
+/// own in it stay.
+Result<void> commit(const fs::path& folder) {
+  const fs::path target = without_slash(folder);
+  const fs::path part = beside(folder, ".part");
+  if (auto synced = sync(part); !synced) return synced;
+  std::error_code failure;
+  const bool replaces = fs::exists(target, failure);
+  const unsigned how = replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, target.c_str(), how) != 0)
+    return disk_failure(target, "the state could not be put in place", errno);
+  if (replaces) {
+    for (const auto& entry : fs::directory_iterator(part, failure))
+      if (!is_ours(entry.path().filename().string()))
+        fs::rename(entry.path(), target / entry.path().filename(), failure);
+    fs::remove_all(part, failure);  // what is left is removed by the next save
+  }
+  return sync(target.has_parent_path() ? target.parent_path() : fs::path("."));
 }
 
 }  // namespace
@@ -148,8 +213,36 @@ StateDict StateFiles::own(Accelerator::Impl& impl, const SaveStateOptions& optio
   return state;
 }
 
+void StateFiles::check_models(Accelerator::Impl& impl, const StateDict& state) {
+  for (auto& [name, tensor] : models(impl)) check_fits(tensor, entry(state, name), name);
+}
+
 void StateFiles::load_models(Accelerator::Impl& impl, const StateDict& state) {
-  for (auto& [name, tensor] : models(impl)) copy_into(tensor, entry(state, name), name);
+  for (auto& [name, tensor] : models(impl)) tensor.copy_(entry(state, name));
+}
+
+void StateFiles::check_own(Accelerator::Impl& impl, const StateDict& state) {
+  for (std::size_t i = 0; i < impl.models.size(); ++i) {
+    const auto& parameters = impl.models[i]->ddp->parameters();
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const std::string name = numbered("gradient", i) + "." + std::to_string(p);
+      if (state.contains(name)) check_fits(parameters[p], state.at(name), name);
+    }
+  }
+  for (std::size_t i = 0; i < impl.optimizers.size(); ++i) {
+    const std::string name = numbered("gradients_of", i);
+    const std::int64_t kind = state.contains(name) ? integer_of(state, name) : 0;
+    if (kind < 0 || kind > static_cast<std::int64_t>(AcceleratedOptimizer::Gradients::complete))
+      throw std::invalid_argument("the entry \"" + name + "\" is none of the three that there are");
+  }
+  for (std::size_t i = 0; i < impl.state.loaders().size(); ++i) {
+    const std::string name = numbered("loader", i);
+    if (!state.contains(name + ".epoch")) continue;
+    if (integer_of(state, name + ".epoch") < 0 || integer_of(state, name + ".position") < 0)
+      throw std::invalid_argument("the entries of \"" + name + "\" are negative");
+  }
+  at::Generator probe = at::detail::getDefaultCPUGenerator().clone();
+  probe.set_state(entry(state, "rng"));
 }
 
 void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
@@ -164,6 +257,20 @@ void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
   impl.state.window().restore(position);
 }
 
+/// Undoes load_shared(). One that refuses has kept what it had.
+void StateFiles::put_back(Accelerator::Impl& impl, const StateDict& before) {
+  const auto each = [&](auto& loadable, const std::string& name) {
+    try {
+      loadable.load_state_dict(take_under(before, name));
+    } catch (const std::invalid_argument&) {
+    }
+  };
+  for (std::size_t i = 0; i < impl.optimizers.size(); ++i) each(*impl.optimizers[i], numbered("optimizer", i));
+  for (std::size_t i = 0; i < impl.schedulers.size(); ++i) each(*impl.schedulers[i], numbered("scheduler", i));
+  if (impl.scaler) each(impl.scaler->scaler, "scaler");
+  impl.state.window().restore(window_position(take_under(before, "window")));
+}
+
 void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
   using Gradients = AcceleratedOptimizer::Gradients;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
@@ -171,7 +278,9 @@ void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
     const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       const std::string name = numbered("gradient", i) + "." + std::to_string(p);
-      if (state.contains(name)) copy_into(parameters[p].grad(), state.at(name), name);
+      if (!state.contains(name)) continue;
+      parameters[p].mutable_grad() = at::empty_like(parameters[p].detach(), state.at(name).options());
+      parameters[p].grad().copy_(state.at(name));
     }
     impl.models[i]->owed = state.contains(numbered("owed", i));
   }
@@ -191,33 +300,65 @@ void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
   generator.set_state(entry(state, "rng"));
 }
 
+Result<void> StateFiles::write_part(Accelerator::Impl& impl, const fs::path& part, const SaveStateOptions& options) {
+  if (impl.axis.rank() == 0) {
+    if (auto done = write(part / model_file, [&] { return models(impl); }); !done) return done;
+    if (auto done = write(part / shared_file, [&] { return shared(impl); }); !done) return done;
+  }
+  return write(rank_file(part, impl.axis.rank()), [&] { return own(impl, options); });
+}
+
 Result<void> StateFiles::save(Accelerator::Impl& impl, const fs::path& folder, const SaveStateOptions& options) {
   if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the scale that is saved
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) return fail(ErrorCode::disk, "the folder could not be made: " + failure.message(), folder.string());
-  if (impl.axis.rank() == 0) {
-    if (auto done = write(folder / "model.safetensors", models(impl)); !done) return done;
-    if (auto done = write(folder / "state.safetensors", shared(impl)); !done) return done;
-  }
-  return write(rank_file(folder, impl.axis.rank()), own(impl, options));
+  const bool first = impl.axis.rank() == 0;
+  auto done = agreed(first ? make_part(folder) : Result<void>(), impl.axis, folder);
+  if (!done) return done;
+  done = agreed(write_part(impl, beside(folder, ".part"), options), impl.axis, folder);
+  if (!done) return done;
+  return agreed(first ? commit(folder) : Result<void>(), impl.axis, folder);
 }
 
 Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
-  auto done = fitted(folder / "model.safetensors", [&](const StateDict& state) { load_models(impl, state); });
-  if (done) done = fitted(folder / "state.safetensors", [&](const StateDict& state) { load_shared(impl, state); });
-  if (done) done = fitted(rank_file(folder, impl.axis.rank()), [&](const StateDict& state) { load_own(impl, state); });
-  return done;
+  constexpr const char* hint =
+      "prepare the same models, optimizers and schedulers in the same order before load_state()";
+  const fs::path own_file = rank_file(folder, impl.axis.rank());
+  const auto model = read(folder / model_file);
+  const auto common = read(folder / shared_file);
+  const auto mine = read(own_file);
+  Result<void> done;
+  for (const auto* each : {&model, &common, &mine})
+    if (done && !*each) done = tl::unexpected(each->error());
+  const auto step = [&](const fs::path& file, auto&& work) {
+    if (!done) return;
+    done = guarded(file, hint, [&]() -> Result<void> {
+      work();
+      return {};
+    });
+  };
+  step(folder / model_file, [&] { check_models(impl, *model); });
+  step(own_file, [&] { check_own(impl, *mine); });
+  // What optimizers and schedules can take only they know: they are loaded first, and put back where any rank fails.
+  const StateDict before = shared(impl);
+  step(folder / shared_file, [&] { load_shared(impl, *common); });
+  done = agreed(std::move(done), impl.axis, folder);
+  if (!done) {
+    put_back(impl, before);
+    return done;
+  }
+  const at::NoGradGuard no_grad;
+  load_models(impl, *model);
+  load_own(impl, *mine);
+  return {};
 }
 
 Result<void> Accelerator::save_state(const std::filesystem::path& folder, SaveStateOptions options) {
   check_known_to_all("save_state", false);
-  return agreed(StateFiles::save(*impl_, folder, options), impl_->axis, folder);
+  return StateFiles::save(*impl_, folder, options);
 }
 
 Result<void> Accelerator::load_state(const std::filesystem::path& folder) {
   check_known_to_all("load_state", false);
-  return agreed(StateFiles::load(*impl_, folder), impl_->axis, folder);
+  return StateFiles::load(*impl_, folder);
 }
 
 }  // namespace accrue::accelerate

@@ -4,6 +4,7 @@
 #include "accrue/accumulation/accelerate/gradient_state.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include "accrue/run/run_spec.h"
 
@@ -73,6 +74,16 @@ void GradientState::replace(PreparedLoaderBase& loader, PreparedLoaderBase& with
 
 void GradientState::remove(PreparedLoaderBase& loader) {
   std::erase(loaders_, &loader);
+}
+
+std::ostream& operator<<(std::ostream& out, const GradientState& state) {
+  const auto word = [](bool yes) { return yes ? "true" : "false"; };
+  return out << "Sync Gradients: " << word(state.sync_gradients())
+             << "\nAt end of current dataloader: " << word(state.end_of_dataloader())
+             << "\nExtra samples added: " << state.remainder() << "\nGradient accumulation plugin: num_steps "
+             << state.num_steps() << ", adjust_scheduler " << word(state.plugin().adjust_scheduler)
+             << ", sync_with_dataloader " << word(state.sync_with_dataloader()) << ", sync_each_batch "
+             << word(state.sync_each_batch()) << '\n';
 }
 
 }  // namespace accrue::accelerate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two lists are kept, because a loop makes other calls on a boundary (it clips only there). The list in hand becomes
+// Two lists are kept, because a loop makes other calls on a boundary (it clips only there). The current list becomes
 // the last of its kind when the next micro-step begins: what a loop does after its scope still belongs to it.
 #include "accrue/accumulation/accelerate/micro_step_script.h"
 

@@ -35,6 +35,19 @@ SampleOrder shared_order(const GradientState& state, std::int64_t samples, const
   return order;
 }
 
+std::int64_t own_batches(SampleOrder order, std::int64_t rank) {
+  const std::int64_t rounds = order.batches_per_epoch();
+  if (order.uneven != UnevenRanks::join || rounds == 0) return rounds;
+  order.shuffle = false;  // how many there are does not depend on which
+  return order.batch(0, rounds - 1, rank).empty() ? rounds - 1 : rounds;
+}
+
+void refuse_beyond_the_end() {
+  throw std::out_of_range(
+      "the pass over the loader is over: every batch was handed out; end the loop at end(), or at length(), which is "
+      "this rank's own");
+}
+
 std::int64_t order_remainder(const SampleOrder& order) {
   return order.samples % (order.micro_batch * order.world);
 }
@@ -83,6 +96,8 @@ SourceShare source_share(const GradientState& state, const LoaderOptions& option
 std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share) {
   const bool drops = share.uneven == UnevenRanks::drop && share.world > 1;
   if (!length || (drops && share.split)) return std::nullopt;
+  if (share.uneven == UnevenRanks::join && !share.split)  // one that has no batch left is handed none
+    return *length / share.world + (share.rank < *length % share.world ? 1 : 0);
   return (*length + (drops ? 0 : share.width() - 1)) / share.width();
 }
 

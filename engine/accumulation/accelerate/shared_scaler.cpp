@@ -42,10 +42,10 @@ void SharedScaler::unscale(BaseOptimizer& optimizer) {
   one.unscaled = true;
 }
 
-StepOutcome SharedScaler::step(BaseOptimizer& optimizer) {
+StepOutcome SharedScaler::step(BaseOptimizer& optimizer, const Closure& closure) {
   Member& one = member(optimizer);
   if (one.stepped) settle();
-  const StepOutcome outcome = scaler.step(optimizer);
+  const StepOutcome outcome = scaler.step(optimizer, closure);
   one.unscaled = one.stepped = due_ = true;
   return outcome;
 }

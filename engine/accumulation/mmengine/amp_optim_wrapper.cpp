@@ -27,13 +27,13 @@ AmpOptimWrapper::AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOp
 AmpOptimWrapper::AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options)
     : AmpOptimWrapper(wrap(optimizer), amp, std::move(options)) {}
 
-StepOutcome AmpOptimWrapper::step() {
+StepOutcome AmpOptimWrapper::step(const Closure& closure) {
   settle();
   if (clips()) {
     scaler_.unscale_(inner());
     clip();
   }
-  const StepOutcome outcome = scaler_.step(inner());
+  const StepOutcome outcome = scaler_.step(inner(), closure);
   scaler_.update(amp_.static_scale);
   return finish_step(outcome);
 }

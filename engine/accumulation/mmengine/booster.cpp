@@ -25,8 +25,8 @@ class SyncBooster final : public Booster {
 
   bool in_no_sync() const override { return !sync_.sync_enabled(); }
 
-  void backward(const at::Tensor& loss, BaseOptimizer& optimizer) override {
-    optimizer.backward(loss);
+  void backward(const at::Tensor& loss, BaseOptimizer& optimizer, BackwardOptions options) override {
+    optimizer.backward(loss, options);
     sync_.finish();
   }
 

@@ -60,14 +60,14 @@ OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
   return context;
 }
 
-void ColossalAIOptimWrapper::backward(const at::Tensor& loss) {
+void ColossalAIOptimWrapper::backward(const at::Tensor& loss, BackwardOptions options) {
   if (booster_ && !skips_reduction()) require_open();
   const bool quiet = skips_reduction() && covers_backward();
   window()->count();
-  if (!booster_) return inner().backward(loss);
+  if (!booster_) return inner().backward(loss, options);
   const std::shared_ptr<void> scope = quiet ? booster_->no_sync(model_, inner()) : nullptr;
   unreduced_ = true;
-  booster_->backward(loss, inner());
+  booster_->backward(loss, inner(), options);
   unreduced_ = quiet;
 }
 
@@ -76,12 +76,6 @@ void ColossalAIOptimWrapper::settle() {
   require_open();
   booster_->reduce(inner());
   unreduced_ = false;
-}
-
-void ColossalAIOptimWrapper::zero_grad() {
-  if (!booster_) return OptimWrapper::zero_grad();
-  unreduced_ = false;
-  inner().zero_grad();
 }
 
 ColossalAIStrategy::ColossalAIStrategy(ColossalAIStrategyOptions options) : options_(std::move(options)) {

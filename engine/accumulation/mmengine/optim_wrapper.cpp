@@ -6,6 +6,11 @@
 // Cost: a look ahead over one group when it begins. Source: the behaviour of mmengine.optim.OptimWrapper.
 #include "accrue/accumulation/mmengine/optim_wrapper.h"
 
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -40,6 +45,14 @@ WindowShape shape_of(const OptimWrapperOptions& options) {
   shape.steps = options.accumulative_counts;
   shape.batches_per_epoch = unknown_length;
   return shape;
+}
+
+double momentum_of(const torch::optim::OptimizerOptions& options) {
+  if (const auto* adam = dynamic_cast<const torch::optim::AdamOptions*>(&options)) return std::get<0>(adam->betas());
+  if (const auto* adamw = dynamic_cast<const torch::optim::AdamWOptions*>(&options)) return std::get<0>(adamw->betas());
+  if (const auto* sgd = dynamic_cast<const torch::optim::SGDOptions*>(&options)) return sgd->momentum();
+  if (const auto* rms = dynamic_cast<const torch::optim::RMSpropOptions*>(&options)) return rms->momentum();
+  return 0.0;
 }
 
 }  // namespace
@@ -97,31 +110,32 @@ std::int64_t OptimWrapper::remainder_counts() const {
   return most == unset_counts ? unset_counts : most % accumulative_counts();
 }
 
-StepOutcome OptimWrapper::update_params(const at::Tensor& loss) {
+StepOutcome OptimWrapper::update_params(const at::Tensor& loss, const UpdateSettings& settings) {
   backward(scale_loss(loss));
   if (!should_update()) return StepOutcome::accumulated;
-  const StepOutcome outcome = step();
-  zero_grad();
+  const StepOutcome outcome = step(settings.closure);
+  zero_grad(settings.set_to_none);
   return outcome;
 }
 
-void OptimWrapper::backward(const at::Tensor& loss) {
+void OptimWrapper::backward(const at::Tensor& loss, BackwardOptions options) {
   GradSync* sync = options_.sync;
   if (sync == nullptr) {
-    differentiate(loss);
+    differentiate(loss, options);
   } else if (should_sync()) {
     if (!sync->sync_enabled())
       throw std::logic_error(
           "OptimWrapper: this backward has to reduce, but a no_sync scope or the optim_context of an earlier "
           "micro-step is still open; close it before the next micro-step begins");
     unreduced_ = true;
-    differentiate(loss);
+    differentiate(loss, options);
+    if (!std::exchange(agreed_, true)) sync->agree("OptimWrapper: accumulative_counts", {accumulative_counts()});
     sync->finish();
     unreduced_ = false;
   } else {
     const auto quiet = sync->no_sync();
     unreduced_ = true;
-    differentiate(loss);
+    differentiate(loss, options);
   }
   window_->count();
 }
@@ -146,26 +160,35 @@ StepOutcome OptimWrapper::finish_step(StepOutcome outcome) {
   return outcome;
 }
 
-StepOutcome OptimWrapper::step() {
+StepOutcome OptimWrapper::step(const Closure& closure) {
   settle();
   clip();
-  return finish_step(inner().step());
+  return finish_step(inner().step(closure));
 }
 
-void OptimWrapper::zero_grad() {
+void OptimWrapper::zero_grad(bool set_to_none) {
   unreduced_ = false;
-  if (options_.sync != nullptr) return inner().zero_grad();
-  for (const at::Tensor& parameter : parameters()) parameter.mutable_grad().reset();
+  inner().zero_grad(set_to_none);
 }
 
 OptimContext OptimWrapper::optim_context(torch::nn::Module&) {
   OptimContext context;
-  if (options_.sync != nullptr && !should_sync()) context.hold(std::make_shared<GradSync::NoSyncScope>(*options_.sync));
+  if (options_.sync == nullptr) return context;
+  if (should_sync())
+    options_.sync->before_forward();
+  else
+    context.hold(std::make_shared<GradSync::NoSyncScope>(*options_.sync));
   return context;
 }
 
 std::map<std::string, std::vector<double>> OptimWrapper::get_lr() const {
   return {{"lr", learning_rates(torch())}};
+}
+
+std::map<std::string, std::vector<double>> OptimWrapper::get_momentum() const {
+  std::vector<double> all;
+  for (const auto& group : torch().param_groups()) all.push_back(momentum_of(group.options()));
+  return {{"momentum", std::move(all)}};
 }
 
 }  // namespace accrue::mmengine

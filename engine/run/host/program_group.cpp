@@ -21,8 +21,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "posix_file.h"
@@ -78,8 +80,18 @@ Result<StoreSocket> reserve_port() {
   return held;
 }
 
+/// What the caller's OMP_NUM_THREADS says; 0 where it says nothing that is a number.
+std::int64_t threads_of_the_caller() {
+  const char* value = std::getenv("OMP_NUM_THREADS");
+  const std::string_view text = value == nullptr ? "" : value;
+  std::int64_t threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  return error == std::errc() && threads > 0 ? threads : 0;
+}
+
 std::int64_t threads_of_a_rank(const ProgramGroupOptions& options) {
   if (options.threads > 0) return options.threads;
+  if (const std::int64_t threads = threads_of_the_caller(); threads > 0) return threads;
   cpu_set_t set;
   const int cores = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
   return std::max<std::int64_t>(1, cores / options.ranks);
@@ -88,6 +100,7 @@ std::int64_t threads_of_a_rank(const ProgramGroupOptions& options) {
 Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
   environment.unset("ACCRUE_RUN_LOCK_FD");  // a run's that we may ourselves be part of
+  environment.hand_on("ACCELERATE_");       // what accrue::accelerate reads, as its original does
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));
     if (name.empty()) return fail(ErrorCode::config, fmt::format("\"{}\" names no variable", entry), "environment");
@@ -193,6 +206,8 @@ class LiveGroup final : public ProgramGroup {
     ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
 
     environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_), port_.port);
+    environment.hand_on("OMP_");  // the caller's own settings go before ours
+    environment.set("OMP_NUM_THREADS", std::to_string(threads_of_a_rank(options_)));
     environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
     auto entries = std::move(environment).entries();
     auto arguments = options_.command;

@@ -102,6 +102,14 @@ Environment Environment::allowed() {
   return result;
 }
 
+void Environment::hand_on(std::string_view prefix) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (const auto equals = text.find('='); text.starts_with(prefix) && equals != text.npos)
+      set(text.substr(0, equals), text.substr(equals + 1));
+  }
+}
+
 void Environment::unset(std::string_view name) {
   std::erase_if(entries_, [name](const std::string& entry) {
     return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';

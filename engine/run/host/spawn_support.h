@@ -47,6 +47,8 @@ class Environment {
  public:
   /// What the allow-list lets through of ours.
   static Environment allowed();
+  /// Hands on those of our variables whose names begin so.
+  void hand_on(std::string_view prefix);
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
   /// Who a rank is, in torchrun's names, with the store at 127.0.0.1, and how it uses threads, memory and interfaces.

@@ -40,21 +40,23 @@ class AccumulatingOptimizer : public BaseOptimizer {
  public:
   /// loss / N, and its gradient added. Within a group nothing is reduced; after the group's last backward the model's
   /// gradients are reduced and waited for: collective then, on the model's axis. Errors: throws std::logic_error,
-  /// before anything is counted, where it has to reduce inside somebody's no_sync scope.
-  void backward(const at::Tensor& loss) override;
+  /// before anything is counted, where it has to reduce inside somebody's no_sync scope; and on all ranks, at the first
+  /// reduction, std::invalid_argument where they do not accumulate as many micro-steps.
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   /// The inner step, if a group is due; else accumulated. The group is closed before the inner step runs.
-  StepOutcome step() override;
+  StepOutcome step(const Closure& closure = {}) override;
   /// Forwarded only where no gradient is pending: before a group and after its step. Else nothing happens.
-  void zero_grad() override { zero_grad(false); }
-  /// The same; with set_to_none the gradients are dropped after that.
-  void zero_grad(bool set_to_none);
+  void zero_grad(bool set_to_none = true) override;
 
   /// The inner state, and the window's position under "window.". The gradients of an open group are the caller's.
   StateDict state_dict() const override;
-  /// Continues at the micro-step of the group where the state was taken. Errors: as BaseOptimizer's, and for a state
+  /// Continues at the micro-step of the group where the state was taken. The state of a plain optimizer leaves the
+  /// window where it is, as the originals' do. Errors: as BaseOptimizer's, and for a state
   /// from inside a group of another N that has as many micro-steps as a group has here, for such a group cannot end.
   void load_state_dict(const StateDict& state) override;
 
+  /// "NAME: 2 of 4 micro-steps done", and what it wraps.
+  std::string text() const override;
   torch::optim::Optimizer& torch() override;
   BaseOptimizer& inner() { return *inner_; }
   const AccumulationWindow& window() const { return *window_; }
@@ -62,6 +64,8 @@ class AccumulatingOptimizer : public BaseOptimizer {
 
  protected:
   AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
+  /// What the system calls it.
+  virtual const char* name() const = 0;
   /// Counts one micro-step and runs its backward, covered as the window plans it.
   void count_and_run(const std::function<void(const MicroPlan&)>& backward);
 
@@ -69,17 +73,19 @@ class AccumulatingOptimizer : public BaseOptimizer {
   std::shared_ptr<BaseOptimizer> inner_;
   GradSync* model_;
   SharedWindow window_;
+  bool agreed_ = false;  ///< that all ranks accumulate alike
 };
 
-/// step() takes as many inner steps as the window answers: one at every N-th call.
+/// step() takes as many inner steps as the window answers: one at every N-th call. Warns, as torch does, where the
+/// first of them comes before the first step of the optimizer that shares the window.
 class AccumulatingScheduler : public BaseScheduler {
  public:
-  void step() override;
+  void step(std::optional<std::int64_t> epoch = std::nullopt) override;
   std::vector<double> get_last_lr() const override { return inner_->get_last_lr(); }
   std::optional<std::int64_t> total_steps() const override { return inner_->total_steps(); }
 
   /// The inner state, and the window's position under "window.", of which only the schedule's half is taken back: the
-  /// rest belongs to the optimizer.
+  /// rest belongs to the optimizer. The state of a plain schedule leaves the window where it is.
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 
@@ -88,11 +94,12 @@ class AccumulatingScheduler : public BaseScheduler {
 
  protected:
   AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window);
-  virtual void step_inner() { inner_->step(); }
+  virtual void step_inner(std::optional<std::int64_t> epoch) { inner_->step(epoch); }
 
  private:
   std::shared_ptr<BaseScheduler> inner_;
   SharedWindow window_;
+  bool warned_ = false;  ///< or has seen a step of the optimizer before its own
 };
 
 }  // namespace accrue

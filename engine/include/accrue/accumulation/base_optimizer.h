@@ -9,6 +9,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/optim/optimizer.h>
 
+#include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,19 +24,34 @@ namespace accrue {
 /// an object graph, so that it can be written by write_archive() and read back by anybody.
 using StateDict = std::map<std::string, at::Tensor>;
 
+/// What backward() does with the loss's graph; as Tensor::backward has it.
+struct BackwardOptions {
+  bool retain_graph = false;  ///< another backward through the same graph follows
+  bool create_graph = false;  ///< the gradients are themselves differentiable
+};
+
+/// Computes the loss again, with its gradients; what some optimizers ask for within their step.
+using Closure = std::function<at::Tensor()>;
+
 class BaseOptimizer {
  public:
   virtual ~BaseOptimizer() = default;
 
   /// Adds the gradient of `loss` (shape [], with a graph) to the parameters' gradients.
-  virtual void backward(const at::Tensor& loss) = 0;
-  /// One update, or what became of it: a step that is not taken is said, never silent.
-  virtual StepOutcome step() = 0;
-  virtual void zero_grad() = 0;
+  virtual void backward(const at::Tensor& loss, BackwardOptions options = {}) = 0;
+  /// One update, or what became of it: a step that is not taken is said, never silent. `closure` goes to the innermost
+  /// optimizer, where the step is taken.
+  virtual StepOutcome step(const Closure& closure = {}) = 0;
+  /// Drops the gradients, so that a parameter that is not used next has none and is left alone by the next step; with
+  /// set_to_none false zeroes those that are there.
+  virtual void zero_grad(bool set_to_none = true) = 0;
 
   virtual StateDict state_dict() const = 0;
   /// Errors: throws std::invalid_argument naming the entry that is missing or does not fit; nothing is changed then.
   virtual void load_state_dict(const StateDict& state) = 0;
+
+  /// What it is and what it wraps, line by line, as the originals print themselves.
+  virtual std::string text() const;
 
   /// The innermost LibTorch optimizer: its groups, options and parameters are those of every wrapper around it.
   virtual torch::optim::Optimizer& torch() = 0;
@@ -46,10 +63,11 @@ class BaseOptimizer {
   std::vector<at::Tensor> parameters();
 };
 
-/// A LibTorch optimizer as a BaseOptimizer: backward() is the loss's own, zero_grad() zeroes in place, which keeps
-/// gradients that lie in DistributedDataParallel's flat memory there, and the state is the optimizer's own archive
-/// under the name "optimizer". `optimizer` must outlive the answer. Errors: throws std::invalid_argument for LBFGS,
-/// whose step asks for the loss again.
+std::ostream& operator<<(std::ostream& out, const BaseOptimizer& optimizer);
+
+/// A LibTorch optimizer as a BaseOptimizer: backward() is the loss's own. The state lies under "optimizer.": options by
+/// group, step and moments by parameter. `optimizer` must outlive the answer. Errors: throws std::invalid_argument for
+/// LBFGS, whose step asks for the loss again.
 std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer);
 
 /// Numbers in a StateDict.
@@ -64,6 +82,7 @@ StateDict take_under(const StateDict& state, const std::string& prefix);
 
 /// Where a window stands, as state, and back: what makes a wrapper resumable inside a window.
 StateDict window_state(const WindowPosition& position);
+/// Errors: throws std::invalid_argument naming the entry that is missing or that no window counts to.
 WindowPosition window_position(const StateDict& state);
 
 }  // namespace accrue

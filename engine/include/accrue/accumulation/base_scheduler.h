@@ -22,7 +22,8 @@ class BaseScheduler {
  public:
   virtual ~BaseScheduler() = default;
 
-  virtual void step() = 0;
+  /// One position further; with `epoch`, to that position, as torch's deprecated step(epoch) does.
+  virtual void step(std::optional<std::int64_t> epoch = std::nullopt) = 0;
   /// The rates that the last step put in force, one per group.
   virtual std::vector<double> get_last_lr() const = 0;
   /// Positions after which the schedule has nothing more to say; none where it goes on for ever. Wrappers that tick
@@ -35,8 +36,10 @@ class BaseScheduler {
 };
 
 /// A scheduler of LibTorch's family. LibTorch shows of it only how often it stepped and the rates in force, so that is
-/// its whole state: one that remembers more, as a best metric or patience, begins anew there. `scheduler` and
-/// `optimizer`, the one it was made for, must outlive the answer.
+/// its whole state: one that remembers more, as a best metric or patience, begins anew there. Such schedulers count
+/// from their first step(): LibTorch's StepLR changes the rate one step later than Python's, which counts from its
+/// construction; accrue::StepLR is Python's. `scheduler` and `optimizer`, the one it was made for, must outlive the
+/// answer. Errors: its step(epoch) throws std::invalid_argument, as LibTorch's cannot go to a position.
 std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
                                     std::optional<std::int64_t> total_steps = std::nullopt);
 
@@ -47,7 +50,7 @@ class LambdaLR : public BaseScheduler {
   using Factor = std::function<double(std::int64_t position)>;
   LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps = std::nullopt);
 
-  void step() override;
+  void step(std::optional<std::int64_t> epoch = std::nullopt) override;
   std::vector<double> get_last_lr() const override;
   std::optional<std::int64_t> total_steps() const override { return total_steps_; }
   std::int64_t position() const { return position_; }
@@ -63,6 +66,16 @@ class LambdaLR : public BaseScheduler {
   std::vector<double> base_;
   std::int64_t position_ = 0;
 };
+
+/// lr of each group = its lr at construction times gamma to the power of position / step_size, rounded down: Python's
+/// torch.optim.lr_scheduler.StepLR. Errors: throws std::invalid_argument for a step_size below 1.
+class StepLR final : public LambdaLR {
+ public:
+  StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma = 0.1);
+};
+
+/// As torch does, once a schedule has moved before its optimizer's first step: the first value of it is skipped.
+void warn_of_schedule_before_step();
 
 /// One of Accrue's own curves (constant, linear, cosine, WSD, ... with warm-up): the rate of the first group is
 /// lr_at(curve, position), and the others keep the proportion to it that they have now. Its total is the curve's, where

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 namespace accrue {
@@ -29,7 +30,7 @@ class BatchSource {
 
 /// A source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose
 /// begin() starts a new epoch. The range must outlive the source. A loader of torch::data with workers begins no epoch
-/// while they have batches of the last one in hand: what an epoch left unread is read then, and, where the length is
+/// while they have batches of the last one left: what an epoch left unread is read then, and, where the length is
 /// known, when the source goes. An endless one belongs in a loader without workers.
 template <typename Range>
 class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval<Range&>().begin())>> {
@@ -63,6 +64,8 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
   }
   std::optional<std::int64_t> length() const override { return length_; }
   bool drained_when_cut() const override { return !of_libtorch; }
+  /// What this reads.
+  Range& range() const { return range_; }
 
  private:
   static constexpr bool of_libtorch = requires(const Range& loader) { loader.options().workers; };
@@ -80,6 +83,8 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
 
 template <typename Range>
 RangeSource<Range> source_of(Range& range, std::optional<std::int64_t> length = std::nullopt) {
+  if constexpr (std::ranges::sized_range<Range>)
+    if (!length) length = static_cast<std::int64_t>(std::ranges::size(range));
   return RangeSource<Range>(range, length);
 }
 

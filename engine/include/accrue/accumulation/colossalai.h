@@ -15,10 +15,9 @@
 // in updates (compute_effective_steps_per_epoch). Unlike there: one window for all four, so they cannot drift apart;
 // gradients are reduced once a group; N below 1 is refused, which the original accepts.
 //
-// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: without `model`, sums
-// of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in float32; on
-// an axis of one rank, single_communicator(), that costs no communication.
-// Thread: the training thread.
+// The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: without `model`,
+// sums of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in
+// float32; on an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +47,9 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
   /// Replay::clip_partial_sums is the original since September 2023: the running sum is clipped in every micro-step,
   /// and a max_norm of 0 zeroes it.
   std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
+
+ protected:
+  const char* name() const override { return "GradAccumOptimizer"; }
 };
 
 /// Counts its own calls: the inner scheduler steps at every N-th.
@@ -129,8 +131,8 @@ class Engine {
   Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},
          double clip_grad_norm = 0.0);
 
-  void zero_grad() { optimizer_->zero_grad(); }
-  void backward(const at::Tensor& loss) { optimizer_->backward(loss); }
+  void zero_grad(bool set_to_none = true) { optimizer_->zero_grad(set_to_none); }
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) { optimizer_->backward(loss, options); }
   StepOutcome step();
 
  private:

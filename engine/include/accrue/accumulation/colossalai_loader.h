@@ -19,6 +19,8 @@ namespace accrue::colossalai {
 WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay = {});
 /// A warning, through LibTorch's, where an epoch is shorter than a group, so that nothing is ever trained on.
 void warn_of_empty_epoch(const WindowShape& shape);
+/// Throws std::logic_error: the source ended after fewer batches than it declared, so that a group cannot be completed.
+[[noreturn]] void refuse_short_source(std::int64_t batches, const WindowShape& shape);
 
 /// Source: colossalai.utils.gradient_accumulation.GradAccumDataloader.
 template <typename Batch>
@@ -35,6 +37,8 @@ class GradAccumDataloader final : public BatchSource<Batch> {
     warn_of_empty_epoch(plan_.shape());
   }
 
+  /// What this was made over, with everything else that it has.
+  BatchSource<Batch>& source() { return source_; }
   /// Batches that an epoch yields.
   std::optional<std::int64_t> length() const override { return totals_.micro_steps; }
   /// Batches that are never yielded, each epoch the same places: a bias unless the data is shuffled.
@@ -51,6 +55,7 @@ class GradAccumDataloader final : public BatchSource<Batch> {
     const bool drain = micro->epoch_ends && source_.drained_when_cut();
     if (drain && plan_.shape().knobs.replays(Replay::drain_early)) drain_source();
     auto batch = source_.next();
+    if (!batch && !plan_.shape().knobs.replays(Replay::drain_early)) refuse_short_source(micro->batch, plan_.shape());
     if (drain) drain_source();
     return batch;
   }

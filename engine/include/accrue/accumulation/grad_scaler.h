@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradScaler: loss scaling for float16. Scaled gradients pile up over a window as they are; they are unscaled and
+// GradScaler: loss scaling for float16. Scaled gradients accumulate over a window as they are; they are unscaled and
 // looked at for infinities once, at the boundary, and what one rank found all ranks act on, so a window is discarded
 // everywhere or nowhere. A step answers an outcome; nothing is skipped in silence.
 // Source: the role of torch.amp.GradScaler (dynamic loss scaling after Micikevicius et al., Mixed Precision Training).
@@ -43,7 +43,8 @@ class GradScaler {
   /// Unscales unless done, agrees with the other ranks, and steps `optimizer` where all gradients are finite; else the
   /// optimizer is not touched and the answer is skipped_overflow; skipped_empty where no rank has a gradient. At most
   /// once per optimizer between two update(): a second call throws std::logic_error.
-  StepOutcome step(BaseOptimizer& optimizer);
+  /// A closure would bring gradients without the scale: with one, throws std::invalid_argument as torch does.
+  StepOutcome step(BaseOptimizer& optimizer, const Closure& closure = {});
   /// Once an update, after the last step(): backs off after an overflow, grows after enough updates without one. Throws
   /// std::logic_error where no gradients were looked at since the last update().
   /// `new_scale` sets it instead, as a scale that is not meant to follow does.

@@ -14,10 +14,9 @@
 // also under mixed precision, so gradients are reduced once a group; the position in a group is saved; N below 1 is
 // refused, which the original accepts (0 divides by zero, a negative N never steps).
 //
-// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: without `model`, sums
-// of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in float32; on
-// an axis of one rank, single_communicator(), that costs no communication.
-// Thread: the training thread.
+// The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: without `model`,
+// sums of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in
+// float32; on an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +40,9 @@ class GradientAccumulationOptimizer final : public AccumulatingOptimizer {
   /// No gradient is pending: true before a group's first backward and again after its step. It does not mean that this
   /// micro-step is the last of its group.
   bool accumulation_boundary() const { return window().open_micro_steps() == 0; }
+
+ protected:
+  const char* name() const override { return "GradientAccumulationOptimizer"; }
 };
 
 /// Counts its own calls: the inner scheduler steps at every N-th, whatever the optimizer does.
@@ -59,7 +61,7 @@ class GradientAccumulationLRScheduler final : public AccumulatingScheduler {
   void load_state_dict(const StateDict& state) override;
 
  protected:
-  void step_inner() override;
+  void step_inner(std::optional<std::int64_t> epoch) override;
 
  private:
   torch::optim::Optimizer* frozen_;

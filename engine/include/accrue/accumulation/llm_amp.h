@@ -31,9 +31,9 @@ class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
   AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimizer, GradScaler scaler,
                std::optional<double> max_norm = std::nullopt);
 
-  void backward(const at::Tensor& loss) override;
-  StepOutcome step() override;
-  void zero_grad() override { inner_->zero_grad(); }
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
+  StepOutcome step(const Closure& closure = {}) override;
+  void zero_grad(bool set_to_none = true) override { inner_->zero_grad(set_to_none); }
   /// Unscales first, once an update. Returns the norm before.
   double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) override;
 

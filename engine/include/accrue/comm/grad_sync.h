@@ -2,6 +2,10 @@
 // The seam between accumulation (which decides) and data parallelism (which reduces): neither includes the other.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace accrue {
 
 class GradSync {
@@ -9,8 +13,14 @@ class GradSync {
   virtual ~GradSync() = default;
   virtual bool sync_enabled() const = 0;
   virtual void set_sync_enabled(bool enabled) = 0;
-  /// After a backward: reduces what has piled up and waits. Does nothing while sync is off. Collective: the axis.
+  /// After a backward: reduces what has accumulated and waits. Does nothing while sync is off. Collective: the axis.
   virtual void finish() = 0;
+  /// Before the forward of a micro-step that reduces: what the forward reads and changes (buffers) becomes rank 0's.
+  /// Does nothing while sync is off. Collective: the axis.
+  virtual void before_forward() {}
+  /// Throws std::invalid_argument on every rank where the values differ between ranks; `what` begins the message.
+  /// Collective: the axis, as many values on every rank.
+  virtual void agree(const std::string& /*what*/, const std::vector<std::int64_t>& /*values*/) {}
 
   /// While it lives, gradients accumulate locally and nothing is reduced. Restores what was in force on every exit.
   /// Scopes nest.

@@ -2,14 +2,16 @@
 // DistributedDataParallel for any torch::nn::Module. LibTorch has none in C++; this one does not wrap forward
 // (Module::forward is not virtual): it hangs hooks on the parameters, and the caller goes on calling its own module.
 //
-// All gradients live in one flat arena in the order in which backward finishes them, and each parameter's .grad lies in
-// it, so accumulation adds in place, clearing is one memset and a reduction needs no copy. finish() reduces the window,
-// bucket by bucket in fixed order. While sync is off (no_sync) it does nothing and the gradients go on piling up.
+// All gradients live in one flat arena (one for each floating type of the model) in the order in which backward
+// finishes them, and each parameter's .grad lies in it, so accumulation adds in place, clearing is one memset and a
+// reduction needs no copy. finish() reduces the window, bucket by bucket in fixed order. While sync is off (no_sync) it
+// does nothing and the gradients go on accumulating.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
 //   { auto quiet = ddp.no_sync(); loss_of(*model, batch).backward(); }
+//   ddp.before_forward();    // buffers follow rank 0, as Python's forward does it
 //   loss_of(*model, batch).backward();
-//   ddp.finish();            // all buckets reduced; unused parameters counted as zero
+//   ddp.finish();            // all buckets reduced; a parameter that no rank used has no gradient
 //   optimizer.step(); ddp.zero_grad();
 //
 // Source: the role of torch.nn.parallel.DistributedDataParallel; the design is Accrue's.
@@ -17,8 +19,10 @@
 
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "accrue/comm/communicator.h"
@@ -35,42 +39,63 @@ enum class LaunchBuckets { at_finish, when_ready };
 
 struct DataParallelOptions {
   std::int64_t bucket_bytes = 25 << 20;
-  ReduceOp op = ReduceOp::mean;      ///< mean divides by the axis size after summing, as Python's DDP does
+  /// mean divides by the axis size: after summing, and of 16-bit sums before, which could overflow else.
+  ReduceOp op = ReduceOp::mean;
   bool broadcast_parameters = true;  ///< rank 0's parameters and buffers reach all ranks at construction
+  /// Buffers (running statistics) follow rank 0's once a window: in before_forward(), or where that was not called in
+  /// finish(), so that no loop can forget it.
+  bool broadcast_buffers = true;
   LaunchBuckets launch = LaunchBuckets::at_finish;
-  /// K16. float32: gradients of half-precision parameters pile up in float32 (.grad is then of that type, which
-  /// optimizers take); float32 and float64 pile up as they are. float32_compensated: with a term that carries what each
-  /// addition rounds off (Kahan), for twice the memory. Whoever writes to a .grad drops its term.
+  /// K16. float32: gradients of half-precision parameters accumulate in float32 (.grad is then of that type, which
+  /// optimizers take); float32 and float64 accumulate as they are. float32_compensated: with a term that carries what
+  /// each addition rounds off (Kahan), for twice the memory. Whoever writes to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
 };
 
 class DistributedDataParallel final : public GradSync {
  public:
-  /// Verifies that all ranks hold the same shapes, broadcasts and builds the arena. Parameters that require a gradient
-  /// take part, a tied one once; all of one floating dtype on one device. The module and the axis must outlive this.
-  /// Collective: the whole axis. Errors: throws std::invalid_argument naming the first parameter that differs between
-  /// ranks or from the others.
+  /// Verifies that all ranks hold the same parameters and options, broadcasts and builds the arenas. Parameters that
+  /// require a gradient take part, a tied one once; all floating, on one device. The module and the axis must outlive
+  /// this. Collective: the whole axis. Errors: throws std::invalid_argument naming the first parameter that differs
+  /// between ranks (in name, shape, dtype or requires_grad) or does not fit.
   DistributedDataParallel(torch::nn::Module& module, Communicator& axis, DataParallelOptions options = {});
   ~DistributedDataParallel() override;
 
   bool sync_enabled() const override;
   void set_sync_enabled(bool enabled) override;
 
-  /// After the last backward of a window: reduces, waits, and makes all ranks' gradients equal; a parameter that no
-  /// loss reached counts as zero. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
-  /// second sum over gradients that already hold one would count it once per rank. Collective: the whole axis.
+  /// Before a forward whose backward reduces: buffers become rank 0's. Nothing without buffers or with sync off.
+  /// Collective: the whole axis.
+  void before_forward() override;
+  /// After the last backward of a window: reduces, waits, and makes all ranks' gradients equal. A parameter that some
+  /// rank's backward reached has a gradient on all afterwards, one that none reached has none, so that an optimizer
+  /// leaves it alone. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a second sum
+  /// over gradients that already hold one would count it once per rank. Collective: the whole axis.
   void finish() override;
-  /// Zeroes the arena; the views stay. Module::zero_grad() and Optimizer::zero_grad() default to dropping gradients,
-  /// which takes them out of the arena: finish() notices, copies them back and says so once.
+  void agree(const std::string& what, const std::vector<std::int64_t>& values) override;
+  /// What has arrived since the last finish() stays this rank's own; no finish() is due for it. Without this, with
+  /// several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that the
+  /// window was never reduced: the next backward, or zero_grad(), then throws std::logic_error.
+  void leave_local();
+  /// Drops all gradients and clears the arenas. Module::zero_grad() and Optimizer::zero_grad() may be called instead.
+  /// After a backward that threw, call this before the next window begins.
   void zero_grad();
 
-  /// The flat gradients, [numel of the layout], in the type they pile up in; padding is zero.
-  at::Tensor flat_gradients() const;
+  /// Arenas, one for each floating type among the parameters, in the order of parameters().
+  std::size_t arenas() const;
+  /// The flat gradients of an arena, [numel of its layout], in the type they accumulate in; padding is zero, and so are
+  /// parameters without a gradient.
+  at::Tensor flat_gradients(std::size_t arena = 0) const;
   /// What the additions so far have rounded off, of the same shape; undefined unless accumulation is compensated.
-  at::Tensor flat_compensation() const;
-  const FlatLayout& layout() const;
-  /// The parameters that take part, in module order; layout().parameters[i] is where parameter i's gradient lies.
+  at::Tensor flat_compensation(std::size_t arena = 0) const;
+  /// parameters[i] is where the gradient of the arena's i-th parameter lies.
+  const FlatLayout& layout(std::size_t arena = 0) const;
+  /// The parameters that take part: by type, and in module order among those of a type.
   const std::vector<at::Tensor>& parameters() const;
+  /// Which of them have a gradient: a backward has reached them, after finish() one of any rank.
+  std::vector<bool> reached() const;
+  /// For whoever has put gradients into flat_gradients(): these parameters have one, the others have none.
+  void set_reached(const std::vector<bool>& reached);
   std::int64_t reductions() const;  ///< bucket reductions since construction
 
  private:

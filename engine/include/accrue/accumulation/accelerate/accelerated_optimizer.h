@@ -19,7 +19,7 @@ class AcceleratedOptimizer final : public BaseOptimizer {
  public:
   /// What it asks of its Accelerator.
   struct Calls {
-    std::function<void(const at::Tensor& loss)> backward;
+    std::function<void(const at::Tensor& loss, BackwardOptions options)> backward;
     std::function<void(AcceleratedOptimizer&)> before_update;  ///< reduces what the update needs and no backward did
   };
 
@@ -28,14 +28,14 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   ~AcceleratedOptimizer() override;
 
   /// The Accelerator's backward(): divides by N.
-  void backward(const at::Tensor& loss) override;
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   /// On a boundary steps the inner optimizer, with fp16 through the scaler; else accumulated. Gradients of a prepared
   /// model that no backward has reduced are reduced first: those of a plain loss.backward(), and those of a model that
   /// the boundary's backward did not reach. Collective then, and with fp16: the data axis.
-  StepOutcome step() override;
+  StepOutcome step(const Closure& closure = {}) override;
   /// Clears gradients that were applied, whatever the flag, and on a boundary also those of a complete group. Gradients
   /// of a group that is still open stay. The replay switch zero_before_backward goes by the flag alone.
-  void zero_grad() override;
+  void zero_grad(bool set_to_none = true) override;
 
   /// The last step on a boundary found an overflow. Off a boundary it keeps its answer.
   bool step_was_skipped() const { return skipped_; }
@@ -44,6 +44,7 @@ class AcceleratedOptimizer final : public BaseOptimizer {
 
   StateDict state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
+  std::string text() const override { return "AcceleratedOptimizer\n" + inner_->text(); }
   torch::optim::Optimizer& torch() override { return inner_->torch(); }
   BaseOptimizer& inner() { return *inner_; }
 
@@ -57,7 +58,7 @@ class AcceleratedOptimizer final : public BaseOptimizer {
   void gradients_are_known();
 
  private:
-  StepOutcome step_inner();
+  StepOutcome step_inner(const Closure& closure);
 
   std::shared_ptr<BaseOptimizer> inner_;
   GradientState& state_;

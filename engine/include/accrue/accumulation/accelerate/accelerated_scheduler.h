@@ -22,7 +22,7 @@ class AcceleratedScheduler final : public BaseScheduler {
 
   /// In this order: without step_scheduler_with_optimizer one inner step, no questions asked; off a boundary nothing;
   /// after a skipped step nothing; with split_batches one inner step; else one per rank, none beyond total_steps.
-  void step() override;
+  void step(std::optional<std::int64_t> epoch = std::nullopt) override;
 
   std::vector<double> get_last_lr() const override { return inner_->get_last_lr(); }
   std::vector<double> get_lr() const { return inner_->get_last_lr(); }
@@ -39,6 +39,7 @@ class AcceleratedScheduler final : public BaseScheduler {
   std::shared_ptr<BaseScheduler> inner_;
   GradientState& state_;
   Optimizers optimizers_;
+  bool warned_ = false;
   AccumulationWindow clock_;  ///< counts this schedule's ticks; told by the shared window what a boundary is
 };
 

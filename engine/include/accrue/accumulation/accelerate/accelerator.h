@@ -26,6 +26,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
@@ -35,6 +38,7 @@
 #include "accrue/accumulation/accelerate/gradient_state.h"
 #include "accrue/accumulation/accelerate/memory_search.h"
 #include "accrue/accumulation/accelerate/prepared_loader.h"
+#include "accrue/accumulation/autocast_scope.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/result.h"
 
@@ -48,10 +52,21 @@ struct SaveStateOptions {
   bool loaders = false;    ///< epoch and position of every loader, so that the next pass goes on where this one was
 };
 
-/// What backward() does with the loss's graph; as Tensor::backward has it.
-struct BackwardOptions {
-  bool retain_graph = false;  ///< another backward through the same graph follows
-  bool create_graph = false;  ///< the gradients are themselves differentiable
+/// A torch::nn::ModuleHolder.
+template <typename T>
+concept HoldsModule = requires(T& holder) {
+  requires std::derived_from<std::remove_cvref_t<decltype(*holder.ptr())>, torch::nn::Module>;
+};
+
+/// What Accelerator::prepare() takes by itself.
+template <typename T>
+concept Preparable = HoldsModule<T> || std::derived_from<std::remove_cvref_t<T>, torch::nn::Module> ||
+    std::derived_from<std::remove_cvref_t<T>, torch::optim::Optimizer> ||
+    std::convertible_to<T, std::shared_ptr<BaseOptimizer>> || std::convertible_to<T, std::shared_ptr<BaseScheduler>> ||
+    requires(std::remove_cvref_t<T>& loader) {
+  loader.fetch;
+} || requires(std::remove_cvref_t<T>& source) {
+  source.drained_when_cut();
 };
 
 class Accelerator {
@@ -63,8 +78,14 @@ class Accelerator {
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;
 
-  /// Wraps a module; go on calling the module itself. Collective: the axis.
+  /// Wraps a module, which goes to device() first; go on calling the module itself. Collective: the axis.
   DistributedDataParallel& prepare(torch::nn::Module& module);
+  /// What a module holder holds.
+  template <HoldsModule Holder>
+  DistributedDataParallel& prepare(Holder& holder) {
+    return prepare(*holder.ptr());
+  }
+  /// Errors: throws std::invalid_argument for an optimizer that is prepared already.
   AcceleratedOptimizer& prepare(torch::optim::Optimizer& optimizer);
   AcceleratedOptimizer& prepare(std::shared_ptr<BaseOptimizer> optimizer);
   /// `optimizers`: those whose skipped steps hold the schedule; none named means all that are prepared.
@@ -86,6 +107,24 @@ class Accelerator {
   PreparedLoader<Batch> prepare(BatchSource<Batch>& source, LoaderOptions options = {}) {
     return PreparedLoader<Batch>(source, options, state(), axis());
   }
+
+  /// Several objects in one call, prepared in that order; answers what prepare() does of each.
+  ///   auto [ddp, optimizer, loader] = accelerator.prepare(model, sgd, map_loader(samples, fetch));
+  template <typename First, typename Second, typename... Others>
+  requires(Preparable<Second>&&...&& Preparable<Others>) auto prepare(First&& first, Second&& second,
+                                                                      Others&&... others) {
+    using Prepared =
+        std::tuple<decltype(prepare(std::forward<First>(first))), decltype(prepare(std::forward<Second>(second))),
+                   decltype(prepare(std::forward<Others>(others)))...>;
+    return Prepared{prepare(std::forward<First>(first)), prepare(std::forward<Second>(second)),
+                    prepare(std::forward<Others>(others))...};
+  }
+
+  /// The scope of a forward whose operators run in the type of mixed_precision; without one it changes nothing.
+  [[nodiscard]] std::unique_ptr<AutocastScope> autocast() const;
+  at::Device device() const { return state().options().device; }
+  /// Seeds torch's generators; with device_specific each rank's with seed + rank.
+  void set_seed(std::uint64_t seed, bool device_specific = false) const;
 
   /// One micro-step: entered before the forward, it decides whether this one is a boundary and, off one, keeps the
   /// models named (modules or what prepare() answered) from reducing. All models that are trained belong in one scope.
@@ -125,7 +164,7 @@ class Accelerator {
   /// `parameters` are unscaled before, and a second unscaling with no optimizer's step in between throws
   /// std::logic_error. So do clips and all that is collective below in a
   /// loader where a rank joins and could not repeat them: it never had a batch, or has none left and accumulate() was
-  /// not entered for the batch in hand. The norm before clipping, shape [].
+  /// not entered for the current batch. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
   /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.
@@ -152,12 +191,14 @@ class Accelerator {
   std::int64_t process_index() const;
   bool is_main_process() const { return process_index() == 0; }
 
-  /// Writes everything that was prepared into a folder, which is made if it is not there; each file replaces what was
-  /// there. Throws std::logic_error while a rank that joins has no batch: it would not come. Collective: the axis.
+  /// Writes everything that was prepared into a folder, on a disk that all ranks see. The folder is put in place by one
+  /// rename once every rank has written its part: a save that fails or is killed leaves the last one whole. Throws
+  /// std::logic_error while a rank that joins has no batch: it would not come. Collective: the axis. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder, SaveStateOptions options = {});
-  /// Reads it back into what was prepared in the same order. Gradients that were not saved are zero. N stays what this
-  /// program has set: of the accumulation only the step is read. Collective: the axis. Errors: disk, protocol (what
-  /// does not fit).
+  /// Reads it back into what was prepared in the same order; there are no gradients afterwards but those that were
+  /// saved. N stays what this program has set: of the accumulation only the step is read. Everything is checked on
+  /// every rank first: after an error nothing has changed. Collective: the axis. Errors: disk, protocol (what does not
+  /// fit).
   Result<void> load_state(const std::filesystem::path& folder);
   /// Forgets what was prepared and sets the step to 0. What prepare() answered is gone then.
   void free_memory();

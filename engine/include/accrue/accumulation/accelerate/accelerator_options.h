@@ -2,6 +2,8 @@
 // What an Accelerator is made with. Names and defaults are Accelerate's; what only Accrue has says so.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <optional>
 
@@ -11,8 +13,9 @@
 
 namespace accrue::accelerate {
 
-/// fp16 scales the loss; which operators run in float16 is the model's own affair.
-enum class MixedPrecision { no, fp16 };
+/// fp16 scales the loss. With fp16 and bf16 operators run in that type where the forward is within
+/// Accelerator::autocast(), which stands for what Accelerate does to a prepared model's forward.
+enum class MixedPrecision { no, fp16, bf16 };
 
 /// Defects of the original, for comparison with a run of it. All off by default.
 struct ReplaySwitches {
@@ -36,6 +39,8 @@ struct AcceleratorOptions {
   bool even_batches = true;    ///< a short tail is completed with samples from the start, so that ranks stay even
   MixedPrecision mixed_precision = MixedPrecision::no;
   GradScalerOptions grad_scaler;      ///< for fp16
+  at::Device device = at::kCPU;       ///< where prepared modules and the batches of prepared loaders go
+  bool device_placement = true;       ///< false: nothing is moved
   DataParallelOptions data_parallel;  ///< for every prepared module
   std::uint64_t seed = 0;             ///< of the loaders that shuffle
   ReplaySwitches replay;

@@ -127,6 +127,24 @@ requires(HasRows<decltype(Example::data)> && !requires(Example batch) { batch.ta
                   [](auto one) { return Example(std::get<0>(std::move(one))); }> {
 };
 
+/// Moves the tensors of a batch: of tensors, of pairs, tuples and vectors of such, and of anything with data and
+/// target. What it does not know stays where it is.
+template <typename Batch>
+void move_to(Batch& batch, at::Device device) {
+  if constexpr (std::same_as<Batch, at::Tensor>) {
+    if (batch.defined()) batch = batch.to(device);
+  } else if constexpr (requires { std::tuple_size<Batch>::value; }) {
+    std::apply([device](auto&... parts) { (move_to(parts, device), ...); }, batch);
+  } else if constexpr (requires { move_to(batch.data, device); }) {
+    move_to(batch.data, device);
+    if constexpr (requires { move_to(batch.target, device); }) move_to(batch.target, device);
+  } else if constexpr (
+      requires { typename Batch::value_type; } && requires { batch.begin(); }) {
+    if constexpr (std::is_class_v<typename Batch::value_type>)
+      for (auto& each : batch) move_to(each, device);
+  }
+}
+
 /// What a loader asks of any batch; of one that cannot be cut it learns nothing.
 template <typename Batch>
 std::optional<std::int64_t> rows_of(const Batch& batch) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <vector>
 
@@ -20,24 +21,24 @@ namespace accrue::accelerate {
 class ActiveLoader {
  public:
   virtual ~ActiveLoader() = default;
-  /// The batch in hand is the last one, of all ranks.
+  /// The current batch is the last one, of all ranks.
   virtual bool end_of_dataloader() const = 0;
   /// Samples of the last batch over all ranks that fill no whole one; 0 where it is whole, -1 where nobody knows.
   virtual std::int64_t remainder() const = 0;
-  /// The batch in hand has no sample on this rank.
+  /// The current batch has no sample on this rank.
   virtual bool empty() const = 0;
   /// Some rank joins without having had a batch, so that it has seen none of the loop's calls.
   virtual bool leaves_a_rank_out() const = 0;
   /// Some rank has no batch now, and goes along with the calls that it has seen.
   virtual bool a_rank_goes_along() const = 0;
 
-  /// accumulate() was entered for the batch in hand: what is called from now on, a rank that goes along repeats.
+  /// accumulate() was entered for the current batch: what is called from now on, a rank without a batch repeats.
   bool in_micro_step = false;
 };
 
 class PreparedLoaderBase;
 
-class GradientState {
+class GradientState : public std::enable_shared_from_this<GradientState> {
  public:
   /// `world`: ranks of the data axis. Errors: throws std::invalid_argument if N is below 1.
   GradientState(const AcceleratorOptions& options, std::int64_t world);
@@ -80,7 +81,7 @@ class GradientState {
   void remove(PreparedLoaderBase& loader);
   void replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept;
   const std::vector<PreparedLoaderBase*>& loaders() const { return loaders_; }
-  /// Goes through a micro-step of the other ranks.
+  /// Goes through a micro-step of the other ranks; empty once the Accelerator is gone.
   std::function<void()> shadow;
 
  private:
@@ -91,5 +92,8 @@ class GradientState {
   std::vector<PreparedLoaderBase*> loaders_;
   MicroStepScript script_;
 };
+
+/// As the original's.
+std::ostream& operator<<(std::ostream& out, const GradientState& state);
 
 }  // namespace accrue::accelerate

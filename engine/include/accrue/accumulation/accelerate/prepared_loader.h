@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/accumulation/accelerate/batch_rows.h"
 #include "accrue/accumulation/accelerate/gradient_state.h"
 #include "accrue/accumulation/accelerate/source_pieces.h"
 #include "accrue/accumulation/batch_source.h"
@@ -78,11 +79,14 @@ auto map_loader(Dataset& data, LoaderOptions options = {}) {
 /// What a loader has that does not depend on its batches.
 class PreparedLoaderBase {
  public:
-  explicit PreparedLoaderBase(GradientState& state) : state_(state) { state.add(*this); }
+  explicit PreparedLoaderBase(GradientState& state) : state_(state), held_(state.weak_from_this().lock()) {
+    state.add(*this);
+  }
   virtual ~PreparedLoaderBase() { state_.remove(*this); }
   /// Takes the other's place in the order in which state is saved. Not while a pass over it or a JoinScope lasts.
   PreparedLoaderBase(PreparedLoaderBase&& other) noexcept
       : state_(other.state_),
+        held_(other.held_),
         override_(other.override_),
         first_(other.first_),
         epoch_(other.epoch_),
@@ -106,6 +110,7 @@ class PreparedLoaderBase {
 
  protected:
   GradientState& state_;
+  std::shared_ptr<GradientState> held_;  ///< the loader may outlive the Accelerator, without micro-steps then
   std::optional<UnevenRanks> override_;
   std::int64_t first_ = 0;
   std::int64_t epoch_ = 0;
@@ -115,6 +120,10 @@ class PreparedLoaderBase {
 /// The order in which the ranks of `state` share `samples`. Errors: throws std::invalid_argument for a batch size below
 /// 1, or one that split_batches cannot cut in equal parts.
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
+/// Batches of an epoch that `rank` is handed; a rank that joins has none in the last round.
+std::int64_t own_batches(SampleOrder order, std::int64_t rank);
+/// Throws std::out_of_range: a loop went on past the end of the pass.
+[[noreturn]] void refuse_beyond_the_end();
 /// Samples of the last batch over all ranks that fill no whole one.
 std::int64_t order_remainder(const SampleOrder& order);
 /// Some rank joins: it has no batch at `batch`, nor later.
@@ -154,11 +163,14 @@ class PreparedLoader final : public PreparedLoaderBase {
   }
   PreparedLoader(PreparedLoader&&) noexcept = default;
 
-  /// L, the same on all ranks; nothing for a stream of unknown length.
+  /// Batches that this rank is handed in an epoch; nothing for a stream of unknown length.
   std::optional<std::int64_t> length() const {
-    if (!source_) return order().batches_per_epoch();
+    if (!source_) return own_batches(order(), axis_.rank());
     return map_.options.already_sharded ? source_->length() : shared_length(source_->length(), share());
   }
+  /// What this was made over, with everything else that it has: a source of batches, null for map-style data.
+  BatchSource<Batch>* source() const { return source_; }
+  const MapLoader<Batch>& map() const { return map_; }
   /// How map-style data is shared.
   SampleOrder order() const {
     LoaderOptions options = map_.options;
@@ -172,8 +184,9 @@ class PreparedLoader final : public PreparedLoaderBase {
     using value_type = Batch;
     using difference_type = std::ptrdiff_t;
     explicit Iterator(std::shared_ptr<Pass> pass) : pass_(std::move(pass)) {}
-    Batch& operator*() const { return *pass_->current.batch; }
-    Batch* operator->() const { return &*pass_->current.batch; }
+    /// Errors: throws std::out_of_range beyond the last batch.
+    Batch& operator*() const { return pass_->batch(); }
+    Batch* operator->() const { return &pass_->batch(); }
     Iterator& operator++() {
       pass_->advance();
       return *this;
@@ -215,6 +228,11 @@ class PreparedLoader final : public PreparedLoaderBase {
     bool leaves_a_rank_out() const override { return left_out_; }
     bool a_rank_goes_along() const override { return current.joined; }
 
+    Batch& batch() {
+      if (over) refuse_beyond_the_end();
+      return *current.batch;
+    }
+
     void advance() {
       while (!over) {
         if (!ahead_) return finish();
@@ -223,8 +241,12 @@ class PreparedLoader final : public PreparedLoaderBase {
         in_micro_step = false;
         ahead_ = pieces_();
         ++loader_.position_;
-        if (current.batch) return;
-        loader_.state_.shadow();
+        if (current.batch) {
+          const AcceleratorOptions& options = loader_.state_.options();
+          if (options.device_placement) move_to(*current.batch, options.device);
+          return;
+        }
+        if (loader_.state_.shadow) loader_.state_.shadow();
       }
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharedScaler: one loss scale for several optimizers that step at different times: a loss of each, one loss of all, or
 // one that sits out some rounds. The scale is updated once, before the first loss that is scaled after a step, and then
-// every optimizer's gradients are brought to the new scale: those that piled up under the old one by the ratio of the
-// two, those that were unscaled and not yet applied by the whole of it. Scales move by powers of two unless the options
-// say otherwise, and a product with one is exact, so nobody ever adds gradients of two scales. The cost is nothing
-// while the scale stays and nothing waits, one pass over an optimizer's gradients where it does.
+// every optimizer's gradients are brought to the new scale: those that accumulated under the old one by the ratio of
+// the two, those that were unscaled and not yet applied by the whole of it. Scales move by powers of two unless the
+// options say otherwise, and a product with one is exact, so nobody ever adds gradients of two scales. The cost is
+// nothing while the scale stays and nothing waits, one pass over an optimizer's gradients where it does.
 //
 // Source: the role of torch.amp.GradScaler in Accelerate 1.15, which updates after each step, so that a second
 // optimizer is unscaled by a scale that its gradients never had. Thread: the training thread.
@@ -29,7 +29,7 @@ class SharedScaler {
   /// Errors: throws std::logic_error at a second one since the scale was last settled.
   void unscale(BaseOptimizer& optimizer);
   /// Collective: the data axis.
-  StepOutcome step(BaseOptimizer& optimizer);
+  StepOutcome step(BaseOptimizer& optimizer, const Closure& closure = {});
   /// Its gradients were cleared: they have no scale.
   void cleared(BaseOptimizer& optimizer);
   /// The update that is due after a step.

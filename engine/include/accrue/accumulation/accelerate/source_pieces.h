@@ -195,7 +195,7 @@ class SharedSource final {
   SourceShare share_;
   Communicator& axis_;
   bool alike_ = false;                 ///< all ranks know the same length
-  std::optional<Batch> ahead_;         ///< none: the round in hand is the last
+  std::optional<Batch> ahead_;         ///< none: the current round is the last
   std::vector<Batch> round_;           ///< in the order of the ranks
   std::vector<Batch> first_;           ///< the epoch's first round, for what repeats it
   std::optional<std::int64_t> whole_;  ///< samples of the first batch

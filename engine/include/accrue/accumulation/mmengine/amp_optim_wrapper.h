@@ -25,7 +25,7 @@ class AmpOptimWrapper : public OptimWrapper {
   AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options = {});
 
   /// Unscale, clip, step unless a gradient is not finite, update the scale. Collective on `axis`.
-  StepOutcome step() override;
+  StepOutcome step(const Closure& closure = {}) override;
   /// The scope of one forward: autocast, and what OptimWrapper's holds.
   OptimContext optim_context(torch::nn::Module& model) override;
 
@@ -37,7 +37,9 @@ class AmpOptimWrapper : public OptimWrapper {
   void load_state_dict(const StateDict& state) override;
 
  protected:
-  void differentiate(const at::Tensor& loss) override { inner().backward(scaler_.scale(loss)); }
+  void differentiate(const at::Tensor& loss, BackwardOptions options) override {
+    inner().backward(scaler_.scale(loss), options);
+  }
 
  private:
   AmpOptions amp_;

@@ -33,7 +33,7 @@ Plugin torch_ddp_plugin();
 /// Errors: throws std::invalid_argument for another stage.
 Plugin low_level_zero_plugin(std::int64_t stage);
 /// Parameters in chunks. Without enable_gradient_accumulation a chunk's memory holds either weights or gradients, so
-/// that gradients cannot pile up; it is on by default here.
+/// that gradients cannot accumulate; it is on by default here.
 Plugin gemini_plugin(bool enable_gradient_accumulation = true);
 /// Parameters, gradients and optimizer state sharded.
 Plugin torch_fsdp_plugin();
@@ -49,8 +49,8 @@ class Booster {
   /// Whether such a scope is open.
   virtual bool in_no_sync() const = 0;
   /// The backward of `loss`, and outside no_sync the reduction. Collective there.
-  virtual void backward(const at::Tensor& loss, BaseOptimizer& optimizer) = 0;
-  /// Reduces what no_sync let pile up: for a step that comes before its time. Collective.
+  virtual void backward(const at::Tensor& loss, BaseOptimizer& optimizer, BackwardOptions options = {}) = 0;
+  /// Reduces what no_sync let accumulate: for a step that comes before its time. Collective.
   virtual void reduce(BaseOptimizer& optimizer) = 0;
 };
 

@@ -33,9 +33,7 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
   /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward. Errors: throws
   /// std::logic_error where it has to reduce inside somebody's no_sync scope.
-  void backward(const at::Tensor& loss) override;
-  /// In place where a booster reduces, whose memory the gradients lie in.
-  void zero_grad() override;
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
 
  protected:
   void settle() override;

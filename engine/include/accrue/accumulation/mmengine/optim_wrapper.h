@@ -13,10 +13,10 @@
 // Groups run across the ends of epochs; only the last group of the whole run may be short, and its losses are divided
 // by its own size. The wrapper counts nothing: its AccumulationWindow does. What a micro-step without reduction needs
 // holds for its forward (optim_context) and for its backward, whether the context is still open then or not.
-// The type in which gradients pile up is that of .grad, which autograd makes the parameter's own: sums of bfloat16 and
-// float16 gradients are rounded in every micro-step. Where `sync` is a DistributedDataParallel they are float32; on an
-// axis of one rank, single_communicator(), that costs no communication.
-// Thread: the training thread. Source: the behaviour of mmengine.optim.OptimWrapper.
+// The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: sums of bfloat16
+// and float16 gradients are rounded in every micro-step. Where `sync` is a DistributedDataParallel they are float32; on
+// an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread. Source: the
+// behaviour of mmengine.optim.OptimWrapper.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,12 @@ struct OptimWrapperOptions {
 /// max_counts of a run whose length nobody said.
 inline constexpr std::int64_t unset_counts = -1;
 
+/// What MMEngine's step_kwargs and zero_kwargs say.
+struct UpdateSettings {
+  Closure closure;          ///< for step()
+  bool set_to_none = true;  ///< for zero_grad()
+};
+
 class OptimWrapper : public BaseOptimizer {
  public:
   /// Errors: throws std::invalid_argument for accumulative_counts below 1 or above a million, a clip_grad without a
@@ -73,18 +79,18 @@ class OptimWrapper : public BaseOptimizer {
   /// Asked after backward(): whether an update is due.
   bool should_update() const;
 
-  /// scale_loss(), backward() and, where one is due, step() and zero_grad(). The answer is what became of the update;
-  /// `accumulated` where none was due. Collective on a boundary: the axis of `sync`.
-  StepOutcome update_params(const at::Tensor& loss);
+  /// scale_loss(), backward() and, where one is due, step() and zero_grad() with `settings`. The answer is what became
+  /// of the update; `accumulated` where none was due. Collective on a boundary: the axis of `sync`.
+  StepOutcome update_params(const at::Tensor& loss, const UpdateSettings& settings = {});
 
   /// Neither scaled nor gated, like step() and zero_grad(). Reduces where should_sync() says so.
   /// Errors: throws std::logic_error where it has to reduce inside somebody's no_sync scope.
-  void backward(const at::Tensor& loss) override;
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   /// Clips, then steps. Gradients that were not reduced yet are, so that ranks stay equal also in a loop that steps
   /// when it likes.
-  StepOutcome step() override;
-  /// Drops the gradients, as MMEngine does; zeroes them in place where `sync` was given, whose memory they lie in.
-  void zero_grad() override;
+  StepOutcome step(const Closure& closure = {}) override;
+  /// Drops the gradients, or zeroes them.
+  void zero_grad(bool set_to_none = true) override;
 
   /// The scope of one forward. It is empty where should_sync(), or where nothing reduces.
   virtual OptimContext optim_context(torch::nn::Module& model);
@@ -98,6 +104,8 @@ class OptimWrapper : public BaseOptimizer {
 
   /// {"lr": one rate per group}.
   std::map<std::string, std::vector<double>> get_lr() const;
+  /// {"momentum": one a group}: the first beta of Adam's kind, the momentum of SGD and RMSprop, else 0.
+  std::map<std::string, std::vector<double>> get_momentum() const;
   /// Norm of the gradients before the last step() clipped them; nothing before that, or where clipping is by value.
   std::optional<double> grad_norm() const { return grad_norm_; }
 
@@ -105,6 +113,11 @@ class OptimWrapper : public BaseOptimizer {
   StateDict state_dict() const override { return optimizer_->state_dict(); }
   void load_state_dict(const StateDict& state) override { optimizer_->load_state_dict(state); }
 
+  /// As MMEngine's.
+  std::string text() const override {
+    return "Type: OptimWrapper\n_accumulative_counts: " + std::to_string(accumulative_counts()) + "\noptimizer:\n" +
+           optimizer_->text();
+  }
   torch::optim::Optimizer& torch() override { return optimizer_->torch(); }
   using BaseOptimizer::torch;
 
@@ -121,14 +134,15 @@ class OptimWrapper : public BaseOptimizer {
   /// What becomes of a step, told to the window.
   StepOutcome finish_step(StepOutcome outcome);
   /// loss.backward(), as the optimizer inside wants it.
-  virtual void differentiate(const at::Tensor& loss) { optimizer_->backward(loss); }
+  virtual void differentiate(const at::Tensor& loss, BackwardOptions options) { optimizer_->backward(loss, options); }
 
-  bool unreduced_ = false;  ///< gradients have piled up since the last reduction
+  bool unreduced_ = false;  ///< gradients have accumulated since the last reduction
 
  private:
   std::shared_ptr<BaseOptimizer> optimizer_;
   OptimWrapperOptions options_;
   std::shared_ptr<AccumulationWindow> window_;
+  bool agreed_ = false;  ///< that all ranks accumulate alike
   std::optional<double> grad_norm_;
 };
 

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an expected failure travels: a value, never an exception, and always with what, where and what to do.
+// How failures travel, in all of Accrue:
+//
+//  - What a correct program meets (a full disk, a lost peer, a damaged file, a spec that cannot be run) is a Result:
+//  the
+//    value or an Error that says what, where and what to do. Results are [[nodiscard]]; a call whose Result is dropped
+//    does not compile without a warning. `value()` on an error throws ResultError, whose what() is the Error's text;
+//    must() (program.h) ends the program with it.
+//  - A mistake of the calling program throws: std::invalid_argument for what a call is given, std::logic_error for when
+//    it is made. Its what() says what to do instead.
+//  - A collective that cannot complete throws CommError (comm/communicator.h): tensors are not to be trusted
+//  afterwards.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -42,8 +53,46 @@ struct Error {
   std::string text() const;
 };
 
+/// What value() throws where there is none.
+struct ResultError : std::runtime_error {
+  explicit ResultError(Error cause) : std::runtime_error(cause.text()), error(std::move(cause)) {}
+  Error error;
+};
+
 template <typename T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+  using Base = tl::expected<T, Error>;
+
+ public:
+  using Base::Base;
+  Result() = default;
+  Result(Base base) : Base(std::move(base)) {}
+
+  /// The value. Errors: throws ResultError where there is an error instead.
+  const T& value() const& { return checked(), Base::operator*(); }
+  T& value() & { return checked(), Base::operator*(); }
+  T&& value() && { return checked(), std::move(*this).Base::operator*(); }
+
+ private:
+  void checked() const {
+    if (!this->has_value()) throw ResultError(this->error());
+  }
+};
+
+template <>
+class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
+  using Base = tl::expected<void, Error>;
+
+ public:
+  using Base::Base;
+  Result() = default;
+  Result(Base base) : Base(std::move(base)) {}
+
+  /// Errors: throws ResultError where there is an error.
+  void value() const {
+    if (!has_value()) throw ResultError(error());
+  }
+};
 
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string where = {}, std::string hint = {}) {
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(where), std::move(hint)});

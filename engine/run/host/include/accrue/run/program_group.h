@@ -33,7 +33,7 @@ struct ProgramEnd {
 struct ProgramGroupOptions {
   std::vector<std::string> command;  ///< the program (sought in PATH where it names no folder) and its arguments
   std::int64_t ranks = 1;
-  std::int64_t threads = 0;  ///< OMP_NUM_THREADS of a rank; 0: its share of the cores, at least 1
+  std::int64_t threads = 0;  ///< OMP_NUM_THREADS of a rank; 0: the caller's, or else its share of the cores
   /// Beyond what the allow-list lets through: "NAME=VALUE", or "NAME" for the value it has here.
   std::vector<std::string> environment;
   std::filesystem::path log_dir;          ///< gets R.log for each rank; must exist; empty: none

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kind's options and fields are listed once, for saving and loading alike. A load first builds the whole of the
+// new state and then puts it in place, so that nothing is half loaded; the moments exist twice meanwhile.
+#include "optimizer_state.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace accrue {
+namespace {
+
+using Betas = std::tuple<double, double>;
+
+struct Sgd {
+  using Options = torch::optim::SGDOptions;
+  using State = torch::optim::SGDParamState;
+  static constexpr const char* name = "SGD";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("momentum", of.momentum());
+    f("dampening", of.dampening());
+    f("weight_decay", of.weight_decay());
+    f("nesterov", of.nesterov());
+  }
+  /// f(name, field, whether an update needs it)
+  template <typename F>
+  static void state(const Options& /*options*/, State& of, F&& f) {
+    f("momentum_buffer", of.momentum_buffer(), false);
+  }
+};
+
+template <typename OptionsOf, typename StateOf>
+struct AdamFamily {
+  using Options = OptionsOf;
+  using State = StateOf;
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("betas", of.betas());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("amsgrad", of.amsgrad());
+  }
+  template <typename F>
+  static void state(const Options& options, State& of, F&& f) {
+    f("step", of.step(), true);
+    f("exp_avg", of.exp_avg(), true);
+    f("exp_avg_sq", of.exp_avg_sq(), true);
+    f("max_exp_avg_sq", of.max_exp_avg_sq(), options.amsgrad());
+  }
+};
+
+struct Adam : AdamFamily<torch::optim::AdamOptions, torch::optim::AdamParamState> {
+  static constexpr const char* name = "Adam";
+};
+
+struct AdamW : AdamFamily<torch::optim::AdamWOptions, torch::optim::AdamWParamState> {
+  static constexpr const char* name = "AdamW";
+};
+
+struct RmsProp {
+  using Options = torch::optim::RMSpropOptions;
+  using State = torch::optim::RMSpropParamState;
+  static constexpr const char* name = "RMSprop";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("alpha", of.alpha());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("momentum", of.momentum());
+    f("centered", of.centered());
+  }
+  template <typename F>
+  static void state(const Options& options, State& of, F&& f) {
+    f("step", of.step(), true);
+    f("square_avg", of.square_avg(), true);
+    f("momentum_buffer", of.momentum_buffer(), options.momentum() > 0);
+    f("grad_avg", of.grad_avg(), options.centered());
+  }
+};
+
+struct Adagrad {
+  using Options = torch::optim::AdagradOptions;
+  using State = torch::optim::AdagradParamState;
+  static constexpr const char* name = "Adagrad";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("lr_decay", of.lr_decay());
+    f("weight_decay", of.weight_decay());
+    f("initial_accumulator_value", of.initial_accumulator_value());
+    f("eps", of.eps());
+  }
+  template <typename F>
+  static void state(const Options& /*options*/, State& of, F&& f) {
+    f("step", of.step(), true);
+    f("sum", of.sum(), true);
+  }
+};
+
+/// Calls f with the optimizer's kind.
+template <typename F>
+auto with_kind(const torch::optim::Optimizer& optimizer, F&& f) {
+  if (dynamic_cast<const torch::optim::SGD*>(&optimizer) != nullptr) return f(Sgd{});
+  if (dynamic_cast<const torch::optim::Adam*>(&optimizer) != nullptr) return f(Adam{});
+  if (dynamic_cast<const torch::optim::AdamW*>(&optimizer) != nullptr) return f(AdamW{});
+  if (dynamic_cast<const torch::optim::RMSprop*>(&optimizer) != nullptr) return f(RmsProp{});
+  if (dynamic_cast<const torch::optim::Adagrad*>(&optimizer) != nullptr) return f(Adagrad{});
+  throw std::invalid_argument(
+      "the state of this optimizer is not known: it is none of SGD, Adam, AdamW, RMSprop and Adagrad; give a "
+      "BaseOptimizer of your own, whose state_dict() says what it holds");
+}
+
+at::Tensor text_tensor(const std::string& text) {
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+  std::copy(text.begin(), text.end(), static_cast<char*>(bytes.mutable_data_ptr()));
+  return bytes;
+}
+
+std::string text_of(const at::Tensor& bytes) {
+  if (bytes.scalar_type() != at::kByte) return {};
+  const at::Tensor packed = bytes.cpu().contiguous();
+  return {static_cast<const char*>(packed.const_data_ptr()), static_cast<std::size_t>(packed.numel())};
+}
+
+std::string group_entry(std::size_t group, const std::string& field) {
+  return "group." + std::to_string(group) + "." + field;
+}
+
+std::string state_entry(std::size_t parameter) {
+  return "state." + std::to_string(parameter) + ".";
+}
+
+void save(StateDict& state, const std::string& name, double value) {
+  state[name] = state_number(value);
+}
+void save(StateDict& state, const std::string& name, std::int64_t value) {
+  state[name] = state_number(value);
+}
+void save(StateDict& state, const std::string& name, bool value) {
+  state[name] = state_number(std::int64_t{value});
+}
+void save(StateDict& state, const std::string& name, const Betas& value) {
+  state[name] = at::tensor(at::ArrayRef<double>({std::get<0>(value), std::get<1>(value)}), at::kDouble);
+}
+void save(StateDict& state, const std::string& name, const at::Tensor& value) {
+  if (value.defined()) state[name] = value.detach().clone();
+}
+
+[[noreturn]] void misfit(const std::string& name, const std::string& why) {
+  throw std::invalid_argument("the state's entry \"" + name + "\" does not fit this optimizer: " + why);
+}
+
+void take(const StateDict& state, const std::string& name, double& value) {
+  value = real_of(state, name);
+}
+void take(const StateDict& state, const std::string& name, bool& value) {
+  value = integer_of(state, name) != 0;
+}
+void take(const StateDict& state, const std::string& name, Betas& value) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw std::invalid_argument("the state has no entry \"" + name + "\"");
+  if (found->second.numel() != 2) misfit(name, "it is two numbers");
+  const at::Tensor pair = found->second.reshape({-1}).to(at::kDouble);
+  value = {pair[0].item<double>(), pair[1].item<double>()};
+}
+
+/// A field of one parameter's state.
+void take(const StateDict& state, const std::string& name, const at::Tensor& /*parameter*/, std::int64_t& value,
+          bool /*needed*/) {
+  value = integer_of(state, name);
+  if (value < 0) misfit(name, "it is negative");
+}
+void take(const StateDict& state, const std::string& name, const at::Tensor& parameter, at::Tensor& value,
+          bool needed) {
+  const auto found = state.find(name);
+  if (found == state.end() && needed) throw std::invalid_argument("the state has no entry \"" + name + "\"");
+  if (found == state.end()) return;
+  if (found->second.sizes() != parameter.sizes()) misfit(name, "its shape is not the parameter's");
+  if (!found->second.is_floating_point()) misfit(name, "it holds no real numbers");
+  value = found->second.detach().to(parameter.device(), /*dtype=*/found->second.scalar_type(), false, /*copy=*/true);
+}
+
+template <typename Kind>
+const typename Kind::Options& options_of(const torch::optim::OptimizerParamGroup& group) {
+  return static_cast<const typename Kind::Options&>(group.options());
+}
+
+template <typename Kind>
+void save_group(StateDict& state, std::size_t g, const torch::optim::OptimizerParamGroup& group) {
+  state[group_entry(g, "parameters")] = state_number(static_cast<std::int64_t>(group.params().size()));
+  typename Kind::Options options = options_of<Kind>(group);
+  Kind::options(options, [&](const char* field, const auto& value) { save(state, group_entry(g, field), value); });
+}
+
+template <typename Kind>
+typename Kind::Options loaded_options(const StateDict& state, std::size_t g,
+                                      const torch::optim::OptimizerParamGroup& group) {
+  const std::string count = group_entry(g, "parameters");
+  if (integer_of(state, count) != static_cast<std::int64_t>(group.params().size()))
+    misfit(count, "the group has " + std::to_string(group.params().size()) + " parameters");
+  typename Kind::Options options = options_of<Kind>(group);
+  Kind::options(options, [&](const char* field, auto& value) { take(state, group_entry(g, field), value); });
+  return options;
+}
+
+/// Null where the parameter has no entry.
+template <typename Kind>
+std::unique_ptr<torch::optim::OptimizerParamState> loaded_state(const StateDict& state, std::size_t p,
+                                                                const at::Tensor& parameter,
+                                                                const typename Kind::Options& options) {
+  const std::string begin = state_entry(p);
+  const auto first = state.lower_bound(begin);
+  if (first == state.end() || !first->first.starts_with(begin)) return nullptr;
+  auto loaded = std::make_unique<typename Kind::State>();
+  Kind::state(options, *loaded, [&](const char* field, auto& value, bool needed) {
+    take(state, begin + field, parameter, value, needed);
+  });
+  return loaded;
+}
+
+void print(std::ostream& out, double value) {
+  out << value;
+}
+void print(std::ostream& out, bool value) {
+  out << (value ? "true" : "false");
+}
+void print(std::ostream& out, const Betas& value) {
+  out << '(' << std::get<0>(value) << ", " << std::get<1>(value) << ')';
+}
+
+}  // namespace
+
+std::string optimizer_text(const torch::optim::Optimizer& optimizer) {
+  return with_kind(optimizer, [&]<typename Kind>(Kind) {
+    std::ostringstream out;
+    out << Kind::name << " (";
+    for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
+      const auto& group = optimizer.param_groups()[g];
+      out << "\nParameter Group " << g << ": " << group.params().size() << " parameters";
+      typename Kind::Options options = options_of<Kind>(group);
+      Kind::options(options, [&](const char* field, const auto& value) {
+        out << "\n    " << field << ": ";
+        print(out, value);
+      });
+    }
+    out << "\n)";
+    return out.str();
+  });
+}
+
+StateDict optimizer_state(const torch::optim::Optimizer& optimizer) {
+  return with_kind(optimizer, [&]<typename Kind>(Kind) {
+    StateDict state{{"kind", text_tensor(Kind::name)}};
+    std::size_t p = 0;
+    for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
+      const auto& group = optimizer.param_groups()[g];
+      save_group<Kind>(state, g, group);
+      for (const at::Tensor& parameter : group.params()) {
+        const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
+        const std::string begin = state_entry(p++);
+        if (found == optimizer.state().end()) continue;
+        auto copy = static_cast<const typename Kind::State&>(*found->second);
+        Kind::state(options_of<Kind>(group), copy,
+                    [&](const char* field, const auto& value, bool) { save(state, begin + field, value); });
+      }
+    }
+    return state;
+  });
+}
+
+void load_optimizer_state(torch::optim::Optimizer& optimizer, const StateDict& state) {
+  with_kind(optimizer, [&]<typename Kind>(Kind) {
+    const auto kind = state.find("kind");
+    if (kind == state.end()) throw std::invalid_argument("the state has no entry \"kind\"; it is not an optimizer's");
+    if (const std::string saved = text_of(kind->second); saved != Kind::name)
+      misfit("kind", "it is of " + (saved.empty() ? "nothing known" : saved) + ", and this is " + Kind::name);
+    auto& groups = optimizer.param_groups();
+    if (state.contains(group_entry(groups.size(), "parameters")))
+      misfit(group_entry(groups.size(), "parameters"), "there are " + std::to_string(groups.size()) + " groups");
+    std::vector<typename Kind::Options> options;
+    std::vector<std::pair<void*, std::unique_ptr<torch::optim::OptimizerParamState>>> loaded;
+    std::size_t p = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      options.push_back(loaded_options<Kind>(state, g, groups[g]));
+      for (const at::Tensor& parameter : groups[g].params())
+        if (auto each = loaded_state<Kind>(state, p++, parameter, options.back()))
+          loaded.emplace_back(parameter.unsafeGetTensorImpl(), std::move(each));
+    }
+    // Nothing fails from here on.
+    optimizer.state().clear();
+    for (auto& [key, each] : loaded) optimizer.state()[key] = std::move(each);
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      static_cast<typename Kind::Options&>(groups[g].options()) = options[g];
+  });
+}
+
+}  // namespace accrue

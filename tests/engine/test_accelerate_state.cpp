@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// save_state() and load_state() where they fail: a folder is that of one save, and a load changes all or nothing.
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QtTest/QTest>
+
+#include "support/accelerate_cases.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+template <typename F>
+std::string error_of(F&& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Its second save fails after the model's file has been written.
+struct FailsToSave final : BaseOptimizer {
+  explicit FailsToSave(torch::optim::Optimizer& optimizer) : inner(wrap(optimizer)) {}
+  void backward(const at::Tensor& loss, BackwardOptions options) override { inner->backward(loss, options); }
+  StepOutcome step(const Closure& closure) override { return inner->step(closure); }
+  void zero_grad(bool set_to_none) override { inner->zero_grad(set_to_none); }
+  StateDict state_dict() const override {
+    if (fails) throw std::runtime_error("the state cannot be had");
+    return inner->state_dict();
+  }
+  void load_state_dict(const StateDict& state) override {
+    if (refuses) throw std::invalid_argument("the state does not fit");
+    inner->load_state_dict(state);
+  }
+  torch::optim::Optimizer& torch() override { return inner->torch(); }
+  std::shared_ptr<BaseOptimizer> inner;
+  bool fails = false;
+  bool refuses = false;
+};
+
+}  // namespace
+
+class TestAccelerateState : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_save_that_fails_leaves_the_last_one_whole() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    const auto axis = single_communicator();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
+    const auto optimizer = std::make_shared<FailsToSave>(sgd);
+    Accelerator accelerator({}, *axis);
+    accelerator.prepare(model);
+    accelerator.prepare(optimizer);
+    const auto set = [&](double value) {
+      const at::NoGradGuard no_grad;
+      model.w.fill_(value);
+    };
+    set(1.0);
+    accelerator.save_state(path).value();
+    QFile own(QString::fromStdString(path) + QStringLiteral("/notes.txt"));
+    QVERIFY(own.open(QIODevice::WriteOnly));
+    own.close();
+    set(2.0);
+    optimizer->fails = true;
+    const auto saved = accelerator.save_state(path);
+    QVERIFY(!saved);
+    QVERIFY2(saved.error().text().find("cannot be had") != std::string::npos, saved.error().text().c_str());
+    optimizer->fails = false;
+    accelerator.load_state(path).value();
+    QCOMPARE(model.value(), 1.0);
+    set(3.0);
+    accelerator.save_state(path).value();
+    set(0.0);
+    accelerator.load_state(path).value();
+    QCOMPARE(model.value(), 3.0);
+    QVERIFY(own.exists());  // what is the program's stays in the folder
+    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
+             QStringList{QStringLiteral("state")});
+  }
+
+  void a_load_that_fails_changes_nothing() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    const auto axis = single_communicator();
+    Line model;
+    torch::optim::SGD first(model.parameters(), torch::optim::SGDOptions(0.1));
+    torch::optim::SGD second(model.parameters(), torch::optim::SGDOptions(0.2));
+    const auto refusing = std::make_shared<FailsToSave>(second);
+    Accelerator accelerator({}, *axis);
+    accelerator.prepare(model);
+    accelerator.prepare(first);
+    accelerator.prepare(refusing);
+    accelerator.save_state(path).value();
+    const at::NoGradGuard no_grad;
+    model.w.fill_(7.0);
+    set_learning_rates(first, {0.5});
+    const auto axis_state = at::detail::getDefaultCPUGenerator().get_state();
+    refusing->refuses = true;
+    // Putting the others back must not ask the one that refuses.
+    QVERIFY(!accelerator.load_state(path));
+    QCOMPARE(model.value(), 7.0);
+    QCOMPARE(learning_rates(first).at(0), 0.5);
+    QVERIFY(at::equal(axis_state, at::detail::getDefaultCPUGenerator().get_state()));
+  }
+
+  void an_archive_where_the_state_should_be_is_not_read() {
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
+    const auto optimizer = wrap(sgd);
+    const std::string zip("PK\003\004 data.pkl");
+    at::Tensor bytes = at::empty({static_cast<std::int64_t>(zip.size())}, at::kByte);
+    std::copy(zip.begin(), zip.end(), static_cast<char*>(bytes.mutable_data_ptr()));
+    const std::string error = error_of([&] { optimizer->load_state_dict({{"optimizer", bytes}}); });
+    QVERIFY2(error.find("no entries under \"optimizer.\"") != std::string::npos, error.c_str());
+  }
+
+  void a_results_value_says_the_errors_text() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({}, *axis);
+    const auto loaded = accelerator.load_state("/nowhere/at/all");
+    QVERIFY(!loaded);
+    const std::string error = error_of([&] { loaded.value(); });
+    QCOMPARE(error, loaded.error().text());
+    QVERIFY2(error.find("/nowhere/at/all") != std::string::npos, error.c_str());
+  }
+};
+
+QTEST_GUILESS_MAIN(TestAccelerateState)
+#include "test_accelerate_state.moc"

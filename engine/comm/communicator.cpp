@@ -100,6 +100,11 @@ void Communicator::barrier() {
   counted("barrier", 0, false, [&] { do_barrier(); });
 }
 
+void Communicator::add_untimed(int scopes) {
+  untimed_scopes_ += scopes;
+  do_set_untimed(untimed_scopes_ > 0);
+}
+
 at::Tensor Communicator::shared_buffer(std::int64_t numel, at::ScalarType dtype) {
   return at::zeros({numel}, dtype);
 }

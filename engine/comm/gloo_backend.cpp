@@ -4,6 +4,9 @@
 // the process group. They are included here alone, this file is compiled with hidden visibility and no Gloo symbol
 // leaves the library, so the two versions cannot meet.
 //
+// Gloo's own time-outs are out of the way after the connection is made: they measure on a clock that goes on while the
+// process is frozen. The caller waits for the end of an operation itself, with its own patience (patience.h).
+//
 // On one host the device listens on 127.0.0.1 only. Gloo says that a connection broke, not whose: where the peers live
 // on this host, their pidfds tell which one died. After a failure the process group is abandoned rather than destroyed,
 // because its destructor waits for operations that can no longer end.
@@ -13,16 +16,46 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "error_text.h"
+#include "patience.h"
 #include "peer_watch.h"
 
 namespace accrue {
 namespace {
 
 constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection can be seen before its process has ended
+
+constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
+
+/// Told by Gloo's thread that an operation has ended; outlives a caller that gave up.
+class Ending {
+ public:
+  void happen() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  /// False where the patience came to its end first.
+  bool wait(Patience patience) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, patience.slice(), [this] { return ended_; })) {
+      if (patience.exhausted()) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+};
 
 /// The same memory as bytes: Gloo then needs to know no dtype where nothing is added.
 at::Tensor as_bytes(const at::Tensor& tensor) {
@@ -70,33 +103,41 @@ class GlooCommunicator final : public Communicator {
     guarded("barrier", [&] { return gloo_->barrier(); });
   }
 
+  void do_set_untimed(bool untimed) override { untimed_ = untimed; }
+
  private:
   template <typename F>
   void guarded(const char* op, F&& start) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
-    const auto begin = std::chrono::steady_clock::now();
     try {
-      start()->wait();
+      const auto work = start();
+      const auto ending = std::make_shared<Ending>();
+      work->getFuture()->addCallback([ending](c10::ivalue::Future&) { ending->happen(); });
+      if (ending->wait(Patience(group_.timeout, untimed_))) return void(work->wait());
     } catch (const std::exception& error) {
       failed_ = true;
-      const bool late = std::chrono::steady_clock::now() - begin >= group_.timeout;
-      throw CommError(explain(late) + " " + op + " on the " + std::string(to_string(group_.axis)) +
-                      " axis: " + first_line(error.what()));
+      throw CommError(explain("the connection to a peer failed in ") + doing(op) + ": " + first_line(error.what()));
     }
+    failed_ = true;
+    throw CommError(explain("a peer did not come within " + std::to_string(group_.timeout.count()) + " ms to ") +
+                    doing(op));
   }
 
-  std::string explain(bool late) const {
-    if (const auto dead = watch_.first_ended(kNameTheDead)) {
-      return group_.name_of(*dead) + " ended while the others waited for it in";
-    }
-    if (late) return "a peer did not come within " + std::to_string(group_.timeout.count()) + " ms to";
-    return "the connection to a peer failed in";
+  std::string doing(const char* op) const {
+    return std::string(op) + " on the " + std::string(to_string(group_.axis)) + " axis";
+  }
+
+  /// A dead peer's name, or otherwise what was seen.
+  std::string explain(std::string seen) const {
+    const auto dead = watch_.first_ended(kNameTheDead);
+    return dead ? group_.name_of(*dead) + " ended while the others waited for it in " : std::move(seen);
   }
 
   CommGroup group_;
   PeerWatch watch_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   bool failed_ = false;
+  bool untimed_ = false;
 };
 
 }  // namespace
@@ -104,12 +145,13 @@ class GlooCommunicator final : public Communicator {
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store) {
   try {
-    auto options = group.one_host ? c10d::ProcessGroupGloo::Options::create(group.timeout)
-                                  : c10d::ProcessGroupGloo::Options::create_default(group.timeout);
+    auto options = group.one_host ? c10d::ProcessGroupGloo::Options::create(group.join_timeout)
+                                  : c10d::ProcessGroupGloo::Options::create_default(group.join_timeout);
     if (group.one_host) options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
     options->threads = 1;
     auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(group.rank),
                                                             static_cast<int>(group.size()), std::move(options));
+    gloo->setTimeout(kNoDeadline);
     return std::make_unique<GlooCommunicator>(group, std::move(gloo));
   } catch (const std::exception& error) {
     return fail(ErrorCode::rendezvous, "Gloo could not connect the ranks: " + first_line(error.what()), "backend gloo",

@@ -71,6 +71,7 @@ class ShmCommunicator final : public Communicator {
   void do_broadcast(at::Tensor& tensor, std::int64_t root) override;
   void do_all_gather(at::Tensor& out, const at::Tensor& in) override;
   void do_barrier() override { control_.begin({.op = op_barrier}); }
+  void do_set_untimed(bool untimed) override { control_.set_untimed(untimed); }
 
  private:
   std::size_t ranks() const { return group_.members.size(); }

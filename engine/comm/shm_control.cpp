@@ -13,14 +13,12 @@
 #include <new>
 
 #include "accrue/comm/communicator.h"
+#include "patience.h"
 
 namespace accrue {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kSpins = 2000;  // some tens of microseconds; longer only takes the core from the rank waited for
-constexpr std::chrono::milliseconds kSlice{50};
 constexpr std::size_t kOfferBytes = 256;
 
 void pause_core() {
@@ -136,10 +134,9 @@ void ShmControl::barrier() {
 void ShmControl::sleep_until_turned(std::uint32_t generation) {
   Header& shared = header();
   const auto turned = [&] { return shared.generation.load(std::memory_order_acquire) != generation; };
-  const auto deadline = Clock::now() + group_.timeout;
+  Patience patience(group_.timeout, untimed_);
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    futex_wait(shared.generation, generation, std::clamp(left, std::chrono::milliseconds(1), kSlice));
+    futex_wait(shared.generation, generation, patience.slice());
     if (turned()) return;
     if (shared.culprit.load(std::memory_order_acquire) != 0) report_culprit();
     for (std::size_t member = 0; member < group_.members.size(); ++member) {
@@ -151,7 +148,7 @@ void ShmControl::sleep_until_turned(std::uint32_t generation) {
       give_up(member, gone ? Cause::ended : Cause::left);
     }
     if (turned()) return;
-    if (Clock::now() >= deadline) time_out();
+    if (patience.exhausted()) time_out();
   }
 }
 

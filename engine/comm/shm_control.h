@@ -3,7 +3,8 @@
 //
 // The barrier counts arrivals and turns a generation word, on which late waiters sleep (futex) after a short spin: the
 // spin covers ranks that arrive together, the sleep leaves the core to the rank that is waited for. A waiter wakes
-// every 50 ms to ask whether a peer that has not arrived is dead or has left, and gives up at the deadline. Whoever
+// every 50 ms to ask whether a peer that has not arrived is dead or has left, and gives up when its patience is
+// exhausted (patience.h). Whoever
 // gives up first writes down the culprit, so that all survivors name the same rank.
 #pragma once
 
@@ -44,6 +45,9 @@ class ShmControl {
   /// Waits for all ranks. Throws CommError naming the rank that died, left or did not come within the group's timeout.
   void barrier();
 
+  /// True: barriers wait for as long as all peers live.
+  void set_untimed(bool untimed) { untimed_ = untimed; }
+
   /// A short text of this rank's that all can read after the next barrier, at most 255 bytes.
   void offer(const std::string& text);
   std::string offered(std::size_t member) const;
@@ -67,6 +71,7 @@ class ShmControl {
   std::uint64_t arrivals_ = 0;
   std::uint64_t calls_ = 0;
   ShmCall current_;
+  bool untimed_ = false;
 };
 
 }  // namespace accrue

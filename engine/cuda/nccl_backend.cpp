@@ -21,6 +21,8 @@
 namespace accrue {
 namespace {
 
+constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
+
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(const CommGroup& group, c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl, int device)
@@ -72,6 +74,9 @@ class NcclCommunicator final : public Communicator {
     options.device_ids = {device_.index()};
     guarded("barrier", [&] { return nccl_->barrier(options); });
   }
+
+  /// NCCL's watchdog measures on the monotonic clock, a freeze included.
+  void do_set_untimed(bool untimed) override { nccl_->setTimeout(untimed ? kNoDeadline : group_.timeout); }
 
  private:
   at::Tensor on_device(const at::Tensor& tensor) const { return tensor.is_cuda() ? tensor : tensor.to(device_); }

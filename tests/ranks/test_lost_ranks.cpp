@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the survivors see when a rank is killed, leaves, stands still or never comes; and that nothing of a run listens
 // beyond 127.0.0.1 or stays behind.
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +13,8 @@
 #include <QFile>
 #include <QSet>
 #include <QtTest/QTest>
+#include <csignal>
+#include <thread>
 
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
@@ -57,6 +59,46 @@ int waits_for_the_last(RankContext& rank) {
     }
   }
   ::_exit(1);
+}
+
+volatile std::sig_atomic_t signalled = 0;
+
+void expect_the_signal() {
+  ::signal(SIGUSR1, [](int) { signalled = 1; });
+}
+
+void wait_for_the_signal() {
+  while (signalled == 0) std::this_thread::sleep_for(5ms);
+}
+
+/// Rank 0 waits in an all-reduce that the last rank reaches at SIGUSR1; "untimed" as third argument: without a
+/// deadline.
+int waits_for_a_signal(RankContext& rank) {
+  expect_the_signal();
+  const auto joined =
+      join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
+                                   .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
+                                   .join_timeout = 20s,
+                                   .run_id = "test"});
+  joined.data->barrier();
+  rank.report("waiting");
+  if (rank.rank == rank.world - 1) wait_for_the_signal();
+  at::Tensor value = at::ones({200000}, at::kFloat);
+  try {
+    if (rank.arguments.size() > 2) {
+      const auto untimed = joined.data->untimed();
+      joined.data->all_reduce(value);
+    } else {
+      joined.data->all_reduce(value);
+    }
+  } catch (const CommError& error) {
+    rank.report(std::string("error: ") + error.what());
+    ::_exit(1);
+  }
+  DEMAND(value.min().item<float>() == static_cast<float>(rank.world));
+  rank.report("done");
+  joined.data->barrier();
+  return 0;
 }
 
 int leaves_the_group(RankContext& rank) {
@@ -123,6 +165,15 @@ struct LoopbackListener {
   int fd;
   int port = 0;
 };
+
+/// 'T' where the process is stopped, 'S' where it sleeps; see proc(5).
+char state_of(pid_t pid) {
+  QFile file(QStringLiteral("/proc/%1/stat").arg(pid));
+  if (!file.open(QIODevice::ReadOnly)) return '?';
+  const QByteArray stat = file.readAll();
+  const auto name_end = stat.lastIndexOf(')');
+  return name_end > 0 && name_end + 2 < stat.size() ? stat.at(name_end + 2) : '?';
+}
 
 /// Inodes of the sockets that a process holds.
 QSet<QByteArray> sockets_of(pid_t pid) {
@@ -209,6 +260,45 @@ class TestLostRanks : public QObject {
     QVERIFY(ranks.wait_for_end(0));
   }
 
+  /// The clock goes on in a freeze; the rank that wakes first must not blame a peer that was frozen like itself.
+  void a_group_that_was_frozen_longer_than_the_time_out_goes_on_data() { backends(); }
+  void a_group_that_was_frozen_longer_than_the_time_out_goes_on() {
+    QFETCH(QString, backend);
+    RankGroup ranks("waits_for_a_signal", 2, {.arguments = {backend.toStdString(), "3000"}});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "waiting", 60s).empty());
+    for (const int rank : {0, 1}) ranks.send_signal(rank, SIGSTOP);
+    for (const int rank : {0, 1}) QTRY_COMPARE(state_of(ranks.pid(rank)), 'T');
+    QVERIFY(ranks.wait_for(0, "error", 4s).empty());  // frozen for longer than 3000 ms
+    ranks.send_signal(0, SIGCONT);
+    const std::string said = ranks.wait_for(0, "error", 300ms);  // rank 0 looks several times before rank 1 can move
+    QVERIFY2(said.empty(), said.c_str());
+    ranks.send_signal(1, SIGCONT);
+    ranks.send_signal(1, SIGUSR1);
+    ACCRUE_ALL_RANKS_OK(ranks.finish(30s));
+  }
+
+  void an_untimed_call_outlasts_the_time_out_data() { backends(); }
+  void an_untimed_call_outlasts_the_time_out() {
+    QFETCH(QString, backend);
+    RankGroup ranks("waits_for_a_signal", 2, {.arguments = {backend.toStdString(), "500", "untimed"}});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "waiting", 60s).empty());
+    const std::string said = ranks.wait_for(0, "error", 1500ms);
+    QVERIFY2(said.empty(), said.c_str());
+    ranks.send_signal(1, SIGUSR1);
+    ACCRUE_ALL_RANKS_OK(ranks.finish(30s));
+  }
+
+  void an_untimed_call_still_ends_with_its_peer_data() { backends(); }
+  void an_untimed_call_still_ends_with_its_peer() {
+    QFETCH(QString, backend);
+    RankGroup ranks("waits_for_a_signal", 2, {.arguments = {backend.toStdString(), "500", "untimed"}});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "waiting", 60s).empty());
+    QVERIFY(ranks.wait_for(0, "error", 1s).empty());
+    ranks.send_signal(1, SIGKILL);
+    const std::string said = ranks.wait_for(0, "error", 10s);
+    QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") ended"), said.c_str());
+  }
+
   void a_rank_that_leaves_is_named() {
     RankGroup ranks("leaves_the_group", 2);
     QVERIFY(ranks.wait_for_end(0));
@@ -284,6 +374,7 @@ class TestLostRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestLostRanks, {{"waits_for_the_last", waits_for_the_last},
+                                      {"waits_for_a_signal", waits_for_a_signal},
                                       {"leaves_the_group", leaves_the_group},
                                       {"ends_at_once", ends_at_once},
                                       {"cannot_join", cannot_join},

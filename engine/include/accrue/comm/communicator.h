@@ -62,6 +62,21 @@ class Communicator {
   /// elsewhere. Shapes: returns [numel], zeroed. Collective: the whole axis, in the same order.
   virtual at::Tensor shared_buffer(std::int64_t numel, at::ScalarType dtype);
 
+  /// While it lives, the calls of this communicator on this rank wait for as long as their peers live: for work of
+  /// unknown length between two collectives, such as rank 0 writing a file. A peer that ends or leaves still ends the
+  /// call at once. Scopes nest; the scope must not outlive the communicator. Open it on every rank that waits.
+  class UntimedScope {
+   public:
+    explicit UntimedScope(Communicator& owner) : owner_(owner) { owner_.add_untimed(1); }
+    ~UntimedScope() { owner_.add_untimed(-1); }
+    UntimedScope(const UntimedScope&) = delete;
+    UntimedScope& operator=(const UntimedScope&) = delete;
+
+   private:
+    Communicator& owner_;
+  };
+  [[nodiscard]] UntimedScope untimed() { return UntimedScope(*this); }
+
   const TrafficCounters& traffic() const { return traffic_; }
   /// Called after each collective with its record (sync events); may be empty.
   void set_observer(std::function<void(const CollectiveRecord&)> observer) { observer_ = std::move(observer); }
@@ -73,11 +88,16 @@ class Communicator {
   virtual void do_broadcast(at::Tensor& tensor, std::int64_t root) = 0;
   virtual void do_all_gather(at::Tensor& out, const at::Tensor& in) = 0;
   virtual void do_barrier() = 0;
+  /// True: from here on calls wait without a deadline; false: the group's time-out holds again.
+  virtual void do_set_untimed(bool /*untimed*/) {}
 
  private:
+  void add_untimed(int scopes);
+
   template <typename F>
   void counted(const char* op, std::int64_t bytes, bool gradients, F&& call);
 
+  int untimed_scopes_ = 0;
   TrafficCounters traffic_;
   std::function<void(const CollectiveRecord&)> observer_;
   std::function<void()> begin_observer_;

@@ -84,6 +84,8 @@ void set_generator_state(const at::Tensor& state) {
 
 /// Every rank reads the disk by itself; where they saw different newest checkpoints, all go back to the oldest of them.
 Result<LoadedCheckpoint> load_together(Training& training) {
+  training.report.phase("checkpoint");
+  const auto untimed = training.axis.untimed();  // a slow disk is not a lost peer
   std::string name = training.order.resume_from;
   while (true) {
     auto loaded = load_checkpoint(training.order.run_dir, name, training.axis.rank(), identity_of(training));
@@ -263,8 +265,13 @@ void commit(Training& training, CheckpointContent content) {
   const std::string where =
       "at update " + std::to_string(cursor.update) +
       (cursor.window.position > 0 ? " and " + std::to_string(cursor.window.position) + " micro-steps" : "");
-  const auto saved = save_checkpoint(training.order.run_dir, content, identity_of(training),
-                                     training.spec().checkpoint.keep, training.axis);
+  const auto saved = [&] {
+    const auto untimed = training.axis.untimed();  // the ranks wait for each other's disks
+    auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
+                                  training.spec().checkpoint.keep, training.axis);
+    training.axis.barrier();  // rank 0 removes old checkpoints last: nobody's next exchange is timed until it is back
+    return result;
+  }();
   if (!saved) {
     training.report.warn_first("disk", "the checkpoint " + where + " failed: " + saved.error().text(),
                                "The previous checkpoints are untouched, and the next one is tried as planned.");

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "command_line.h"
 #include "models/app_paths.h"
@@ -36,6 +37,7 @@ bool needsNoWindow(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace accrue::ui;
+  accrue::open_standard_streams();
   setIdentity();
   if (needsNoWindow(argc, argv)) {
     const QCoreApplication application(argc, argv);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string_view>
 
+#include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "verbs.h"
 
@@ -29,6 +30,7 @@ static int first_of_another_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace accrue::cli;
+  accrue::open_standard_streams();
   ::signal(SIGPIPE, SIG_IGN);
   const int others = first_of_another_program(argc, argv);
   CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};

@@ -45,15 +45,17 @@ void ProgressView::print(const std::string& line) {
 
 void ProgressView::show(const RunEvent& event) {
   if (const auto* warning = std::get_if<Warning>(&event.body)) {
+    told_ = warning->message;
     print(fmt::format("warning ({}): {}{}{}", warning->class_name, warning->message,
                       warning->what_to_do.empty() ? "" : ". ", warning->what_to_do));
   } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
+    told_ = failed->message;
     print(fmt::format("error ({}): {}{}{}", failed->class_name, failed->message, failed->what_to_do.empty() ? "" : ". ",
                       failed->what_to_do));
     const auto tail = failed->log_tail.substr(0, failed->log_tail.find_last_not_of('\n') + 1);
     if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", tail.c_str());
   }
-  if (style_ == Style::quiet) return;
+  if (style_ == Style::quiet) return show_failure(event);
   if (const auto* update = std::get_if<Update>(&event.body)) {
     if (event.rank <= 0) show_update(*update);
   } else if (const auto* started = std::get_if<RunStarted>(&event.body)) {
@@ -73,6 +75,13 @@ void ProgressView::show(const RunEvent& event) {
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
     print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
   }
+}
+
+/// In quiet style: a run that failed says why, unless a warning or an error has just said it.
+void ProgressView::show_failure(const RunEvent& event) {
+  const auto* changed = std::get_if<StateChanged>(&event.body);
+  if (changed == nullptr || changed->state != "failed" || changed->detail.empty()) return;
+  if (told_.empty() || changed->detail.find(told_) == std::string::npos) print(changed->detail);
 }
 
 void ProgressView::show_update(const Update& update) {

@@ -24,12 +24,14 @@ class ProgressView {
  private:
   using Clock = std::chrono::steady_clock;
   void show_update(const Update& update);
+  void show_failure(const RunEvent& event);
   void draw_bar(const Update& update, double rate, double seconds_left);
   void print(const std::string& line);
 
   Style style_;
   std::int64_t planned_ = 0;
   bool bar_shown_ = false;
+  std::string told_;  ///< the last warning or error
   Clock::time_point last_shown_{};
   std::optional<Update> first_;  ///< since the last start: rates count from it
 };

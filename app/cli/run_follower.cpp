@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "accrue/run/result.h"
 
@@ -17,7 +19,8 @@ namespace accrue::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto logout_grace = std::chrono::seconds(30);
+constexpr auto saving_grace = std::chrono::seconds(20);  // and then a stop by its own ladder: 30 s in all
+constexpr auto insistence = std::chrono::seconds(1);     // what comes sooner belongs to the same log-out
 constexpr auto last_words_grace = std::chrono::seconds(1);
 
 sigset_t handled_signals() {
@@ -56,6 +59,8 @@ class Follower {
       take_signals();
       if (left_) return 0;
       for (const auto& event : host_.events().drain()) take(event);
+      if (options_.needs_control && !host_.controls() && !is_over(host_.state()))
+        return exit_status(ErrorCode::peer_lost);
       if (status_ && is_over(host_.state())) break;  // not the end of a part that was continued
       if (ended_without_a_word()) break;
       if (deadline_ && Clock::now() > *deadline_) {
@@ -64,9 +69,9 @@ class Follower {
       }
     }
     view_.end_bar();
-    return status_.value_or(host_.attached()                    ? exit_status(ErrorCode::peer_lost)
-                            : host_.state() == RunState::failed ? exit_status(ErrorCode::disk)
-                                                                : exit_status(ErrorCode::cancelled));
+    if (status_) return *status_;
+    if (const auto failure = host_.failure()) return exit_status(failure->code);
+    return exit_status(host_.attached() ? ErrorCode::peer_lost : ErrorCode::cancelled);
   }
 
  private:
@@ -95,23 +100,32 @@ class Follower {
     signalfd_siginfo info{};
     while (::read(signals_, &info, sizeof info) == sizeof info) {
       view_.end_bar();
-      const bool interrupt = info.ssi_signo == SIGINT;
+      const int number = static_cast<int>(info.ssi_signo);
       if (options_.on_interrupt == OnInterrupt::detach) {
         std::fputs(host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n",
                    stderr);
         left_ = true;
-      } else if (std::exchange(asked_to_stop_, true)) {
+      } else if (insists(number)) {
         std::fputs("killing the ranks\n", stderr);
         host_.kill();
-      } else if (interrupt) {
+      } else if (std::exchange(asked_to_stop_, true)) {
+        std::fputs("stopping already; the same signal once more kills the ranks\n", stderr);
+      } else if (number == SIGINT) {
         std::fputs("stopping after this micro-step; once more kills the ranks\n", stderr);
         host_.stop();
       } else {  // logout or shutdown: save what there is, within reason
         std::fputs("saving and stopping at the end of this update\n", stderr);
         host_.checkpoint_and_stop();
-        deadline_ = Clock::now() + logout_grace;
+        deadline_ = Clock::now() + saving_grace;
       }
     }
+  }
+
+  /// A second Ctrl+C, or another signal again after a while. A log-out sends several signals, some of them twice.
+  bool insists(int number) {
+    const auto now = Clock::now();
+    const auto [first, is_new] = signalled_.try_emplace(number, now);
+    return !is_new && (number == SIGINT || now - first->second >= insistence);
   }
 
   EngineHost& host_;
@@ -120,6 +134,7 @@ class Follower {
   int signals_ = -1;
   int wake_ = -1;
   bool asked_to_stop_ = false;
+  std::map<int, Clock::time_point> signalled_;  ///< when each signal came first
   bool left_ = false;
   bool told_training_ = false;
   std::optional<Clock::time_point> deadline_;

@@ -12,7 +12,7 @@ namespace accrue::cli {
 
 /// What an interrupt (Ctrl+C) means.
 enum class OnInterrupt {
-  stop,   ///< first: stop after the micro-step; second: kill
+  stop,   ///< first: stop after the micro-step, or save and stop where the system asks; once more: kill
   detach  ///< leave the run to its own process
 };
 
@@ -20,6 +20,7 @@ struct FollowOptions {
   ProgressView::Style style = ProgressView::Style::lines;
   std::int64_t planned_updates = 0;
   OnInterrupt on_interrupt = OnInterrupt::stop;
+  bool needs_control = false;         ///< leave with the status of a lost peer once commands cannot reach the run
   std::function<void()> on_training;  ///< called once, when all ranks have joined
 };
 

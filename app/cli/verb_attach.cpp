@@ -44,10 +44,12 @@ int stop_dir(const std::string& dir, StopHow how) {
   FollowOptions options;
   options.style = ProgressView::Style::quiet;
   options.on_interrupt = OnInterrupt::detach;
+  options.needs_control = true;
   const int status = follow(host, options);
   // Whether it was stopped, had finished or failed meanwhile: it has ended, which is what was asked.
   if (!is_over(host.state())) return status;
   const auto run = read_run(dir);
+  if (run && run->state == "running") return status;  // its supervisor is gone and ranks still save
   std::fprintf(stderr, "%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
   if (run && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
     std::fprintf(stderr, "resuming begins %s: \"stop --checkpoint\" saves first\n",

@@ -4,14 +4,38 @@
 #include <algorithm>
 #include <ctime>
 #include <utility>
+#include <vector>
 
 #include "accrue/run/event_codec.h"
 
 namespace accrue {
 namespace {
 
-constexpr std::size_t max_waiting = 4096;        ///< events; beyond it traces and gauges are dropped
+constexpr std::size_t max_trace_bytes = 4 << 20;  ///< waiting; beyond it traces and gauges are left out
+constexpr std::size_t max_bytes = 16 << 20;       ///< waiting; beyond it all but the last words are
+constexpr std::size_t slice_bytes = 1 << 20;
 constexpr std::size_t max_trace_entries = 1024;  ///< per array: a line stays far below 1 MiB
+
+/// Told at most once in a run or a command: never left out.
+bool is_told_once(const EventBody& body) {
+  return std::holds_alternative<RankFailed>(body) || std::holds_alternative<RunFinished>(body) ||
+         std::holds_alternative<RankReady>(body) || std::holds_alternative<StepsChanged>(body) ||
+         std::holds_alternative<Holding>(body);
+}
+
+/// Roughly, of memory and of the line alike.
+std::size_t bytes_of(const EventBody& body) {
+  constexpr std::size_t per_micro_step = 11 * sizeof(std::int64_t);
+  constexpr std::size_t per_operation = 5 * sizeof(std::int64_t);
+  constexpr std::size_t per_sync = 5 * sizeof(std::int64_t) + 2 * sizeof(std::string);
+  std::size_t bytes = sizeof(RunEvent);
+  if (const auto* micro = std::get_if<MicroSteps>(&body)) bytes += micro->micro_step.size() * per_micro_step;
+  if (const auto* operations = std::get_if<Operations>(&body)) bytes += operations->kind.size() * per_operation;
+  if (const auto* sync = std::get_if<Sync>(&body)) bytes += sync->update.size() * per_sync;
+  if (const auto* update = std::get_if<Update>(&body)) bytes += update->weights.size() * sizeof(double);
+  if (const auto* warning = std::get_if<Warning>(&body)) bytes += warning->message.size() + warning->what_to_do.size();
+  return bytes;
+}
 
 template <typename T>
 void append(std::vector<T>& to, std::vector<T>& from) {
@@ -62,8 +86,9 @@ bool EventOutbox::post(EventBody body) {
   const std::int64_t now = monotonic_ns();
   const std::scoped_lock lock(mutex_);
   if (append_trace(body, now)) return false;
-  if (std::holds_alternative<Gauge>(body) && sealed_.size() >= max_waiting) {
-    ++dropped_;
+  const bool is_gauge = std::holds_alternative<Gauge>(body);
+  if (!is_told_once(body) && sealed_bytes_ >= (is_gauge ? max_trace_bytes : max_bytes)) {
+    ++(is_gauge ? left_out_traces_ : left_out_others_);
     return false;
   }
   seal_traces();
@@ -79,19 +104,17 @@ std::optional<std::int64_t> EventOutbox::due_ns() const {
 }
 
 std::string EventOutbox::take_lines(std::int64_t now_ns, bool all) {
-  std::deque<RunEvent> events;
+  std::vector<RunEvent> events;
   {
     const std::scoped_lock lock(mutex_);
     if (all || now_ns - first_trace_ns_ >= std::chrono::nanoseconds(flush_interval).count()) seal_traces();
-    if (dropped_ > dropped_reported_ && sealed_.size() < max_waiting / 2) {
-      seal(Warning{.class_name = "events",
-                   .message = std::to_string(dropped_ - dropped_reported_) +
-                              " micro-step, operation, sync or gauge events were dropped: the reader was too slow",
-                   .what_to_do = "Curves have gaps there; updates are complete."},
-           now_ns);
-      dropped_reported_ = dropped_;
+    report_left_out(now_ns);
+    for (std::size_t taken = 0; !sealed_.empty() && taken < slice_bytes; sealed_.pop_front()) {
+      const std::size_t bytes = bytes_of(sealed_.front().body);
+      taken += bytes;
+      sealed_bytes_ -= bytes;
+      events.push_back(std::move(sealed_.front()));
     }
-    events.swap(sealed_);
   }
   std::string lines;
   for (const RunEvent& event : events) {
@@ -101,9 +124,30 @@ std::string EventOutbox::take_lines(std::int64_t now_ns, bool all) {
   return lines;
 }
 
-std::int64_t EventOutbox::dropped() const {
+/// Said once there is room again, so that the count is whole.
+void EventOutbox::report_left_out(std::int64_t now_ns) {
+  if (left_out_traces_ + left_out_others_ == 0 || sealed_bytes_ >= max_trace_bytes / 2) return;
+  std::string what = left_out_traces_ == 0 ? "" : std::to_string(left_out_traces_) + " micro-step, operation, sync or gauge";
+  if (left_out_others_ > 0) what += (what.empty() ? "" : " and ") + std::to_string(left_out_others_) + " other";
+  left_out_traces_ = left_out_others_ = 0;
+  seal(Warning{.class_name = "events",
+               .message = what + " events were left out: the reader did not read for a while",
+               .what_to_do = "The curves have a gap there; weights and checkpoints are complete."},
+       now_ns);
+}
+
+void EventOutbox::discard() {
   const std::scoped_lock lock(mutex_);
-  return dropped_;
+  sealed_.clear();
+  sealed_bytes_ = 0;
+  micro_steps_ = {};
+  operations_ = {};
+  syncs_ = {};
+}
+
+std::size_t EventOutbox::waiting_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return sealed_bytes_;
 }
 
 /// True where the body was a trace; it is then merged, or dropped behind a reader that does not read.
@@ -112,8 +156,8 @@ bool EventOutbox::append_trace(EventBody& body, std::int64_t now_ns) {
   auto* operations = std::get_if<Operations>(&body);
   auto* sync = std::get_if<Sync>(&body);
   if (!micro && !operations && !sync) return false;
-  if (sealed_.size() >= max_waiting) {
-    ++dropped_;
+  if (sealed_bytes_ >= max_trace_bytes) {
+    ++left_out_traces_;
     return true;
   }
   if (no_traces()) first_trace_ns_ = now_ns;
@@ -138,6 +182,7 @@ void EventOutbox::seal_traces() {
 
 void EventOutbox::seal(EventBody body, std::int64_t time_ns) {
   const std::int64_t seq = is_stored(body) ? next_seq_++ : -1;
+  sealed_bytes_ += bytes_of(body);
   sealed_.push_back(RunEvent{.rank = rank_, .seq = seq, .time_ns = time_ns - origin_ns_, .body = std::move(body)});
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "rank/arguments.h"
 #include "rank/failure.h"
@@ -28,6 +29,7 @@ int train(const accrue::RankArguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "accrue/run/rank_command.h"
@@ -27,6 +28,11 @@ constexpr std::size_t write_slice = 4096;  ///< fits a pipe that poll calls writ
 
 std::int64_t ns(std::chrono::milliseconds time) {
   return std::chrono::nanoseconds(time).count();
+}
+
+/// A phase that can be over before the next heartbeat is due, and that a failure report must name all the same.
+bool is_brief(std::string_view phase) {
+  return phase == "checkpoint" || phase == "finish";
 }
 
 int end_signal_fd() {
@@ -60,9 +66,12 @@ void ProcessChannel::send(EventBody body) {
 }
 
 void ProcessChannel::progress(const char* phase, std::int64_t update, std::int64_t micro_step) {
-  phase_.store(phase, std::memory_order_relaxed);
   update_.store(update, std::memory_order_relaxed);
   micro_step_.store(micro_step, std::memory_order_relaxed);
+  const char* const before = phase_.exchange(phase, std::memory_order_relaxed);
+  if (before == phase || (!is_brief(before) && !is_brief(phase))) return;
+  announce_.store(true);
+  wake();
 }
 
 void ProcessChannel::close() {
@@ -87,7 +96,7 @@ void ProcessChannel::run() {
   // Beyond this point: the training thread sends nothing more.
   const std::int64_t give_up = monotonic_ns() + close_grace_ns;
   fill_outgoing(true);
-  while (!gone_ && !outgoing_.empty() && monotonic_ns() < give_up) {
+  while (!gone_ && (!outgoing_.empty() || outbox_.due_ns()) && monotonic_ns() < give_up) {
     poll_once(100);
     fill_outgoing(true);
   }
@@ -116,23 +125,22 @@ void ProcessChannel::poll_once(int timeout_ms) {
   if (!gone_ && (fds[1].revents & POLLOUT)) write_some();
 }
 
-/// Says where training is, as long as that changes; a rank that is stuck falls silent.
+/// Says where training is, whether or not that has changed: silence means that the process is stopped, an unchanged
+/// place that training is slow or stuck. Nothing is added behind a reader that does not read.
 void ProcessChannel::heartbeat() {
+  if (!options_.commands || gone_ || !outgoing_.empty()) return;
   const std::int64_t now = monotonic_ns();
-  if (!options_.commands || now - heartbeat_ns_ < heartbeat_interval_ns) return;
-  Heartbeat beat{.phase = gate_.standing() ? "paused" : phase_.load(std::memory_order_relaxed),
-                 .update = update_.load(std::memory_order_relaxed),
-                 .micro_step = micro_step_.load(std::memory_order_relaxed),
-                 .collective = collective_.load(std::memory_order_relaxed)};
-  if (beat == sent_) return;
-  sent_ = beat;
+  if (!announce_.exchange(false) && now - heartbeat_ns_ < heartbeat_interval_ns) return;
   heartbeat_ns_ = now;
-  outbox_.post(std::move(beat));
+  outbox_.post(Heartbeat{.phase = gate_.standing() ? "paused" : phase_.load(std::memory_order_relaxed),
+                         .update = update_.load(std::memory_order_relaxed),
+                         .micro_step = micro_step_.load(std::memory_order_relaxed),
+                         .collective = collective_.load(std::memory_order_relaxed)});
 }
 
 void ProcessChannel::fill_outgoing(bool all) {
   if (gone_) {
-    outbox_.take_lines(monotonic_ns(), true);  // nobody reads any more
+    outbox_.discard();  // nobody reads any more
     return;
   }
   if (outgoing_.size() < outgoing_low_water) outgoing_ += outbox_.take_lines(monotonic_ns(), all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's line to whoever started it: events up, commands down, over the supervisor's socket; or events to standard
 // output under a foreign launcher. A channel thread does both, so training never blocks on a slow reader, and it
-// reports progress while a kernel runs. When the other side is gone the rank wishes for a checkpoint and the end at the
-// next boundary, and arms a deadline of its own, so that no orphan can stay.
+// goes on reporting where training is while a kernel runs or a disk is slow. When the other side is gone the rank
+// wishes for a checkpoint and the end at the next boundary, and arms a deadline of its own, so that no orphan can stay.
 #pragma once
 
 #include <atomic>
@@ -69,8 +69,8 @@ class ProcessChannel final : public RankChannel {
   std::string incoming_;
   bool gone_ = false;
   std::int64_t deadline_ns_ = 0;
-  Heartbeat sent_;
   std::int64_t heartbeat_ns_ = 0;
+  std::atomic<bool> announce_{false};  ///< the next heartbeat is due at once
   std::atomic<const char*> phase_{"join"};
   std::atomic<std::int64_t> update_{0};
   std::atomic<std::int64_t> micro_step_{0};

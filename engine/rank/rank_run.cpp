@@ -103,7 +103,10 @@ Result<TrainOutcome> RankRun::run() {
   if (auto prepared = arguments_.supervised() ? prepare_supervised() : prepare_foreign(); !prepared)
     return tl::unexpected(prepared.error());
   auto outcome = train_run(order_, identity_, *data_axis_, *channel_);
-  if (outcome) data_axis_->barrier();  // the store lives in rank 0: nobody leaves before everybody is done
+  if (!outcome) return outcome;
+  // The store lives in rank 0: nobody leaves before everybody is done, however long rank 0 writes the final model.
+  const auto untimed = data_axis_->untimed();
+  data_axis_->barrier();
   return outcome;
 }
 

@@ -49,8 +49,13 @@ void commit(Training& training, CheckpointContent content) {
   const std::string where =
       "at update " + std::to_string(cursor.update) +
       (cursor.window.position > 0 ? " and " + std::to_string(cursor.window.position) + " micro-steps" : "");
-  const auto saved = save_checkpoint(training.order.run_dir, content, identity_of(training),
-                                     training.spec().checkpoint.keep, training.axis);
+  const auto saved = [&] {
+    const auto untimed = training.axis.untimed();  // the ranks wait for each other's disks
+    auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
+                                  training.spec().checkpoint.keep, training.axis);
+    training.axis.barrier();  // rank 0 removes old checkpoints last: nobody's next exchange is timed until it is back
+    return result;
+  }();
   if (!saved) {
     training.report.warn_first("disk", "the checkpoint " + where + " failed: " + saved.error().text(),
                                "The previous checkpoints are untouched, and the next one is tried as planned.");

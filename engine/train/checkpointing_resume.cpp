@@ -98,6 +98,8 @@ Result<void> resume(Training& training) {
     if (auto place = check_place(training, checkpoint.cursor()); !place) return place;
     return check_state(training, checkpoint);
   };
+  training.report.phase("checkpoint");
+  const auto untimed = training.axis.untimed();  // a slow disk is not a lost peer
   const auto opened =
       open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits, training.axis);
   if (!opened) return tl::unexpected(opened.error());

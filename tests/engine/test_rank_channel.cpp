@@ -187,7 +187,7 @@ class TestRankChannel : public QObject {
     }));
   }
 
-  void beats_while_progress_changes_and_falls_silent_when_stuck() {
+  void goes_on_beating_when_nothing_moves() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     const auto beats_at = [](std::int64_t m) {
@@ -198,12 +198,30 @@ class TestRankChannel : public QObject {
     };
     channel.collective_begun();
     channel.progress("backward", 2, 7);
-    QVERIFY(peer.wait(beats_at(7)));
-    const auto count = peer.seen.size();
-    for (int i = 0; i < 4; ++i) peer.read_some(100);
-    QCOMPARE(peer.seen.size(), count);  // nothing moved: nothing is said
+    for (int i = 0; i < 5; ++i) QVERIFY(peer.wait(beats_at(7)));  // a slow disk or a long kernel: alive all the same
     channel.progress("backward", 2, 8);
     QVERIFY(peer.wait(beats_at(8)));
+  }
+
+  void announces_a_checkpoint_before_the_next_heartbeat_is_due() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    const auto beat_in = [](const char* phase) {
+      return [phase](const RunEvent& event) {
+        const auto* beat = std::get_if<Heartbeat>(&event.body);
+        return beat && beat->phase == phase;
+      };
+    };
+    channel.progress("backward", 2, 7);
+    QVERIFY(peer.wait(beat_in("backward")));
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) {  // regular heartbeats alone would take 4 s
+      channel.progress("checkpoint", 2, 8);
+      QVERIFY(peer.wait(beat_in("checkpoint")));
+      channel.progress("forward", 2, 9);
+      QVERIFY(peer.wait(beat_in("forward")));
+    }
+    QVERIFY(std::chrono::steady_clock::now() - begin < 2s);
   }
 
   void stands_still_after_the_agreed_micro_step_and_goes_on() {
@@ -356,6 +374,48 @@ class TestRankChannel : public QObject {
       const auto* warning = std::get_if<Warning>(&event.body);
       return warning && warning->class_name == "protocol" && warning->message.find("dance") != std::string::npos;
     }));
+  }
+
+  void behind_a_reader_that_does_not_read_memory_is_bounded_and_what_is_missing_is_counted() {
+    EventOutbox outbox(0, monotonic_ns(), 0);
+    Update update;
+    update.weights.assign(930, 0.5);
+    constexpr int updates = 20'000;  // 150 MB
+    for (update.update = 1; update.update <= updates; ++update.update) {
+      outbox.post(one_micro_step(update.update));
+      outbox.post(Gauge{});
+      outbox.post(update);
+    }
+    outbox.post(RunFinished{.outcome = "finished"});
+    QVERIFY2(outbox.waiting_bytes() < (20U << 20), qPrintable(QString::number(outbox.waiting_bytes())));
+    std::int64_t seq = 0;
+    std::int64_t told = 0;
+    std::int64_t left_out = 0;
+    std::string end;
+    for (std::string lines; !(lines = outbox.take_lines(monotonic_ns(), true)).empty();) {
+      QVERIFY(lines.size() < (4U << 20));
+      for (std::size_t at = 0, to = 0; (to = lines.find('\n', at)) != std::string::npos; at = to + 1) {
+        const auto event = decode_event(std::string_view(lines).substr(at, to - at));
+        QVERIFY(event.has_value());
+        QCOMPARE(event->seq, seq++);
+        if (const auto* finished = std::get_if<RunFinished>(&event->body)) end = finished->outcome;
+        if (const auto* warning = std::get_if<Warning>(&event->body)) {
+          QCOMPARE(warning->class_name, std::string("events"));
+          const QString message = QString::fromStdString(warning->message);
+          const QRegularExpression counts("^(\\d+) micro-step, sync or gauge and (\\d+) other events were left out");
+          const auto match = counts.match(message);
+          QVERIFY2(match.hasMatch(), qPrintable(message));
+          left_out += match.captured(1).toInt() + match.captured(2).toInt();
+        } else if (const auto* trace = std::get_if<MicroSteps>(&event->body)) {
+          told += std::ssize(trace->micro_step);
+        } else {
+          ++told;
+        }
+      }
+    }
+    QCOMPARE(end, std::string("finished"));
+    QVERIFY(left_out > updates);
+    QCOMPARE(told + left_out, std::int64_t{3 * updates + 1});
   }
 
   void never_blocks_on_a_reader_that_does_not_read() {

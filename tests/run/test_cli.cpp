@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-run as a person or a script uses it: what it prints where, and how it exits.
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -8,6 +11,10 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "support/places.h"
 
@@ -17,6 +24,22 @@ struct Outcome {
   int status = -1;
   QString out;
   QString err;
+};
+
+/// Somebody who connects to a run's control socket and says nothing.
+struct IdleClient {
+  explicit IdleClient(const QString& socket) : fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, qPrintable(socket), sizeof address.sun_path - 1);
+    connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  IdleClient(IdleClient&& other) noexcept : fd(std::exchange(other.fd, -1)), connected(other.connected) {}
+  ~IdleClient() {
+    if (fd >= 0) ::close(fd);
+  }
+  int fd;
+  bool connected = false;
 };
 
 }  // namespace
@@ -55,6 +78,18 @@ class TestCli : public QObject {
     outcome.out = QString::fromUtf8(process.readAllStandardOutput());
     outcome.err = QString::fromUtf8(process.readAllStandardError());
     return outcome;
+  }
+
+  /// Process ids of a run's ranks, from its record.
+  static QVector<pid_t> ranks_in(const QString& dir) {
+    QVector<pid_t> pids;
+    QFile events(dir + "/events.jsonl");
+    if (!events.open(QIODevice::ReadOnly)) return pids;
+    for (const QByteArray& line : events.readAll().split('\n')) {
+      const auto event = QJsonDocument::fromJson(line).object();
+      if (event["kind"] == "rank_ready") pids += static_cast<pid_t>(event["pid"].toInt());
+    }
+    return pids;
   }
 
   static QJsonObject object(const QString& text) { return QJsonDocument::fromJson(text.toUtf8()).object(); }
@@ -253,7 +288,7 @@ class TestCli : public QObject {
     QTest::addColumn<QString>("script");
     QTest::addColumn<int>("interrupts");
     QTest::newRow("one") << "micro_ms=10" << 1;
-    QTest::newRow("two") << "micro_ms=10,deaf=1,stall=1@9,ignore_term=0,ignore_term=1" << 2;
+    QTest::newRow("two") << "micro_ms=10,deaf=1,stall=1@9" << 2;
   }
   void an_interrupt_stops_and_a_second_one_kills() {
     QFETCH(QString, script);
@@ -271,6 +306,162 @@ class TestCli : public QObject {
     }
     QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
     QCOMPARE(process.exitCode(), 130);
+  }
+
+  void signals_of_a_log_out_end_in_a_checkpoint_data() {
+    QTest::addColumn<QVector<int>>("signals");
+    QTest::addColumn<bool>("whole_tree");
+    QTest::newRow("TERM to all") << QVector<int>{SIGTERM} << true;
+    QTest::newRow("HUP to all") << QVector<int>{SIGHUP} << true;
+    QTest::newRow("HUP and TERM to accrue-run") << QVector<int>{SIGHUP, SIGTERM} << false;
+    QTest::newRow("TERM, HUP and TERM to all") << QVector<int>{SIGTERM, SIGHUP, SIGTERM} << true;
+  }
+  void signals_of_a_log_out_end_in_a_checkpoint() {
+    QFETCH(QVector<int>, signals);
+    QFETCH(bool, whole_tree);
+    const QString dir = fresh();
+    QProcess process;
+    prepare(process, "micro_ms=20");
+    process.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=100000"});
+    process.start();
+    QString err;
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
+    QVector<pid_t> targets{static_cast<pid_t>(process.processId())};
+    if (whole_tree)
+      for (const pid_t rank : ranks_in(dir)) targets += rank;
+    QCOMPARE(targets.size(), whole_tree ? 3 : 1);
+    for (const int number : signals) {
+      for (const pid_t target : targets) ::kill(target, number);
+      QTest::qWait(10);  // what a session's end leaves between its signals
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 30000);
+    err += QString::fromUtf8(process.readAllStandardError());
+    QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 130, qPrintable(err));
+    const auto json = object(run({"show", dir, "--json"}).out);
+    QCOMPARE(json["state"].toString(), "stopped");
+    QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
+  }
+
+  void the_same_signal_again_after_a_second_kills() {
+    QProcess process;
+    prepare(process, "micro_ms=10,deaf=1,stall=1@9");
+    process.setArguments({"run", spec_, "--out", fresh(), "--set", "run.updates=100000"});
+    process.start();
+    QString err;
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
+    const auto pid = static_cast<pid_t>(process.processId());
+    ::kill(pid, SIGTERM);
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("saving"), 5000);
+    ::kill(pid, SIGTERM);
+    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("already"), 5000);
+    QVERIFY(!err.contains("killing"));
+    QElapsedTimer since;
+    for (since.start(); !err.contains("killing") && since.elapsed() < 10000;) {
+      ::kill(pid, SIGTERM);
+      QTest::qWait(100);
+      err += QString::fromUtf8(process.readAllStandardError());
+    }
+    QVERIFY2(err.contains("killing the ranks"), qPrintable(err));
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    QCOMPARE(process.exitCode(), 130);
+  }
+
+  void of_two_resumes_at_once_one_trains_and_the_other_is_refused() {
+    for (int trial = 0; trial < 10; ++trial) {
+      const QString dir = fresh();
+      QProcess first;
+      prepare(first, "micro_ms=5");
+      first.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=400"});
+      first.start();
+      QString err;
+      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(first.readAllStandardError())).contains("update 1/"), 10000);
+      ::kill(static_cast<pid_t>(first.processId()), SIGTERM);
+      QTRY_COMPARE_WITH_TIMEOUT(first.state(), QProcess::NotRunning, 10000);
+      QProcess resumes[2];
+      for (auto& resume : resumes) {
+        prepare(resume, "micro_ms=0");
+        resume.setArguments({"resume", dir});
+        resume.start();
+      }
+      QList<int> statuses;
+      QString said;
+      for (auto& resume : resumes) {
+        QTRY_COMPARE_WITH_TIMEOUT(resume.state(), QProcess::NotRunning, 30000);
+        statuses.append(resume.exitCode());
+        said += QString::fromUtf8(resume.readAllStandardError());
+      }
+      std::sort(statuses.begin(), statuses.end());
+      QVERIFY2(statuses == (QList<int>{0, 2}), qPrintable(said));
+      QFile events(dir + "/events.jsonl");
+      QVERIFY(events.open(QIODevice::ReadOnly));
+      QCOMPARE(events.readAll().count("\"run_started\""), 2);  // the run and one resume
+    }
+  }
+
+  void a_stop_reaches_a_run_that_many_idle_clients_hold_open() {
+    const QString dir = fresh();
+    const QStringList more{"--set", "run.updates=100000"};
+    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=10").status, 0);
+    QFile plan(dir + "/plan.json");
+    QVERIFY(plan.open(QIODevice::ReadOnly));
+    const auto id = QJsonDocument::fromJson(plan.readAll()).object()["run_id"].toString();
+    std::vector<IdleClient> idle;
+    for (int i = 0; i < 40; ++i) {
+      idle.emplace_back(path("runtime/accrue/" + id + ".sock"));
+      QVERIFY(idle.back().connected);
+    }
+    const auto stopped = run({"stop", dir});
+    QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
+    QVERIFY2(stopped.err.contains("the run is stopped"), qPrintable(stopped.err));
+    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "stopped");
+  }
+
+  void a_stop_that_cannot_reach_the_run_is_no_success() {
+    const QString dir = fresh();
+    const QStringList more{"--set", "run.updates=100000"};
+    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=10").status, 0);
+    const QString socket = QDir(path("runtime/accrue")).entryList({"*.sock"}, QDir::System).value(0);
+    const QString place = path("runtime/accrue/" + socket);
+    QVERIFY(!socket.isEmpty() && QFile::rename(place, place + ".away"));
+    const auto lost = run({"stop", dir});
+    QVERIFY2(lost.status == 4 && lost.err.contains("cannot be reached"), qPrintable(lost.err));
+    QVERIFY(QFile::rename(place + ".away", place));
+    QCOMPARE(run({"stop", dir}).status, 0);
+  }
+
+  void closed_standard_streams_leave_the_record_clean() {
+    const QString dir = fresh();
+    QProcess process;
+    prepare(process, "micro_ms=1");
+    const QString program = process.program();
+    process.setProgram("/bin/sh");
+    process.setArguments({"-c", "exec \"$0\" \"$@\" <&- >&- 2>&-", program, "run", spec_, "--out", dir});
+    process.start();
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 30000);
+    QCOMPARE(process.exitCode(), 0);
+    QFile events(dir + "/events.jsonl");
+    QVERIFY(events.open(QIODevice::ReadOnly));
+    for (const QByteArray& line : events.readAll().trimmed().split('\n'))
+      QVERIFY2(QJsonDocument::fromJson(line).isObject(), line.constData());
+  }
+
+  void a_quiet_run_that_fails_says_why() {
+    QFile script(path("vanishing-rank"));
+    QVERIFY(script.open(QIODevice::WriteOnly));
+    script.write("#!/nowhere/interpreter\n");  // executable, but it cannot be started
+    script.close();
+    QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::ExeOwner));
+    QProcess process;
+    prepare(process, {});
+    auto environment = process.processEnvironment();
+    environment.insert("ACCRUE_RANK_PROGRAM", script.fileName());
+    process.setProcessEnvironment(environment);
+    process.setArguments({"run", spec_, "--out", fresh(), "--quiet"});
+    process.start();
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    const QString err = QString::fromUtf8(process.readAllStandardError());
+    QCOMPARE(process.exitCode(), 2);
+    QVERIFY2(err.contains("rank 0 cannot be started"), qPrintable(err));
   }
 
   void a_detached_run_is_followed_stopped_and_resumed() {

@@ -321,7 +321,7 @@ class TestEngineHost : public QObject {
     VERIFY_STORY(observer.wait_for_end());
   }
   void kill_ends_at_once_whatever_the_ranks_do() {
-    const FakeScript script("micro_ms=10,deaf=0,ignore_term=0,stall=1@9,ignore_term=1");
+    const FakeScript script("micro_ms=10,deaf=0,stall=1@9");
     EngineHost host(fake_options());
     Observer observer(host);
     QVERIFY(host.start({small_plan({.updates = 1000}), fresh()}).has_value());
@@ -334,7 +334,7 @@ class TestEngineHost : public QObject {
     QVERIFY(timer.elapsed() < 1000);
   }
   void a_stop_that_nobody_answers_climbs_the_ladder() {
-    const FakeScript script("micro_ms=10,deaf=1,stall=1@9,ignore_term=1,ignore_term=0");
+    const FakeScript script("micro_ms=10,deaf=1,stall=1@9");
     EngineHost host(fake_options());
     Observer observer(host);
     QVERIFY(host.start({small_plan({.updates = 1000}), fresh()}).has_value());
@@ -344,10 +344,10 @@ class TestEngineHost : public QObject {
     host.stop();
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "stopped");
-    QVERIFY(timer.elapsed() >= 1500 && timer.elapsed() < 6000);  // grace, terminate, grace, kill
+    QVERIFY(timer.elapsed() >= 1500 && timer.elapsed() < 6000);  // grace, kill
   }
   void destroying_the_host_leaves_no_process() {
-    const FakeScript script("micro_ms=10,deaf=1,ignore_term=1");
+    const FakeScript script("micro_ms=10,deaf=1");
     std::map<std::int64_t, pid_t> pids;
     {
       EngineHost host(fake_options());
@@ -365,7 +365,7 @@ class TestEngineHost : public QObject {
     QVERIFY(host.start({small_plan({}), fresh()}).has_value());
   }
   void a_killed_rank_is_noticed_named_and_its_peers_are_ended() {
-    const FakeScript script("micro_ms=10,hang_on_loss=0,ignore_term=0");
+    const FakeScript script("micro_ms=10,hang_on_loss=0");
     const auto dir = fresh();
     EngineHost host(fake_options());
     Observer observer(host);

@@ -129,6 +129,44 @@ class TestSupervision : public QObject {
     QVERIFY(watch.stalled(start + 90s, 10s).empty());
   }
 
+  void a_silent_rank_is_blamed_within_ten_seconds_whatever_the_stall_time_out() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, start);
+    for (int s = 0; s <= 11; ++s) watch.heard(0, {"reduce", 3, 12, 4}, start + std::chrono::seconds(s));
+    QVERIFY(watch.stalled(start + 9s, 30s).empty());
+    QVERIFY(watch.stalled(start + 11s, 30s) == std::vector<std::size_t>{1});
+  }
+
+  void a_silent_rank_is_blamed_even_in_a_checkpoint() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, start);
+    for (int s = 0; s <= 11; ++s) watch.heard(0, {"checkpoint", 3, 12, 4}, start + std::chrono::seconds(s));
+    watch.heard(1, {"checkpoint", 3, 12, 4}, start);
+    QVERIFY(watch.stalled(start + 11s, 30s) == std::vector<std::size_t>{1});
+    QVERIFY(watch.writing(start + 11s, 10s) == (std::vector<std::size_t>{0, 1}));
+  }
+
+  void who_gave_up_is_told_from_who_was_waited_for() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch silent(3, start);
+    for (const std::size_t rank : {0, 1, 2}) silent.heard(rank, {"reduce", 3, 12, 4}, start);
+    for (const std::size_t rank : {0, 2}) silent.heard(rank, {"reduce", 3, 12, 4}, start + 3s);
+    silent.gone(0);
+    QVERIFY(silent.awaited(start + 3s) == std::optional<std::size_t>{1});
+
+    ProgressWatch stuck(3, start);  // it talks, but never came as far as the others
+    stuck.heard(0, {"reduce", 3, 12, 4}, start + 3s);
+    stuck.heard(1, {"data", 3, 12, 3}, start + 3s);
+    stuck.heard(2, {"reduce", 3, 12, 4}, start + 3s);
+    stuck.gone(0);
+    QVERIFY(stuck.awaited(start + 3s) == std::optional<std::size_t>{1});
+
+    ProgressWatch lost(2, start);  // the other waits as well: nobody was waited for
+    for (const std::size_t rank : {0, 1}) lost.heard(rank, {"reduce", 3, 12, 4}, start + 3s);
+    lost.gone(0);
+    QVERIFY(!lost.awaited(start + 3s).has_value());
+  }
+
   void progress_clears_the_blame() {
     const auto start = ProgressWatch::Clock::now();
     ProgressWatch watch(1, start);

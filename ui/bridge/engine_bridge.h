@@ -38,7 +38,7 @@ class EngineBridge : public QObject {
 
  public:
   explicit EngineBridge(BridgeOptions options, QObject* parent = nullptr);
-  /// Ends a hosted run by the ladder stop, terminate, kill, and joins the engine thread; detaches from any other.
+  /// Stops a hosted run, kills its ranks if they do not stop, and joins the engine thread; detaches from any other.
   ~EngineBridge() override;
 
   Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {});

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -186,19 +187,24 @@ void ControlServer::add_poll(std::vector<pollfd>& fds) const {
 void ControlServer::serve(const Handler& handler) {
   accept_clients();
   std::erase_if(clients_, [&](Client& client) { return !serve_client(client, handler); });
+  std::stable_partition(clients_.begin(), clients_.end(), [](const Client& client) { return !client.has_spoken; });
+  for (Client& client : clients_) client.has_spoken = false;
 }
 
 void ControlServer::accept_clients() {
   for (;;) {
     OwnedFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return;
-    if (is_same_user(fd.get()) && clients_.size() < max_clients) clients_.push_back({std::move(fd), {}});
+    if (!is_same_user(fd.get())) continue;
+    if (clients_.size() == max_clients) clients_.erase(clients_.begin());  // the one that said nothing for longest
+    clients_.push_back({std::move(fd), {}, false});
   }
 }
 
 bool ControlServer::serve_client(Client& client, const Handler& handler) {
   const bool open = read_available(client.fd.get(), client.partial);
   for (auto end = client.partial.find('\n'); end != std::string::npos; end = client.partial.find('\n')) {
+    client.has_spoken = true;
     const auto command = decode_control(std::string_view(client.partial).substr(0, end));
     client.partial.erase(0, end + 1);
     const auto answer = command ? handler(*command) : ControlAnswer{false, {}, command.error().message};

@@ -34,7 +34,8 @@ Result<ControlAnswer> decode_answer(std::string_view line);
 /// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable is not set.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
-/// The listening side. Answers at once; a client that does not read its answers is dropped.
+/// The listening side. Answers at once; a client that does not read its answers is dropped, and where there are too
+/// many the one that has been idle for longest.
 class ControlServer {
  public:
   /// Errors (device): the folder is not ours alone, or the socket cannot be bound.
@@ -53,6 +54,7 @@ class ControlServer {
   struct Client {
     OwnedFd fd;
     std::string partial;
+    bool has_spoken = false;  ///< in this turn
   };
   ControlServer() = default;
   void accept_clients();
@@ -60,7 +62,7 @@ class ControlServer {
 
   OwnedFd listener_;
   std::filesystem::path path_;
-  std::vector<Client> clients_;
+  std::vector<Client> clients_;  ///< the one that spoke last is last
 };
 
 /// The asking side. Answers come later, by take_answers.

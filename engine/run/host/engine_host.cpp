@@ -45,6 +45,24 @@ std::string spec_as_run(const RunPlan& plan) {
   return write_spec(spec);
 }
 
+std::uintmax_t record_bytes(const fs::path& dir) {
+  std::error_code error;
+  const auto bytes = fs::file_size(dir / "events.jsonl", error);
+  return error ? 0 : bytes;
+}
+
+Error taken_over(const fs::path& dir) {
+  return {ErrorCode::config, "another process trains this run", dir.string(), "Attach to it instead"};
+}
+
+/// Opens the folder to append, unless somebody has continued the run since it was read.
+Result<RunWriter> reopen_unchanged(const ResumeRequest& request) {
+  if (record_bytes(request.dir) > request.record_bytes) return tl::unexpected(taken_over(request.dir));
+  auto writer = RunWriter::reopen(request.dir);
+  if (writer && record_bytes(request.dir) > request.record_bytes) return tl::unexpected(taken_over(request.dir));
+  return writer;
+}
+
 Result<ResumeRequest> read_resumable(fs::path dir) {
   ResumeRequest request;
   std::string resume_from = "newest";
@@ -53,6 +71,7 @@ Result<ResumeRequest> read_resumable(fs::path dir) {
     dir = dir.parent_path().parent_path();
   }
   request.dir = fs::absolute(dir).lexically_normal();
+  request.record_bytes = record_bytes(request.dir);  // first: what is read below may change after it
   std::error_code error;
   if (resume_from != "newest" && (!checkpoint_mark(resume_from).valid() ||
                                   !fs::exists(request.dir / "checkpoints" / resume_from / "manifest.json", error)))
@@ -96,6 +115,7 @@ Result<void> EngineHost::Impl::make_ready() {
   }
   const std::lock_guard lock(mutex);
   commands.clear();
+  failure.reset();
   return {};
 }
 
@@ -115,7 +135,7 @@ void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<
       work();
     } catch (const std::exception& error) {
       // Whatever the session held is closed by now: its ranks are killed and reaped, its folder is unlocked.
-      publish_state(RunState::failed, fmt::format("The supervisor failed: {}", error.what()));
+      publish_failure({ErrorCode::internal, fmt::format("The supervisor failed: {}", error.what()), {}, {}});
     }
   });
 }
@@ -143,6 +163,15 @@ void EngineHost::Impl::publish(RunEvent event) {
 void EngineHost::Impl::publish_state(RunState new_state, std::string detail) {
   state = new_state;
   publish({supervisor_rank, -1, 0, StateChanged{std::string(to_string(new_state)), std::move(detail), 0, 0}});
+}
+
+void EngineHost::Impl::publish_failure(Error error) {
+  std::string text = error.text();
+  {
+    const std::lock_guard lock(mutex);
+    failure = std::move(error);
+  }
+  publish_state(RunState::failed, std::move(text));
 }
 
 void EngineHost::Impl::publish_refusal(const std::string& why) {
@@ -183,21 +212,21 @@ void EngineHost::Impl::supervise(SessionRequest request) {
   }
 }
 
-std::optional<RunWriter> EngineHost::Impl::wait_for_folder(const fs::path& dir) {
+/// Waits for orphans that still save. A supervisor that turns up meanwhile was faster: it has the run. Errors
+/// (cancelled): told to stop.
+Result<RunWriter> EngineHost::Impl::wait_for_folder(const ResumeRequest& request) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::seconds(60);
+  const fs::path& dir = request.dir;
   const auto deadline = Clock::now() + patience;
   std::size_t shown = 0;
   for (;;) {
     const bool last_try = Clock::now() > deadline;
     if (!is_locked(dir) || last_try) {
-      auto writer = RunWriter::reopen(dir);
-      if (writer) return std::move(*writer);
-      if (!is_locked(dir) || last_try) {
-        publish_state(RunState::failed, writer.error().text());
-        return std::nullopt;
-      }
+      auto writer = reopen_unchanged(request);
+      if (writer || !is_locked(dir) || last_try) return writer;
     }
+    if (ControlClient::connect(request.order.run_id)) return tl::unexpected(taken_over(dir));
     const auto saving = ranks_of_run(dir);
     if (saving.size() != shown || shown == 0)
       publish_state(RunState::starting, fmt::format("{} rank{} {} saving", saving.size(), saving.size() == 1 ? "" : "s",
@@ -208,17 +237,18 @@ std::optional<RunWriter> EngineHost::Impl::wait_for_folder(const fs::path& dir) 
     for (const auto& command : take_commands()) {
       if (command.verb == HostVerb::kill)
         for (const auto pid : ranks_of_run(dir)) ::kill(pid, SIGKILL);
-      if (command.verb != HostVerb::stop) continue;
-      publish_state(RunState::finished, "Stopped by you");
-      return std::nullopt;
+      if (command.verb == HostVerb::stop || command.verb == HostVerb::checkpoint_and_stop)
+        return fail(ErrorCode::cancelled, "Stopped by you");
     }
-    if (!go_on) return std::nullopt;
+    if (!go_on) return fail(ErrorCode::cancelled, "Stopped by you");
   }
 }
 
 void EngineHost::Impl::resume(ResumeRequest request) {
-  auto writer = request.writer ? std::move(request.writer) : wait_for_folder(request.dir);
-  if (!writer) return;
+  auto writer = request.writer ? Result<RunWriter>(std::move(*request.writer)) : wait_for_folder(request);
+  if (!writer && writer.error().code == ErrorCode::cancelled)
+    return publish_state(RunState::finished, writer.error().message);
+  if (!writer) return publish_failure(writer.error());
   // The run's clock goes on where its last event stands; the time in between is not training time.
   request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
   request.order.interactive = options.interactive;
@@ -271,14 +301,13 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
   if (!request) return tl::unexpected(request.error());
   const fs::path dir = request->dir;
   if (is_locked(dir)) {
-    if (ControlClient::connect(request->order.run_id))
-      return fail(ErrorCode::config, "another process trains this run", dir.string(), "Attach to it instead");
+    if (ControlClient::connect(request->order.run_id)) return tl::unexpected(taken_over(dir));
   } else {
     const auto run = read_run(dir);
     if (run && run->state == "finished")
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
                   "Start a new run from its spec to train further");
-    auto writer = RunWriter::reopen(dir);
+    auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());
     request->writer = std::move(*writer);
   }
@@ -301,7 +330,8 @@ Result<void> EngineHost::attach(const fs::path& folder) {
   impl_->attached = true;
   impl_->watches_only = !control.has_value();
   auto shared = std::make_shared<std::optional<ControlClient>>(std::move(control));
-  impl_->launch(RunState::running, dir, [impl = impl_.get(), dir, shared] { impl->follow(dir, std::move(*shared)); });
+  impl_->launch(RunState::running, dir,
+                [impl = impl_.get(), dir, id = run->run_id, shared] { impl->follow(dir, id, std::move(*shared)); });
   return {};
 }
 
@@ -347,6 +377,11 @@ RunState EngineHost::state() const {
 fs::path EngineHost::run_dir() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->run_dir;
+}
+
+std::optional<Error> EngineHost::failure() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->failure;
 }
 
 bool EngineHost::attached() const {

@@ -110,6 +110,7 @@ Result<void> RunSession::checkpoint() {
 }
 
 Result<void> RunSession::checkpoint_and_stop() {
+  if (ending_ == Ending::failure) return stop();  // no rank is left to save anything; the restart is called off
   if (ending_ != Ending::none) return refused("the run is ending already");
   if (ready_count() < ranks_.size()) return stop();  // nothing has been trained that could be saved
   ending_ = Ending::by_user;
@@ -156,12 +157,7 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
 
 void RunSession::kill_all() {
   ending_ = Ending::killed_by_user;
-  rung_ = Rung::killed;
-  rung_ends_ = Clock::now() + settings_.stop_grace;
-  for (auto& slot : ranks_) {
-    slot.told_to_end = true;
-    slot.process.signal_group(SIGKILL);
-  }
+  kill_ranks();
   set_state(RunState::stopping, "Killing the ranks");
 }
 

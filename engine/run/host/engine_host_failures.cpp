@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Survivors are gone within two seconds of the loss: they are asked to end now and killed after this.
-constexpr auto survivors_may_end = 700ms;
 constexpr auto causes_may_turn_up = 400ms;
 constexpr std::size_t log_tail_bytes = 2048;
 constexpr std::int64_t max_fruitless_restarts = 2;
@@ -126,13 +124,7 @@ void RunSession::fail_run(ErrorCode code, std::string message, std::string what_
   if (!failure_ || ending_ == Ending::none) failure_ = Failure{code, message};
   if (ending_ == Ending::failure || ending_ == Ending::killed_by_user) return;
   if (ending_ == Ending::none) ending_ = Ending::failure;
-  rung_ = Rung::terminated;
-  rung_ends_ = Clock::now() + survivors_may_end;
-  for (auto& slot : ranks_) {
-    if (slot.gone()) continue;
-    slot.told_to_end = true;
-    slot.process.signal_group(SIGTERM);
-  }
+  kill_ranks();  // nothing in the survivors' memory is trusted
   if (all_gone()) return;
   set_state(may_restart() ? RunState::restarting : RunState::stopping, std::move(message));
 }
@@ -145,10 +137,35 @@ void RunSession::settle_failures() {
     ranks_[rank].failure_report.reset();
     const bool explained = ending_ == Ending::failure && failure_;
     if (explained || ending_ == Ending::by_user || ending_ == Ending::killed_by_user) continue;
+    if (const auto awaited = progress_.awaited(Clock::now())) {
+      fail_awaited(*awaited, rank);
+      continue;
+    }
     const auto failed = std::get<RankFailed>(event.body);
     emit(event.rank, event.body);
     fail_run(code_of_name(failed.class_name), failed.message, {});
   }
+}
+
+/// A rank gave up waiting for one that still runs: that one is the failure.
+void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
+  const auto& last = progress_.last(rank);
+  const auto seconds = std::chrono::duration<double>(Clock::now() - progress_.last_progress(rank)).count();
+  RankFailed failed;
+  failed.class_name = to_string(ErrorCode::hang);
+  failed.message = fmt::format("Rank {} made no progress for {:.0f} s{}; rank {} gave up waiting for it", rank, seconds,
+                               place_of(rank), waited);
+  failed.what_to_do = advice_for(ErrorCode::hang, {}, newest_checkpoint(order_.run_dir));
+  failed.phase = last.phase;
+  failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);
+  failed.update = last.update;
+  failed.micro_step = last.micro_step;
+  ranks_[rank].told_to_end = true;
+  ranks_[rank].process.signal_group(SIGKILL);
+  while (read_rank(rank)) {  // what it had said before comes first
+  }
+  emit(static_cast<std::int64_t>(rank), failed);
+  fail_run(ErrorCode::hang, failed.message, {});
 }
 
 bool RunSession::may_restart() const {

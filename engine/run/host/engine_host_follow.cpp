@@ -3,6 +3,9 @@
 // reader, commands go out through the control socket. Nothing is written.
 #include <fmt/format.h>
 
+#include <deque>
+#include <utility>
+
 #include "accrue/run/event_reader.h"
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
@@ -28,6 +31,63 @@ std::string problems_text(const ReadProblems& problems) {
   if (problems.torn_last_line) text += std::string(text.empty() ? "" : "; ") + "the last line is torn";
   return text;
 }
+
+RunEvent unreachable() {
+  return note("protocol", "The process that trains this run cannot be reached: it can be watched, not commanded",
+              "Attach from the account and the session that started it");
+}
+
+/// The connection to a run's supervisor. It is made again when it is lost while the supervisor lives, which drops the
+/// client that has been idle for longest where there are many; commands without an answer are then sent again.
+class ControlLine {
+ public:
+  ControlLine(std::string run_id, std::optional<ControlClient> client)
+      : run_id_(std::move(run_id)), client_(std::move(client)), given_up_(!client_.has_value()) {}
+
+  /// Takes answers and keeps the line up; the refusals among the answers.
+  std::vector<std::string> turn() {
+    std::vector<std::string> refusals;
+    bool open = true;
+    for (const auto& answer : client_ ? client_->take_answers(open) : std::vector<ControlAnswer>{}) {
+      tries_ = 0;
+      if (!unanswered_.empty()) unanswered_.pop_front();
+      if (!answer.ok) refusals.push_back(answer.error);
+    }
+    if (!open) client_.reset();
+    if (!client_ && !given_up_ && !gone_ && Clock::now() >= next_try_) reconnect();
+    return refusals;
+  }
+  void send(const HostCommand& command) {
+    unanswered_.push_back(command);
+    if (client_) static_cast<void>(client_->send(command));  // a line that broke is noticed by the next turn
+  }
+  bool supervisor_gone() const { return gone_; }
+  /// Commands do not reach the run.
+  bool given_up() const { return given_up_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int max_tries = 10;
+  static constexpr std::chrono::milliseconds between_tries{200};
+
+  void reconnect() {
+    next_try_ = Clock::now() + between_tries;
+    auto again = ControlClient::connect(run_id_);
+    gone_ = !again.has_value();
+    given_up_ = !gone_ && !unanswered_.empty() && ++tries_ > max_tries;
+    if (gone_ || given_up_) return;
+    client_ = std::move(*again);
+    for (const auto& command : unanswered_) static_cast<void>(client_->send(command));
+  }
+
+  std::string run_id_;
+  std::optional<ControlClient> client_;
+  std::deque<HostCommand> unanswered_;
+  int tries_ = 0;  ///< since the last answer
+  Clock::time_point next_try_{};
+  bool given_up_ = false;
+  bool gone_ = false;
+};
 
 RunState state_of_outcome(const std::string& outcome) {
   return outcome == "failed" ? RunState::failed : RunState::finished;
@@ -89,25 +149,18 @@ bool EngineHost::Impl::wait_for_room() {
   return !shutting_down;
 }
 
-void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> control) {
+void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, std::optional<ControlClient> control) {
   constexpr int look_every_ms = 33;
   constexpr std::size_t slice_bytes = 1 << 20;
   auto file = EventFile::open(dir / "events.jsonl");
-  if (!file) return publish_state(RunState::failed, file.error().text());
-  if (!control)
-    publish(note("protocol", "The process that trains this run cannot be reached: it can be watched, not commanded",
-                 "Attach from the account and the session that started it"));
-  bool alive = true;
+  if (!file) return publish_failure(file.error());
+  if (!control) publish(unreachable());
+  ControlLine line(run_id, std::move(control));
   for (;;) {
     // Liveness first: what is read after it was seen to be gone is all there will be.
-    if (control) {
-      bool open = true;
-      for (const auto& answer : control->take_answers(open))
-        if (!answer.ok) publish_refusal(answer.error);
-      alive = open;
-    } else {
-      alive = is_locked(dir);
-    }
+    for (const auto& refusal : line.turn()) publish_refusal(refusal);
+    if (line.given_up() && !watches_only.exchange(true)) publish(unreachable());
+    const bool alive = line.given_up() ? is_locked(dir) : !line.supervisor_gone();
     do {
       for (auto& event : file->poll(slice_bytes)) mirror(std::move(event));
       if (!wait_for_room()) return;
@@ -117,8 +170,7 @@ void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> 
     std::vector<pollfd> fds;
     if (!wait(fds, look_every_ms)) return;
     for (const auto& command : take_commands()) {
-      if (!control || command.verb == HostVerb::shut_down) continue;  // the run goes on without us
-      if (const auto sent = control->send(command); !sent) publish(note("protocol", sent.error().text(), {}));
+      if (command.verb != HostVerb::shut_down) line.send(command);  // else the run goes on without us
     }
   }
   file->finish();
@@ -134,7 +186,7 @@ void EngineHost::Impl::follow(const fs::path& dir, std::optional<ControlClient> 
 void EngineHost::Impl::replay(const fs::path& dir) {
   constexpr std::size_t slice_bytes = 1 << 20;
   auto file = EventFile::open(dir / "events.jsonl");
-  if (!file) return publish_state(RunState::failed, file.error().text());
+  if (!file) return publish_failure(file.error());
   do {
     for (auto& event : file->poll(slice_bytes)) mirror(std::move(event));
     if (!wait_for_room()) return;

@@ -21,6 +21,7 @@ struct ResumeRequest {
   RunOrder order;
   std::string spec_sha256;
   std::optional<RunWriter> writer;  ///< empty while others hold the folder: the engine thread waits for it
+  std::uintmax_t record_bytes = 0;  ///< of events.jsonl as it was read; orphans do not write there, a supervisor does
 };
 
 struct EngineHost::Impl {
@@ -37,13 +38,15 @@ struct EngineHost::Impl {
   // Engine thread.
   void supervise(SessionRequest request);
   void resume(ResumeRequest request);
-  std::optional<RunWriter> wait_for_folder(const std::filesystem::path& dir);
-  void follow(const std::filesystem::path& dir, std::optional<ControlClient> control);
+  Result<RunWriter> wait_for_folder(const ResumeRequest& request);
+  void follow(const std::filesystem::path& dir, const std::string& run_id, std::optional<ControlClient> control);
   void replay(const std::filesystem::path& dir);
   void publish(RunEvent event);
   /// A command that the run did not take: not stored, as it changes nothing.
   void publish_refusal(const std::string& why);
   void publish_state(RunState state, std::string detail);
+  /// The run could not be taken over or followed.
+  void publish_failure(Error error);
   /// Passes an event of somebody else's run on and follows its state.
   void mirror(RunEvent event);
   /// Shows the end of a mirrored run, which is held back until its folder is free: who sees the end may resume at once.
@@ -67,6 +70,7 @@ struct EngineHost::Impl {
   std::deque<HostCommand> commands;
   std::filesystem::path run_dir;
   std::function<void()> wakeup;
+  std::optional<Error> failure;
 
   // Of a mirrored run; engine thread only.
   bool saw_end = false;

@@ -3,6 +3,8 @@
 // (heartbeats, holdings) and events that are stored.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "accrue/run/steps_record.h"
 #include "engine_host_session.h"
 
@@ -99,7 +101,8 @@ void RunSession::note_steps(const RunEvent& event) {
 /// Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.
 void RunSession::check_updates(const Update& next) {
   const std::int64_t told = last_update_ ? last_update_->update : 0;
-  if (!resumed_ || next.update <= told + 1) return;
+  const bool is_first = !std::exchange(updates_came_, true);  // a later gap is one of the rank's outbox
+  if (!resumed_ || !is_first || next.update <= told + 1) return;
   const std::string which = next.update == told + 2 ? fmt::format("update {} has", told + 1)
                                                     : fmt::format("updates {} to {} have", told + 1, next.update - 1);
   warn("events", which + " no events, being trained after the supervisor had ended",

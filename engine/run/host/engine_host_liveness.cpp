@@ -7,9 +7,18 @@
 namespace accrue {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr ProgressWatch::Clock::duration longest_silence = 10s;   ///< of a process that runs, on any machine
+constexpr ProgressWatch::Clock::duration missed_heartbeats = 1s;  ///< ten of them
+
+bool writes(const Heartbeat& heartbeat) {
+  return heartbeat.phase == "checkpoint" || heartbeat.phase == "finish";
+}
+
 /// Phases that take as long as they take: a slow disk is not a hang.
 bool may_take_long(const Heartbeat& heartbeat) {
-  return heartbeat.phase == "checkpoint" || heartbeat.phase == "finish" || heartbeat.phase == "paused";
+  return writes(heartbeat) || heartbeat.phase == "paused";
 }
 
 auto position_of(const Heartbeat& heartbeat) {
@@ -41,26 +50,49 @@ void ProgressWatch::restart(Clock::time_point now) {
   }
 }
 
-std::vector<std::size_t> ProgressWatch::stalled(Clock::time_point now, Clock::duration limit) const {
-  std::vector<std::size_t> still;
+std::vector<std::size_t> ProgressWatch::living(const std::function<bool(const Rank&)>& which) const {
+  std::vector<std::size_t> found;
   for (std::size_t i = 0; i < ranks_.size(); ++i)
-    if (!ranks_[i].gone && now - ranks_[i].progress > limit) still.push_back(i);
-  std::vector<std::size_t> blamed;
-  for (const auto i : still)
-    if (now - ranks_[i].sign_of_life > limit) blamed.push_back(i);
-  if (!blamed.empty()) return blamed;
+    if (!ranks_[i].gone && which(ranks_[i])) found.push_back(i);
+  return found;
+}
 
-  std::erase_if(still, [this](std::size_t i) { return may_take_long(ranks_[i].heartbeat); });
-  for (const auto i : still) {
-    const bool behind = std::none_of(ranks_.begin(), ranks_.end(), [&](const Rank& other) {
-      return !other.gone && position_of(other.heartbeat) < position_of(ranks_[i].heartbeat);
+std::vector<std::size_t> ProgressWatch::silent(Clock::time_point now, Clock::duration limit) const {
+  return living([&](const Rank& rank) { return now - rank.sign_of_life > std::min(limit, longest_silence); });
+}
+
+std::vector<std::size_t> ProgressWatch::writing(Clock::time_point now, Clock::duration limit) const {
+  return living([&](const Rank& rank) { return writes(rank.heartbeat) && now - rank.progress > limit; });
+}
+
+std::vector<std::size_t> ProgressWatch::stalled(Clock::time_point now, Clock::duration limit) const {
+  std::vector<std::size_t> blamed = silent(now, limit);
+  if (!blamed.empty()) return blamed;
+  const auto is_behind = [this](const Rank& rank) {
+    return std::none_of(ranks_.begin(), ranks_.end(), [&](const Rank& other) {
+      return !other.gone && position_of(other.heartbeat) < position_of(rank.heartbeat);
     });
-    if (behind) blamed.push_back(i);
-  }
+  };
+  blamed = living([&](const Rank& rank) {
+    return now - rank.progress > limit && !may_take_long(rank.heartbeat) && is_behind(rank);
+  });
   // Equal positions: who waits in a reduction waits for the others.
   const auto waits = [this](std::size_t i) { return ranks_[i].heartbeat.phase == "reduce"; };
   if (!std::all_of(blamed.begin(), blamed.end(), waits)) std::erase_if(blamed, waits);
   return blamed;
+}
+
+std::optional<std::size_t> ProgressWatch::awaited(Clock::time_point now) const {
+  auto candidates = living([&](const Rank& rank) { return now - rank.sign_of_life > missed_heartbeats; });
+  if (candidates.empty())
+    candidates = living([&](const Rank& rank) {
+      return std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank& other) {
+        return other.gone && position_of(rank.heartbeat) < position_of(other.heartbeat);
+      });
+    });
+  if (candidates.empty()) return std::nullopt;
+  return *std::min_element(candidates.begin(), candidates.end(),
+                           [this](std::size_t a, std::size_t b) { return ranks_[a].progress < ranks_[b].progress; });
 }
 
 }  // namespace accrue

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes no progress. Liveness is judged by what a rank gets done (phase, update, micro-step, collective), not by
-// signs of life: a stuck rank's channel thread goes on talking. When one rank stands still its peers soon stand still
-// in a collective, too; the culprit is the rank that fell silent, else the one that got least far.
+// Who makes no progress. A rank's channel thread repeats its heartbeat as long as the process runs, so silence means
+// that the process is stopped; whether a rank that talks is stuck or slow is judged by what it gets done (phase,
+// update, micro-step, collective). When one rank stops, its peers soon wait for it in a collective: the culprit is the
+// rank that fell silent, else the one that got least far.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/run_event.h"
@@ -25,8 +28,15 @@ class ProgressWatch {
   void restart(Clock::time_point now);
 
   const Heartbeat& last(std::size_t rank) const { return ranks_[rank].heartbeat; }
-  /// The ranks to blame once nothing has moved for `limit`, none otherwise.
+  /// The ranks to blame once nothing has moved for `limit`, none otherwise: the silent ones where there are any.
   std::vector<std::size_t> stalled(Clock::time_point now, Clock::duration limit) const;
+  /// Ranks without a sign of life for `limit`, or for 10 s where that is less.
+  std::vector<std::size_t> silent(Clock::time_point now, Clock::duration limit) const;
+  /// Ranks that write to a disk (checkpoint, final model) and have done so for `limit`.
+  std::vector<std::size_t> writing(Clock::time_point now, Clock::duration limit) const;
+  /// Of the ranks that still run, the one that those which are gone gave up waiting for; none if they lost something
+  /// else.
+  std::optional<std::size_t> awaited(Clock::time_point now) const;
   /// Since when the rank has made no progress.
   Clock::time_point last_progress(std::size_t rank) const { return ranks_[rank].progress; }
 
@@ -37,6 +47,8 @@ class ProgressWatch {
     Clock::time_point progress;
     bool gone = false;
   };
+  std::vector<std::size_t> living(const std::function<bool(const Rank&)>& which) const;
+
   std::vector<Rank> ranks_;
 };
 

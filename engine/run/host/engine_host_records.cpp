@@ -64,12 +64,29 @@ void RunSession::disk_trouble(const Error& error) {
   warn("disk", error.text(), "The run is being saved and ended; free some space and resume it");
   if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
   if (ending_ != Ending::none) return;
+  save_and_end("The disk is full: saving and ending");
+}
+
+/// A checkpoint at the next boundary, and then the end with the failure that is on record.
+void RunSession::save_and_end(std::string why) {
   ending_ = Ending::disk_full;
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
   apply(agreement_.release());
   rung_ = Rung::asked;
-  rung_ends_ = Clock::now() + std::chrono::seconds(30);
-  set_state(RunState::stopping, "The disk is full: saving and ending");
+  rung_ends_ = Clock::time_point::max();  // a full disk may be a slow one, too; progress is watched instead
+  set_state(RunState::stopping, std::move(why));
+}
+
+/// Without its folder a run has nothing to write to; without its lock it is not alone.
+void RunSession::check_folder() {
+  if (!writer_ || folder_lost_) return;
+  const auto loss = folder_.look();
+  if (!loss) return;
+  folder_lost_ = true;
+  warn("disk", loss->error.text(), {});
+  if (!failure_) failure_ = Failure{ErrorCode::disk, loss->error.text()};
+  if (!loss->folder_remains) return fail_run(ErrorCode::disk, loss->error.text(), {});
+  if (ending_ == Ending::none) save_and_end("Something in the run folder was removed: saving and ending");
 }
 
 RunSummary RunSession::summary(const std::string& outcome, const std::string& reason) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problem: whatever dies or hangs, a run must end in one of the ways that can be told apart, within a bounded time, and
 // leave no process behind. Choice: one loop on one thread owns every descriptor and every process of the run; all that
-// happens is a readable descriptor or a clock. The ladder of an end is ask, terminate, kill, each rung with a deadline.
-// Cost: a poll every 100 ms while nothing happens.
+// happens is a readable descriptor or a clock. An end is asked for first and enforced by SIGKILL when time is up; no
+// other signal ends a rank, as those reach it by a log-out, too. Cost: a poll every 100 ms while nothing happens.
 #include "engine_host_session.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto machine_slept = 3s;  ///< a turn this late means that the whole process stood still
+constexpr auto frozen = 1s;  ///< a turn this late means that this process was stopped, or waited for its own disk
 
 std::chrono::steady_clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -70,6 +70,7 @@ RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish
 RunSession::~RunSession() = default;
 
 void RunSession::begin() {
+  folder_ = FolderWatch(order_.run_dir);
   if (auto control = ControlServer::open(order_.run_id))
     control_ = std::move(*control);
   else
@@ -92,6 +93,7 @@ void RunSession::start_attempt() {
   consequences_.clear();
   failures_settle_ = {};
   blamed_.clear();
+  updates_came_ = false;
   commits_ = 0;
   last_turn_ = now;
   join_ends_ = now + seconds_of(order_.plan.spec.launch.join_timeout_s);
@@ -206,17 +208,26 @@ void RunSession::turn() {
 }
 
 void RunSession::check_clocks(Clock::time_point now) {
-  if (now - last_turn_ > machine_slept) {
-    progress_.restart(now);
-    if (state_ == RunState::starting) join_ends_ += now - last_turn_;
-  }
+  if (now - last_turn_ > frozen) forgive_gap(now - last_turn_);
   last_turn_ = now;
   if (writer_)
     if (const auto synced = writer_->sync_if_due(now); !synced) disk_trouble(synced.error());
   if (failures_settle_ != Clock::time_point{} && now >= failures_settle_) settle_failures();
+  if (now >= next_folder_look_) {
+    check_folder();
+    next_folder_look_ = now + 1s;
+  }
   check_join(now);
   check_progress(now);
+  check_writing(now);
   check_ladder(now);
+}
+
+/// Nothing was heard or answered while this process stood still: nobody may be blamed for that time.
+void RunSession::forgive_gap(Clock::duration gap) {
+  progress_.restart(Clock::now());
+  for (auto* deadline : {&join_ends_, &rung_ends_, &failures_settle_})
+    if (*deadline != Clock::time_point{} && *deadline != Clock::time_point::max()) *deadline += gap;
 }
 
 void RunSession::check_join(Clock::time_point now) {
@@ -242,42 +253,77 @@ void RunSession::check_progress(Clock::time_point now) {
     blamed_.clear();
     return;
   }
-  if (!blamed_.empty()) return;
+  const auto silent = progress_.silent(now, limit);
+  if (!blamed_.empty() && (silent.empty() || silent == blamed_)) return;
   blamed_ = blamed;
   if (stop_sent_) return;
-  const auto& last = progress_.last(blamed.front());
-  const auto silent = std::chrono::duration<double>(now - progress_.last_progress(blamed.front())).count();
-  const std::string message =
-      fmt::format("{} made no progress for {:.0f} s{}{}, update {}, micro-step {}", list_ranks(blamed), silent,
-                  last.phase.empty() ? "" : " in ", last.phase, last.update, last.micro_step);
+  const std::string message = stall_text(blamed, now);
   warn("hang", message, "Wait, look at its log, or stop the run and resume it from the last checkpoint");
-  if (state_ == RunState::stopping)
-    rung_ends_ = std::min(rung_ends_, now + settings_.stop_grace);
-  else
-    set_state(RunState::degraded, message);
+  if (state_ != RunState::stopping) return set_state(RunState::degraded, message);
+  // A checkpoint was asked for. A stopped process will not take it; one that talks may be in a long micro-step.
+  if (!silent.empty()) rung_ends_ = std::min(rung_ends_, now + settings_.stop_grace);
 }
 
-/// ask -> terminate -> kill. A rank that answered the request and is still at work in a long micro-step is left to it,
-/// unless the host itself is going away; one that makes no progress is not.
+/// "Rank 1 made no progress for 10 s in forward, update 3, micro-step 12; rank 0 waits".
+std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const {
+  const auto seconds = std::chrono::duration<double>(now - progress_.last_progress(blamed.front())).count();
+  std::string text =
+      fmt::format("{} made no progress for {:.0f} s{}", list_ranks(blamed), seconds, place_of(blamed.front()));
+  std::vector<std::size_t> waiting;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (std::find(blamed.begin(), blamed.end(), rank) == blamed.end() && progress_.last(rank).phase == "reduce")
+      waiting.push_back(rank);
+  if (waiting.empty()) return text;
+  std::string who = list_ranks(waiting);
+  who.front() = 'r';
+  return text + fmt::format("; {} wait{}", who, waiting.size() == 1 ? "s" : "");
+}
+
+/// " in forward, update 3, micro-step 12".
+std::string RunSession::place_of(std::size_t rank) const {
+  const auto& last = progress_.last(rank);
+  return fmt::format("{}{}, update {}, micro-step {}", last.phase.empty() ? "" : " in ", last.phase, last.update,
+                     last.micro_step);
+}
+
+/// A slow disk is no hang, but somebody who waits wants to know.
+void RunSession::check_writing(Clock::time_point now) {
+  const auto limit = seconds_of(order_.plan.spec.launch.stall_timeout_s);
+  const auto writing = progress_.writing(now, limit);
+  if (writing.empty()) slow_write_told_ = false;
+  if (writing.empty() || std::exchange(slow_write_told_, true)) return;
+  const bool final = progress_.last(writing.front()).phase == "finish";
+  warn("slow",
+       fmt::format("Writing the {} has taken {:.0f} s so far", final ? "final model" : "checkpoint",
+                   std::chrono::duration<double>(limit).count()),
+       "The disk is slow; the run waits for it");
+}
+
+/// ask -> kill. Ranks that answered the request and are still at work in a long micro-step or checkpoint are left to
+/// it, unless the host itself is going away; those that make no progress are not.
 void RunSession::check_ladder(Clock::time_point now) {
   if (rung_ == Rung::none || now < rung_ends_) return;
   const bool answered =
       agreement_.stage() == HoldAgreement::Stage::settling || agreement_.stage() == HoldAgreement::Stage::held;
   if (rung_ == Rung::asked && answered && !strict_ladder_ && blamed_.empty()) return;
-  const bool terminate = rung_ == Rung::asked;
-  rung_ = terminate ? Rung::terminated : Rung::killed;
-  rung_ends_ = now + settings_.stop_grace;
+  kill_ranks();
+}
+
+void RunSession::kill_ranks() {
+  rung_ = Rung::killed;
+  rung_ends_ = Clock::now() + settings_.stop_grace;
   for (auto& slot : ranks_) {
     if (slot.gone()) continue;
     slot.told_to_end = true;
-    slot.process.signal_group(terminate ? SIGTERM : SIGKILL);
+    slot.process.signal_group(SIGKILL);
   }
 }
 
 void RunSession::finish_attempt() {
   settle_failures();
+  check_folder();
   if (may_restart()) return restart();
-  const bool completed = reported_end_ && reported_end_->outcome == "finished";
+  const bool completed = reported_end_ && reported_end_->outcome == "finished" && !folder_lost_;
   if (ending_ == Ending::killed_by_user) return finish_run("stopped", 130, "Killed by you");
   if (restart_refused_) return finish_run("stopped", 130, "Stopped by you");
   if (ending_ == Ending::failure && failure_)

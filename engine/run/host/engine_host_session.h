@@ -19,6 +19,7 @@
 #include "engine_host_agreement.h"
 #include "engine_host_liveness.h"
 #include "engine_host_ranks.h"
+#include "folder_watch.h"
 #include "process_launcher.h"
 
 namespace accrue {
@@ -61,7 +62,7 @@ class RunSession {
  private:
   /// Why the ranks are being ended.
   enum class Ending { none, by_user, killed_by_user, failure, disk_full };
-  enum class Rung { none, asked, terminated, killed };
+  enum class Rung { none, asked, killed };
 
   // engine_host_session.cpp: life of an attempt
   void start_attempt();
@@ -72,8 +73,12 @@ class RunSession {
   void check_updates(const Update& next);
   void check_clocks(Clock::time_point now);
   void check_join(Clock::time_point now);
+  void forgive_gap(Clock::duration gap);
   void check_progress(Clock::time_point now);
+  void check_writing(Clock::time_point now);
+  std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
   void check_ladder(Clock::time_point now);
+  void kill_ranks();
   void finish_attempt();
   void finish_run(const std::string& outcome, int status, const std::string& reason);
   ControlAnswer answer_control(const HostCommand& command);
@@ -107,6 +112,8 @@ class RunSession {
   void fail_run(ErrorCode code, std::string message, std::string what_to_do);
   RunEvent failure_event(std::size_t rank, ExitReport exit);
   void settle_failures();
+  void fail_awaited(std::size_t rank, std::size_t waited);
+  std::string place_of(std::size_t rank) const;
   bool may_restart() const;
   std::string no_restart_text() const;
   void restart();
@@ -118,6 +125,8 @@ class RunSession {
   void set_state(RunState state, std::string detail);
   void warn(std::string class_name, std::string message, std::string what_to_do);
   void disk_trouble(const Error& error);
+  void check_folder();
+  void save_and_end(std::string why);
   std::int64_t now_ns() const;
   RunSummary summary(const std::string& outcome, const std::string& reason) const;
 
@@ -150,8 +159,13 @@ class RunSession {
   Clock::time_point last_turn_{};
   Clock::time_point failures_settle_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
+  bool slow_write_told_ = false;
+  bool updates_came_ = false;  ///< in this attempt
   bool over_ = false;
   bool disk_warned_ = false;
+  FolderWatch folder_;
+  Clock::time_point next_folder_look_{};
+  bool folder_lost_ = false;
 
   // Failures of this attempt.
   struct Failure {

@@ -168,6 +168,9 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
   if (!output) return tl::unexpected(output.error());
 
   SpawnSettings settings;
+  // A log-out, a service that is stopped and a terminal that closes signal the whole tree. The supervisor answers for
+  // all; a rank that died of it would take the open updates with it.
+  settings.block({SIGINT, SIGTERM, SIGHUP});
   ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
   settings.give(output->theirs.get(), 1);
   settings.give(output->theirs.get(), 2);

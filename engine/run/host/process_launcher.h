@@ -37,7 +37,8 @@ struct ExitReport {
 };
 
 /// A started rank. Its process group is its own, so that Ctrl+C in a terminal reaches the supervisor alone and a
-/// signal reaches what the rank started, too.
+/// signal reaches what the rank started, too. It starts with SIGINT, SIGTERM and SIGHUP blocked: it ends by the
+/// channel.
 class RankProcess {
  public:
   RankProcess() = default;

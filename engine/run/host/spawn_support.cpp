@@ -83,6 +83,13 @@ SpawnSettings::SpawnSettings() {
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 }
 
+void SpawnSettings::block(std::initializer_list<int> signals) {
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (const int signal : signals) ::sigaddset(&blocked, signal);
+  ::posix_spawnattr_setsigmask(&attributes, &blocked);
+}
+
 SpawnSettings::~SpawnSettings() {
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);

@@ -6,6 +6,7 @@
 #include <spawn.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ struct SpawnSettings {
   ~SpawnSettings();
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;
+  /// Signals that the child starts with blocked.
+  void block(std::initializer_list<int> signals);
   void give(int source, int target) { ::posix_spawn_file_actions_adddup2(&actions, source, target); }
 };
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "accrue/run/event_codec.h"
 
@@ -71,8 +72,13 @@ void Channel::skip_numbers(std::int64_t count) {
 
 void Channel::set_phase(std::string phase, std::int64_t update, std::int64_t micro_step, std::int64_t collective) {
   const std::lock_guard lock(mutex_);
+  const auto is_brief = [](const std::string& name) { return name == "checkpoint" || name == "finish"; };
+  if (heartbeat_.phase != phase && (is_brief(phase) || is_brief(heartbeat_.phase))) announce_ = true;
   heartbeat_ = {std::move(phase), update, micro_step, collective};
   in_flight_ = micro_step;
+  if (!announce_) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
 }
 
 bool Channel::after_micro_step(std::int64_t micro_step) {
@@ -155,7 +161,7 @@ void Channel::run() {
     take_commands();
     const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
-    if (now >= next_heartbeat) {
+    if (now >= next_heartbeat || std::exchange(announce_, false)) {
       queue_event(heartbeat_);
       next_heartbeat = now + std::chrono::milliseconds(heartbeat_ms);
     }

@@ -63,6 +63,7 @@ class Channel {
   std::string inbox_;
   std::int64_t seq_ = 0;
   accrue::Heartbeat heartbeat_;
+  bool announce_ = false;       ///< the next heartbeat is due at once
   std::int64_t in_flight_ = 1;  ///< micro-step that the training thread is in
   std::optional<std::int64_t> hold_after_;
   std::optional<std::int64_t> stop_after_;

@@ -5,6 +5,8 @@
 //   micro_ms=T         a micro-step takes T milliseconds (default 5)
 //   rate=N             N micro-steps a second, each reported in a line of its own
 //   join_ms=T          it takes T milliseconds to join
+//   save_ms=T          rank 0 writes T milliseconds at a checkpoint, while the others wait
+//   finish_ms=T        likewise the final model
 //   absent=R           rank R never joins
 //   die=R@M:S          rank R dies of signal S
 //   exit=R@M:S         rank R exits with status S
@@ -14,8 +16,7 @@
 //   or exit 3 flood=R@M:B        rank R prints B bytes to standard output garble=R@M         rank R sends a damaged
 //   line gap=R@M:N          rank R leaves out N numbers of its sequence version=R          rank R speaks version 99 of
 //   the protocol hang_on_loss=R     rank R does not notice that a peer is gone deaf=R             rank R answers no
-//   command ignore_term=R      rank R ignores SIGTERM once               die, exit, fail and stall happen in the run's
-//   first attempt only
+//   command once               die, exit, fail and stall happen in the run's first attempt only
 #pragma once
 
 #include <cstdint>

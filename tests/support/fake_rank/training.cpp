@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "accrue/run/lr_curve.h"
@@ -45,7 +46,6 @@ Training::Training(const accrue::RunOrder& order, std::int64_t rank, Script scri
       window_(order.plan.window) {}
 
 int Training::run() {
-  if (script_.has("ignore_term")) ::signal(SIGTERM, SIG_IGN);
   if (script_.has("version")) channel_.send_raw(R"({"v":99,"kind":"rank_ready","rank":0,"seq":0,"time_ns":0})");
   if (script_.has("absent")) channel_.wait_for_ever();
   channel_.work(static_cast<double>(script_.number("join_ms", 0)) / 1000.0);
@@ -224,11 +224,17 @@ void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) 
 void Training::save(const accrue::MicroPlan& plan) {
   channel_.set_phase("checkpoint", updates_, plan.micro_step, collectives_);
   channel_.checkpoint_done();
-  if (rank_ != 0) return;
+  if (rank_ == 0) commit(plan);
+  std::uint32_t none = 0;
+  world_.unite(none);  // nobody goes on before it is committed; a peer that is lost shows at the next boundary
+}
+
+void Training::commit(const accrue::MicroPlan& plan) {
   const auto name = fmt::format("step-{}", updates_);
   const auto part = order_.run_dir / "checkpoints" / ("." + name + ".part");
   std::error_code error;
   fs::create_directories(part, error);
+  channel_.work(static_cast<double>(script_.number("save_ms", 0)) / 1000.0);
   std::ofstream(part / "manifest.json") << fmt::format(R"({{"update":{},"micro_step":{}}})", updates_, plan.micro_step);
   fs::rename(part, order_.run_dir / "checkpoints" / name, error);
   channel_.emit(accrue::CheckpointDone{updates_, "checkpoints/" + name, 32, 0.001});
@@ -236,14 +242,23 @@ void Training::save(const accrue::MicroPlan& plan) {
 
 int Training::finish(const char* outcome) {
   channel_.set_phase("finish", updates_, window_.micro_steps_done(), collectives_);
-  if (rank_ != 0) return 0;
+  if (rank_ == 0) {
+    if (std::string_view(outcome) == "finished")
+      channel_.work(static_cast<double>(script_.number("finish_ms", 0)) / 1000.0);
+    report_end(outcome);
+  }
+  std::uint32_t none = 0;
+  world_.unite(none);
+  return 0;
+}
+
+void Training::report_end(const char* outcome) {
   accrue::RunFinished end;
   end.outcome = outcome;
   end.updates = updates_;
   end.loss = last_loss_;
   end.weights_sha256 = accrue::sha256_hex(fmt::format("{} updates, seed {}", updates_, order_.plan.spec.run.seed));
   channel_.emit(std::move(end));
-  return 0;
 }
 
 int Training::fail(accrue::ErrorCode code, const char* message) {

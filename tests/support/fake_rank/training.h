@@ -30,6 +30,8 @@ class Training {
   void change_steps(const accrue::MicroPlan& plan, std::int64_t wished);
   bool reduce(const accrue::MicroPlan& plan, std::uint32_t& flags);
   void save(const accrue::MicroPlan& plan);
+  void commit(const accrue::MicroPlan& plan);
+  void report_end(const char* outcome);
   double loss(const accrue::MicroPlan& plan) const;
   int finish(const char* outcome);
   int fail(accrue::ErrorCode code, const char* message);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "accrue/run/event_queue.h"
@@ -23,7 +24,7 @@ struct EngineHostOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: default_rank_program()
   std::size_t queue_capacity = 65536;
   bool interactive = false;                    ///< somebody can answer a pause on non-finite values
-  std::chrono::milliseconds stop_grace{5000};  ///< between the rungs of stop -> terminate -> kill
+  std::chrono::milliseconds stop_grace{5000};  ///< what ranks may take to stop before they are killed
 };
 
 /// $ACCRUE_RANK_PROGRAM if it is set, else accrue-rank beside this program.
@@ -42,7 +43,7 @@ enum class StepUnit { micro_step, update };
 class EngineHost {
  public:
   explicit EngineHost(EngineHostOptions options);
-  /// Ends what it hosts by the ladder (commands stop, terminates, kills) and joins the engine thread. Never leaves a
+  /// Ends what it hosts (asks the ranks to stop, kills those that do not) and joins the engine thread. Never leaves a
   /// process behind.
   ~EngineHost();
   EngineHost(const EngineHost&) = delete;
@@ -73,6 +74,8 @@ class EngineHost {
   EventQueue& events() { return queue_; }
   RunState state() const;
   std::filesystem::path run_dir() const;
+  /// Why the state is `failed` where no run_finished says so: a run that could not be taken over or followed.
+  std::optional<Error> failure() const;
   bool attached() const;  ///< commands go to another process
   bool controls() const;  ///< commands reach the ranks; false for a run that can only be watched
   bool on_engine_thread() const;

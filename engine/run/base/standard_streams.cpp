@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/standard_streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <initializer_list>
+
+namespace accrue {
+
+void open_standard_streams() {
+  // The lowest free number is taken, so each open fills the next gap.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));
+}
+
+}  // namespace accrue

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "folder_watch.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace accrue {
+
+FolderWatch::FolderWatch(std::filesystem::path dir)
+    : dir_(std::move(dir)),
+      folder_(identity_of(dir_)),
+      lock_(identity_of(dir_ / "run.lock")),
+      events_(identity_of(dir_ / "events.jsonl")) {}
+
+FolderWatch::Identity FolderWatch::identity_of(const std::filesystem::path& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return {};
+  return {facts.st_dev, facts.st_ino};
+}
+
+std::optional<FolderWatch::Loss> FolderWatch::look() const {
+  if (identity_of(dir_) != folder_)
+    return Loss{{ErrorCode::disk, "the run folder was removed or renamed while the run trained", dir_.string(),
+                 "What was saved before lies where the folder is now, if anywhere"},
+                false};
+  if (identity_of(dir_ / "run.lock") != lock_)
+    return Loss{{ErrorCode::disk, "the lock was removed while the run trained, so another process could train it, too",
+                 (dir_ / "run.lock").string(),
+                 "Resume the run; nothing in its folder is to be removed while it trains"}};
+  if (identity_of(dir_ / "events.jsonl") != events_)
+    return Loss{{ErrorCode::disk, "the record was removed while the run trained, so nothing more is written down",
+                 (dir_ / "events.jsonl").string(),
+                 "Resume the run; nothing in its folder is to be removed while it trains"}};
+  return std::nullopt;
+}
+
+}  // namespace accrue

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supervisor over real ranks, where only they can go wrong: disks that are slow, processes that are stopped, frozen
+// or killed, and signals that reach all of them. Time-outs are a fraction of the shipped ones, in the same proportions.
+#include <signal.h>
+
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QtTest>
+#include <fstream>
+
+#include "accrue/run/run_store.h"
+#include "run/host_fixture.h"
+#include "support/places.h"
+
+using namespace accrue;
+using namespace accrue_test;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+#define VERIFY_STORY(condition) QVERIFY2((condition), observer.story().c_str())
+
+namespace {
+
+/// Shipped: a stall after 30 s, an exchange given up after 60 s, syncs of 45 s and 70 s.
+constexpr double stall_s = 2.0;
+constexpr double collective_s = 4.0;
+constexpr int long_sync_ms = 3000;
+constexpr int longer_sync_ms = 4700;
+
+EngineHostOptions real_options() {
+  EngineHostOptions options;
+  options.rank_program = test::programPath("accrue-rank").toStdString();
+  options.stop_grace = 1s;
+  return options;
+}
+
+RunPlan real_plan(const PlanOptions& asked) {
+  PlanOptions options = asked;
+  options.stall_timeout_s = stall_s;
+  options.join_timeout_s = 60.0;
+  RunPlan plan = small_plan(options);
+  plan.spec.launch.collective_timeout_s = collective_s;
+  return plan;
+}
+
+bool is_hang(const RunEvent& event) {
+  const auto* warning = std::get_if<Warning>(&event.body);
+  return warning != nullptr && warning->class_name == "hang";
+}
+
+/// Ranks whose fdatasync of certain files is slow. The supervisor's own disk is not: it is not the one that trains.
+class SlowRanks {
+ public:
+  SlowRanks(const fs::path& folder, const char* file, int milliseconds) : program_(folder / "slow-rank") {
+    std::ofstream script(program_);
+    script << "#!/bin/sh\nLD_PRELOAD=" << test::programPath("libaccrue_slow_sync.so").toStdString()
+           << " ACCRUE_SLOW_SYNC_FILE=" << file << " ACCRUE_SLOW_SYNC_MS=" << milliseconds << " exec "
+           << test::programPath("accrue-rank").toStdString() << " \"$@\"\n";
+    script.close();
+    fs::permissions(program_, fs::perms::owner_all);
+  }
+  EngineHostOptions options() const {
+    EngineHostOptions options = real_options();
+    options.rank_program = program_.string();
+    return options;
+  }
+
+ private:
+  fs::path program_;
+};
+
+/// accrue-run with real ranks, as a process of its own.
+class RunProcess {
+ public:
+  RunProcess(const fs::path& dir, const QStringList& settings) {
+    const auto spec = dir.string() + ".accrue";
+    std::ofstream(spec) << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\n"
+                           "samples = 4096\n[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n"
+                           "[launch]\nthreads_per_rank = 1\n[run]\nupdates = 10000000\n";
+    QStringList arguments{"run", QString::fromStdString(spec), "--out", QString::fromStdString(dir.string())};
+    for (const auto& setting : settings) arguments += {"--set", setting};
+    process_.setProcessChannelMode(QProcess::MergedChannels);
+    process_.start(test::programPath("accrue-run"), arguments);
+  }
+  bool trains() { return said_within("update 1/", 60s); }
+  bool said_within(const char* text, std::chrono::milliseconds limit) {
+    return eventually(
+        [&] {
+          process_.waitForReadyRead(10);
+          said += QString::fromUtf8(process_.readAll());
+          return said.contains(QLatin1String(text));
+        },
+        limit);
+  }
+  bool ends_within(std::chrono::milliseconds limit) {
+    const bool ended = eventually([&] { return process_.waitForFinished(50); }, limit);
+    said += QString::fromUtf8(process_.readAll());
+    return ended;
+  }
+  void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
+  int status() const { return process_.exitStatus() == QProcess::NormalExit ? process_.exitCode() : -1; }
+  QString said;
+
+ private:
+  QProcess process_;
+};
+
+std::vector<pid_t> ranks_in(const fs::path& dir) {
+  std::vector<pid_t> pids;
+  std::ifstream events(dir / "events.jsonl");
+  for (std::string line; std::getline(events, line);) {
+    const auto event = QJsonDocument::fromJson(QByteArray::fromStdString(line)).object();
+    if (event["kind"] == "rank_ready") pids.push_back(static_cast<pid_t>(event["pid"].toInt()));
+  }
+  return pids;
+}
+
+}  // namespace
+
+class TestSupervisedRanks : public QObject {
+  Q_OBJECT
+  HostHome home_;
+  fs::path fresh() { return home_.fresh(); }
+
+ private Q_SLOTS:
+  void initTestCase() { home_.take_over(); }
+
+  /// After every test: no process, no zombie, no socket, no lock.
+  void cleanup() {
+    QVERIFY(eventually([] { return child_count() == 0; }));
+    QCOMPARE(home_.leftovers(), std::string());
+  }
+
+  void a_stop_finishes_its_checkpoint_on_a_slow_disk_data() {
+    QTest::addColumn<int>("milliseconds");
+    QTest::newRow("longer than a stall") << long_sync_ms;
+    QTest::newRow("longer than an exchange") << longer_sync_ms;
+  }
+  void a_stop_finishes_its_checkpoint_on_a_slow_disk() {
+    QFETCH(int, milliseconds);
+    const SlowRanks ranks(home_.path(), "shard-0", milliseconds);
+    const auto dir = fresh();
+    EngineHost host(ranks.options());
+    Observer observer(host);
+    QVERIFY(host.start({real_plan({.updates = 10'000'000}), dir}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>(60s));
+    host.checkpoint_and_stop();
+    const auto end = observer.wait_for_end(60s);
+    VERIFY_STORY(end && end->outcome == "stopped" && end->exit_status == 130);
+    VERIFY_STORY(!observer.wait(is_hang, 0ms));
+    QCOMPARE(read_run(dir)->last_checkpoint, "step-" + std::to_string(end->updates));
+  }
+
+  void a_scheduled_checkpoint_on_a_slow_disk_is_neither_a_stall_nor_a_lost_peer() {
+    const SlowRanks ranks(home_.path(), "shard-0", longer_sync_ms);
+    EngineHost host(ranks.options());
+    Observer observer(host);
+    QVERIFY(host.start({real_plan({.updates = 3, .checkpoint_every = 2}), fresh()}).has_value());
+    const auto end = observer.wait_for_end(60s);
+    VERIFY_STORY(end && end->outcome == "finished" && end->exit_status == 0);
+    VERIFY_STORY(!observer.wait(is_hang, 0ms));
+    const auto slow = observer.wait_for<Warning>(0ms);
+    VERIFY_STORY(slow && slow->class_name == "slow");
+  }
+
+  void the_final_model_on_a_slow_disk_is_waited_for() {
+    const SlowRanks ranks(home_.path(), "model.safetensors", longer_sync_ms);
+    const auto dir = fresh();
+    EngineHost host(ranks.options());
+    Observer observer(host);
+    QVERIFY(host.start({real_plan({.updates = 3}), dir}).has_value());
+    const auto end = observer.wait_for_end(60s);
+    VERIFY_STORY(end && end->outcome == "finished" && end->exit_status == 0);
+    VERIFY_STORY(!observer.wait(is_hang, 0ms));
+    QVERIFY(fs::exists(dir / "final" / "model.safetensors"));
+  }
+
+  void a_stopped_rank_is_named_every_time_and_never_the_one_that_waits_for_it() {
+    EngineHost host(real_options());
+    Observer observer(host);
+    RunPlan plan = real_plan({.updates = 10'000'000});
+    plan.spec.launch.collective_timeout_s = 60.0;
+    QVERIFY(host.start({plan, fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>(60s));
+    const auto pids = rank_pids(observer);
+    for (std::int64_t trial = 0; trial < 20; ++trial) {
+      const std::int64_t rank = trial % 2;
+      observer.forget();
+      ::kill(pids.at(rank), SIGSTOP);
+      const auto warning = observer.wait(is_hang, 10s);
+      ::kill(pids.at(rank), SIGCONT);
+      VERIFY_STORY(warning);
+      const std::string message = std::get<Warning>(warning->body).message;
+      QVERIFY2(message.starts_with("Rank " + std::to_string(rank) + " made no progress"), message.c_str());
+      VERIFY_STORY(observer.wait_for_state("running"));
+      VERIFY_STORY(observer.wait_for<Update>());
+    }
+    host.stop();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+
+  void a_rank_that_the_others_gave_up_waiting_for_is_the_failure_data() {
+    QTest::addColumn<int>("culprit");
+    QTest::newRow("rank 0") << 0;
+    QTest::newRow("rank 1") << 1;
+  }
+  void a_rank_that_the_others_gave_up_waiting_for_is_the_failure() {
+    QFETCH(int, culprit);
+    EngineHost host(real_options());
+    Observer observer(host);
+    QVERIFY(host.start({real_plan({.updates = 10'000'000}), fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>(60s));
+    ::kill(rank_pids(observer).at(culprit), SIGSTOP);
+    const auto end = observer.wait_for_end(30s);
+    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 4);
+    int failures = 0;
+    for (const auto& event : observer.all()) {
+      const auto* failed = std::get_if<RankFailed>(&event.body);
+      if (failed == nullptr) continue;
+      ++failures;
+      QCOMPARE(event.rank, static_cast<std::int64_t>(culprit));
+      QCOMPARE(failed->class_name, std::string("hang"));
+      QVERIFY2(failed->message.find("gave up waiting for it") != std::string::npos, failed->message.c_str());
+    }
+    QCOMPARE(failures, 1);
+  }
+
+  void a_rank_killed_inside_a_checkpoint_is_reported_there() {
+    const SlowRanks ranks(home_.path(), "shard-0", 100);
+    for (const std::int64_t rank : {0, 1, 0, 1}) {
+      const auto dir = fresh();
+      EngineHost host(ranks.options());
+      Observer observer(host);
+      QVERIFY(host.start({real_plan({.updates = 10'000'000}), dir}).has_value());
+      VERIFY_STORY(observer.wait_for<Update>(60s));
+      const auto pid = rank_pids(observer).at(rank);
+      host.checkpoint();
+      const auto is_writing = [&dir] {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
+          if (fs::exists(entry.path() / "shard-0.safetensors", error)) return true;
+        return false;
+      };
+      QVERIFY(eventually(is_writing));
+      ::kill(pid, SIGKILL);
+      const auto failed = observer.wait_for<RankFailed>();
+      VERIFY_STORY(failed && failed->phase == "checkpoint");
+      VERIFY_STORY(failed->message.find("in phase \"checkpoint\"") != std::string::npos);
+      VERIFY_STORY(observer.wait_for_end());
+    }
+  }
+
+  void signals_to_the_whole_tree_end_in_a_checkpoint_from_which_the_run_goes_on_data() {
+    QTest::addColumn<int>("number");
+    QTest::newRow("TERM") << SIGTERM;
+    QTest::newRow("HUP") << SIGHUP;
+  }
+  void signals_to_the_whole_tree_end_in_a_checkpoint_from_which_the_run_goes_on() {
+    QFETCH(int, number);
+    const auto dir = fresh();
+    RunProcess run(dir, {});
+    QVERIFY2(run.trains(), qPrintable(run.said));
+    const auto ranks = ranks_in(dir);
+    QCOMPARE(ranks.size(), std::size_t{2});
+    for (const pid_t rank : ranks) ::kill(rank, number);
+    run.signal(number);
+    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
+    QVERIFY2(run.status() == 130, qPrintable(run.said));
+    const auto stopped = read_run(dir);
+    QCOMPARE(stopped->state, std::string("stopped"));
+    QCOMPARE(stopped->last_checkpoint, "step-" + std::to_string(stopped->updates));
+    EngineHost host(real_options());
+    Observer observer(host);
+    QVERIFY(host.resume(dir).has_value());
+    const auto update = observer.wait_for<Update>(60s);
+    VERIFY_STORY(update && update->update == stopped->updates + 1);
+    host.stop();
+    VERIFY_STORY(observer.wait_for_end());
+  }
+
+  void a_tree_frozen_longer_than_the_time_outs_goes_on_when_thawed() {
+    const auto dir = fresh();
+    RunProcess run(dir, {"launch.collective_timeout_s=2", "launch.stall_timeout_s=1"});
+    QVERIFY2(run.trains(), qPrintable(run.said));
+    const auto ranks = ranks_in(dir);
+    QCOMPARE(ranks.size(), std::size_t{2});
+    for (int round = 0; round < 3; ++round) {
+      run.signal(SIGSTOP);
+      for (const pid_t rank : ranks) ::kill(rank, SIGSTOP);
+      QVERIFY(eventually([&] { return std::all_of(ranks.begin(), ranks.end(), is_stopped); }));
+      const auto frozen_at = newest_update(dir);
+      QTest::qWait(4000);  // the freeze itself
+      for (const pid_t rank : ranks) ::kill(rank, SIGCONT);
+      run.signal(SIGCONT);
+      QVERIFY2(eventually([&] { return newest_update(dir) > frozen_at + 1; }, 20s), qPrintable(run.said));
+    }
+    run.signal(SIGTERM);
+    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
+    QVERIFY2(run.status() == 130, qPrintable(run.said));
+    QVERIFY2(!run.said.contains("no progress"), qPrintable(run.said));
+  }
+
+  /// I6: the supervisor stands still, the ranks train on, and their memory stays as it is.
+  void ranks_of_a_stopped_supervisor_stay_small_and_say_what_they_left_out() {
+    const auto dir = fresh();
+    RunProcess run(dir, {"run.record_weights=true", "model.hidden=[32]", "launch.stall_timeout_s=1"});
+    QVERIFY2(run.trains(), qPrintable(run.said));
+    const auto ranks = ranks_in(dir);
+    QCOMPARE(ranks.size(), std::size_t{2});
+    run.signal(SIGSTOP);
+    const auto before = resident_bytes(ranks.front());
+    QTest::qWait(8000);  // what was tried grew by tens of megabytes a second
+    const auto after = resident_bytes(ranks.front());
+    run.signal(SIGCONT);
+    QVERIFY2(after < before + (64 << 20), qPrintable(QStringLiteral("%1 to %2").arg(before).arg(after)));
+    QVERIFY2(run.said_within("events were left out", 20s), qPrintable(run.said));
+    run.signal(SIGTERM);
+    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
+    QVERIFY2(run.status() == 130, qPrintable(run.said));
+    QVERIFY2(!run.said.contains("no progress") && !run.said.contains("skipped"), qPrintable(run.said));
+  }
+
+ private:
+  static bool is_stopped(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const auto name_end = text.rfind(')');
+    return name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'T';
+  }
+  static std::int64_t resident_bytes(pid_t pid) {
+    std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
+    std::int64_t pages = 0;
+    std::int64_t resident = 0;
+    statm >> pages >> resident;
+    return resident * 4096;
+  }
+  static std::int64_t newest_update(const fs::path& dir) {
+    const auto run = read_run(dir);
+    return run ? run->updates : 0;
+  }
+};
+
+QTEST_GUILESS_MAIN(TestSupervisedRanks)
+#include "test_supervised_ranks.moc"

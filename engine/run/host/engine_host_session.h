@@ -150,6 +150,8 @@ class RunSession {
   Clock::time_point failures_settle_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
   bool over_ = false;
+  bool finishing_ = false;            ///< the ranks are gone and the end is being recorded
+  std::optional<Error> end_trouble_;  ///< why it could not be
   bool disk_warned_ = false;
 
   // Failures of this attempt.

@@ -59,6 +59,7 @@ void measure(RunComparison& comparison) {
 struct Course {
   std::vector<LossPoint> curve;
   WindowShape steps;  ///< its steps_set alone
+  ReadProblems problems;
 };
 
 Result<Course> read_course(const std::filesystem::path& run_dir) {
@@ -74,6 +75,8 @@ Result<Course> read_course(const std::filesystem::path& run_dir) {
       by_update[update->update] = {update->update, update->samples, update->loss};
     }
   } while (!file->at_end());
+  file->finish();
+  course.problems = file->problems();
   course.curve.reserve(by_update.size());
   for (const auto& [update, point] : by_update) course.curve.push_back(point);
   return course;
@@ -106,6 +109,7 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     auto course = read_course(run->dir);
     if (!course) return tl::unexpected(course.error());
     add_run(by_samples, course->curve);
+    run->problems = record_problems(*run, course->problems, course->curve.empty() ? 0 : course->curve.back().update);
     const std::string steps = steps_text(course->steps);
     if (comparison.runs.empty()) first_steps = steps;
     auto& differences = comparison.differences.emplace_back();
@@ -126,6 +130,7 @@ std::string to_json(const RunComparison& comparison) {
     Json run;
     run["dir"] = comparison.runs[i].dir.string();
     run["summary"] = Json::parse(to_json(comparison.runs[i]));
+    run["problems"] = comparison.runs[i].problems;
     run["differences"] = Json::array();
     for (const auto& difference : comparison.differences[i])
       run["differences"].push_back({{"key", difference.key}, {"first", difference.left}, {"this", difference.right}});

@@ -24,6 +24,10 @@ struct ReadProblems {
   bool operator==(const ReadProblems&) const = default;
 };
 
+/// The problems as text for people, e.g. "12 lines of events.jsonl cannot be read (...); the last line is torn"; empty
+/// where there are none.
+std::string to_text(const ReadProblems& problems);
+
 /// Turns bytes into events; keeps an unfinished line until the rest comes.
 class EventReader {
  public:

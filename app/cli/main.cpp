@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-run: plans, trains, follows, shows and compares runs without a window. What a program may read goes to
 // standard output, everything for people to standard error.
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -9,13 +11,19 @@
 
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
+#include "printable.h"
 #include "verbs.h"
 
 namespace accrue::cli {
 
 int report(const Error& error) {
-  std::fprintf(stderr, "accrue-run: %s\n", error.text().c_str());
+  std::fprintf(stderr, "accrue-run: %s\n", printable(error.text()).c_str());
   return exit_status(error.code);
+}
+
+void warn_of(const std::vector<std::string>& problems, const std::string& where) {
+  for (const std::string& problem : problems)
+    std::fprintf(stderr, "accrue-run: %s%s\n", printable(where).c_str(), printable(problem).c_str());
 }
 
 /// Where the words after "launch ... --" begin: another program's, in which nothing here is looked for.
@@ -26,12 +34,27 @@ static int first_of_another_program(int argc, char** argv) {
   return argc;
 }
 
+/// A reader that has seen enough ("| head") closes its pipe, which is no failure of ours.
+static bool reader_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// The status, unless what was printed did not arrive: a full disk must not leave half a plan and exit 0.
+static int status_of_output(int status) {
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (arrived || reader_left()) return status;
+  const int failed = report({ErrorCode::disk, "what was printed could not be written to standard output", {}, {}});
+  return status == status_done ? failed : status;
+}
+
 }  // namespace accrue::cli
 
 int main(int argc, char** argv) {
   using namespace accrue::cli;
   accrue::open_standard_streams();
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
   const int others = first_of_another_program(argc, argv);
   CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};
   app.set_version_flag("--version", accrue::version());
@@ -70,5 +93,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "accrue-run: %s\n", error.what());
     return accrue::exit_status(accrue::ErrorCode::internal);
   }
-  return status;
+  return status_of_output(status);
 }

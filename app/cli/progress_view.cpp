@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "printable.h"
+
 namespace accrue::cli {
 namespace {
 
@@ -40,7 +42,7 @@ void ProgressView::end_bar() {
 
 void ProgressView::print(const std::string& line) {
   end_bar();
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 void ProgressView::show(const RunEvent& event) {
@@ -53,7 +55,7 @@ void ProgressView::show(const RunEvent& event) {
     print(fmt::format("error ({}): {}{}{}", failed->class_name, failed->message, failed->what_to_do.empty() ? "" : ". ",
                       failed->what_to_do));
     const auto tail = failed->log_tail.substr(0, failed->log_tail.find_last_not_of('\n') + 1);
-    if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", tail.c_str());
+    if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", printable(tail).c_str());
   }
   if (style_ == Style::quiet) return show_failure(event);
   if (const auto* update = std::get_if<Update>(&event.body)) {

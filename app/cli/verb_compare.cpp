@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "accrue/run/compare.h"
+#include "printable.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -56,14 +57,14 @@ void print_ends(const RunComparison& comparison) {
 
 void print_text(const RunComparison& comparison) {
   for (std::size_t i = 0; i < comparison.runs.size(); ++i)
-    std::printf("%zu  %s  (%s, %s)\n", i + 1, comparison.runs[i].name.c_str(), comparison.runs[i].state.c_str(),
-                comparison.runs[i].dir.c_str());
+    std::printf("%zu  %s  (%s, %s)\n", i + 1, printable(comparison.runs[i].name).c_str(),
+                printable(comparison.runs[i].state).c_str(), printable(comparison.runs[i].dir.string()).c_str());
   for (std::size_t i = 1; i < comparison.runs.size(); ++i) {
     std::printf("\n1 -> %zu%s\n", i + 1, comparison.differences[i].empty() ? ": the specs are equal" : "");
     for (const auto& difference : comparison.differences[i])
       std::printf("  %-32s %s -> %s\n", difference.key.c_str(),
-                  difference.left.empty() ? "(left out)" : difference.left.c_str(),
-                  difference.right.empty() ? "(left out)" : difference.right.c_str());
+                  difference.left.empty() ? "(left out)" : printable(difference.left).c_str(),
+                  difference.right.empty() ? "(left out)" : printable(difference.right).c_str());
   }
   print_points(comparison);
   if (comparison.first_divergence) {
@@ -80,6 +81,7 @@ void print_text(const RunComparison& comparison) {
 int compare(const std::vector<std::string>& dirs, bool json) {
   const auto comparison = compare_runs({dirs.begin(), dirs.end()});
   if (!comparison) return report(comparison.error());
+  for (const RunSummary& run : comparison->runs) warn_of(run.problems, run.dir.string() + ": ");
   if (json)
     std::fputs(to_json(*comparison).c_str(), stdout);
   else

@@ -79,6 +79,7 @@ int resume_dir(const RunOptions& options) {
   block_handled_signals();
   DetachedReport detached(options.supervise_fd);
   EngineHost host({});
+  if (const auto before = read_run(options.dir)) warn_of(before->problems);
   const auto resumed = host.resume(options.dir);
   if (!resumed) return report(resumed.error());
   const auto run = read_run(*resumed);

@@ -10,6 +10,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/compare.h"
 #include "accrue/run/run_store.h"
+#include "printable.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -23,9 +24,14 @@ Json number(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
+std::vector<std::string> problems_of(const RunSummary& run, const RunCourse& history) {
+  return record_problems(run, history.problems, history.updates.empty() ? 0 : history.updates.rbegin()->first);
+}
+
 void print_json(const RunSummary& run, const RunCourse& history) {
   Json json = Json::parse(to_json(run));
   json["dir"] = run.dir.string();
+  json["problems"] = problems_of(run, history);
   Json curve;
   for (const char* key : {"update", "samples", "loss", "lr"}) curve[key] = Json::array();
   for (const auto& [number_of_update, update] : history.updates) {
@@ -63,7 +69,7 @@ void print_table(const RunCourse& history) {
 
 void print_text(const RunSummary& run, const RunCourse& history) {
   const auto line = [](const char* name, const std::string& value) {
-    if (!value.empty()) std::printf("%-12s %s\n", name, value.c_str());
+    if (!value.empty()) std::printf("%-12s %s\n", name, printable(value).c_str());
   };
   line("run", run.name);
   line("folder", run.dir.string());
@@ -85,20 +91,12 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   print_table(history);
 }
 
-void warn_of(const ReadProblems& problems) {
-  if (problems.unreadable_lines > 0)
-    std::fprintf(stderr, "accrue-run: %lld lines of events.jsonl cannot be read (%s)\n",
-                 static_cast<long long>(problems.unreadable_lines), problems.first_message.c_str());
-  if (problems.missing_events > 0)
-    std::fprintf(stderr, "accrue-run: %lld events are missing\n", static_cast<long long>(problems.missing_events));
-}
-
 int show(const std::string& dir, bool json) {
   const auto run = read_run(dir);
   if (!run) return report(run.error());
   const auto history = read_course(run->dir);
   if (!history) return report(history.error());
-  warn_of(history->problems);
+  warn_of(problems_of(*run, *history));
   if (json)
     print_json(*run, *history);
   else

@@ -32,5 +32,7 @@ void add_doctor(CLI::App& app, int& status);
 
 /// Prints an error on standard error and answers its exit status.
 int report(const Error& error);
+/// Prints what is wrong with a run's record on standard error, a line each; `where` comes before each.
+void warn_of(const std::vector<std::string>& problems, const std::string& where = {});
 
 }  // namespace accrue::cli

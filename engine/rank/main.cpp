@@ -31,6 +31,7 @@ int train(const accrue::RankArguments& arguments) {
 int main(int argc, char** argv) {
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {
     std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());

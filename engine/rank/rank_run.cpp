@@ -21,7 +21,6 @@
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/version.h"
-#include "checkpoint/checkpoint_folders.h"
 #include "rank/plan_exchange.h"
 #include "rank/probe.h"
 
@@ -77,24 +76,9 @@ Result<void> check_world(std::int64_t planned, std::int64_t started) {
 Result<RunOrder> plan_order(const RunSpec& spec, const fs::path& spec_file, const fs::path& out) {
   const Preflight checked = preflight_files(spec, probe_facts(), fs::absolute(spec_file).parent_path());
   if (auto reported = report_findings(checked.findings, spec_file); !reported) return tl::unexpected(reported.error());
-  RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = out.empty() ? out : fs::absolute(out)};
+  RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = out};
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
   return order;
-}
-
-/// The folder of a run that no supervisor keeps: its plan beside checkpoints/ and final/.
-Result<void> make_run_folder(RunOrder& order) {
-  if (order.run_dir.empty()) return {};
-  std::error_code error;
-  fs::create_directories(order.run_dir, error);
-  if (error) return fail(ErrorCode::disk, "the run folder cannot be made: " + error.message(), order.run_dir.string());
-  if (!committed_checkpoints(order.run_dir).empty()) order.resume_from = "newest";
-  std::ofstream(order.run_dir / "spec.toml") << write_spec(order.plan.spec);
-  std::ofstream plan(order.run_dir / "plan.json");
-  plan << to_json(order);
-  plan.close();
-  if (!plan) return fail(ErrorCode::disk, "plan.json cannot be written", order.run_dir.string());
-  return {};
 }
 
 }  // namespace
@@ -136,7 +120,7 @@ Result<void> RankRun::prepare_foreign() {
     auto order = read_order(arguments_.plan);
     if (!order) return tl::unexpected(order.error());
     order_ = std::move(*order);
-    order_.run_dir = arguments_.out.empty() ? fs::path{} : fs::absolute(arguments_.out);
+    order_.run_dir = arguments_.out;
     order_.interactive = false;
     if (auto checked = check_world(order_.plan.grid.world(), identity_.world); !checked) return checked;
     if (auto met = meet(order_.plan.spec, order_.plan.backend, order_.run_id); !met) return met;
@@ -157,7 +141,7 @@ Result<void> RankRun::prepare_foreign() {
   return {};
 }
 
-/// Rank 0 makes or completes the order; everyone takes it from there. Collective: the data axis.
+/// Rank 0 makes or completes the order and takes the run folder; everyone takes it from there. Collective: data axis.
 Result<void> RankRun::make_shared_order() {
   Result<RunOrder> made = order_;
   if (identity_.rank == 0) {
@@ -165,8 +149,12 @@ Result<void> RankRun::make_shared_order() {
       SpecReading reading = read_spec(arguments_.spec);
       made = plan_order(reading.spec, arguments_.spec, arguments_.out);
     }
-    if (made)
-      if (auto folder = make_run_folder(*made); !folder) made = tl::unexpected(folder.error());
+    if (made && !made->run_dir.empty()) {
+      if (auto claimed = claim_run_folder(*made))
+        folder_ = std::move(*claimed);
+      else
+        made = tl::unexpected(claimed.error());
+    }
   }
   auto shared = share_order(*data_axis_, made);
   if (!shared) return tl::unexpected(shared.error());

@@ -228,6 +228,10 @@ class TestDataFacts : public QObject {
         "t.csv:2: column 2: \"inf\" is not a finite number. A csv file of training data holds numbers only.");
     row("missing cell", "1,2\n3\n", {},
         "t.csv:2: the row has 1 columns where the first has 2. Give every row the same columns.");
+    row("nan in the first row", "1,nan\n3,4\n", {},
+        "t.csv:1: column 2: \"nan\" is not a finite number. A csv file of training data holds numbers only.");
+    row("hole in the first row", "1,,3\n3,4,5\n", {},
+        "t.csv:1: column 2: \"\" is not a finite number. A csv file of training data holds numbers only.");
     row("header alone", "a,b\n", {}, "t.csv: the table has no row of numbers");
     row("one column", "1\n2\n", {}, "t.csv: no column is left for x. A table needs inputs beside its labels.");
     row("no such label", "a,b\n1,2\n", {"c"},

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+#include <sys/stat.h>
+
 #include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
@@ -152,6 +155,29 @@ class TestEventReader : public QObject {
     for (const int version : {event_format_version - 1, event_format_version})
       QVERIFY(history.error().message.find("version " + std::to_string(version)) != std::string::npos);
     QVERIFY(history.error().text().find("events.jsonl") != std::string::npos);
+  }
+
+  void numbers_that_would_overflow_make_a_line_unreadable() {
+    EventReader reader;
+    const std::string head = R"({"v":)" + std::to_string(event_format_version) + R"(,"kind":"warning","rank":0,"seq":)";
+    const std::string tail = R"(,"class":"data","message":"m"})";
+    const auto number = [&](const std::string& seq, const std::string& time) {
+      return reader.feed(head + seq + ",\"time_ns\":" + time + tail + "\n").size();
+    };
+    QCOMPARE(number("0", "9223372036854775807"), std::size_t{0});
+    QCOMPARE(number("9223372036854775807", "5"), std::size_t{0});
+    QCOMPARE(reader.problems().unreadable_lines, 2);
+    QCOMPARE(number("0", "5"), std::size_t{1});
+    QCOMPARE(reader.next_seq().at(0), 1);
+  }
+
+  void a_fifo_in_the_place_of_events_is_an_error_at_once() {
+    QTemporaryDir dir;
+    const auto file = file_in(dir);
+    QCOMPARE(::mkfifo(file.c_str(), 0600), 0);
+    const auto opened = EventFile::open(file);
+    QVERIFY(!opened.has_value());
+    QVERIFY(opened.error().text().find("not a regular file") != std::string::npos);
   }
 
   void a_missing_file_is_an_error_with_its_path() {

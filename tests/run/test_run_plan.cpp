@@ -3,6 +3,7 @@
 // the way through plan.json.
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QRandomGenerator>
 #include <QRegularExpression>
 #include <QtTest>
 
@@ -311,6 +312,60 @@ class TestRunPlan : public QObject {
     QCOMPARE(plan.totals.updates, updates);
   }
 
+  /// Windows that a plan passes over at once, against a walk through every micro-step.
+  void a_limit_in_samples_is_what_walking_there_comes_to() {
+    QRandomGenerator random(20261122);
+    const auto pick = [&random](std::initializer_list<const char*> values) {
+      return QString(values.begin()[random.bounded(static_cast<int>(values.size()))]);
+    };
+    int planned = 0;
+    for (int i = 0; i < 3000; ++i) {
+      RunSpec spec =
+          spec_of(QString("data.samples=%1;accumulation.micro_batch=%2;accumulation.steps=%3;parallel.data=%4;"
+                          "run.samples=%5;schedule.warmup=%6;accumulation.dialect=%7")
+                      .arg(random.bounded(1, 200))
+                      .arg(random.bounded(1, 4))
+                      .arg(random.bounded(1, 9))
+                      .arg(random.bounded(1, 4))
+                      .arg(random.bounded(1, 3000))
+                      .arg(random.bounded(0, 60))
+                      .arg(pick({"accrue", "llm", "colossalai", "accelerate", "mmengine"})));
+      if (random.bounded(2) == 0) {
+        std::vector<Finding> findings;
+        for (const QString& setting :
+             {"accumulation.tail=" + pick({"flush", "carry", "drop_stop", "drop_drain", "pad_repeat"}),
+              "accumulation.schedule_clock=" + pick({"update", "update_times_world", "micro_step", "epoch"})})
+          set_field(spec, setting.toStdString(), findings);
+      }
+      const Preflight checked = preflight_files(spec, plain_host(), ".");
+      if (!checked.plan) continue;
+      ++planned;
+      const RunPlan& plan = *checked.plan;
+      WindowShape shape = plan.window;
+      shape.max_micro_steps = 100'000'000;
+      if (!spec.accumulation.max_iters && shape.knobs.normalizer == Normalizer::run_remainder)
+        shape.max_iters = shape.max_micro_steps;
+      AccumulationWindow walk(shape);
+      for (std::int64_t done = 0; done < *spec.run.samples;) {
+        const auto micro = walk.next();
+        if (!micro) break;
+        done += plan.order.samples_in_batch(micro->batch);
+      }
+      QCOMPARE(plan.window.max_micro_steps, std::optional(std::max<std::int64_t>(1, walk.micro_steps_done())));
+      AccumulationWindow warm(plan.window);
+      std::int64_t samples = 0;
+      while (warm.schedule_position() < plan.curve.warmup) {
+        const auto micro = warm.next();
+        if (!micro) break;
+        samples += plan.order.samples_in_batch(micro->batch);
+      }
+      QCOMPARE(plan.warmup_samples, samples);
+      QCOMPARE(plan.warmup_micro_steps, warm.micro_steps_done());
+      QCOMPARE(plan.warmup_updates, warm.updates_done());
+    }
+    QVERIFY(planned > 1000);
+  }
+
   void tokens_of_unequal_samples_are_counted_one_by_one() {
     const RunPlan plan = plan_of(
         spec_of("model.kind=linear;model.loss=cross_entropy;model.outputs=2;data.kind=inline;data.shuffle=false;"
@@ -521,8 +576,7 @@ class TestRunPlan : public QObject {
       spec.data.x.push_back({i / 7.0});
       spec.data.y.push_back({i / 3.0});
     }
-    RunOrder order;
-    order.plan = plan_of(spec);
+    RunOrder order{.plan = plan_of(spec), .run_id = "inline"};
     const auto back = run_order_from_json(to_json(order));
     QVERIFY2(back, back ? "" : back.error().text().c_str());
     QVERIFY(back->plan.spec == spec);
@@ -547,13 +601,48 @@ class TestRunPlan : public QObject {
     QTest::newRow("no backend") << "\"backend\": \"shm\",\n  \"threads"
                                 << "\"backend\": \"auto\",\n  \"threads"
                                 << "no backend is chosen";
+    QTest::newRow("name that is a path") << "\"run_id\": \"a-run\""
+                                         << "\"run_id\": \"../../e/victim\""
+                                         << "run_id \"../../e/victim\" is not a run's name";
+    QTest::newRow("checkpoint that is a path") << "\"resume_from\": \"\""
+                                               << "\"resume_from\": \"../other/step-1\""
+                                               << "is not a checkpoint's name";
+    QTest::newRow("endless data") << "\"samples\": 4096"
+                                  << "\"samples\": 9223372036854775807"
+                                  << "data.samples is 9223372036854775807";
+    QTest::newRow("more samples than numbers") << "\"samples\": 4096"
+                                               << "\"samples\": 1e300"
+                                               << "1e+300 is not a whole number of 64 bits";
+    QTest::newRow("other samples") << "\"samples\": 4096"
+                                   << "\"samples\": 4095"
+                                   << "it was changed after it was written";
+    QTest::newRow("no threads") << "\"threads_per_rank\": 1"
+                                << "\"threads_per_rank\": 0"
+                                << "threads_per_rank is 0";
+    QTest::newRow("endless run") << "updates = 77"
+                                 << "updates = 9000000000000000"
+                                 << "run.updates";
+    QTest::newRow("N out of range") << "\"steps_set\": []"
+                                    << "\"steps_set\": [{\"from\": 3, \"steps\": 0}]"
+                                    << "a number of steps of steps_set is 0";
+    QTest::newRow("N that nobody set") << "\"steps_set\": []"
+                                       << "\"steps_set\": [{\"from\": 3, \"steps\": 7}]"
+                                       << "it was changed after it was written";
+    QTest::newRow("N set backwards") << "\"steps_set\": []"
+                                     << "\"steps_set\": [{\"from\": 3, \"steps\": 7}, {\"from\": 3, \"steps\": 8}]"
+                                     << "an update of steps_set is 3";
+    QTest::newRow("times that overflow") << "\"origin_ns\": 0"
+                                         << "\"origin_ns\": 9223372036854775807"
+                                         << "origin_ns is 9223372036854775807";
   }
   void a_damaged_plan_is_refused_by_name() {
     QFETCH(QString, from);
     QFETCH(QString, to);
     QFETCH(QString, words);
-    RunOrder order;
-    order.plan = plan_of(spec_of(""));
+    const RunOrder order{
+        .plan =
+            plan_of(spec_of("data.samples=4096;data.validation_fraction=0;launch.threads_per_rank=1;run.updates=77")),
+        .run_id = "a-run"};
     QString json = QString::fromStdString(to_json(order));
     QVERIFY(json.contains(from));
     const auto back = run_order_from_json(json.replace(json.indexOf(from), from.size(), to).toStdString());

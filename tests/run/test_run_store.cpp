@@ -70,7 +70,7 @@ class TestRunStore : public QObject {
 
   void a_folder_that_holds_a_run_is_refused_with_the_way_on() {
     const auto dir = fresh();
-    QVERIFY(RunWriter::create(dir, spec_text).has_value());
+    QVERIFY(RunWriter::create(dir, spec_text)->write_plan("{}").has_value());
     const auto writer = RunWriter::create(dir, spec_text);
     QVERIFY(!writer.has_value());
     QVERIFY(writer.error().hint.find("resume") != std::string::npos);
@@ -302,7 +302,7 @@ class TestRunStore : public QObject {
       written.loss = std::numeric_limits<double>::quiet_NaN();
       written.weights_sha256 = "abcd";
       written.message = "Rank 1 was killed";
-      QVERIFY(writer->write_summary(to_json(written)).has_value());
+      QVERIFY(writer->write_summary(written).has_value());
     }
     const auto read = read_run(dir);
     QCOMPARE(read->state, std::string("failed"));
@@ -320,7 +320,7 @@ class TestRunStore : public QObject {
       RunSummary summary;
       summary.state = "finished";
       summary.started_at = std::string("2026-11-2") + (name[0] == 'b' ? "9" : "1") + "T00:00:00Z";
-      QVERIFY(writer->write_summary(to_json(summary)).has_value());
+      QVERIFY(writer->write_summary(summary).has_value());
     }
     fs::create_directories(runs / "holiday pictures");
     const auto listed = list_runs(runs);

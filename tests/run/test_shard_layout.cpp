@@ -7,6 +7,7 @@
 
 #include "accrue/run/shard_layout.h"
 #include "engine/run/plan/memory_estimate.h"
+#include "parameter_totals.h"
 
 using namespace accrue;
 
@@ -75,6 +76,34 @@ class TestShardLayout : public QObject {
       end += bucket.size;
     }
     QCOMPARE(end, layout.numel);
+  }
+
+  void totals_are_those_of_the_whole_layout() {
+    for (const std::int64_t layers : {1, 2, 3, 7}) {
+      ModelSpec model = gpt(layers, 24, 5, 11);
+      for (const ModelKind kind : {ModelKind::gpt, ModelKind::mlp, ModelKind::linear}) {
+        model.kind = kind;
+        model.hidden = {3, 17, 5};
+        std::vector<std::int64_t> numels;
+        for (const ParameterShape& shape : parameter_shapes(model)) numels.push_back(shape.numel());
+        for (const std::int64_t bucket_bytes : {1, 128, 5000, 1 << 20}) {
+          const FlatLayout layout = flat_layout(numels, 4, bucket_bytes);
+          const ParameterTotals totals = parameter_totals(model);
+          QCOMPARE(totals.numel, count(model));
+          QCOMPARE(totals.padded_numel, layout.numel);
+          QCOMPARE(bucket_count(totals.padded_numel, 4, bucket_bytes),
+                   static_cast<std::int64_t>(layout.buckets.size()));
+        }
+      }
+    }
+    QCOMPARE(bucket_count(0, 4, 1024), 0);
+  }
+
+  void totals_of_a_model_of_any_size_are_arithmetic() {
+    QCOMPARE(bucket_count(std::int64_t{1} << 50, 4, 64), 65'536);
+    ModelSpec model = gpt(1 << 30, 16, 4, 8);
+    const auto block = parameter_totals(gpt(2, 16, 4, 8)).numel - parameter_totals(gpt(1, 16, 4, 8)).numel;
+    QCOMPARE(parameter_totals(model).numel, parameter_totals(gpt(1, 16, 4, 8)).numel + ((1 << 30) - 1) * block);
   }
 
   void nothing_has_an_empty_layout() {

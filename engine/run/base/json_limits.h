@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace accrue {
 
 inline constexpr int max_json_depth = 64;
+/// Largest whole number that a record may hold, in either direction: sums and differences of two cannot overflow.
+inline constexpr std::int64_t max_json_integer = (std::int64_t{1} << 62) - 1;
 
 /// Nesting of brackets outside strings; stops counting at limit + 1, so hostile input costs one pass at most.
 inline int json_depth(std::string_view text, int limit = max_json_depth) {

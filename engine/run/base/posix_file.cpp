@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -50,13 +51,36 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
+Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
+  if (fd < 0) return disk_error(path, errno == ELOOP ? "is a link and is not followed" : "cannot be opened", errno);
+  struct stat facts {};
+  if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
+  ::close(fd);
+  return fail(ErrorCode::disk, "is not a regular file", path.string(), "Remove it, or restore the run folder");
+}
+
+std::filesystem::path part_of(const std::filesystem::path& path) {
+  return path.parent_path() / ("." + path.filename().string() + ".part");
+}
+
+Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return fail(ErrorCode::config, "no folder is named", {}, "Give the path of a run folder");
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(folder, error);
+  if (error) return fail(ErrorCode::config, "has no absolute path: " + error.message(), folder.string());
+  auto normal = absolute.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
-  const auto part = path.parent_path() / ("." + path.filename().string() + ".part");
-  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const auto part = part_of(path);
+  ::unlink(part.c_str());  // left by a writer that was killed, or put there by somebody else
+  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return disk_error(path, "cannot be written", errno);
   int error = write_all(fd, text);
   if (error == 0 && ::fdatasync(fd) != 0) error = errno;
-  ::close(fd);
+  if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && ::rename(part.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
   ::unlink(part.c_str());

@@ -133,8 +133,10 @@ struct Writer {
 
 bool read(const Json& json, std::int64_t& value) {
   if (!json.is_number_integer()) return false;
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) return false;
-  value = json.get<std::int64_t>();
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{max_json_integer}) return false;
+  const auto number = json.get<std::int64_t>();
+  if (number > max_json_integer || number < -max_json_integer) return false;
+  value = number;
   return true;
 }
 

@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "accrue/run/event_codec.h"
+#include "json_limits.h"
+#include "posix_file.h"
 
 namespace accrue {
 namespace {
@@ -23,6 +25,18 @@ std::string_view without_return(std::string_view line) {
 }
 
 }  // namespace
+
+std::string to_text(const ReadProblems& problems) {
+  std::string text;
+  if (problems.unreadable_lines > 0)
+    text += fmt::format("{} line{} of events.jsonl cannot be read ({})", problems.unreadable_lines,
+                        problems.unreadable_lines == 1 ? "" : "s", problems.first_message);
+  if (problems.missing_events > 0)
+    text += fmt::format("{}{} event{} missing", text.empty() ? "" : "; ", problems.missing_events,
+                        problems.missing_events == 1 ? " is" : "s are");
+  if (problems.torn_last_line) text += std::string(text.empty() ? "" : "; ") + "the last line is torn";
+  return text;
+}
 
 /// Calls take() for each line completed by these bytes.
 template <typename Take>
@@ -90,18 +104,17 @@ std::optional<RunEvent> EventReader::take_line(std::string_view line) {
   }
   if (is_stored(event->body)) {
     auto& next = next_seq_[event->rank];
-    if (event->seq > next) problems_.missing_events += event->seq - next;
+    if (event->seq > next)
+      problems_.missing_events = std::min(problems_.missing_events + (event->seq - next), max_json_integer);
     if (event->seq >= next) next = event->seq + 1;
   }
   return std::move(*event);
 }
 
 Result<EventFile> EventFile::open(const std::filesystem::path& file) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0)
-    return fail(ErrorCode::disk, fmt::format("cannot be opened: {}", std::strerror(errno)), file.string(),
-                "Check that this is a run folder and that you may read it");
-  return EventFile(fd);
+  const auto fd = open_regular(file, O_RDONLY);
+  if (!fd) return tl::unexpected(fd.error());
+  return EventFile(*fd);
 }
 
 EventFile::EventFile(EventFile&& other) noexcept

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "json_limits.h"
+#include "run_id.h"
 
 namespace accrue {
 namespace {
@@ -32,10 +33,23 @@ constexpr std::array<std::string_view, 10> command_names = {
     "status", "pause",    "continue", "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop",
     "kill",   "set_steps"};
 
+fs::path short_folder() {
+  return fmt::format("/tmp/accrue-{}", ::getuid());
+}
+
 fs::path socket_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') return fs::path(runtime) / "accrue";
-  return fmt::format("/tmp/accrue-{}", ::getuid());
+  return runtime != nullptr && runtime[0] == '/' ? fs::path(runtime) / "accrue" : short_folder();
+}
+
+bool fits_socket(const fs::path& path) {
+  return path.native().size() < sizeof(sockaddr_un::sun_path);
+}
+
+/// A run's name comes from files, and would lead anywhere as part of a path.
+Result<void> check_run_id(const std::string& run_id) {
+  if (is_run_id(run_id)) return {};
+  return fail(ErrorCode::protocol, fmt::format("\"{}\" is not a run's name, so it has no control socket", run_id));
 }
 
 /// Made by us, owned by us, closed to others: anything else could be another user's trap in /tmp.
@@ -53,10 +67,36 @@ Result<void> ensure_private(const fs::path& folder) {
 Result<sockaddr_un> socket_address(const fs::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.native().size() >= sizeof address.sun_path)
+  if (!fits_socket(path))
     return fail(ErrorCode::device, "the path is too long for a socket", path.string(), "Set a shorter XDG_RUNTIME_DIR");
   std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
   return address;
+}
+
+/// The name under which a socket is bound; it gets its own once it listens.
+std::string hidden(const std::string& name) {
+  return "." + name;
+}
+
+/// True where nobody listens any more. A socket under its own name has always been listened to before.
+bool is_dead(const fs::path& path) {
+  const auto address = socket_address(path);
+  if (!address) return false;
+  const OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return false;
+  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+/// Sockets of supervisors that were killed. Whoever opens the next one clears them.
+void clear_dead_sockets(const fs::path& folder) {
+  std::vector<fs::path> dead;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with('.') && name.ends_with(".sock") && is_dead(at->path())) dead.push_back(at->path());
+  }
+  for (const fs::path& path : dead) ::unlink(path.c_str());
 }
 
 bool is_same_user(int fd) {
@@ -144,22 +184,31 @@ Result<ControlAnswer> decode_answer(std::string_view line) {
 }
 
 fs::path control_socket_path(const std::string& run_id) {
-  return socket_folder() / (run_id + ".sock");
+  const std::string name = run_id + ".sock";
+  const fs::path path = socket_folder() / name;
+  return fits_socket(path.parent_path() / hidden(name)) ? path : short_folder() / name;
 }
 
 Result<ControlServer> ControlServer::open(const std::string& run_id) {
+  if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
   ControlServer server;
   const fs::path path = control_socket_path(run_id);
   if (auto folder = ensure_private(path.parent_path()); !folder) return tl::unexpected(folder.error());
-  const auto address = socket_address(path);
+  clear_dead_sockets(path.parent_path());
+  const fs::path bound = path.parent_path() / hidden(path.filename().string());
+  const auto address = socket_address(bound);
   if (!address) return tl::unexpected(address.error());
   server.listener_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(path.c_str());  // left by a supervisor that was killed: the run's lock is ours
+  ::unlink(bound.c_str());  // left by a supervisor that was killed: the run's lock is ours
   const auto* generic = reinterpret_cast<const sockaddr*>(&*address);
   if (!server.listener_ || ::bind(server.listener_.get(), generic, sizeof *address) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(server.listener_.get(), 16) != 0)
-    return fail(ErrorCode::device, fmt::format("the control socket cannot be opened: {}", std::strerror(errno)),
+      ::chmod(bound.c_str(), 0600) != 0 || ::listen(server.listener_.get(), 16) != 0 ||
+      ::rename(bound.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(bound.c_str());
+    return fail(ErrorCode::device, fmt::format("the control socket cannot be opened: {}", std::strerror(error)),
                 path.string());
+  }
   server.path_ = path;
   return server;
 }
@@ -214,6 +263,7 @@ bool ControlServer::serve_client(Client& client, const Handler& handler) {
 }
 
 Result<ControlClient> ControlClient::connect(const std::string& run_id) {
+  if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
   const fs::path path = control_socket_path(run_id);
   const auto address = socket_address(path);
   if (!address) return tl::unexpected(address.error());

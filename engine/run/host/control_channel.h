@@ -31,14 +31,16 @@ struct ControlAnswer {
 std::string encode_answer(const ControlAnswer& answer);
 Result<ControlAnswer> decode_answer(std::string_view line);
 
-/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable is not set.
+/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable is not set or
+/// its path is too long for a socket.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
 /// The listening side. Answers at once; a client that does not read its answers is dropped, and where there are too
 /// many the one that has been idle for longest.
 class ControlServer {
  public:
-  /// Errors (device): the folder is not ours alone, or the socket cannot be bound.
+  /// Clears sockets of killed supervisors on the way. Errors: the folder is not ours alone, or the socket cannot be
+  /// bound (device); run_id is not a run's name (protocol).
   static Result<ControlServer> open(const std::string& run_id);
   ControlServer(ControlServer&&) noexcept;
   ControlServer& operator=(ControlServer&&) noexcept;
@@ -68,7 +70,7 @@ class ControlServer {
 /// The asking side. Answers come later, by take_answers.
 class ControlClient {
  public:
-  /// Errors (peer_lost): nobody listens there.
+  /// Errors: nobody listens there (peer_lost); run_id is not a run's name (protocol).
   static Result<ControlClient> connect(const std::string& run_id);
   int fd() const { return fd_.get(); }
   Result<void> send(const HostCommand& command);

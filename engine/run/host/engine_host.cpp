@@ -11,10 +11,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/sha256.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "engine_host_impl.h"
 #include "posix_file.h"
@@ -38,11 +40,12 @@ void block_signals() {
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// The spec as run: it finds its data from wherever it is opened.
-std::string spec_as_run(const RunPlan& plan) {
-  RunSpec spec = plan.spec;
-  if (!spec.data.path.empty()) spec.data.path = fs::absolute(data_path(spec.data, plan.base_dir)).string();
-  return write_spec(spec);
+/// The hash of spec.toml while it says what the plan does, else of what it ought to be: "show" tells the difference.
+std::string spec_hash(const fs::path& dir, const RunPlan& plan) {
+  const SpecReading reading = read_spec(dir / "spec.toml");
+  const auto text = read_file(dir / "spec.toml");
+  const bool same = text && reading.ok() && diff_specs(reading.spec, located_spec(plan)).empty();
+  return sha256_hex(same ? *text : spec_as_run(plan));
 }
 
 std::uintmax_t record_bytes(const fs::path& dir) {
@@ -63,14 +66,37 @@ Result<RunWriter> reopen_unchanged(const ResumeRequest& request) {
   return writer;
 }
 
-Result<ResumeRequest> read_resumable(fs::path dir) {
+/// N as it was set while the run ran is in the events too, and a plan that says otherwise is not believed. Events that
+/// are lost or damaged prove nothing.
+Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
+  if (plan.window.steps_set.empty()) return {};
+  const auto history = read_events(dir / "events.jsonl");
+  if (!history || history->problems.unreadable_lines > 0 || history->problems.missing_events > 0) return {};
+  for (const LengthChange& set : plan.window.steps_set) {
+    const bool recorded = std::ranges::any_of(history->events, [&](const RunEvent& event) {
+      const auto* changed = std::get_if<StepsChanged>(&event.body);
+      return changed != nullptr && changed->update == set.from && changed->steps == set.steps;
+    });
+    if (!recorded)
+      return fail(ErrorCode::protocol,
+                  fmt::format("the plan is damaged: it sets N to {} after update {}, which no event records", set.steps,
+                              set.from),
+                  (dir / "plan.json").string(), "Start the run again from its spec, or restore the run folder");
+  }
+  return {};
+}
+
+Result<ResumeRequest> read_resumable(const fs::path& folder) {
   ResumeRequest request;
+  auto absolute = absolute_folder(folder);
+  if (!absolute) return tl::unexpected(absolute.error());
+  fs::path dir = std::move(*absolute);
   std::string resume_from = "newest";
   if (dir.parent_path().filename() == "checkpoints") {  // a certain checkpoint of a run
     resume_from = dir.filename().string();
     dir = dir.parent_path().parent_path();
   }
-  request.dir = fs::absolute(dir).lexically_normal();
+  request.dir = dir;
   request.record_bytes = record_bytes(request.dir);  // first: what is read below may change after it
   std::error_code error;
   if (resume_from != "newest" && (!checkpoint_mark(resume_from).valid() ||
@@ -89,7 +115,9 @@ Result<ResumeRequest> read_resumable(fs::path dir) {
   if (fs::path(request.order.run_dir).lexically_normal() != request.dir) request.order.run_id = new_run_id();
   request.order.run_dir = request.dir;
   request.order.resume_from = resume_from;
-  if (const auto spec = read_file(request.dir / "spec.toml")) request.spec_sha256 = sha256_hex(*spec);
+  if (auto changes = check_steps_record(request.dir, request.order.plan); !changes)
+    return tl::unexpected(changes.error());
+  request.spec_sha256 = spec_hash(request.dir, request.order.plan);
   return request;
 }
 
@@ -285,7 +313,10 @@ Result<fs::path> EngineHost::start(RunRequest request) {
   order.origin_ns = monotonic_ns();
   order.interactive = impl_->options.interactive;
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
-  if (auto written = writer->write_plan(to_json(order)); !written) return tl::unexpected(written.error());
+  if (auto written = writer->write_plan(to_json(order)); !written) {
+    writer->give_up();
+    return tl::unexpected(written.error());
+  }
 
   impl_->attached = false;
   const fs::path run_dir = writer->dir();
@@ -304,9 +335,11 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
     if (ControlClient::connect(request->order.run_id)) return tl::unexpected(taken_over(dir));
   } else {
     const auto run = read_run(dir);
-    if (run && run->state == "finished")
+    if (run && run->state == "finished") {
+      if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
                   "Start a new run from its spec to train further");
+    }
     auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());
     request->writer = std::move(*writer);
@@ -319,9 +352,9 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
 
 Result<void> EngineHost::attach(const fs::path& folder) {
   if (auto ready = impl_->make_ready(); !ready) return ready;
-  const fs::path dir = fs::absolute(folder).lexically_normal();
-  const auto run = read_run(dir);
+  const auto run = read_run(folder);
   if (!run) return tl::unexpected(run.error());
+  const fs::path dir = run->dir;
   if (run->state != "running")
     return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string(),
                 "Open it to look at it, or resume it");
@@ -337,10 +370,11 @@ Result<void> EngineHost::attach(const fs::path& folder) {
 
 Result<void> EngineHost::replay(const fs::path& folder) {
   if (auto ready = impl_->make_ready(); !ready) return ready;
-  const fs::path dir = fs::absolute(folder).lexically_normal();
-  if (auto file = EventFile::open(dir / "events.jsonl"); !file) return tl::unexpected(file.error());
+  const auto dir = absolute_folder(folder);
+  if (!dir) return tl::unexpected(dir.error());
+  if (auto file = EventFile::open(*dir / "events.jsonl"); !file) return tl::unexpected(file.error());
   impl_->attached = false;
-  impl_->launch(RunState::idle, dir, [impl = impl_.get(), dir] { impl->replay(dir); });
+  impl_->launch(RunState::idle, *dir, [impl = impl_.get(), dir = *dir] { impl->replay(dir); });
   return {};
 }
 

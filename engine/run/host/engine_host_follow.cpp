@@ -20,18 +20,6 @@ RunEvent note(std::string class_name, std::string message, std::string what_to_d
   return {supervisor_rank, -1, 0, Warning{std::move(class_name), std::move(message), std::move(what_to_do), 0}};
 }
 
-std::string problems_text(const ReadProblems& problems) {
-  std::string text;
-  if (problems.unreadable_lines > 0)
-    text += fmt::format("{} line{} of events.jsonl cannot be read ({})", problems.unreadable_lines,
-                        problems.unreadable_lines == 1 ? "" : "s", problems.first_message);
-  if (problems.missing_events > 0)
-    text += fmt::format("{}{} event{} missing", text.empty() ? "" : "; ", problems.missing_events,
-                        problems.missing_events == 1 ? " is" : "s are");
-  if (problems.torn_last_line) text += std::string(text.empty() ? "" : "; ") + "the last line is torn";
-  return text;
-}
-
 RunEvent unreachable() {
   return note("protocol", "The process that trains this run cannot be reached: it can be watched, not commanded",
               "Attach from the account and the session that started it");
@@ -97,9 +85,9 @@ RunState state_of_outcome(const std::string& outcome) {
 
 Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) {
   constexpr auto patience = std::chrono::seconds(5);
-  const fs::path dir = fs::absolute(folder).lexically_normal();
-  const auto run = read_run(dir);
+  const auto run = read_run(folder);
   if (!run) return tl::unexpected(run.error());
+  const fs::path& dir = run->dir;
   if (run->state != "running")
     return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string());
   auto client = ControlClient::connect(run->run_id);
@@ -174,7 +162,7 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
     }
   }
   file->finish();
-  if (const auto text = problems_text(file->problems()); !text.empty()) publish(note("events", text, {}));
+  if (const auto text = to_text(file->problems()); !text.empty()) publish(note("events", text, {}));
   if (saw_end) return release_end();
   const auto saving = ranks_of_run(dir).size();
   std::string detail = fmt::format("The process that supervised this run is gone; complete up to update {}",
@@ -192,7 +180,7 @@ void EngineHost::Impl::replay(const fs::path& dir) {
     if (!wait_for_room()) return;
   } while (!file->at_end());
   file->finish();
-  if (const auto text = problems_text(file->problems()); !text.empty())
+  if (const auto text = to_text(file->problems()); !text.empty())
     publish(note("events", text, "The curves have gaps there"));
   if (saw_end)
     release_end();

@@ -58,8 +58,13 @@ void RunSession::warn(std::string class_name, std::string message, std::string w
                                 last_update_ ? last_update_->update : 0});
 }
 
-/// Once: the warning goes to the queue alone where the disk takes nothing more, and the run saves what it can and ends.
+/// Once, and at the end of a run kept for whoever is told of it: the warning goes to the queue alone where the disk
+/// takes nothing more, and the run saves what it can and ends.
 void RunSession::disk_trouble(const Error& error) {
+  if (finishing_) {
+    if (!end_trouble_) end_trouble_ = error;
+    return;
+  }
   if (std::exchange(disk_warned_, true)) return;
   warn("disk", error.text(), "The run is being saved and ended; free some space and resume it");
   if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
@@ -104,6 +109,7 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
     summary.seconds = last_update_->seconds;
   }
   if (reported_end_) summary.weights_sha256 = reported_end_->weights_sha256;
+  summary.spec_sha256 = spec_sha256_;
   if (const CheckpointMark newest = newest_checkpoint(order_.run_dir); newest.valid())
     summary.last_checkpoint = checkpoint_name(newest);
   summary.started_at = started_at_;

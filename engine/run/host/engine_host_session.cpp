@@ -54,6 +54,34 @@ std::string finished_text(const RunFinished& end, const std::string& resume_text
   return fmt::format("Failed: {}", end.reason);
 }
 
+RunEvent disk_warning(std::string message, std::string what_to_do) {
+  return {supervisor_rank, -1, 0, Warning{"disk", std::move(message), std::move(what_to_do), 0}};
+}
+
+/// The run has ended and its folder does not say so: whoever waits for it must not take it for recorded.
+void tell_of_lost_end(std::vector<RunEvent>& shown, const Error& error) {
+  const std::string reason = "The end of the run could not be recorded: " + error.message;
+  for (RunEvent& event : shown) {
+    if (auto* changed = std::get_if<StateChanged>(&event.body)) {
+      changed->state = to_string(RunState::failed);
+      changed->detail = reason;
+    } else if (auto* finished = std::get_if<RunFinished>(&event.body)) {
+      finished->outcome = "failed";
+      finished->exit_status = exit_status(ErrorCode::disk);
+      finished->reason = reason;
+    }
+  }
+  shown.insert(shown.begin(), disk_warning(error.text(), "Free some space and resume the run"));
+}
+
+void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error) {
+  for (RunEvent& event : shown)
+    if (auto* finished = std::get_if<RunFinished>(&event.body); finished != nullptr && finished->exit_status == 0)
+      finished->exit_status = exit_status(ErrorCode::disk);
+  shown.insert(shown.begin(),
+               disk_warning(error.text(), "The run itself is recorded; \"resume\" makes its summary again"));
+}
+
 }  // namespace
 
 RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish publish, SetState set_state)
@@ -118,7 +146,14 @@ Result<void> RunSession::check_data() const {
   if (!resumed_ || order_.plan.data.fingerprint.empty()) return {};
   const auto facts = scan_data(order_.plan.spec, order_.plan.base_dir);
   if (!facts) return tl::unexpected(facts.error());
-  if (facts->fingerprint == order_.plan.data.fingerprint) return {};
+  const DataFacts& recorded = order_.plan.data;
+  if (facts->fingerprint == recorded.fingerprint) {
+    if (facts->samples == recorded.samples && facts->validation_samples == recorded.validation_samples &&
+        facts->tokens_per_sample == recorded.tokens_per_sample && facts->sample_tokens == recorded.sample_tokens)
+      return {};
+    return fail(ErrorCode::protocol, "the plan is damaged: it counts other samples than the training data hold",
+                (order_.run_dir / "plan.json").string(), "Start the run again from its spec");
+  }
   return fail(ErrorCode::data, "the training data changed since the run began",
               data_path(order_.plan.spec.data, order_.plan.base_dir).string(),
               "Put the file back as it was, or start a new run");
@@ -353,12 +388,17 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   // What is shown waits until the folder is closed and unlocked: who sees the end may resume at once.
   std::vector<RunEvent> shown;
   const Publish publish = std::exchange(publish_, [&shown](RunEvent event) { shown.push_back(std::move(event)); });
-  const RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
+  RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
+  finishing_ = true;
   set_state(final_state, finished_text(end, resume_text(newest_checkpoint(order_.run_dir), end.updates)));
   emit(supervisor_rank, end);
-  auto saved = writer_->write_summary(to_json(summary(outcome, end.reason)));
-  if (saved) saved = writer_->sync();
-  if (!saved) disk_trouble(saved.error());
+  if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
+  if (end_trouble_) {
+    final_state = RunState::failed;
+    tell_of_lost_end(shown, *end_trouble_);
+  } else if (const auto written = writer_->write_summary(summary(outcome, end.reason)); !written) {
+    tell_of_missing_summary(shown, written.error());
+  }
   writer_.reset();
   control_.reset();
   ranks_.clear();

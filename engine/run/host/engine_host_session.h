@@ -162,6 +162,8 @@ class RunSession {
   bool slow_write_told_ = false;
   bool updates_came_ = false;  ///< in this attempt
   bool over_ = false;
+  bool finishing_ = false;            ///< the ranks are gone and the end is being recorded
+  std::optional<Error> end_trouble_;  ///< why it could not be
   bool disk_warned_ = false;
   FolderWatch folder_;
   Clock::time_point next_folder_look_{};

@@ -40,6 +40,16 @@ std::optional<double> number_of(std::string_view cell) {
   return number;
 }
 
+/// A word that is no number of any kind. A first line with one names the columns; "nan" and "inf" are numbers that no
+/// training data may hold, and an empty cell is a hole, so they make no header.
+bool is_word(std::string_view cell) {
+  if (cell.starts_with('+')) cell.remove_prefix(1);
+  if (cell.empty()) return false;
+  double number = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  return error == std::errc::invalid_argument || end != cell.data() + cell.size();
+}
+
 class CsvParser {
  public:
   CsvParser(const std::vector<std::string>& labels, const std::string& file) : labels_(labels), file_(file) {}
@@ -64,8 +74,7 @@ class CsvParser {
   Result<void> take(const std::vector<std::string_view>& cells) {
     if (width_ == 0) {
       width_ = cells.size();
-      const bool header =
-          !std::ranges::all_of(cells, [](std::string_view cell) { return number_of(cell).has_value(); });
+      const bool header = std::ranges::any_of(cells, is_word);
       if (header) table_.columns.assign(cells.begin(), cells.end());
       if (auto found = find_labels(); !found) return found;
       if (header) return {};

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "accrue/run/shard_layout.h"
+#include "parameter_totals.h"
 
 namespace accrue {
 
@@ -63,7 +64,28 @@ std::vector<ParameterShape> mlp_shapes(const ModelSpec& model) {
   return std::move(list.shapes);
 }
 
+ParameterTotals added_up(const ModelSpec& model) {
+  ParameterTotals totals;
+  for (const ParameterShape& shape : parameter_shapes(model)) {
+    totals.numel += shape.numel();
+    totals.padded_numel += padded_numel(shape.numel());
+  }
+  return totals;
+}
+
 }  // namespace
+
+ParameterTotals parameter_totals(const ModelSpec& model) {
+  if (model.kind != ModelKind::gpt || model.layers <= 2) return added_up(model);
+  // Every block has the same parameters.
+  ModelSpec part = model;
+  part.layers = 1;
+  const ParameterTotals one = added_up(part);
+  part.layers = 2;
+  const ParameterTotals two = added_up(part);
+  const std::int64_t more = model.layers - 1;
+  return {one.numel + more * (two.numel - one.numel), one.padded_numel + more * (two.padded_numel - one.padded_numel)};
+}
 
 std::int64_t ParameterShape::numel() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());

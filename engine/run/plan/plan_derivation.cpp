@@ -9,6 +9,7 @@
 
 #include "accrue/run/shard_layout.h"
 #include "memory_estimate.h"
+#include "parameter_totals.h"
 
 namespace accrue {
 
@@ -31,20 +32,20 @@ namespace {
 
 /// The gradients of a rank, as they lie in memory and leave it.
 struct GradientArena {
-  FlatLayout layout;
   std::int64_t parameters = 0;
+  std::int64_t numel = 0;  ///< with the padding
+  std::int64_t buckets = 0;
   std::int64_t element = 0;  ///< bytes of one number on the wire
 };
 
 GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
   GradientArena arena;
-  std::vector<std::int64_t> numels;
-  for (const ParameterShape& shape : parameter_shapes(spec.model)) {
-    numels.push_back(shape.numel());
-    arena.parameters += shape.numel();
-  }
+  const ParameterTotals totals = parameter_totals(spec.model);
+  arena.parameters = totals.numel;
+  arena.numel = totals.padded_numel;
   arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
-  arena.layout = flat_layout(numels, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb));
+  arena.buckets =
+      bucket_count(arena.numel, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb));
   return arena;
 }
 
@@ -63,7 +64,7 @@ RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
     if (samples % micro != 0) continue;
     accumulation.micro_batch = micro;
     accumulation.steps = samples / micro;
-    if (static_cast<double>(estimate_memory(spec, knobs, arena.parameters, arena.layout.numel).total()) <= limit) break;
+    if (static_cast<double>(estimate_memory(spec, knobs, arena.parameters, arena.numel).total()) <= limit) break;
   }
   return spec;
 }
@@ -95,16 +96,47 @@ MicroStepSize token_counter(const SampleOrder& order, const DataFacts& data) {
   };
 }
 
-// Micro-steps after which a clock has reached its target.
-std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const MicroStepSize& size) {
+/// Samples of every batch but the last of an epoch.
+std::int64_t full_batch(const SampleOrder& order) {
+  return order.micro_batch * order.world;
+}
+
+/// Longest N that the shape ever has.
+std::int64_t longest_steps(const WindowShape& shape) {
+  std::int64_t steps = std::max<std::int64_t>(shape.steps, 1);
+  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
+    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
+  return steps;
+}
+
+/// Passes over so many full windows, or fewer; answers how many micro-steps those were.
+std::int64_t skip_micro_steps(AccumulationWindow& window, std::int64_t windows) {
+  const std::int64_t before = window.micro_steps_done();
+  if (windows > 0) window.skip_full_windows(windows);
+  return window.micro_steps_done() - before;
+}
+
+/// Most ticks that one window gives the schedule.
+std::int64_t ticks_of_window(const WindowShape& shape) {
+  if (shape.knobs.schedule_clock == ScheduleClock::update) return 1;
+  if (shape.knobs.schedule_clock == ScheduleClock::update_times_world) return std::max<std::int64_t>(shape.world, 1);
+  return longest_steps(shape);
+}
+
+// Micro-steps after which a clock has reached its target. A clock of which all batches but an epoch's last add the same
+// says how much that is; 0 where each adds its own. The last batch is never among the windows that are passed over.
+std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const MicroStepSize& size, std::int64_t each) {
   shape.max_micro_steps = max_micro_steps_of_run;
   // The run's length is what is looked for: without one, the window would count through the longest run there is.
   if (!shape.max_iters && shape.knobs.normalizer == Normalizer::run_remainder) shape.max_iters = shape.max_micro_steps;
   AccumulationWindow window(std::move(shape));
+  const std::int64_t longest = longest_steps(window.shape());
   for (std::int64_t done = 0; done < target;) {
     const auto micro = window.next();
     if (!micro) break;
     done += size(*micro);
+    if (each == 0 || !micro->update || done >= target) continue;
+    done += each * skip_micro_steps(window, (target - done - 1) / each / longest);
   }
   return std::max<std::int64_t>(1, window.micro_steps_done());
 }
@@ -129,12 +161,13 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
   const RunSection& run = spec.run;
   if (run.updates) shape.max_updates = run.updates;
   if (run.epochs) limit_by_epochs(shape, *run.epochs);
-  if (run.samples) shape.max_micro_steps = micro_steps_until(shape, *run.samples, sample_counter(order));
+  if (run.samples)
+    shape.max_micro_steps = micro_steps_until(shape, *run.samples, sample_counter(order), full_batch(order));
   if (run.tokens && data.tokens_per_sample > 0) {
     const std::int64_t samples = (*run.tokens + data.tokens_per_sample - 1) / data.tokens_per_sample;
-    shape.max_micro_steps = micro_steps_until(shape, samples, sample_counter(order));
+    shape.max_micro_steps = micro_steps_until(shape, samples, sample_counter(order), full_batch(order));
   } else if (run.tokens) {
-    shape.max_micro_steps = micro_steps_until(shape, *run.tokens, token_counter(order, data));
+    shape.max_micro_steps = micro_steps_until(shape, *run.tokens, token_counter(order, data), 0);
   }
   const bool limited = shape.max_updates || shape.max_epochs || shape.max_micro_steps;
   if (!limited && shape.max_iters)
@@ -152,19 +185,23 @@ void derive_warmup(RunPlan& plan) {
     const auto micro = window.next();
     if (!micro) break;
     plan.warmup_samples += size(*micro);
+    const std::int64_t left = plan.curve.warmup - window.schedule_position();
+    if (micro->update && left > 0)
+      plan.warmup_samples +=
+          full_batch(plan.order) * skip_micro_steps(window, (left - 1) / ticks_of_window(window.shape()));
   }
   plan.warmup_updates = window.updates_done();
   plan.warmup_micro_steps = window.micro_steps_done();
 }
 
 void derive_traffic(RunPlan& plan) {
-  const auto [layout, parameters, element] = gradient_arena(plan.spec, plan.knobs);
-  plan.parameter_count = parameters;
-  plan.gradient_buckets = static_cast<std::int64_t>(layout.buckets.size());
+  const GradientArena arena = gradient_arena(plan.spec, plan.knobs);
+  plan.parameter_count = arena.parameters;
+  plan.gradient_buckets = arena.buckets;
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;
-  plan.memory = estimate_memory(fitted, plan.knobs, plan.parameter_count, layout.numel);
-  const std::int64_t once = all_reduce_wire_bytes(layout.numel * element, plan.grid.data);
+  plan.memory = estimate_memory(fitted, plan.knobs, plan.parameter_count, arena.numel);
+  const std::int64_t once = all_reduce_wire_bytes(arena.numel * arena.element, plan.grid.data);
   if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
   if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;
 }

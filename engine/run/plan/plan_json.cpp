@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.json holds what a plan follows from (the spec's text, the facts of the data, the choices taken for the host)
-// and, for readers, what follows. A rank derives the rest again from the former; nothing is trusted twice.
+// and, for readers, what follows. A rank derives the rest again from the former; nothing is trusted twice. Whatever the
+// derivation reads is checked before, since the file may be damaged or made by somebody else.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/choice_names.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "json_limits.h"
+#include "json_seal.h"
 #include "plan_derivation.h"
 #include "plan_summary.h"
+#include "preflight_checks.h"
+#include "run_id.h"
 #include "spec_reader.h"
 
 namespace accrue {
@@ -29,16 +39,30 @@ Json data_json(const DataFacts& data) {
           {"outputs", data.outputs}};
 }
 
+/// A whole number; the parser would also turn 1e300 and 2^64 - 1 into one.
+std::int64_t whole(const Json& json) {
+  const bool fits =
+      json.is_number_integer() && !(json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
+  if (!fits) throw std::domain_error(json.dump() + " is not a whole number of 64 bits");
+  return json.get<std::int64_t>();
+}
+
+std::vector<std::int64_t> wholes(const Json& json) {
+  std::vector<std::int64_t> values;
+  for (const Json& each : json) values.push_back(whole(each));
+  return values;
+}
+
 DataFacts data_from(const Json& json) {
   DataFacts data;
-  json.at("samples").get_to(data.samples);
-  json.at("validation_samples").get_to(data.validation_samples);
-  json.at("tokens_per_sample").get_to(data.tokens_per_sample);
-  json.at("sample_tokens").get_to(data.sample_tokens);
-  json.at("bytes").get_to(data.bytes);
+  data.samples = whole(json.at("samples"));
+  data.validation_samples = whole(json.at("validation_samples"));
+  data.tokens_per_sample = whole(json.at("tokens_per_sample"));
+  data.sample_tokens = wholes(json.at("sample_tokens"));
+  data.bytes = whole(json.at("bytes"));
   json.at("fingerprint").get_to(data.fingerprint);
-  json.at("inputs").get_to(data.inputs);
-  json.at("outputs").get_to(data.outputs);
+  data.inputs = whole(json.at("inputs"));
+  data.outputs = whole(json.at("outputs"));
   return data;
 }
 
@@ -53,6 +77,77 @@ tl::unexpected<Error> damaged(const std::string& what) {
               "Start the run again from its spec, or restore the run folder.");
 }
 
+std::string out_of_range(const char* key, std::int64_t value) {
+  return std::string(key) + " is " + std::to_string(value);
+}
+
+/// What is out of range in the numbers that no spec holds; empty where nothing is.
+std::string range_problem(const PlanInputs& inputs) {
+  constexpr std::int64_t most_samples = std::int64_t{1} << 48;
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
+  constexpr std::int64_t most_columns = std::int64_t{1} << 31;
+  constexpr std::int64_t most_threads = 1 << 16;
+  struct Range {
+    const char* key;
+    std::int64_t value, least, most;
+  };
+  const DataFacts& data = inputs.data;
+  for (const Range& each :
+       {Range{"data.samples", data.samples, 1, most_samples},
+        Range{"data.validation_samples", data.validation_samples, 0, most_samples},
+        Range{"data.tokens_per_sample", data.tokens_per_sample, 0, most_tokens},
+        Range{"data.bytes", data.bytes, 0, max_json_integer}, Range{"data.inputs", data.inputs, 0, most_columns},
+        Range{"data.outputs", data.outputs, 0, most_columns},
+        Range{"threads_per_rank", inputs.threads_per_rank, 1, most_threads},
+        Range{"memory_per_rank", inputs.memory_per_rank, 0, max_json_integer}})
+    if (each.value < each.least || each.value > each.most) return out_of_range(each.key, each.value);
+  for (const std::int64_t tokens : data.sample_tokens)
+    if (tokens < 0 || tokens > most_tokens) return out_of_range("data.sample_tokens", tokens);
+  return {};
+}
+
+/// Why the plan cannot be derived from its inputs; empty where it can.
+std::string inputs_problem(const PlanInputs& inputs) {
+  if (auto problem = range_problem(inputs); !problem.empty()) return problem;
+  preflight_detail::Findings findings;
+  preflight_detail::check_values(inputs.spec, findings);
+  if (!has_errors(findings.all)) preflight_detail::check_accumulation(inputs.spec, findings);
+  if (!has_errors(findings.all)) preflight_detail::check_length(inputs.spec, inputs.data, findings);
+  for (const Finding& finding : findings.all)
+    if (finding.severity == Severity::error) return finding.text();
+  return {};
+}
+
+/// N set by hand is held to the range of the command that sets it.
+std::string steps_problem(const RunPlan& plan) {
+  const SpecField& steps = *find_field("accumulation.steps");
+  std::int64_t last = -1;
+  for (const LengthChange& change : plan.window.steps_set) {
+    if (change.from <= last || change.from > max_micro_steps_of_run)
+      return out_of_range("an update of steps_set", change.from);
+    if (static_cast<double>(change.steps) < steps.minimum || static_cast<double>(change.steps) > steps.maximum)
+      return out_of_range("a number of steps of steps_set", change.steps);
+    last = change.from;
+  }
+  const Dialect dialect = plan.spec.accumulation.dialect;
+  if (last >= 0 && dialect != Dialect::accrue && dialect != Dialect::accelerate)
+    return "steps_set changes N, which this dialect keeps for a whole run";
+  return {};
+}
+
+/// What of the order beside its plan cannot be.
+std::string order_problem(const RunOrder& order) {
+  if (!is_run_id(order.run_id)) return "run_id \"" + order.run_id + "\" is not a run's name";
+  const bool resumes = !order.resume_from.empty() && order.resume_from != "newest";
+  if (resumes && !checkpoint_mark(order.resume_from).valid())
+    return "resume_from \"" + order.resume_from + "\" is not a checkpoint's name";
+  if (order.origin_ns > max_json_integer || order.origin_ns < -max_json_integer)
+    return out_of_range("origin_ns", order.origin_ns);
+  for (const std::int64_t seq : order.first_seq)
+    if (seq < 0 || seq > max_json_integer) return out_of_range("first_seq", seq);
+  return {};
+}
+
 Result<PlanInputs> inputs_from(const Json& json) {
   const auto spec_text = json.at("spec").get<std::string>();
   SpecReading reading = spec_detail::parse_spec_text(spec_text, "plan.json", std::numeric_limits<std::size_t>::max());
@@ -64,16 +159,17 @@ Result<PlanInputs> inputs_from(const Json& json) {
   const auto backend = from_name<BackendKind>(json.at("backend").get<std::string>());
   if (!backend || *backend == BackendKind::automatic) return damaged("no backend is chosen");
   inputs.backend = *backend;
-  json.at("threads_per_rank").get_to(inputs.threads_per_rank);
-  inputs.memory_per_rank = json.value("memory_per_rank", std::int64_t{0});
+  inputs.threads_per_rank = whole(json.at("threads_per_rank"));
+  if (json.contains("memory_per_rank")) inputs.memory_per_rank = whole(json.at("memory_per_rank"));
   const bool ragged = inputs.data.tokens_per_sample == 0;
   if (ragged && static_cast<std::int64_t>(inputs.data.sample_tokens.size()) != inputs.data.samples)
     return damaged("sample_tokens does not have one entry a sample");
+  if (auto problem = inputs_problem(inputs); !problem.empty()) return damaged(problem);
   return inputs;
 }
 
 Result<RunOrder> order_from(const Json& json) {
-  const auto version = json.at("v").get<std::int64_t>();
+  const std::int64_t version = whole(json.at("v"));
   if (version != plan_format_version)
     return fail(ErrorCode::protocol,
                 "the plan has format version " + std::to_string(version) + ", this program reads version " +
@@ -85,18 +181,26 @@ Result<RunOrder> order_from(const Json& json) {
   order.plan = derive_plan(*inputs);
   order.run_id = json.at("run_id").get<std::string>();
   order.run_dir = json.at("run_dir").get<std::string>();
-  json.at("origin_ns").get_to(order.origin_ns);
+  order.origin_ns = whole(json.at("origin_ns"));
   json.at("resume_from").get_to(order.resume_from);
-  json.at("first_seq").get_to(order.first_seq);
+  order.first_seq = wholes(json.at("first_seq"));
   json.at("interactive").get_to(order.interactive);
   for (const Json& change : json.value("steps_set", Json::array()))
-    order.plan.window.steps_set.push_back(
-        {change.at("from").get<std::int64_t>(), change.at("steps").get<std::int64_t>()});
+    order.plan.window.steps_set.push_back({whole(change.at("from")), whole(change.at("steps"))});
+  if (auto problem = order_problem(order); !problem.empty()) return damaged(problem);
+  if (auto problem = steps_problem(order.plan); !problem.empty()) return damaged(problem);
+  if (seal_of(json) == Seal::broken) return damaged("it was changed after it was written");
   if (!order.plan.window.steps_set.empty()) order.plan.totals = total_windows(order.plan.window);
   return order;
 }
 
 }  // namespace
+
+bool is_run_id(std::string_view text) {
+  constexpr std::size_t longest = 64;
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  return !text.empty() && text.size() <= longest && text.find_first_not_of(allowed) == std::string_view::npos;
+}
 
 std::string to_json(const RunOrder& order) {
   const RunPlan& plan = order.plan;
@@ -115,7 +219,7 @@ std::string to_json(const RunOrder& order) {
                      {"threads_per_rank", plan.threads_per_rank},
                      {"memory_per_rank", plan.memory_per_rank},
                      {"derived", plan_summary(plan)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return sealed_text(json);
 }
 
 Result<RunOrder> run_order_from_json(const std::string& json) {
@@ -123,6 +227,8 @@ Result<RunOrder> run_order_from_json(const std::string& json) {
   try {
     return order_from(Json::parse(json));
   } catch (const Json::exception& error) {
+    return damaged(error.what());
+  } catch (const std::domain_error& error) {
     return damaged(error.what());
   }
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the model, the optimizer with its schedule, and the run's end.
-#include <numeric>
 
 #include "accrue/run/choice_names.h"
-#include "accrue/run/shard_layout.h"
+#include "parameter_totals.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 
@@ -21,19 +20,13 @@ std::int64_t dividing_heads(std::int64_t width, std::int64_t heads) {
   return 1;
 }
 
-std::int64_t count_parameters(const ModelSpec& model) {
-  const auto shapes = parameter_shapes(model);
-  return std::accumulate(shapes.begin(), shapes.end(), std::int64_t{0},
-                         [](std::int64_t sum, const ParameterShape& shape) { return sum + shape.numel(); });
-}
-
 void check_values_given(const ModelSpec& model, Findings& findings) {
   if (model.init != WeightInit::values) {
     if (!model.values.empty())
       findings.warn("model.values", "is not used, since model.init is not \"values\"").fix_value = "[]";
     return;
   }
-  const std::int64_t count = count_parameters(model);
+  const std::int64_t count = parameter_totals(model).numel;
   if (static_cast<std::int64_t>(model.values.size()) == count) return;
   findings.error("model.values", "does not have one number for each parameter", std::to_string(model.values.size()),
                  std::to_string(count) + " numbers");
@@ -55,10 +48,10 @@ void check_model(const RunSpec& spec, Findings& findings) {
   }
   check_values_given(model, findings);
   constexpr std::int64_t most_recorded = 1000;
-  if (spec.run.record_weights && count_parameters(model) >= most_recorded)
+  if (spec.run.record_weights && parameter_totals(model).numel >= most_recorded)
     findings
         .error("run.record_weights", "is for small models only",
-               std::to_string(count_parameters(model)) + " parameters", "under " + std::to_string(most_recorded))
+               std::to_string(parameter_totals(model).numel) + " parameters", "under " + std::to_string(most_recorded))
         .fix_value = "false";
 }
 

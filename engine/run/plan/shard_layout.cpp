@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "parameter_totals.h"
+
 namespace accrue {
 
 namespace {
@@ -24,9 +26,14 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t largest) {
+/// Elements of each bucket but the last, which may be shorter.
+std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes) {
+  const std::int64_t largest = std::max(alignment, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
   const std::int64_t count = std::clamp<std::int64_t>(divided_up(numel, largest), 1, most_buckets);
-  const std::int64_t size = rounded_up(divided_up(numel, count), alignment);
+  return std::max(alignment, rounded_up(divided_up(numel, count), alignment));
+}
+
+std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t size) {
   std::vector<FlatRange> buckets;
   for (std::int64_t offset = 0; offset < numel; offset += size)
     buckets.push_back({offset, std::min(size, numel - offset)});
@@ -41,11 +48,18 @@ FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_
   layout.parameters.resize(numels.size());
   for (std::size_t i = numels.size(); i-- > 0;) {
     layout.parameters[i] = {layout.numel, numels[i]};
-    layout.numel += rounded_up(numels[i], alignment);
+    layout.numel += padded_numel(numels[i]);
   }
-  const std::int64_t largest = std::max(alignment, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
-  layout.buckets = equal_buckets(layout.numel, largest);
+  layout.buckets = equal_buckets(layout.numel, bucket_size(layout.numel, bytes_per_element, bucket_bytes));
   return layout;
+}
+
+std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes) {
+  return divided_up(padded_numel, bucket_size(padded_numel, bytes_per_element, bucket_bytes));
+}
+
+std::int64_t padded_numel(std::int64_t numel) {
+  return rounded_up(numel, alignment);
 }
 
 FlatRange shard_range(std::int64_t numel, std::int64_t rank, std::int64_t world) {

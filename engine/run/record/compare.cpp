@@ -116,6 +116,8 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     auto course = read_course(run->dir);
     if (!course) return tl::unexpected(course.error());
     add_run(by_samples, curve_of(*course));
+    run->problems =
+        record_problems(*run, course->problems, course->updates.empty() ? 0 : course->updates.rbegin()->first);
     const std::string steps = steps_text(course->steps_set);
     if (comparison.runs.empty()) first_steps = steps;
     auto& differences = comparison.differences.emplace_back();
@@ -136,6 +138,7 @@ std::string to_json(const RunComparison& comparison) {
     Json run;
     run["dir"] = comparison.runs[i].dir.string();
     run["summary"] = Json::parse(to_json(comparison.runs[i]));
+    run["problems"] = comparison.runs[i].problems;
     run["differences"] = Json::array();
     for (const auto& difference : comparison.differences[i])
       run["differences"].push_back({{"key", difference.key}, {"first", difference.left}, {"this", difference.right}});

@@ -16,6 +16,7 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/run_event.h"
+#include "json_limits.h"
 
 namespace accrue {
 namespace {
@@ -35,7 +36,7 @@ bool take_text(std::string_view& text, std::string_view expected) {
 
 bool take_number(std::string_view& text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return false;
+  if (error != std::errc{} || value > max_json_integer || value < -max_json_integer) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
 }

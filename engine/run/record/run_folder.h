@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names inside a run folder.
+// A run folder's entries: which checkpoint is newest, who may take the folder, what killed processes left in it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/result.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/run/run_store.h"
 
 namespace accrue {
 
@@ -16,5 +18,25 @@ CheckpointMark newest_checkpoint(const std::filesystem::path& run_dir);
 /// Renames the checkpoints after a mark to "abandoned-<name>", for a run that goes back to before them: whatever is
 /// newest then is of the branch that trains on. Needs the run's lock. Returns how many. Errors: disk.
 Result<int> abandon_checkpoints_after(const std::filesystem::path& run_dir, const CheckpointMark& mark);
+
+/// The text of summary.json, which carries the hash of its contents.
+std::string summary_record(const RunSummary& summary);
+/// Of a run that has ended: makes summary.json where a kill kept it from being written, and clears what the kill left.
+/// Errors: the folder is in use (config), cannot be written (disk).
+Result<void> complete_record(const RunSummary& summary);
+
+/// The spec with the place of its data in full, so that it means the same wherever it is read; and as spec.toml has it.
+RunSpec located_spec(const RunPlan& plan);
+std::string spec_as_run(const RunPlan& plan);
+
+/// Makes the folder (mode 0700) where it does not exist; one that does must be a folder of this user and no link, and
+/// is closed to writing by others. Errors: disk.
+Result<void> make_own_folder(const std::filesystem::path& dir);
+/// True where the folder holds nothing, or only what a start leaves that failed before its plan was written.
+bool is_free_folder(const std::filesystem::path& dir);
+/// Removes what is_free_folder() overlooks, but for run.lock. Needs the lock.
+void clear_failed_start(const std::filesystem::path& dir);
+/// Removes what killed processes left of files and checkpoints that they had not finished. Needs the lock.
+void clear_leftovers(const std::filesystem::path& dir);
 
 }  // namespace accrue

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "accrue/run/event_codec.h"
 #include "event_scan.h"
 #include "posix_file.h"
+#include "run_folder.h"
 
 namespace accrue {
 namespace {
@@ -40,24 +40,18 @@ bool is_full(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-Result<void> make_folder(const fs::path& dir) {
+Result<void> check_free(const fs::path& dir) {
+  if (is_free_folder(dir)) return {};
   std::error_code error;
-  fs::create_directories(dir.parent_path(), error);
-  if (error) return disk_error(dir, "cannot be created", error.value());
-  if (::mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return disk_error(dir, "cannot be created", errno);
-}
-
-Result<void> check_empty(const fs::path& dir) {
-  std::error_code error;
-  if (!fs::is_directory(dir, error)) return fail(ErrorCode::disk, "is not a folder", dir.string());
-  const fs::directory_iterator entries(dir, error);
-  if (error) return disk_error(dir, "cannot be read", error.value());
-  if (entries == fs::directory_iterator{}) return {};
-  if (fs::exists(dir / "events.jsonl", error))
+  if (fs::exists(dir / "events.jsonl", error) || fs::exists(dir / "plan.json", error))
     return fail(ErrorCode::disk, "the folder already holds a run", dir.string(),
                 "Continue it with \"resume\", or choose another folder");
   return fail(ErrorCode::disk, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
+}
+
+Result<void> make_subfolder(const fs::path& dir) {
+  if (::mkdir(dir.c_str(), 0700) == 0) return {};
+  return disk_error(dir, "cannot be created", errno);
 }
 
 Result<void> check_space(const fs::path& dir) {
@@ -92,50 +86,78 @@ std::string new_run_id() {
 }
 
 Result<RunWriter> RunWriter::create(const fs::path& folder, const std::string& spec_toml) {
-  const fs::path dir = fs::absolute(folder).lexically_normal();
+  const auto dir = absolute_folder(folder);
+  if (!dir) return tl::unexpected(dir.error());
   std::error_code ignored;
-  const bool existed = fs::exists(dir, ignored);
-  if (auto made = make_folder(dir); !made) return tl::unexpected(made.error());
-  if (auto empty = check_empty(dir); !empty) return tl::unexpected(empty.error());
-  if (auto space = check_space(dir); !space) {
-    if (!existed) fs::remove(dir, ignored);  // a refusal leaves nothing behind
-    return tl::unexpected(space.error());
-  }
+  const bool existed = fs::exists(*dir, ignored);
+  if (auto made = make_own_folder(*dir); !made) return tl::unexpected(made.error());
+  if (auto free = check_free(*dir); !free) return tl::unexpected(free.error());
   RunWriter writer;
-  writer.dir_ = dir;
-  if (auto locked = writer.take_lock(); !locked) return tl::unexpected(locked.error());
-  for (const char* name : {"ranks", "checkpoints"})
-    if (::mkdir((dir / name).c_str(), 0700) != 0) return disk_error(dir / name, "cannot be created", errno);
-  if (auto written = write_file(dir / "spec.toml", spec_toml); !written) return tl::unexpected(written.error());
-  if (auto opened = writer.open_events(); !opened) return tl::unexpected(opened.error());
+  writer.dir_ = *dir;
+  auto begun = check_space(*dir);
+  if (begun) begun = writer.begin_folder(spec_toml);
+  if (!begun) {  // a refusal leaves nothing behind
+    writer.give_up();
+    if (!existed) fs::remove(*dir, ignored);
+    return tl::unexpected(begun.error());
+  }
   writer.reserve_space();
   return writer;
 }
 
+Result<void> RunWriter::begin_folder(const std::string& spec_toml) {
+  auto lock = RunLock::take(dir_);
+  if (!lock) return tl::unexpected(lock.error());
+  if (auto free = check_free(dir_); !free) return free;  // another start may have had the lock in between
+  lock_ = std::move(*lock);
+  clear_failed_start(dir_);
+  for (const char* name : {"ranks", "checkpoints"})
+    if (auto made = make_subfolder(dir_ / name); !made) return made;
+  if (auto written = write_file(dir_ / "spec.toml", spec_toml); !written) return written;
+  return open_events();
+}
+
+void RunWriter::give_up() {
+  if (lock_.fd() < 0) return;
+  clear_failed_start(dir_);
+  ::unlink((dir_ / "run.lock").c_str());
+}
+
 Result<RunWriter> RunWriter::reopen(const fs::path& folder) {
+  const auto dir = absolute_folder(folder);
+  if (!dir) return tl::unexpected(dir.error());
   RunWriter writer;
-  writer.dir_ = fs::absolute(folder).lexically_normal();
+  writer.dir_ = *dir;
   std::error_code error;
   if (!fs::exists(writer.dir_ / "spec.toml", error) && !fs::exists(writer.dir_ / "plan.json", error))
     return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor plan.json",
                 writer.dir_.string(), "Give the folder that \"accrue-run run\" printed");
-  if (auto locked = writer.take_lock(); !locked) return tl::unexpected(locked.error());
+  auto lock = RunLock::take(writer.dir_);
+  if (!lock) return tl::unexpected(lock.error());
+  writer.lock_ = std::move(*lock);
   if (auto opened = writer.open_events(); !opened) return tl::unexpected(opened.error());
-  auto scan = scan_events(writer.events_fd_);
-  if (!scan) {
-    scan.error().where = (writer.dir_ / "events.jsonl").string();
-    return tl::unexpected(scan.error());
-  }
-  if (scan->whole_bytes < scan->total_bytes && ::ftruncate(writer.events_fd_, scan->whole_bytes) != 0)
-    return disk_error(writer.dir_ / "events.jsonl", "the torn last line cannot be cut off", errno);
-  writer.events_bytes_ = scan->whole_bytes;
-  writer.next_seq_ = std::move(scan->next_seq);
-  writer.last_time_ns_ = scan->last_time_ns;
+  if (auto continued = writer.continue_events(); !continued) return tl::unexpected(continued.error());
+  clear_leftovers(writer.dir_);
   ::mkdir((writer.dir_ / "ranks").c_str(), 0700);
   ::mkdir((writer.dir_ / "checkpoints").c_str(), 0700);
-  ::unlink((writer.dir_ / "summary.json").c_str());  // it spoke of the end that is now no end
+  ::unlink((writer.dir_ / "summary.json").c_str());  // it described an end from which the run now goes on
   writer.reserve_space();
   return writer;
+}
+
+/// Cuts a torn last line off; numbers and times go on after the last whole one.
+Result<void> RunWriter::continue_events() {
+  auto scan = scan_events(events_fd_);
+  if (!scan) {
+    scan.error().where = (dir_ / "events.jsonl").string();
+    return tl::unexpected(scan.error());
+  }
+  if (scan->whole_bytes < scan->total_bytes && ::ftruncate(events_fd_, scan->whole_bytes) != 0)
+    return disk_error(dir_ / "events.jsonl", "the torn last line cannot be cut off", errno);
+  events_bytes_ = scan->whole_bytes;
+  next_seq_ = std::move(scan->next_seq);
+  last_time_ns_ = scan->last_time_ns;
+  return {};
 }
 
 RunWriter::RunWriter(RunWriter&& other) noexcept {
@@ -144,7 +166,7 @@ RunWriter::RunWriter(RunWriter&& other) noexcept {
 
 RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
   std::swap(dir_, other.dir_);
-  std::swap(lock_fd_, other.lock_fd_);
+  std::swap(lock_, other.lock_);
   std::swap(events_fd_, other.events_fd_);
   std::swap(reserve_fd_, other.reserve_fd_);
   std::swap(reserve_spent_, other.reserve_spent_);
@@ -168,30 +190,14 @@ void RunWriter::close_all() {
       write_all(log.fd, fmt::format("\n[accrue: {} of output were dropped here]\n", format_bytes(log.dropped)));
     if (log.fd >= 0) ::close(log.fd);
   }
-  for (const int fd : {reserve_fd_, events_fd_, lock_fd_})
+  for (const int fd : {reserve_fd_, events_fd_})
     if (fd >= 0) ::close(fd);
 }
 
-Result<void> RunWriter::take_lock() {
-  const fs::path file = dir_ / "run.lock";
-  lock_fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_fd_ < 0) return disk_error(file, "cannot be opened", errno);
-  // A reader that looks whether the run is live holds the lock for an instant.
-  constexpr int tries = 20;
-  constexpr int pause_ms = 5;
-  for (int i = 0; i < tries; ++i) {
-    if (::flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno != EWOULDBLOCK) return disk_error(file, "cannot be locked", errno);
-    ::poll(nullptr, 0, pause_ms);
-  }
-  return fail(ErrorCode::config, "another process holds this run", dir_.string(),
-              "Attach to it, or wait until it has ended");
-}
-
 Result<void> RunWriter::open_events() {
-  const fs::path file = dir_ / "events.jsonl";
-  events_fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (events_fd_ < 0) return disk_error(file, "cannot be opened", errno);
+  const auto opened = open_regular(dir_ / "events.jsonl", O_RDWR | O_CREAT | O_APPEND);
+  if (!opened) return tl::unexpected(opened.error());
+  events_fd_ = *opened;
   last_sync_ = std::chrono::steady_clock::now();
   return {};
 }
@@ -254,16 +260,15 @@ Result<void> RunWriter::write_plan(const std::string& json) {
   return write_file(dir_ / "plan.json", json);
 }
 
-Result<void> RunWriter::write_summary(const std::string& json) {
-  return write_file(dir_ / "summary.json", json);
+Result<void> RunWriter::write_summary(const RunSummary& summary) {
+  return write_file(dir_ / "summary.json", summary_record(summary));
 }
 
 void RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
   auto [entry, is_new] = logs_.try_emplace(rank);
   RankLog& log = entry->second;
   if (is_new) {
-    const auto file = dir_ / "ranks" / fmt::format("{}.log", rank);
-    log.fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    log.fd = open_regular(dir_ / "ranks" / fmt::format("{}.log", rank), O_WRONLY | O_CREAT | O_APPEND).value_or(-1);
     log.bytes = log.fd < 0 ? 0 : static_cast<std::int64_t>(::lseek(log.fd, 0, SEEK_END));
   }
   const auto room = std::clamp<std::int64_t>(max_log_bytes - log.bytes, 0, static_cast<std::int64_t>(bytes.size()));
@@ -277,10 +282,10 @@ void RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
 }
 
 bool is_locked(const fs::path& dir) {
-  const int fd = ::open((dir / "run.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return false;
-  const bool locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(fd);
+  const auto fd = open_regular(dir / "run.lock", O_RDONLY);
+  if (!fd) return false;
+  const bool locked = ::flock(*fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(*fd);
   return locked;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problem: a table of a hundred runs must open at once, though each may hold gigabytes of events. Choice: summary.json
 // answers for a run that ended in order; otherwise the head and the tail of its events do, and only a file whose tail
-// holds no update is read in full.
+// holds no update is read in full. A summary or a spec that is not what was written is not believed: another file of
+// the folder answers for it, and the summary says so.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,12 +12,16 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/sha256.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "json_limits.h"
+#include "json_seal.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
@@ -59,10 +64,16 @@ Json parse_object(const fs::path& file) {
   return json.is_object() ? json : Json::object();
 }
 
+/// False where there is no summary to believe.
 bool take_summary(const fs::path& dir, RunSummary& summary) {
+  std::error_code error;
+  if (!fs::exists(dir / "summary.json", error)) return false;
   const Json json = parse_object(dir / "summary.json");
   const auto version = json.find("v");
-  if (version == json.end() || *version != summary_version) return false;
+  const Seal seal = version == json.end() ? Seal::broken : seal_of(json);
+  if (seal == Seal::broken)
+    summary.problems.push_back("summary.json is damaged or was changed; events.jsonl is shown instead");
+  if (seal != Seal::whole || *version != summary_version) return false;
   take(json, "run_id", summary.run_id);
   take(json, "name", summary.name);
   take(json, "state", summary.state);
@@ -73,6 +84,7 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "samples", summary.samples);
   take(json, "tokens", summary.tokens);
   take(json, "weights_sha256", summary.weights_sha256);
+  take(json, "spec_sha256", summary.spec_sha256);
   take(json, "started_at", summary.started_at);
   take(json, "message", summary.message);
   return true;
@@ -81,6 +93,7 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
 void take_event(const RunEvent& event, RunSummary& summary, bool& saw_update) {
   if (const auto* started = std::get_if<RunStarted>(&event.body)) {
     summary.run_id = started->run;
+    summary.spec_sha256 = started->spec_sha256;
     if (summary.started_at.empty()) summary.started_at = started->started_at;
     summary.state.clear();
     summary.message.clear();
@@ -116,8 +129,12 @@ std::string read_slice(int fd, std::int64_t offset, std::int64_t size) {
 
 /// Head (where the run started) and tail (where it stands).
 void take_ends(const fs::path& file, RunSummary& summary) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return;
+  const auto opened = open_regular(file, O_RDONLY);
+  if (!opened) {
+    summary.problems.push_back("events.jsonl " + opened.error().message);
+    return;
+  }
+  const int fd = *opened;
   const auto size = static_cast<std::int64_t>(::lseek(fd, 0, SEEK_END));
   bool saw_update = false;
   EventReader head;
@@ -140,6 +157,31 @@ std::string default_name(const RunSpec& spec) {
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
   return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
                      ranks, ranks == 1 ? "" : "s");
+}
+
+/// spec.toml, if it can be read and is what the run started with.
+bool take_spec(const fs::path& dir, RunSummary& summary) {
+  SpecReading reading = read_spec(dir / "spec.toml");
+  if (!reading.ok()) {
+    summary.problems.push_back("spec.toml cannot be read, and plan.json is shown instead: " +
+                               reading.findings.front().text());
+    return false;
+  }
+  const auto text = read_file(dir / "spec.toml");
+  if (text && !summary.spec_sha256.empty() && sha256_hex(*text) != summary.spec_sha256)
+    summary.problems.push_back("spec.toml was changed after the run started; plan.json holds what was trained");
+  summary.spec = std::move(reading.spec);
+  return true;
+}
+
+std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary) {
+  std::error_code error;
+  if (!fs::exists(dir / "plan.json", error)) return std::nullopt;
+  const auto text = read_file(dir / "plan.json");
+  auto order = text ? run_order_from_json(*text) : Result<RunOrder>(tl::unexpected(text.error()));
+  if (order) return std::move(*order);
+  summary.problems.push_back(order.error().message);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -172,22 +214,24 @@ Result<int> abandon_checkpoints_after(const fs::path& dir, const CheckpointMark&
 }
 
 Result<RunSummary> read_run(const fs::path& folder) {
-  const fs::path dir = fs::absolute(folder).lexically_normal();
+  const auto named = absolute_folder(folder);
+  if (!named) return tl::unexpected(named.error());
+  const fs::path& dir = *named;
   std::error_code error;
   if (!fs::exists(dir / "spec.toml", error) && !fs::exists(dir / "events.jsonl", error))
     return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor events.jsonl", dir.string(),
                 "Give the folder that \"accrue-run run\" printed");
   RunSummary summary;
   summary.dir = dir;
-  summary.spec = read_spec(dir / "spec.toml").spec;
-  if (!take_summary(dir, summary)) {
-    take_ends(dir / "events.jsonl", summary);
-    if (const auto plan = read_file(dir / "plan.json")) {
-      if (const auto order = run_order_from_json(*plan)) {
-        summary.planned_updates = order->plan.totals.updates;
-        summary.run_id = order->run_id;
-      }
-    }
+  const bool summarised = take_summary(dir, summary);
+  if (!summarised) take_ends(dir / "events.jsonl", summary);
+  std::optional<RunOrder> order;
+  const bool has_spec = take_spec(dir, summary);
+  if (!summarised || !has_spec) order = recorded_order(dir, summary);
+  if (order && !has_spec) summary.spec = located_spec(order->plan);
+  if (order && !summarised) {
+    summary.planned_updates = order->plan.totals.updates;
+    summary.run_id = order->run_id;
   }
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
   summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
@@ -196,6 +240,17 @@ Result<RunSummary> read_run(const fs::path& folder) {
   else if (summary.state.empty())
     summary.state = "interrupted";
   return summary;
+}
+
+std::vector<std::string> record_problems(const RunSummary& run, const ReadProblems& events, std::int64_t last_update) {
+  std::vector<std::string> problems = run.problems;
+  ReadProblems found = events;
+  if (run.state == "running") found.torn_last_line = false;  // it is being written
+  if (const std::string text = to_text(found); !text.empty()) problems.push_back("events.jsonl: " + text);
+  if (last_update < run.updates)
+    problems.push_back(fmt::format("events.jsonl ends at update {}, the run's summary at {}: events are missing",
+                                   last_update, run.updates));
+  return problems;
 }
 
 std::vector<RunSummary> list_runs(const fs::path& runs_dir) {
@@ -211,7 +266,9 @@ std::vector<RunSummary> list_runs(const fs::path& runs_dir) {
   return runs;
 }
 
-std::string to_json(const RunSummary& summary) {
+namespace {
+
+Json json_of(const RunSummary& summary) {
   Json json;
   json["v"] = summary_version;
   json["run_id"] = summary.run_id;
@@ -224,10 +281,32 @@ std::string to_json(const RunSummary& summary) {
   json["samples"] = summary.samples;
   json["tokens"] = summary.tokens;
   json["weights_sha256"] = summary.weights_sha256;
+  json["spec_sha256"] = summary.spec_sha256;
   json["last_checkpoint"] = summary.last_checkpoint;
   json["started_at"] = summary.started_at;
   json["message"] = summary.message;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const RunSummary& summary) {
+  return json_of(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string summary_record(const RunSummary& summary) {
+  return sealed_text(json_of(summary));
+}
+
+Result<void> complete_record(const RunSummary& summary) {
+  const auto lock = RunLock::take(summary.dir);
+  if (!lock) return tl::unexpected(lock.error());
+  clear_leftovers(summary.dir);
+  RunSummary written;
+  if (take_summary(summary.dir, written)) return {};
+  written = summary;
+  written.name = summary.spec.run.name;  // as the supervisor writes it: a name made for display is not recorded
+  return write_file(summary.dir / "summary.json", summary_record(written));
 }
 
 }  // namespace accrue

@@ -25,6 +25,10 @@ struct ReadProblems {
   bool operator==(const ReadProblems&) const = default;
 };
 
+/// The problems as text for people, e.g. "12 lines of events.jsonl cannot be read (...); the last line is torn"; empty
+/// where there are none.
+std::string to_text(const ReadProblems& problems);
+
 /// An event and the line that it came in, without the newline.
 struct ReceivedEvent {
   RunEvent event;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of numbers in a csv file, as the planner counts it and the ranks train on it. Commas separate, a first line
-// that is not all numbers names the columns, blank lines and spaces around a number are passed over. There is no
+// with a word in it names the columns, blank lines and spaces around a number are passed over. There is no
 // quoting: a table of numbers needs none.
 #pragma once
 

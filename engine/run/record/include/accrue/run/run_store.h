@@ -14,6 +14,7 @@
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/result.h"
+#include "accrue/run/run_lock.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -22,63 +23,6 @@ namespace accrue {
 std::filesystem::path default_runs_dir();
 /// A short unique id: time and random letters, fit for a folder and a socket name ("20261121-142233-k3f9").
 std::string new_run_id();
-
-class RunWriter {
- public:
-  /// Makes a new run folder. Errors (disk): exists and is not empty, not writable, less than 64 MiB free.
-  static Result<RunWriter> create(const std::filesystem::path& dir, const std::string& spec_toml);
-  /// Opens an existing one to append: takes the lock, cuts a torn last line off. Errors: held by another process, newer
-  /// version.
-  static Result<RunWriter> reopen(const std::filesystem::path& dir);
-  RunWriter(RunWriter&&) noexcept;
-  RunWriter& operator=(RunWriter&&) noexcept;
-  ~RunWriter();
-
-  /// Appends the event, as the line that was received for it where there is one; data reach the disk at the latest one
-  /// second later (sync_if_due) or at sync(). An event is in the file whole or not at all. When the disk fills up, a
-  /// reserve of 64 MiB is given back first, so that the last events of a run still find room. Errors (disk): nothing is
-  /// left, saying how much is missing.
-  Result<void> append(const RunEvent& event, std::string_view received = {});
-  /// True once the reserve is spent: the run should save what it has and end.
-  bool reserve_spent() const { return reserve_spent_; }
-  Result<void> sync();
-  Result<void> sync_if_due(std::chrono::steady_clock::time_point now);
-  Result<void> write_plan(const std::string& json);
-  Result<void> write_summary(const std::string& json);
-  /// Appends to ranks/R.log; more than 64 MiB a rank is dropped and counted.
-  void append_log(std::int64_t rank, std::string_view bytes);
-  const std::filesystem::path& dir() const { return dir_; }
-  /// For the ranks to inherit: keeps the folder locked while any of them lives.
-  int lock_fd() const { return lock_fd_; }
-  /// The seq that would come next, per rank; follows append.
-  const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
-  /// Time of the last stored event: a resumed run's clock goes on from it.
-  std::int64_t last_time_ns() const { return last_time_ns_; }
-
- private:
-  struct RankLog {
-    int fd = -1;
-    std::int64_t bytes = 0;
-    std::int64_t dropped = 0;
-  };
-  RunWriter() = default;
-  Result<void> take_lock();
-  Result<void> open_events();
-  void reserve_space();
-  void close_all();
-
-  std::filesystem::path dir_;
-  int lock_fd_ = -1;
-  int events_fd_ = -1;
-  int reserve_fd_ = -1;
-  bool reserve_spent_ = false;
-  bool dirty_ = false;
-  std::chrono::steady_clock::time_point last_sync_{};
-  std::int64_t events_bytes_ = 0;
-  std::int64_t last_time_ns_ = 0;
-  std::map<std::int64_t, std::int64_t> next_seq_;
-  std::map<std::int64_t, RankLog> logs_;
-};
 
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
 struct RunSummary {
@@ -95,15 +39,90 @@ struct RunSummary {
   std::int64_t samples = 0;
   std::int64_t tokens = 0;
   std::string weights_sha256;
+  std::string spec_sha256;      ///< of spec.toml as it was when the run last started
   std::string last_checkpoint;  ///< "step-100" or empty
   std::string started_at;
-  std::string message;  ///< why it failed
+  std::string message;                ///< why it failed
+  std::vector<std::string> problems;  ///< what of the folder is damaged, changed or missing; one sentence each
 };
+class RunWriter {
+ public:
+  /// Makes a new run folder, or takes an empty one of this user, or one in which a start failed before its plan was
+  /// written. A refusal leaves nothing behind. Errors (disk): holds something else, is a link or another user's, cannot
+  /// be written, less than 64 MiB free.
+  static Result<RunWriter> create(const std::filesystem::path& dir, const std::string& spec_toml);
+  /// Opens an existing one to append: takes the lock, cuts a torn last line off, clears what killed processes left
+  /// unfinished. Errors: held by another process, newer version, no regular files.
+  static Result<RunWriter> reopen(const std::filesystem::path& dir);
+  RunWriter(RunWriter&&) noexcept;
+  RunWriter& operator=(RunWriter&&) noexcept;
+  ~RunWriter();
+
+  /// Appends the event, as the line that was received for it where there is one; data reach the disk at the latest one
+  /// second later (sync_if_due) or at sync(). An event is in the file whole or not at all. When the disk fills up, a
+  /// reserve of 64 MiB is given back first, so that the last events of a run still find room. Errors (disk): nothing is
+  /// left, saying how much is missing.
+  Result<void> append(const RunEvent& event, std::string_view received = {});
+  /// True once the reserve is spent: the run should save what it has and end.
+  bool reserve_spent() const { return reserve_spent_; }
+  Result<void> sync();
+  Result<void> sync_if_due(std::chrono::steady_clock::time_point now);
+  Result<void> write_plan(const std::string& json);
+  Result<void> write_summary(const RunSummary& summary);
+  /// Of a new folder whose run cannot start: removes what was made, so that the folder can be used again.
+  void give_up();
+  /// Appends to ranks/R.log; more than 64 MiB a rank is dropped and counted.
+  void append_log(std::int64_t rank, std::string_view bytes);
+  const std::filesystem::path& dir() const { return dir_; }
+  /// For the ranks to inherit: keeps the folder locked while any of them lives.
+  int lock_fd() const { return lock_.fd(); }
+  /// The seq that would come next, per rank; follows append.
+  const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
+  /// Time of the last stored event: a resumed run's clock goes on from it.
+  std::int64_t last_time_ns() const { return last_time_ns_; }
+
+ private:
+  struct RankLog {
+    int fd = -1;
+    std::int64_t bytes = 0;
+    std::int64_t dropped = 0;
+  };
+  RunWriter() = default;
+  Result<void> begin_folder(const std::string& spec_toml);
+  Result<void> continue_events();
+  Result<void> open_events();
+  void reserve_space();
+  void close_all();
+
+  std::filesystem::path dir_;
+  RunLock lock_;
+  int events_fd_ = -1;
+  int reserve_fd_ = -1;
+  bool reserve_spent_ = false;
+  bool dirty_ = false;
+  std::chrono::steady_clock::time_point last_sync_{};
+  std::int64_t events_bytes_ = 0;
+  std::int64_t last_time_ns_ = 0;
+  std::map<std::int64_t, std::int64_t> next_seq_;
+  std::map<std::int64_t, RankLog> logs_;
+};
+
+/// Takes order.run_dir for ranks that no supervisor started: makes spec.toml and plan.json in a new folder, or
+/// continues the run that the folder holds (plan, id and checkpoint of the order become its own) if its spec and data
+/// are those of the order. What is there is never written over. The lock is to be kept while the ranks train.
+/// Errors: another run, one that accrue-run recorded, or one in use (config); changed data (data); no run at all, a
+/// link, another user's folder (disk); a damaged record (protocol).
+Result<RunLock> claim_run_folder(RunOrder& order);
+
+/// Reads only; what is damaged is named in the summary's problems and replaced by what another file of the folder says.
+/// Errors (config): not a run folder.
 Result<RunSummary> read_run(const std::filesystem::path& dir);
+/// Its problems, and what reading all of its events found: `last_update` is that of the last one.
+std::vector<std::string> record_problems(const RunSummary& run, const ReadProblems& events, std::int64_t last_update);
 std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir);
 /// True while a supervisor or a rank holds the folder's lock.
 bool is_locked(const std::filesystem::path& dir);
-/// What summary.json holds and "show --json" prints; the spec is not repeated in it.
+/// What "show --json" prints, and summary.json holds beside the hash of its contents; the spec is not repeated in it.
 std::string to_json(const RunSummary& summary);
 
 }  // namespace accrue

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model's parameters and their flat layout add up to, without either: a plan asks for it whatever the size.
+#pragma once
+
+#include <cstdint>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+struct ParameterTotals {
+  std::int64_t numel = 0;         ///< numbers of all parameters
+  std::int64_t padded_numel = 0;  ///< that of their flat layout
+  bool operator==(const ParameterTotals&) const = default;
+};
+/// The sums over parameter_shapes(); the cost does not grow with the layers.
+ParameterTotals parameter_totals(const ModelSpec& model);
+
+/// The numbers that a parameter takes in a flat layout.
+std::int64_t padded_numel(std::int64_t numel);
+/// Buckets of the flat_layout() that has so many numbers.
+std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes);
+
+}  // namespace accrue

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What RunWriter::create() makes before plan.json is there, in its order. Folders count only while they are empty.
+constexpr std::array<std::string_view, 6> made_before_plan = {"ranks",           "checkpoints", ".spec.toml.part",
+                                                              ".plan.json.part", "spec.toml",   "events.jsonl"};
+
+bool is_made_before_plan(const fs::path& entry) {
+  if (std::ranges::find(made_before_plan, entry.filename().string()) == made_before_plan.end()) return false;
+  std::error_code error;
+  const auto status = fs::symlink_status(entry, error);
+  if (fs::is_directory(status)) return fs::is_empty(entry, error) && !error;
+  if (!fs::is_regular_file(status)) return false;
+  return entry.filename() != "events.jsonl" || (fs::file_size(entry, error) == 0 && !error);
+}
+
+/// A name that a file or checkpoint has only until it is whole, or from when it is on its way out.
+bool is_unfinished(const std::string& name) {
+  return name.starts_with(".trash-") || (name.starts_with(".") && name.ends_with(".part"));
+}
+
+void remove_unfinished(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (is_unfinished(at->path().filename().string())) found.push_back(at->path());
+  for (const fs::path& path : found) fs::remove_all(path, error);  // what resists is left for the next opener
+}
+
+}  // namespace
+
+Result<void> make_own_folder(const fs::path& dir) {
+  std::error_code error;
+  fs::create_directories(dir.parent_path(), error);
+  if (error) return disk_error(dir, "cannot be created", error.value());
+  if (::mkdir(dir.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return disk_error(dir, "cannot be created", errno);
+  struct stat facts {};
+  if (::lstat(dir.c_str(), &facts) != 0) return disk_error(dir, "cannot be examined", errno);
+  if (S_ISLNK(facts.st_mode))
+    return fail(ErrorCode::disk, "is a link, which a run folder cannot be", dir.string(),
+                "Give the folder that it points to, or a new one");
+  if (!S_ISDIR(facts.st_mode)) return fail(ErrorCode::disk, "is not a folder", dir.string());
+  if (facts.st_uid != ::geteuid())
+    return fail(ErrorCode::disk, "belongs to another user", dir.string(), "Choose a folder of your own");
+  constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
+  if ((facts.st_mode & writable_by_others) != 0 &&
+      ::chmod(dir.c_str(), facts.st_mode & 0777 & ~writable_by_others) != 0)
+    return disk_error(dir, "cannot be closed to other users", errno);
+  return {};
+}
+
+bool is_free_folder(const fs::path& dir) {
+  std::error_code error;
+  const bool was_begun = fs::exists(dir / "run.lock", error);  // a start takes the lock before it makes anything else
+  for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename() != "run.lock" && !(was_begun && is_made_before_plan(at->path()))) return false;
+  return !error;
+}
+
+void clear_failed_start(const fs::path& dir) {
+  std::error_code error;
+  for (const auto name : made_before_plan)
+    if (is_made_before_plan(dir / name)) fs::remove(dir / name, error);
+}
+
+void clear_leftovers(const fs::path& dir) {
+  for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) remove_unfinished(folder);
+}
+
+}  // namespace accrue

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of ranks that no supervisor started: spec.toml and plan.json, written once. A launcher starts the same
+// ranks again after a failure, so a folder that holds the same run is continued; anything else in it is left alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accrue/run/run_store.h"
+#include "accrue/run/spec_fields.h"
+#include "accrue/run/spec_io.h"
+#include "posix_file.h"
+#include "run_folder.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t max_plan_bytes = std::size_t{256} << 20;  // inline data is part of a plan
+
+tl::unexpected<Error> taken(const fs::path& dir, std::string message, std::string hint) {
+  return fail(ErrorCode::config, std::move(message), dir.string(), std::move(hint));
+}
+
+std::string differing_keys(const std::vector<SpecDifference>& differences) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
+    text += fmt::format("{}{} is {} there and {} here", i == 0 ? "" : ", ", differences[i].key,
+                        differences[i].left.empty() ? "left out" : differences[i].left,
+                        differences[i].right.empty() ? "left out" : differences[i].right);
+  if (differences.size() > shown) text += fmt::format(", and {} more", differences.size() - shown);
+  return text;
+}
+
+/// Continues the recorded run where it is the one that was asked for. Reads only.
+Result<void> continue_record(RunOrder& order) {
+  const fs::path& dir = order.run_dir;
+  std::error_code error;
+  if (fs::exists(dir / "events.jsonl", error))
+    return taken(dir, "the folder holds a run of accrue-run, whose events these ranks would not record",
+                 "Continue it with \"accrue-run resume\", or choose another folder");
+  const auto text = read_file(dir / "plan.json", max_plan_bytes);
+  if (!text) return tl::unexpected(text.error());
+  auto recorded = run_order_from_json(*text);
+  if (!recorded) return tl::unexpected(recorded.error());
+  const auto differences = diff_specs(located_spec(recorded->plan), located_spec(order.plan));
+  if (!differences.empty())
+    return taken(dir, "the folder holds another run: " + differing_keys(differences),
+                 "Choose another folder, or give the spec that the run was started with");
+  if (recorded->plan.data.fingerprint != order.plan.data.fingerprint)
+    return fail(ErrorCode::data, "the training data changed since the run began",
+                data_path(order.plan.spec.data, order.plan.base_dir).string(),
+                "Put the file back as it was, or start a new run in another folder");
+  order.plan = std::move(recorded->plan);
+  order.run_id = std::move(recorded->run_id);
+  if (newest_checkpoint(dir).valid()) order.resume_from = "newest";
+  clear_leftovers(dir);
+  return {};
+}
+
+Result<void> begin_record(const RunOrder& order) {
+  clear_failed_start(order.run_dir);
+  if (auto written = write_file(order.run_dir / "spec.toml", spec_as_run(order.plan)); !written) return written;
+  return write_file(order.run_dir / "plan.json", to_json(order));
+}
+
+/// Whether there is a record to continue; an error where the folder holds something else.
+Result<bool> holds_record(const fs::path& dir) {
+  std::error_code error;
+  if (fs::exists(dir / "plan.json", error)) return true;
+  if (is_free_folder(dir)) return false;
+  return fail(ErrorCode::disk, "the folder is not empty and holds no run", dir.string(),
+              "Choose a new or an empty folder");
+}
+
+}  // namespace
+
+RunSpec located_spec(const RunPlan& plan) {
+  RunSpec spec = plan.spec;
+  if (!spec.data.path.empty()) spec.data.path = fs::absolute(data_path(spec.data, plan.base_dir)).string();
+  return spec;
+}
+
+std::string spec_as_run(const RunPlan& plan) {
+  return write_spec(located_spec(plan));
+}
+
+Result<RunLock> claim_run_folder(RunOrder& order) {
+  auto dir = absolute_folder(order.run_dir);
+  if (!dir) return tl::unexpected(dir.error());
+  order.run_dir = std::move(*dir);
+  if (auto made = make_own_folder(order.run_dir); !made) return tl::unexpected(made.error());
+  if (auto usable = holds_record(order.run_dir); !usable) return tl::unexpected(usable.error());
+  auto lock = RunLock::take(order.run_dir);
+  if (!lock) return lock;
+  const auto record = holds_record(order.run_dir);  // another start may have made it in between
+  if (!record) return tl::unexpected(record.error());
+  const auto done = *record ? continue_record(order) : begin_record(order);
+  if (!done) return tl::unexpected(done.error());
+  return lock;
+}
+
+}  // namespace accrue

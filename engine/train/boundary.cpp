@@ -115,7 +115,7 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
 /// The parameters that a backward of the window reached, on any rank. The others have no gradient: no update is theirs.
 std::vector<FlatRange> reached_ranges(const Training& training) {
   const std::vector<bool> reached = training.reducer.reached();
-  if (std::ranges::all_of(reached, std::identity{})) return {{0, training.model.flat().numel()}};
+  if (std::ranges::all_of(reached, std::identity{})) return {{0, training.model.layout().numel}};
   std::vector<FlatRange> ranges;
   for (std::size_t i = 0; i < reached.size(); ++i)
     if (reached[i]) ranges.push_back(training.model.layout().parameters[i]);
@@ -151,13 +151,6 @@ double epochs_done(const Training& training, const MicroPlan& plan) {
   return static_cast<double>(plan.epoch) + static_cast<double>(plan.batch + 1) / length;
 }
 
-/// Batches of the epoch that follow a boundary and are never trained on.
-std::int64_t dropped_after(const Training& training, const MicroPlan& plan) {
-  const WindowShape& shape = training.plan().window;
-  if (!plan.epoch_ends || shape.knobs.tail == EpochTail::pad_repeat) return 0;
-  return std::max<std::int64_t>(shape.batches_per_epoch - plan.batch - 1, 0);
-}
-
 void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdict) {
   TrainingCursor& cursor = training.cursor;
   cursor.micro_step = plan.micro_step;
@@ -189,7 +182,7 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .compute_seconds = training.report.compute_seconds(),
                 .reason = std::string(to_string(plan.reason)),
                 .steps = training.window.position().steps,
-                .dropped_batches = dropped_after(training, plan)};
+                .dropped_batches = plan.dropped_after};
   if (training.spec().run.record_weights) update.weights = training.model.weights();
   training.channel.send(std::move(update));
 }

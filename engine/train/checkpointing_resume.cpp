@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuing a run: a checkpoint that fits is found by all ranks together, then read, then the window is put where it
 // stood. Until it is known to fit nothing of the training is changed.
-#include <optional>
+#include <limits>
 #include <string>
 
 #include "accrue/run/checkpoint_mark.h"
@@ -17,18 +17,18 @@ Result<void> check_place(const Training& training, const TrainingCursor& cursor)
   const WindowShape& shape = training.window.shape();
   const WindowPosition& at = cursor.window;
   const std::int64_t planned_length = training.plan().window.batches_per_epoch;
-  const auto beyond = [](const char* name, std::int64_t value, std::optional<std::int64_t> limit) -> Result<void> {
-    if (!limit || value <= *limit) return {};
+  constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  const auto beyond = [](const char* name, std::int64_t value, std::int64_t limit) -> Result<void> {
+    if (value <= limit) return {};
     return fail(ErrorCode::protocol,
                 std::string("\"window.") + name + "\" is " + std::to_string(value) + " in a run that ends at " +
-                    std::to_string(*limit),
+                    std::to_string(limit),
                 "manifest.json", "The checkpoint is damaged, or of a longer run.");
   };
-  const std::optional<std::int64_t> length =
-      planned_length > 0 ? std::optional<std::int64_t>(planned_length) : std::nullopt;
-  if (auto fits = beyond("updates", at.updates, shape.max_updates); !fits) return fits;
-  if (auto fits = beyond("micro_step", at.micro_step, shape.max_micro_steps); !fits) return fits;
-  if (auto fits = beyond("epoch", at.epoch, shape.max_epochs); !fits) return fits;
+  const std::int64_t length = planned_length > 0 ? planned_length : no_limit;
+  if (auto fits = beyond("updates", at.updates, shape.max_updates.value_or(no_limit)); !fits) return fits;
+  if (auto fits = beyond("micro_step", at.micro_step, shape.max_micro_steps.value_or(no_limit)); !fits) return fits;
+  if (auto fits = beyond("epoch", at.epoch, shape.max_epochs.value_or(no_limit)); !fits) return fits;
   // A window that is filled by repeating the epoch's first batches passes the epoch's end by less than its length.
   const std::int64_t repeated = shape.knobs.tail == EpochTail::pad_repeat ? at.steps : 0;
   if (auto fits = beyond("batch", at.batch - repeated, length); !fits) return fits;

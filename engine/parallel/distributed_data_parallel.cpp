@@ -6,6 +6,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
@@ -21,6 +23,17 @@ constexpr const char* forgotten_finish =
     "DistributedDataParallel: the parameters changed after a backward with sync on whose gradients were never reduced, "
     "so the ranks' weights have drifted apart; call finish() after the last backward of each window and before the "
     "optimizer's step, or wrap backwards that are not to be reduced in no_sync()";
+
+/// Another one where an optimizer has stepped. LibTorch's write past autograd's version, so it takes in the first
+/// values (FNV-1a); on a device, where reading them would wait, the version is all there is.
+std::uint64_t mark_of(const at::Tensor& parameter) {
+  constexpr std::size_t sample = 128;
+  auto mark = 14695981039346656037ULL ^ static_cast<std::uint64_t>(parameter._version());
+  if (!parameter.is_cpu() || !parameter.is_non_overlapping_and_dense()) return mark;
+  const auto* bytes = static_cast<const unsigned char*>(parameter.const_data_ptr());
+  for (std::size_t i = 0; i < std::min(sample, parameter.nbytes()); ++i) mark = (mark ^ bytes[i]) * 1099511628211ULL;
+  return mark;
+}
 
 struct Replica {
   std::vector<at::Tensor> trainable;  ///< each tensor once: a tied weight has one gradient
@@ -162,7 +175,7 @@ struct DistributedDataParallel::State {
         parameters(std::move(replica.trainable)),
         arenas(arenas_for(parameters, options, axis)),
         reducer(layouts_of(arenas), [this](std::size_t bucket) { reduce(bucket); }),
-        unfinished(parameters.size(), none) {
+        unfinished(parameters.size()) {
     for (std::size_t a = 0; a < arenas.size(); ++a)
       for (std::size_t i = 0; i < arenas[a].parameters().size(); ++i) places.push_back({a, i});
   }
@@ -185,8 +198,6 @@ struct DistributedDataParallel::State {
   bool stepped_without_finish(std::size_t parameter) const;
   void check_finished() const;
 
-  static constexpr std::int64_t none = -1;
-
   Communicator& axis;
   DataParallelOptions options;
   NamedTensors buffers;
@@ -195,8 +206,8 @@ struct DistributedDataParallel::State {
   std::vector<Place> places;
   BucketReducer reducer;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< those with a hook of ours
-  /// By parameter: its version when a gradient arrived that no finish() has reduced yet; none without one.
-  std::vector<std::int64_t> unfinished;
+  /// By parameter: its mark when a gradient arrived that no finish() has reduced yet; empty without one.
+  std::vector<std::optional<std::uint64_t>> unfinished;
   bool sync = true;
   bool buffers_follow = false;  ///< before_forward() was called since the last finish()
   std::int64_t reductions = 0;
@@ -218,7 +229,7 @@ void DistributedDataParallel::State::release_parameters() {
 }
 
 bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const {
-  return unfinished[i] != none && static_cast<std::int64_t>(parameters[i]._version()) != unfinished[i];
+  return unfinished[i] && *unfinished[i] != mark_of(parameters[i]);
 }
 
 void DistributedDataParallel::State::check_finished() const {
@@ -237,7 +248,7 @@ void DistributedDataParallel::State::arrived(std::size_t parameter) {
   GradArena& arena = arena_of(parameter);
   if (arena.compensation().defined()) arena.fold(places[parameter].index);
   if (!sync || axis.size() == 1) return;
-  unfinished[parameter] = static_cast<std::int64_t>(parameters[parameter]._version());
+  unfinished[parameter] = mark_of(parameters[parameter]);
   if (options.launch != LaunchBuckets::when_ready) return;
   collect(parameter);
   reducer.arrived(parameter);
@@ -316,7 +327,7 @@ void DistributedDataParallel::agree(const std::string& what, const std::vector<s
 }
 
 void DistributedDataParallel::leave_local() {
-  state_->unfinished.assign(state_->unfinished.size(), State::none);
+  state_->unfinished.assign(state_->unfinished.size(), std::nullopt);
 }
 
 void DistributedDataParallel::zero_grad() {

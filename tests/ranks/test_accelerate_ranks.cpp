@@ -2,6 +2,7 @@
 // Accelerate's accumulation on two ranks: the token recipe, what is reduced when, the schedule's compensation for the
 // ranks, sharding, and ranks with different numbers of batches, which neither hang nor mix groups.
 #include <QtTest/QTest>
+#include <algorithm>
 #include <sstream>
 
 #include "support/accelerate_cases.h"
@@ -475,6 +476,12 @@ int streams(RankContext& rank) {
   return 0;
 }
 
+bool same_state(const StateDict& a, const StateDict& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first && one.second.equal(other.second);
+  });
+}
+
 /// An infinity on one rank at any position: both ranks skip that group alone, and no moment moves.
 int overflow_on_one_rank(RankContext& rank) {
   auto axis = join_ranks(rank);
@@ -494,7 +501,7 @@ int overflow_on_one_rank(RankContext& rank) {
       const double w = model.value();
       const StepOutcome outcome = optimizer.step();
       const bool updated = outcome == StepOutcome::updated;
-      DEMAND(optimizer.state_dict().at("optimizer").equal(before.at("optimizer")) == !updated);
+      DEMAND(same_state(optimizer.state_dict(), before) == !updated);
       DEMAND((model.value() != w) == updated);
       scheduler.step();
       optimizer.zero_grad();

@@ -332,7 +332,7 @@ class TestCli : public QObject {
     QCOMPARE(targets.size(), whole_tree ? 3 : 1);
     for (const int number : signals) {
       for (const pid_t target : targets) ::kill(target, number);
-      QTest::qWait(10);  // what a session's end leaves between its signals
+      process.waitForReadyRead(10);  // what a session's end leaves between its signals
     }
     QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 30000);
     err += QString::fromUtf8(process.readAllStandardError());
@@ -358,7 +358,7 @@ class TestCli : public QObject {
     QElapsedTimer since;
     for (since.start(); !err.contains("killing") && since.elapsed() < 10000;) {
       ::kill(pid, SIGTERM);
-      QTest::qWait(100);
+      process.waitForReadyRead(100);
       err += QString::fromUtf8(process.readAllStandardError());
     }
     QVERIFY2(err.contains("killing the ranks"), qPrintable(err));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaders of LibTorch and plain ranges as sources of batches, and under Colossal-AI's loader, which stops early.
 #include <QTest>
+#include <forward_list>
 #include <vector>
 
 #include "accrue/accumulation/batch_source.h"
@@ -46,7 +47,9 @@ class TestBatchSource : public QObject {
       QCOMPARE(source.next(), std::optional<int>());
     }
     QVERIFY(source.drained_when_cut());
-    QVERIFY(!source_of(numbers).length());
+    QCOMPARE(source_of(numbers).length(), std::optional<std::int64_t>(3));
+    const std::forward_list<int> chain(numbers.begin(), numbers.end());
+    QVERIFY(!source_of(chain).length());
   }
 
   void a_loader_of_libtorch_is_a_source_data() {

@@ -121,8 +121,10 @@ class TestOptimizers : public QObject {
   void a_parameter_without_a_gradient_is_left_alone() {
     QFETCH(bool, adamw);
     Twin twin(at::kDouble);
-    const OptimizerSpec spec{
-        .kind = adamw ? OptimizerKind::adamw : OptimizerKind::sgd, .lr = 1e-2, .momentum = adamw ? 0.0 : 0.9};
+    const OptimizerSpec spec{.kind = adamw ? OptimizerKind::adamw : OptimizerKind::sgd,
+                             .lr = 1e-2,
+                             .weight_decay = 0.1,
+                             .momentum = adamw ? 0.0 : 0.9};
     auto ours = make_flat_optimizer(spec, segments(), numel, at::kDouble);
     std::unique_ptr<torch::optim::Optimizer> theirs;
     const torch::optim::AdamWOptions adamw_options(1e-2);
@@ -135,16 +137,16 @@ class TestOptimizers : public QObject {
     // each parameter's own updates.
     for (int step = 0; step < steps; ++step) {
       const at::Tensor grads = twin.draw();
-      std::vector<FlatRange> unreached;
-      if (step % 2 == 1) {
-        unreached.push_back({0, decayed});
+      std::vector<FlatRange> reached;
+      if (step % 2 == 0)
+        reached.push_back({0, decayed});
+      else
         twin.first.mutable_grad().reset();
-      }
-      if (step < 2) {
-        unreached.push_back({decayed, plain});
+      if (step >= 2)
+        reached.push_back({decayed, plain});
+      else
         twin.second.mutable_grad().reset();
-      }
-      ours->step(twin.flat, grads, 1e-2, 1.0, unreached);
+      ours->step(twin.flat, grads, 1e-2, 1.0, reached);
       theirs->step();
       QVERIFY2(twin.difference() < 1e-12, qPrintable(QStringLiteral("after step %1").arg(step + 1)));
     }

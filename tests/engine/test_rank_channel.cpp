@@ -402,7 +402,8 @@ class TestRankChannel : public QObject {
         if (const auto* warning = std::get_if<Warning>(&event->body)) {
           QCOMPARE(warning->class_name, std::string("events"));
           const QString message = QString::fromStdString(warning->message);
-          const QRegularExpression counts("^(\\d+) micro-step, sync or gauge and (\\d+) other events were left out");
+          const QRegularExpression counts(
+              "^(\\d+) micro-step, operation, sync or gauge and (\\d+) other events were left out");
           const auto match = counts.match(message);
           QVERIFY2(match.hasMatch(), qPrintable(message));
           left_out += match.captured(1).toInt() + match.captured(2).toInt();

@@ -227,7 +227,9 @@ void TestPlots::a_gap_stays_a_gap() {
 }
 
 void TestPlots::the_plan_is_there_before_the_run() {
-  show({&add({.updates = 60}, 0, 0)});
+  RunSeries& run = add({.updates = 60}, 0, 0);
+  show({&run});
+  QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
   const QImage image = picture();
   const QColor dashed = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.7);
   QVERIFY(count(image, dashed, drawing(rate())) > 60);
@@ -309,6 +311,8 @@ void TestPlots::follows_live_data_until_the_user_zooms() {
   RunSeries& run = add(made, 50, 0);
   run.setState(RunState::running);
   show({&run});
+  QTRY_VERIFY(run.plannedEnd(Clock::update));
+  area_->tick();
   QCOMPARE(loss().canvas().x()->range().upper, 400.0);  // the whole plan, from a tenth of it on
   QSignalSpy follow(area_.get(), &PlotArea::followLiveChanged);
   area_->zoomX(8.0);
@@ -359,6 +363,7 @@ void TestPlots::fixed_margins_while_live() {
 void TestPlots::hidden_plots_do_not_draw() {
   RunSeries& run = add({}, 10, 0);
   show({&run});
+  QTRY_VERIFY(run.plannedEnd(Clock::update));
   picture();
   QSignalSpy drawn(&loss().canvas(), &QCustomPlot::afterReplot);
   area_->hide();
@@ -375,6 +380,7 @@ void TestPlots::hidden_plots_do_not_draw() {
 void TestPlots::nothing_new_draws_nothing() {
   RunSeries& run = add({}, 10, 0);
   show({&run});
+  QTRY_VERIFY(run.plannedEnd(Clock::update));
   picture();
   QVERIFY(!loss().refreshIfNeeded());
   run.append(MadeRun{}.events(11, 10));

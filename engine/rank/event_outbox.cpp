@@ -127,7 +127,8 @@ std::string EventOutbox::take_lines(std::int64_t now_ns, bool all) {
 /// Said once there is room again, so that the count is whole.
 void EventOutbox::report_left_out(std::int64_t now_ns) {
   if (left_out_traces_ + left_out_others_ == 0 || sealed_bytes_ >= max_trace_bytes / 2) return;
-  std::string what = left_out_traces_ == 0 ? "" : std::to_string(left_out_traces_) + " micro-step, operation, sync or gauge";
+  std::string what =
+      left_out_traces_ == 0 ? "" : std::to_string(left_out_traces_) + " micro-step, operation, sync or gauge";
   if (left_out_others_ > 0) what += (what.empty() ? "" : " and ") + std::to_string(left_out_others_) + " other";
   left_out_traces_ = left_out_others_ = 0;
   seal(Warning{.class_name = "events",

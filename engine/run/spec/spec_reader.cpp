@@ -25,13 +25,14 @@ namespace {
 using spec_detail::check_value;
 using spec_detail::expected_text;
 using spec_detail::folded;
-using spec_detail::nearest_of;
 using spec_detail::in_quotes;
+using spec_detail::nearest_of;
 
 constexpr std::int64_t format_version = 1;
 
 std::string describe(const toml::node& node) {
-  if (const auto* text = node.as_string()) return "the string " + in_quotes(std::string_view(text->get()).substr(0, 60));
+  if (const auto* text = node.as_string())
+    return "the string " + in_quotes(std::string_view(text->get()).substr(0, 60));
   if (const auto* whole = node.as_integer()) return "the whole number " + std::to_string(whole->get());
   if (const auto* real = node.as_floating_point()) return "the number " + spec_detail::real_text(real->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";

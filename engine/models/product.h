@@ -4,13 +4,13 @@
 // float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight gradient):
 //
 //   tokens  in x out     output  input grad  weight grad
-//      16   384 x 1536    0.74      0.75        1.17
-//      64   384 x 1536    0.91      0.93        1.18
-//      96   384 x 384     1.07      1.06        1.10
-//     256   384 x 1536    1.04      1.06        1.09
-//    1024   384 x 1536    1.12      1.08        1.07
-//    1024    32 x 32      1.03      1.03        0.89
-//    4096   384 x 1536    1.16      1.12        1.06
+//      16   384 x 1536    0.86      0.70        1.22
+//      64   384 x 1536    0.92      0.92        1.11
+//      96   384 x 384     1.05      1.08        1.07
+//     256   384 x 1536    1.02      1.03        1.11
+//    1024   384 x 1536    1.09      1.06        1.06
+//    1024    32 x 32      1.03      1.02        0.89
+//    4096   384 x 1536    1.14      1.17        1.06
 //
 // A weight gradient's result has as many rows as the layer has outputs, the others as many as there are tokens: our
 // tiles win where the result has 96 rows or more. AVX2 and generic code were not measured and stay with LibTorch.

@@ -68,9 +68,8 @@ AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, Grad
 void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPlan&)>& backward) {
   if (model_ != nullptr && !model_->sync_enabled() && window_->peek()->sync)
     throw std::logic_error(
-        "this backward has to reduce the gradients, but a no_sync scope is still open; close it before the group's "
-        "last "
-        "backward");
+        "this backward has to reduce the gradients, but a no_sync scope is still open; close it before the "
+        "window's last backward");
   const MicroPlan micro = window_->count();
   std::optional<GradSync::NoSyncScope> quiet;
   if (model_ != nullptr && !micro.sync) quiet.emplace(*model_);
@@ -79,6 +78,7 @@ void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPl
   if (micro.sync && !std::exchange(agreed_, true))
     model_->agree("the number of micro-steps per update", {window_->shape().steps});
   if (micro.sync) model_->finish();
+  quiet.reset();  // what comes next is the synchronised forward's
   if (const auto next = window_->peek(); next && next->sync) model_->before_forward();
 }
 

@@ -22,7 +22,8 @@ namespace {
 constexpr const char* forgotten_finish =
     "DistributedDataParallel: the parameters changed after a backward with sync on whose gradients were never reduced, "
     "so the ranks' weights have drifted apart; call finish() after the last backward of each window and before the "
-    "optimizer's step, or wrap backwards that are not to be reduced in no_sync()";
+    "optimizer's step, wrap backwards that are not to be reduced in no_sync(), or call leave_local() where a window is "
+    "given up";
 
 /// Another one where an optimizer has stepped. LibTorch's write past autograd's version, so it takes in the first
 /// values (FNV-1a); on a device, where reading them would wait, the version is all there is.
@@ -196,7 +197,7 @@ struct DistributedDataParallel::State {
   void reduce(std::size_t bucket);
   void settle_reached();
   bool stepped_without_finish(std::size_t parameter) const;
-  void check_finished() const;
+  bool has_stepped_without_finish() const;
 
   Communicator& axis;
   DataParallelOptions options;
@@ -232,9 +233,10 @@ bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const
   return unfinished[i] && *unfinished[i] != mark_of(parameters[i]);
 }
 
-void DistributedDataParallel::State::check_finished() const {
+bool DistributedDataParallel::State::has_stepped_without_finish() const {
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (stepped_without_finish(i)) throw std::logic_error(forgotten_finish);
+    if (stepped_without_finish(i)) return true;
+  return false;
 }
 
 void DistributedDataParallel::State::coming(std::size_t parameter) {
@@ -331,10 +333,11 @@ void DistributedDataParallel::leave_local() {
 }
 
 void DistributedDataParallel::zero_grad() {
-  state_->check_finished();
+  const bool forgotten = state_->has_stepped_without_finish();
   leave_local();
   state_->reducer.restart();
   for (GradArena& each : state_->arenas) each.zero();
+  if (forgotten) throw std::logic_error(forgotten_finish);
 }
 
 std::size_t DistributedDataParallel::arenas() const {

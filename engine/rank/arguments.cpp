@@ -62,8 +62,7 @@ const char* usage() {
          "  accrue-rank SPEC.accrue [--out DIR]   under torchrun, srun or mpirun, or alone: events go to standard "
          "output\n"
          "  accrue-rank --plan FILE [--out DIR]   the same with a plan that was made before; DIR is a new folder, or "
-         "that "
-         "of the same run, which goes on\n"
+         "that of the same run, which goes on\n"
          "  accrue-rank --plan FILE --rank R --events-fd F [--store-fd S]   as accrue-run and the studio start it\n"
          "  accrue-rank --probe                   prints what this machine and LibTorch offer, as JSON\n"
          "  accrue-rank --version | --help\n";

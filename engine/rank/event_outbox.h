@@ -57,7 +57,7 @@ class EventOutbox {
   std::int64_t first_trace_ns_ = 0;
   std::int64_t last_trace_ns_ = 0;
   std::int64_t next_seq_;
-  std::int64_t left_out_traces_ = 0;  ///< micro-step, sync and gauge events, since the last report
+  std::int64_t left_out_traces_ = 0;  ///< micro-step, operation, sync and gauge events, since the last report
   std::int64_t left_out_others_ = 0;
 };
 

@@ -40,7 +40,7 @@ double reported_loss(const Training& training, const Agreement& agreed, double f
 }
 
 /// Ranks that hold the same reduced gradient need no word about it. Where they may hold different ones, because they
-/// never reduce or are taught to do it badly, what one of them cannot use none of them uses.
+/// never reduce or are taught to do it badly, one non-finite gradient makes every rank skip the update.
 bool finite_everywhere(Training& training, double norm) {
   const bool finite = std::isfinite(norm);
   const bool alike =

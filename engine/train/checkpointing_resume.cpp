@@ -105,6 +105,7 @@ Result<void> resume(Training& training) {
   if (!opened) return tl::unexpected(opened.error());
   if (opened->checkpoint)
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
+  training.axis.barrier();  // every rank has read its part: nobody's next exchange is timed before
   training.report.phase("data", training.cursor.update, training.cursor.micro_step);
   report_resume(training, *opened);
   return {};

@@ -108,8 +108,8 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   ready_.push_back(point);
 }
 
-/// The clocks that follow from where the micro-step lies in its window and its epoch. A skipped update keeps its
-/// number, so windows are counted whether or not their optimizer step was taken.
+/// The clocks that follow from where the micro-step lies in its window and its epoch. Every window has a number of its
+/// own, whether or not its optimizer step was taken.
 void MicroStepJoin::place(JoinedMicroStep& point, const Partial& partial) const {
   point.windowPosition = partial.position;
   point.windowSize = partial.size;

@@ -274,6 +274,7 @@ void StateFiles::put_back(Accelerator::Impl& impl, const StateDict& before) {
 void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
   using Gradients = AcceleratedOptimizer::Gradients;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
+    impl.models[i]->ddp->leave_local();  // a window that was open before the load is given up
     impl.models[i]->ddp->zero_grad();
     const auto& parameters = impl.models[i]->ddp->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p) {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace accrue {
@@ -19,16 +20,23 @@ FolderWatch::Identity FolderWatch::identity_of(const std::filesystem::path& path
   return {facts.st_dev, facts.st_ino};
 }
 
+/// An error of the file system that says neither (EIO, a stale handle) is no loss: the next look decides.
+bool FolderWatch::is_lost(const std::filesystem::path& path, const Identity& had) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return Identity{facts.st_dev, facts.st_ino} != had;
+}
+
 std::optional<FolderWatch::Loss> FolderWatch::look() const {
-  if (identity_of(dir_) != folder_)
+  if (is_lost(dir_, folder_))
     return Loss{{ErrorCode::disk, "the run folder was removed or renamed while the run trained", dir_.string(),
                  "What was saved before lies where the folder is now, if anywhere"},
                 false};
-  if (identity_of(dir_ / "run.lock") != lock_)
+  if (is_lost(dir_ / "run.lock", lock_))
     return Loss{{ErrorCode::disk, "the lock was removed while the run trained, so another process could train it, too",
                  (dir_ / "run.lock").string(),
                  "Resume the run; nothing in its folder is to be removed while it trains"}};
-  if (identity_of(dir_ / "events.jsonl") != events_)
+  if (is_lost(dir_ / "events.jsonl", events_))
     return Loss{{ErrorCode::disk, "the record was removed while the run trained, so nothing more is written down",
                  (dir_ / "events.jsonl").string(),
                  "Resume the run; nothing in its folder is to be removed while it trains"}};

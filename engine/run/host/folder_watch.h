@@ -33,6 +33,7 @@ class FolderWatch {
     bool operator==(const Identity&) const = default;
   };
   static Identity identity_of(const std::filesystem::path& path);
+  static bool is_lost(const std::filesystem::path& path, const Identity& had);
 
   std::filesystem::path dir_;
   Identity folder_;

@@ -101,14 +101,6 @@ std::int64_t full_batch(const SampleOrder& order) {
   return order.micro_batch * order.world;
 }
 
-/// Longest N that the shape ever has.
-std::int64_t longest_steps(const WindowShape& shape) {
-  std::int64_t steps = std::max<std::int64_t>(shape.steps, 1);
-  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
-    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
-  return steps;
-}
-
 /// Passes over so many full windows, or fewer; answers how many micro-steps those were.
 std::int64_t skip_micro_steps(AccumulationWindow& window, std::int64_t windows) {
   const std::int64_t before = window.micro_steps_done();
@@ -120,7 +112,7 @@ std::int64_t skip_micro_steps(AccumulationWindow& window, std::int64_t windows) 
 std::int64_t ticks_of_window(const WindowShape& shape) {
   if (shape.knobs.schedule_clock == ScheduleClock::update) return 1;
   if (shape.knobs.schedule_clock == ScheduleClock::update_times_world) return std::max<std::int64_t>(shape.world, 1);
-  return longest_steps(shape);
+  return std::max<std::int64_t>(largest_steps(shape), 1);
 }
 
 // Micro-steps after which a clock has reached its target. A clock of which all batches but an epoch's last add the same
@@ -130,7 +122,7 @@ std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const Mic
   // The run's length is what is looked for: without one, the window would count through the longest run there is.
   if (!shape.max_iters && shape.knobs.normalizer == Normalizer::run_remainder) shape.max_iters = shape.max_micro_steps;
   AccumulationWindow window(std::move(shape));
-  const std::int64_t longest = longest_steps(window.shape());
+  const std::int64_t longest = std::max<std::int64_t>(largest_steps(window.shape()), 1);
   for (std::int64_t done = 0; done < target;) {
     const auto micro = window.next();
     if (!micro) break;

@@ -118,8 +118,8 @@ struct OpenedCheckpoint {
   std::vector<std::string> not_bit_exact;      ///< what differs from this run (threads, world size, ...)
 };
 
-/// What a run says about a checkpoint whose files are whole. An error of code protocol refuses it, and an older one is
-/// tried; any other error ends the search.
+/// What a run says about a checkpoint whose files are whole. An error of code protocol or disk refuses it, and an
+/// older one is tried; any other error ends the search.
 using CheckpointFits = std::function<Result<void>(const CheckpointReader&)>;
 
 /// The newest checkpoint that verifies and fits on all ranks: of all (name "newest"), or from the named one backwards

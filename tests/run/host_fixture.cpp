@@ -144,7 +144,9 @@ FakeScript::~FakeScript() {
   qunsetenv("ACCRUE_FAKE_RANK");
 }
 
-std::map<std::int64_t, pid_t> rank_pids(const Observer& observer) {
+std::map<std::int64_t, pid_t> rank_pids(Observer& observer, std::int64_t ranks) {
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    observer.wait([rank](const RunEvent& e) { return e.rank == rank && std::holds_alternative<RankReady>(e.body); });
   std::map<std::int64_t, pid_t> pids;
   for (const auto& event : observer.all())
     if (const auto* ready = std::get_if<RankReady>(&event.body)) pids[event.rank] = static_cast<pid_t>(ready->pid);

@@ -92,8 +92,9 @@ class HostHome {
   int count_ = 0;
 };
 
-/// Process ids by rank, from the rank_ready events.
-std::map<std::int64_t, pid_t> rank_pids(const Observer& observer);
+/// Process ids by rank, once so many ranks have said that they are ready: rank 0's first update says nothing about the
+/// others' events. To be called before forget().
+std::map<std::int64_t, pid_t> rank_pids(Observer& observer, std::int64_t ranks = 2);
 bool process_exists(pid_t pid);
 /// Polls until the condition holds or the time is up.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));

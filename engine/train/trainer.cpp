@@ -13,12 +13,10 @@
 #include "accrue/train/trainer.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/full.h>
 
 #include <utility>
 
 #include "accrue/run/choice_names.h"
-#include "kernels/kernels.h"
 #include "train/boundary.h"
 #include "train/checkpointing.h"
 #include "train/evaluate.h"
@@ -86,15 +84,6 @@ Result<std::string> train_windows(Training& training) {
   }
 }
 
-/// Ranks whose processors differ all compute with the least of their instruction sets, so that rounding and the path of
-/// each product are the same everywhere. Collective: the data axis.
-void agree_on_instruction_set(Communicator& axis) {
-  if (axis.size() == 1) return;
-  at::Tensor least = at::full({1}, -static_cast<double>(instruction_set()), at::kDouble);
-  axis.all_reduce(least, Reduce::max);
-  limit_instruction_set(static_cast<InstructionSet>(static_cast<int>(-least.item<double>())));
-}
-
 }  // namespace
 
 Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
@@ -106,7 +95,6 @@ Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identi
 
   Training training(order, data_axis, channel, std::move(*data));
   training.report.ready(order.plan.grid, identity.rank);
-  agree_on_instruction_set(data_axis);
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
 

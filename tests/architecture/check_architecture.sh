@@ -52,7 +52,7 @@ kernels:
 models: kernels
 optim: kernels
 data: models
-train: comm parallel accumulation checkpoint kernels models optim data
+train: comm parallel accumulation checkpoint models optim data
 rank: comm checkpoint train
 cuda: comm
 examples: comm accumulation'

@@ -197,7 +197,7 @@ struct DistributedDataParallel::State {
   void reduce(std::size_t bucket);
   void settle_reached();
   bool stepped_without_finish(std::size_t parameter) const;
-  bool has_stepped_without_finish() const;
+  void check_finished() const;
 
   Communicator& axis;
   DataParallelOptions options;
@@ -233,10 +233,9 @@ bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const
   return unfinished[i] && *unfinished[i] != mark_of(parameters[i]);
 }
 
-bool DistributedDataParallel::State::has_stepped_without_finish() const {
+void DistributedDataParallel::State::check_finished() const {
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (stepped_without_finish(i)) return true;
-  return false;
+    if (stepped_without_finish(i)) throw std::logic_error(forgotten_finish);
 }
 
 void DistributedDataParallel::State::coming(std::size_t parameter) {
@@ -333,11 +332,10 @@ void DistributedDataParallel::leave_local() {
 }
 
 void DistributedDataParallel::zero_grad() {
-  const bool forgotten = state_->has_stepped_without_finish();
+  state_->check_finished();
   leave_local();
   state_->reducer.restart();
   for (GradArena& each : state_->arenas) each.zero();
-  if (forgotten) throw std::logic_error(forgotten_finish);
 }
 
 std::size_t DistributedDataParallel::arenas() const {

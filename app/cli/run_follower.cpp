@@ -9,18 +9,17 @@
 
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "accrue/run/result.h"
+#include "signal_ladder.h"
 
 namespace accrue::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto saving_grace = std::chrono::seconds(20);  // and then a stop by its own ladder: 30 s in all
-constexpr auto insistence = std::chrono::seconds(1);     // what comes sooner belongs to the same log-out
 constexpr auto last_words_grace = std::chrono::seconds(1);
 
 sigset_t handled_signals() {
@@ -105,7 +104,7 @@ class Follower {
         std::fputs(host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n",
                    stderr);
         left_ = true;
-      } else if (insists(number)) {
+      } else if (ladder_.insists(number)) {
         std::fputs("killing the ranks\n", stderr);
         host_.kill();
       } else if (std::exchange(asked_to_stop_, true)) {
@@ -121,20 +120,13 @@ class Follower {
     }
   }
 
-  /// A second Ctrl+C, or another signal again after a while. A log-out sends several signals, some of them twice.
-  bool insists(int number) {
-    const auto now = Clock::now();
-    const auto [first, is_new] = signalled_.try_emplace(number, now);
-    return !is_new && (number == SIGINT || now - first->second >= insistence);
-  }
-
   EngineHost& host_;
   const FollowOptions& options_;
   ProgressView view_;
   int signals_ = -1;
   int wake_ = -1;
   bool asked_to_stop_ = false;
-  std::map<int, Clock::time_point> signalled_;  ///< when each signal came first
+  SignalLadder ladder_;
   bool left_ = false;
   bool told_training_ = false;
   std::optional<Clock::time_point> deadline_;

@@ -18,6 +18,7 @@
 
 #include "accrue/run/program_group.h"
 #include "run_follower.h"
+#include "signal_ladder.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -85,15 +86,19 @@ class SignalDescriptor {
 /// Until every rank has ended; true where the user ended them.
 bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   bool asked_to_stop = false;
+  SignalLadder ladder;
   while (group.turn(signals.get())) {
     while (const auto signal = signals.take()) {
-      if (std::exchange(asked_to_stop, true)) {
+      if (ladder.insists(*signal)) {
         std::fputs("accrue-run: killing the ranks\n", stderr);
         group.kill();
-      } else {
-        std::fputs("accrue-run: stopping the ranks; once more kills them\n", stderr);
-        *signal == SIGINT ? group.interrupt() : group.terminate();
+        continue;
       }
+      std::fputs(std::exchange(asked_to_stop, true)
+                     ? "accrue-run: stopping already; the same signal once more kills the ranks\n"
+                     : "accrue-run: stopping the ranks; the same signal once more kills them\n",
+                 stderr);
+      *signal == SIGINT ? group.interrupt() : group.terminate();
     }
   }
   return asked_to_stop;

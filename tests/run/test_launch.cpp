@@ -227,6 +227,37 @@ class TestLaunch : public QObject {
     for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
   }
 
+  /// A log-out sends HUP and TERM, perhaps twice: the ranks have their time all the same.
+  void signals_of_a_log_out_leave_the_ranks_their_time_and_insistence_does_not() {
+    const QString dir = fresh();
+    QVERIFY(QDir().mkpath(dir));
+    QProcess process;
+    prepare(process, script(1, "trap '' INT HUP; trap 'echo asked' TERM; " +
+                                   writesItsProcesses(dir, "while :; do sleep 0.05; done")));
+    process.start();
+    QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 2).size(), 2, 10000);
+    const auto pids = processes(dir, 2);
+    const auto send = [&](int number) { ::kill(static_cast<pid_t>(process.processId()), number); };
+    QString err;
+    const auto says = [&](const char* words) {
+      err += QString::fromUtf8(process.readAllStandardError());
+      return err.contains(words);
+    };
+    send(SIGHUP);
+    QTRY_VERIFY_WITH_TIMEOUT(says("stopping the ranks"), 5000);
+    send(SIGTERM);
+    QTRY_VERIFY_WITH_TIMEOUT(says("stopping already"), 5000);
+    send(SIGTERM);
+    QTest::qWait(100);  // what must not happen
+    QVERIFY2(!says("killing") && !isGone(pids[0]), qPrintable(err));
+    QTest::qWait(1000);  // what is meant: the same signal after a second
+    send(SIGTERM);
+    QTRY_VERIFY_WITH_TIMEOUT(says("killing the ranks"), 5000);
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    QCOMPARE(process.exitCode(), 130);
+    for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
+  }
+
   void ranks_of_a_killed_launcher_end_with_it() {
     const QString dir = fresh();
     QVERIFY(QDir().mkpath(dir));

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // save_state() and load_state() where they fail: a folder is that of one save, and a load changes all or nothing.
 #include <ATen/CPUGeneratorImpl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
 #include <QtTest/QTest>
+#include <cerrno>
+#include <filesystem>
 
 #include "support/accelerate_cases.h"
 
@@ -23,6 +27,9 @@ std::string error_of(F&& call) {
   }
   return {};
 }
+
+/// Like a disk over NFS.
+bool knows_no_exchange = false;
 
 /// Its second save fails after the model's file has been written.
 struct FailsToSave final : BaseOptimizer {
@@ -45,6 +52,13 @@ struct FailsToSave final : BaseOptimizer {
 };
 
 }  // namespace
+
+/// In place of the C library's.
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  if (!knows_no_exchange) return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+  errno = EINVAL;
+  return -1;
+}
 
 class TestAccelerateState : public QObject {
   Q_OBJECT
@@ -85,6 +99,69 @@ class TestAccelerateState : public QObject {
     QVERIFY(own.exists());  // what is the program's stays in the folder
     QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
              QStringList{QStringLiteral("state")});
+  }
+
+  /// Kills are made by hand: the folders as they lie then.
+  void a_save_that_was_killed_loses_no_file_data() {
+    QTest::addColumn<bool>("exchanges");
+    QTest::newRow("exchanged by one call") << true;
+    QTest::newRow("a disk that knows no exchange") << false;
+  }
+  void a_save_that_was_killed_loses_no_file() {
+    QFETCH(bool, exchanges);
+    namespace fs = std::filesystem;
+    QTemporaryDir folder;
+    const fs::path base = folder.path().toStdString();
+    const fs::path path = base / "state";
+    const auto names = [&] {
+      return QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
+    };
+    const auto axis = single_communicator();
+    Line model;
+    Accelerator accelerator({}, *axis);
+    accelerator.prepare(model);
+    const auto save = [&](double value) {
+      {
+        const at::NoGradGuard no_grad;
+        model.w.fill_(value);
+      }
+      accelerator.save_state(path).value();
+    };
+    const auto loaded = [&] {
+      accelerator.load_state(path).value();
+      return model.value();
+    };
+    knows_no_exchange = !exchanges;
+    save(1.0);
+    fs::create_directories(path / "plots" / "1");
+    QFile own(QString::fromStdString(path / "notes.txt"));
+    QVERIFY(own.open(QIODevice::WriteOnly));
+    own.close();
+    save(2.0);
+    QCOMPARE(loaded(), 2.0);
+    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
+    QCOMPARE(names(), QStringList{QStringLiteral("state")});
+
+    // Killed once the new folder had the name, before the program's own files had gone over to it.
+    fs::copy(path, base / "next");
+    fs::rename(path, base / (exchanges ? ".state.part" : ".state.replaced"));
+    fs::rename(base / "next", path);
+    fs::remove(path / "notes.txt");
+    QCOMPARE(loaded(), 2.0);
+    save(3.0);
+    QCOMPARE(loaded(), 3.0);
+    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
+    QCOMPARE(names(), QStringList{QStringLiteral("state")});
+
+    // Killed between the two renames: the old folder is put back by whoever comes next.
+    if (exchanges) return;
+    fs::copy(path, base / ".state.part");
+    fs::rename(path, base / ".state.replaced");
+    QCOMPARE(loaded(), 3.0);
+    save(4.0);
+    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
+    QCOMPARE(names(), QStringList{QStringLiteral("state")});
+    knows_no_exchange = false;
   }
 
   void a_load_that_fails_changes_nothing() {

@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <mutex>
 #include <system_error>
+#include <vector>
 
 #include "accelerator_impl.h"
 #include "accrue/checkpoint/tensor_archive.h"
@@ -131,37 +132,78 @@ fs::path beside(const fs::path& folder, const char* ending) {
   return whole.parent_path() / ("." + whole.filename().string() + ending);
 }
 
-Result<void> make_part(const fs::path& folder) {
-  const fs::path part = beside(folder, ".part");
-  std::error_code failure;
-  fs::remove_all(part, failure);  // of a save that was killed
-  if (!failure) fs::create_directories(part, failure);
-  if (failure) return disk_failure(part, "the folder could not be made", failure.value());
-  return {};
-}
-
 bool is_ours(const std::string& name) {
   return name == model_file || name == shared_file || (name.starts_with("rank-") && name.ends_with(".safetensors"));
 }
 
-/// The part folder takes the other's place: exchanged by one call where there is one already. Files of the program's
-/// own in it stay.
+/// Removes a folder that is none any more, after what the program itself had put into it has gone over to the one that
+/// has its name.
+Result<void> remove_after(const fs::path& old, const fs::path& target) {
+  std::error_code failure;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator at(old, failure), end; !failure && at != end; at.increment(failure))
+    if (!is_ours(at->path().filename().string())) others.push_back(at->path().filename());
+  for (const fs::path& name : others)
+    if (!failure && !fs::exists(target / name, failure)) fs::rename(old / name, target / name, failure);
+  if (!failure) fs::remove_all(old, failure);
+  if (failure)
+    return disk_failure(old, "the state is whole, but what it has replaced could not be cleared", failure.value());
+  return {};
+}
+
+/// A save that was killed between its two renames: the folder gets its name back.
+Result<void> give_name_back(const fs::path& folder) {
+  const fs::path target = without_slash(folder);
+  const fs::path replaced = beside(folder, ".replaced");
+  std::error_code failure;
+  if (!fs::exists(target, failure) && fs::exists(replaced, failure)) fs::rename(replaced, target, failure);
+  if (failure) return disk_failure(replaced, "the state could not be given its name back", failure.value());
+  return {};
+}
+
+/// Removes what a save leaves beside the folder.
+Result<void> clear_beside(const fs::path& folder) {
+  std::error_code failure;
+  for (const fs::path& old : {beside(folder, ".replaced"), beside(folder, ".part")})
+    if (fs::exists(old, failure))
+      if (auto removed = remove_after(old, without_slash(folder)); !removed) return removed;
+  return {};
+}
+
+Result<void> make_part(const fs::path& folder) {
+  if (auto given = give_name_back(folder); !given) return given;
+  if (auto cleared = clear_beside(folder); !cleared) return cleared;
+  const fs::path part = beside(folder, ".part");
+  std::error_code failure;
+  fs::create_directories(part, failure);
+  if (failure) return disk_failure(part, "the folder could not be made", failure.value());
+  return {};
+}
+
+/// False where renaming failed; errno says how. A file system that knows no exchange (NFS, some of FUSE) takes two
+/// renames; a kill between them is what give_name_back() mends.
+bool put_in_place(const fs::path& part, const fs::path& target, const fs::path& replaced) {
+  std::error_code ignored;
+  if (!fs::exists(target, ignored)) return ::rename(part.c_str(), target.c_str()) == 0;
+  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (::rename(target.c_str(), replaced.c_str()) != 0) return false;
+  if (::rename(part.c_str(), target.c_str()) == 0) return true;
+  const int failed = errno;
+  ::rename(replaced.c_str(), target.c_str());
+  errno = failed;
+  return false;
+}
+
+/// The part folder takes the other's place. Files of the program's own in that one stay.
 Result<void> commit(const fs::path& folder) {
   const fs::path target = without_slash(folder);
   const fs::path part = beside(folder, ".part");
   if (auto synced = sync(part); !synced) return synced;
-  std::error_code failure;
-  const bool replaces = fs::exists(target, failure);
-  const unsigned how = replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, target.c_str(), how) != 0)
+  if (!put_in_place(part, target, beside(folder, ".replaced")))
     return disk_failure(target, "the state could not be put in place", errno);
-  if (replaces) {
-    for (const auto& entry : fs::directory_iterator(part, failure))
-      if (!is_ours(entry.path().filename().string()))
-        fs::rename(entry.path(), target / entry.path().filename(), failure);
-    fs::remove_all(part, failure);  // what is left is removed by the next save
-  }
-  return sync(target.has_parent_path() ? target.parent_path() : fs::path("."));
+  if (auto synced = sync(target.has_parent_path() ? target.parent_path() : fs::path(".")); !synced) return synced;
+  return clear_beside(folder);
 }
 
 }  // namespace
@@ -323,6 +365,8 @@ Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
   constexpr const char* hint =
       "prepare the same models, optimizers and schedulers in the same order before load_state()";
   const fs::path own_file = rank_file(folder, impl.axis.rank());
+  if (auto given = agreed(impl.axis.rank() == 0 ? give_name_back(folder) : Result<void>(), impl.axis, folder); !given)
+    return given;
   const auto model = read(folder / model_file);
   const auto common = read(folder / shared_file);
   const auto mine = read(own_file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
 #include <QIcon>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 
@@ -38,6 +39,8 @@ bool needsNoWindow(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace accrue::ui;
   accrue::open_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
   setIdentity();
   if (needsNoWindow(argc, argv)) {
     const QCoreApplication application(argc, argv);

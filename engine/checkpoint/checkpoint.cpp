@@ -131,11 +131,21 @@ Manifest manifest_of(const CheckpointContent& content, const CheckpointIdentity&
 // ---- opening
 
 /// Checkpoints that rank 0 sees, newest first, up to a limit.
-std::vector<std::string> candidates(const fs::path& run_dir, const CheckpointMark& limit, bool first) {
+Result<std::vector<std::string>> candidates(const fs::path& run_dir, const CheckpointMark& limit, bool first) {
   if (!first) return {};
-  std::vector<std::string> names = committed_checkpoints(run_dir);
-  std::erase_if(names, [&limit](const std::string& name) { return checkpoint_mark(name) > limit; });
+  auto names = committed_checkpoints(run_dir);
+  if (names) std::erase_if(*names, [&limit](const std::string& name) { return checkpoint_mark(name) > limit; });
   return names;
+}
+
+/// Rank 0's next candidate, by name; not ok where there is none, with an error where it cannot tell.
+Statement propose_candidate(const Result<std::vector<std::string>>& names, std::size_t next) {
+  Statement statement;
+  if (!names) statement.set_error(names.error());
+  if (!names || next >= names->size()) return statement;
+  statement.ok = 1;
+  Statement::put(statement.where, (*names)[next]);
+  return statement;
 }
 
 /// The files whose content this rank hashes.
@@ -237,12 +247,11 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
   if (!limit.valid())
     return fail(ErrorCode::config, "\"" + name + "\" is not the name of a checkpoint", run_dir.string(),
                 "Say newest, step-N, or step-N+K for one inside a window.");
-  const std::vector<std::string> names = candidates(run_dir, limit, world.rank() == 0);
+  const auto names = candidates(run_dir, limit, world.rank() == 0);
   OpenedCheckpoint opened;
   for (std::size_t next = 0;; ++next) {
-    Statement proposal{.ok = next < names.size() ? 1 : 0};
-    if (proposal.ok) Statement::put(proposal.where, names[next]);
-    proposal = from_rank_0(world, proposal);
+    const Statement proposal = from_rank_0(world, propose_candidate(names, next));
+    if (!proposal.ok && proposal.error().code != ErrorCode::unset) return tl::unexpected(proposal.error());
     if (!proposal.ok) return opened;  // none is left
     const std::string candidate = proposal.where.data();
 

@@ -41,9 +41,8 @@ std::string random_token() {
   return token;
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
+std::vector<std::string> names_in(const fs::path& folder, std::error_code& error) {
   std::vector<std::string> names;
-  std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     names.push_back(at->path().filename().string());
   return names;
@@ -76,8 +75,11 @@ fs::path checkpoints_dir(const fs::path& run_dir) {
   return run_dir / "checkpoints";
 }
 
-std::vector<std::string> committed_checkpoints(const fs::path& run_dir) {
-  std::vector<std::string> names = names_in(checkpoints_dir(run_dir));
+Result<std::vector<std::string>> committed_checkpoints(const fs::path& run_dir) {
+  std::error_code error;
+  std::vector<std::string> names = names_in(checkpoints_dir(run_dir), error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    return disk_failure(checkpoints_dir(run_dir), "the folder cannot be read", error.value());
   std::erase_if(names, [](const std::string& name) { return !checkpoint_mark(name).valid(); });
   std::ranges::sort(names, std::ranges::greater(), checkpoint_mark);
   return names;
@@ -135,7 +137,7 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
 void put_back_replaced(const fs::path& run_dir) {
   const fs::path folder = checkpoints_dir(run_dir);
   std::error_code ignored;
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : names_in(folder, ignored)) {
     if (!name.starts_with(replaced_prefix)) continue;
     const std::string step = name.substr(replaced_prefix.size());
     if (checkpoint_mark(step).valid() && !fs::exists(folder / step, ignored))
@@ -146,23 +148,24 @@ void put_back_replaced(const fs::path& run_dir) {
 void remove_leftovers(const fs::path& run_dir) {
   const fs::path folder = checkpoints_dir(run_dir);
   std::error_code ignored;
-  for (const std::string& name : names_in(folder))
+  for (const std::string& name : names_in(folder, ignored))
     if (is_leftover(name)) fs::remove_all(folder / name, ignored);
 }
 
 Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   const fs::path folder = checkpoints_dir(run_dir);
-  const std::vector<std::string> committed = committed_checkpoints(run_dir);
-  const std::set<std::string> stay = kept(folder, committed, keep);
-  const bool clean = std::ranges::none_of(names_in(folder), is_leftover);
-  if (committed.empty() || (clean && stay.size() == committed.size())) return {};
+  const auto committed = committed_checkpoints(run_dir);
+  if (!committed) return tl::unexpected(committed.error());
+  const std::set<std::string> stay = kept(folder, *committed, keep);
+  std::error_code ignored;
+  const bool clean = std::ranges::none_of(names_in(folder, ignored), is_leftover);
+  if (committed->empty() || (clean && stay.size() == committed->size())) return {};
 
-  const std::string& newest = committed.front();
+  const std::string& newest = committed->front();
   if (auto verified = verify_checkpoint(folder / newest, newest); !verified)
     return fail(ErrorCode::disk, "the checkpoint does not read back as it was written: " + verified.error().message,
                 (folder / newest / verified.error().where).string(), "Check the disk.");
-  std::error_code ignored;
-  for (const std::string& name : committed)
+  for (const std::string& name : *committed)
     if (!stay.contains(name)) fs::rename(folder / name, folder / (".trash-" + name + "." + random_token()), ignored);
   remove_leftovers(run_dir);
   return {};

@@ -13,8 +13,9 @@
 namespace accrue {
 
 std::filesystem::path checkpoints_dir(const std::filesystem::path& run_dir);
-/// Committed checkpoints, newest first.
-std::vector<std::string> committed_checkpoints(const std::filesystem::path& run_dir);
+/// Committed checkpoints, newest first; none where there is no such folder. Errors (disk): it cannot be read, so nobody
+/// knows.
+Result<std::vector<std::string>> committed_checkpoints(const std::filesystem::path& run_dir);
 
 /// A folder ".step-N.<token>.part", new and empty. Errors: disk.
 Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, const CheckpointMark& mark);

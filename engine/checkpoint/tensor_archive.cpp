@@ -66,7 +66,9 @@ tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file
   return fail(
       ErrorCode::disk,
       "no room for " + data_size(wanted) + ": " + data_size(missing) + " are missing (" + std::strerror(error) + ")",
-      file.string(), "Free some space or choose another run folder.");
+      file.string(),
+      error == EFBIG ? "Raise the limit on the size of files (ulimit -f)."
+                     : "Free some space or choose another run folder.");
 }
 
 /// Writes and hashes; remembers the first failure.

@@ -7,9 +7,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -43,7 +45,10 @@ Result<RunOrder> read_order(const fs::path& file) {
   if (error) return fail(ErrorCode::config, "the plan cannot be read: " + error.message(), file.string());
   if (bytes > max_plan_bytes) return fail(ErrorCode::config, "the plan is larger than 256 MiB", file.string());
   std::ifstream in(file, std::ios::binary);
-  return run_order_from_json(std::string(std::istreambuf_iterator<char>(in), {}));
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in || text.size() != bytes)
+    return fail(ErrorCode::disk, std::string("the plan cannot be read: ") + std::strerror(errno), file.string());
+  return run_order_from_json(text);
 }
 
 /// All findings, one a line; an error if any of them is one.

@@ -109,6 +109,20 @@ class TestEngineOutside : public QObject {
     QCOMPARE(fs::exists(dir), saves);  // nothing is made anew where the folder was
     if (saves) QVERIFY(newest_checkpoint(dir).valid());
   }
+
+  /// Nobody is there to end it: the run ends because of the record, and its last checkpoint never returns.
+  void a_last_checkpoint_that_never_returns_is_ended() {
+    const FakeScript script("micro_ms=10,save_ms=600000");
+    const auto dir = fresh();
+    EngineHost host(fake_options());
+    Observer observer(host);
+    QVERIFY(host.start({small_plan({.updates = 1000, .stall_timeout_s = 0.3}), dir}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>());
+    fs::remove(dir / "events.jsonl");
+    const auto end = observer.wait_for_end(60s);
+    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 5);
+    QVERIFY(!newest_checkpoint(dir).valid());
+  }
 };
 
 QTEST_GUILESS_MAIN(TestEngineOutside)

@@ -228,7 +228,15 @@ class TestRunRecord : public QObject {
     for (const char* name : {"checkpoints/.trash-step-1.x", "checkpoints/.step-2.x.part"})
       fs::create_directories(dir / name);
     write(dir / ".summary.json.part", "{");
+    // One that was set aside and got no successor has its name back; one that has a successor goes.
+    fs::create_directories(dir / "checkpoints/.replaced-step-3");
+    write(dir / "checkpoints/.replaced-step-3/manifest.json", "{}");
+    fs::create_directories(dir / "checkpoints/.replaced-step-5");
+    fs::create_directories(dir / "checkpoints/step-5");
     QVERIFY(RunWriter::reopen(dir).has_value());
+    QVERIFY(fs::exists(dir / "checkpoints/step-3/manifest.json"));
+    for (const char* name : {"checkpoints/.replaced-step-3", "checkpoints/.replaced-step-5"})
+      QVERIFY2(!fs::exists(dir / name), name);
     for (const char* name : {"checkpoints/.trash-step-1.x", "checkpoints/.step-2.x.part", ".summary.json.part"})
       QVERIFY2(!fs::exists(dir / name), name);
   }

@@ -231,9 +231,9 @@ class TestRunStore : public QObject {
     const auto dir = fresh();
     {
       auto writer = RunWriter::create(dir, spec_text);
-      writer->append_log(1, "hello\n");
+      QVERIFY(writer->append_log(1, "hello\n").has_value());
       const std::string chunk(1 << 20, 'y');
-      for (int i = 0; i < 70; ++i) writer->append_log(1, chunk);
+      for (int i = 0; i < 70; ++i) QVERIFY(writer->append_log(1, chunk).has_value());
     }
     const auto text = text_of(dir / "ranks" / "1.log");
     QVERIFY(text.starts_with("hello\n"));

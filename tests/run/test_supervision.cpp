@@ -167,6 +167,28 @@ class TestSupervision : public QObject {
     QVERIFY(!lost.awaited(start + 3s).has_value());
   }
 
+  void time_in_which_nobody_looked_counts_for_nobody() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, start);
+    watch.leave_out(60s, start + 61s);
+    QVERIFY(watch.stalled(start + 69s, 10s).empty());
+    QVERIFY(!watch.stalled(start + 72s, 10s).empty());
+  }
+
+  /// A supervisor on a slow disk looks up late every time: 1.2 s of every 1.3 s do not count.
+  void a_rank_that_hangs_is_blamed_however_often_nobody_looked() {
+    auto now = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, now);
+    int turns = 0;
+    for (; turns < 1000 && watch.stalled(now, 10s).empty(); ++turns) {
+      now += 1300ms;
+      watch.heard(0, {"reduce", 3, 12, 4}, now);
+      watch.leave_out(1200ms, now);
+    }
+    QVERIFY2(turns > 95 && turns < 110, qPrintable(QString::number(turns)));  // 10 s at 0.1 s a turn
+    QVERIFY(watch.stalled(now, 10s) == std::vector<std::size_t>{1});
+  }
+
   void progress_clears_the_blame() {
     const auto start = ProgressWatch::Clock::now();
     ProgressWatch watch(1, start);

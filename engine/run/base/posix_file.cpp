@@ -17,8 +17,9 @@ std::string_view hint_for(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return "Free some space, or choose a folder on another disk";
+    case EFBIG:
+      return "Raise the limit on the size of files (ulimit -f)";
     case EACCES:
     case EPERM:
     case EROFS:

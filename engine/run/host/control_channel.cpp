@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -78,8 +79,13 @@ std::string hidden(const std::string& name) {
   return "." + name;
 }
 
-/// True where nobody listens any more. A socket under its own name has always been listened to before.
+/// True where nobody listens any more. A socket under its own name has always been listened to before; one under the
+/// hidden name is about to be, unless it is old.
 bool is_dead(const fs::path& path) {
+  constexpr auto soon = std::chrono::minutes(1);
+  std::error_code error;
+  const bool is_hidden = path.filename().string().starts_with('.');
+  if (is_hidden && (fs::file_time_type::clock::now() - fs::last_write_time(path, error) < soon || error)) return false;
   const auto address = socket_address(path);
   if (!address) return false;
   const OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -88,14 +94,11 @@ bool is_dead(const fs::path& path) {
          errno == ECONNREFUSED;
 }
 
-/// Sockets of supervisors that were killed. Whoever opens the next one clears them.
-void clear_dead_sockets(const fs::path& folder) {
+void clear_dead_in(const fs::path& folder) {
   std::vector<fs::path> dead;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with('.') && name.ends_with(".sock") && is_dead(at->path())) dead.push_back(at->path());
-  }
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->path().extension() == ".sock" && is_dead(at->path())) dead.push_back(at->path());
   for (const fs::path& path : dead) ::unlink(path.c_str());
 }
 
@@ -189,12 +192,16 @@ fs::path control_socket_path(const std::string& run_id) {
   return fits_socket(path.parent_path() / hidden(name)) ? path : short_folder() / name;
 }
 
+void clear_dead_sockets() {
+  clear_dead_in(socket_folder());
+}
+
 Result<ControlServer> ControlServer::open(const std::string& run_id) {
   if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
   ControlServer server;
   const fs::path path = control_socket_path(run_id);
   if (auto folder = ensure_private(path.parent_path()); !folder) return tl::unexpected(folder.error());
-  clear_dead_sockets(path.parent_path());
+  clear_dead_in(path.parent_path());
   const fs::path bound = path.parent_path() / hidden(path.filename().string());
   const auto address = socket_address(bound);
   if (!address) return tl::unexpected(address.error());

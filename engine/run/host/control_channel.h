@@ -35,11 +35,14 @@ Result<ControlAnswer> decode_answer(std::string_view line);
 /// its path is too long for a socket.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
+/// Removes the sockets of supervisors that were killed.
+void clear_dead_sockets();
+
 /// The listening side. Answers at once; a client that does not read its answers is dropped, and where there are too
 /// many the one that has been idle for longest.
 class ControlServer {
  public:
-  /// Clears sockets of killed supervisors on the way. Errors: the folder is not ours alone, or the socket cannot be
+  /// Clears dead sockets on the way. Errors: the folder is not ours alone, or the socket cannot be
   /// bound (device); run_id is not a run's name (protocol).
   static Result<ControlServer> open(const std::string& run_id);
   ControlServer(ControlServer&&) noexcept;

@@ -301,6 +301,7 @@ EngineHost::~EngineHost() = default;
 
 Result<fs::path> EngineHost::start(RunRequest request) {
   if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
+  if (auto enough = check_open_files(request.plan.grid.world()); !enough) return tl::unexpected(enough.error());
   RunOrder order;
   order.run_id = new_run_id();
   const fs::path dir = request.run_dir.empty() ? default_runs_dir() / order.run_id : request.run_dir;
@@ -330,12 +331,14 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
   if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
   auto request = read_resumable(folder);
   if (!request) return tl::unexpected(request.error());
+  if (auto enough = check_open_files(request->order.plan.grid.world()); !enough) return tl::unexpected(enough.error());
   const fs::path dir = request->dir;
   if (is_locked(dir)) {
     if (ControlClient::connect(request->order.run_id)) return tl::unexpected(taken_over(dir));
   } else {
     const auto run = read_run(dir);
     if (run && run->state == "finished") {
+      clear_dead_sockets();
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
                   "Start a new run from its spec to train further");

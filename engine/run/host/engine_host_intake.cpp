@@ -13,7 +13,9 @@ namespace accrue {
 bool RunSession::read_rank(std::size_t rank) {
   RankSlot& slot = ranks_[rank];
   const std::string output = slot.read_output();
-  if (!output.empty() && writer_) writer_->append_log(static_cast<std::int64_t>(rank), output);
+  if (!output.empty() && writer_)
+    if (const auto logged = writer_->append_log(static_cast<std::int64_t>(rank), output); !logged)
+      warn("disk", logged.error().text(), "The run goes on; part of what the rank prints is lost");
   const std::string bytes = slot.read_events();
   if (bytes.empty()) return !output.empty();
   for (auto& [event, line] : slot.reader.feed_lines(bytes)) take_event(rank, std::move(event), line);

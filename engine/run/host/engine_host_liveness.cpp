@@ -50,6 +50,13 @@ void ProgressWatch::restart(Clock::time_point now) {
   }
 }
 
+void ProgressWatch::leave_out(Clock::duration gap, Clock::time_point now) {
+  for (auto& rank : ranks_) {
+    rank.sign_of_life = std::min(now, rank.sign_of_life + gap);
+    rank.progress = std::min(now, rank.progress + gap);
+  }
+}
+
 std::vector<std::size_t> ProgressWatch::living(const std::function<bool(const Rank&)>& which) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < ranks_.size(); ++i)
@@ -59,6 +66,10 @@ std::vector<std::size_t> ProgressWatch::living(const std::function<bool(const Ra
 
 std::vector<std::size_t> ProgressWatch::silent(Clock::time_point now, Clock::duration limit) const {
   return living([&](const Rank& rank) { return now - rank.sign_of_life > std::min(limit, longest_silence); });
+}
+
+std::vector<std::size_t> ProgressWatch::motionless(Clock::time_point now, Clock::duration limit) const {
+  return living([&](const Rank& rank) { return now - rank.progress > limit; });
 }
 
 std::vector<std::size_t> ProgressWatch::writing(Clock::time_point now, Clock::duration limit) const {

@@ -24,14 +24,19 @@ class ProgressWatch {
   /// An event that only progress produces.
   void worked(std::size_t rank, Clock::time_point now);
   void gone(std::size_t rank) { ranks_[rank].gone = true; }
-  /// Forgets the past: after a pause, a restart or a machine that slept.
+  /// Forgets the past: after a pause or a restart.
   void restart(Clock::time_point now);
+  /// Leaves a while out in which nobody looked, and all may have stood still: it counts as no time, and no more than it
+  /// is forgiven, so that a rank which hangs is blamed in the end however often nobody looks.
+  void leave_out(Clock::duration gap, Clock::time_point now);
 
   const Heartbeat& last(std::size_t rank) const { return ranks_[rank].heartbeat; }
   /// The ranks to blame once nothing has moved for `limit`, none otherwise: the silent ones where there are any.
   std::vector<std::size_t> stalled(Clock::time_point now, Clock::duration limit) const;
   /// Ranks without a sign of life for `limit`, or for 10 s where that is less.
   std::vector<std::size_t> silent(Clock::time_point now, Clock::duration limit) const;
+  /// Ranks without progress for `limit`, whatever they do.
+  std::vector<std::size_t> motionless(Clock::time_point now, Clock::duration limit) const;
   /// Ranks that write to a disk (checkpoint, final model) and have done so for `limit`.
   std::vector<std::size_t> writing(Clock::time_point now, Clock::duration limit) const;
   /// Of the ranks that still run, the one that those which are gone gave up waiting for; none if they lost something

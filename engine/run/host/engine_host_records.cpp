@@ -66,10 +66,12 @@ void RunSession::disk_trouble(const Error& error) {
     return;
   }
   if (std::exchange(disk_warned_, true)) return;
+  if (ending_ == Ending::none && ready_count() < ranks_.size())
+    return fail_run(ErrorCode::disk, error.text(), "Mend the disk and resume the run");
   warn("disk", error.text(), "The run is being saved and ended; free some space and resume it");
   if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
   if (ending_ != Ending::none) return;
-  save_and_end("The disk is full: saving and ending");
+  save_and_end("The record cannot be kept: saving and ending");
 }
 
 /// A checkpoint at the next boundary, and then the end with the failure that is on record.

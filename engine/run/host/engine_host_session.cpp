@@ -21,6 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int stalls_of_a_last_save = 30;  ///< stall time-outs: a quarter of an hour by default
 constexpr auto frozen = 1s;  ///< a turn this late means that this process was stopped, or waited for its own disk
 
 std::chrono::steady_clock::duration seconds_of(double seconds) {
@@ -137,8 +138,8 @@ void RunSession::start_attempt() {
   auto started = check_data();
   if (started) started = leave_later_branch();
   if (started) started = writer_->write_plan(to_json(order_));
-  if (started) started = spawn_all();
-  if (!started) fail_run(started.error().code, started.error().text(), started.error().hint);
+  if (started && ending_ == Ending::none) started = spawn_all();
+  if (!started) fail_run(started.error().code, started.error().text(), {});
 }
 
 /// A resumed run must see the data that its first part saw.
@@ -255,12 +256,13 @@ void RunSession::check_clocks(Clock::time_point now) {
   check_join(now);
   check_progress(now);
   check_writing(now);
+  check_last_save(now);
   check_ladder(now);
 }
 
 /// Nothing was heard or answered while this process stood still: nobody may be blamed for that time.
 void RunSession::forgive_gap(Clock::duration gap) {
-  progress_.restart(Clock::now());
+  progress_.leave_out(gap, Clock::now());
   for (auto* deadline : {&join_ends_, &rung_ends_, &failures_settle_})
     if (*deadline != Clock::time_point{} && *deadline != Clock::time_point::max()) *deadline += gap;
 }
@@ -332,6 +334,17 @@ void RunSession::check_writing(Clock::time_point now) {
        fmt::format("Writing the {} has taken {:.0f} s so far", final ? "final model" : "checkpoint",
                    std::chrono::duration<double>(limit).count()),
        "The disk is slow; the run waits for it");
+}
+
+/// A slow disk is waited for, but nobody is there to end a run whose last save never returns.
+void RunSession::check_last_save(Clock::time_point now) {
+  const auto limit = stalls_of_a_last_save * seconds_of(order_.plan.spec.launch.stall_timeout_s);
+  if (ending_ != Ending::disk_full || rung_ != Rung::asked || progress_.motionless(now, limit).empty()) return;
+  warn("disk",
+       fmt::format("The last checkpoint made no progress for {:.0f} s, so the ranks are killed",
+                   std::chrono::duration<double>(limit).count()),
+       "Resume the run once the disk works again");
+  kill_ranks();
 }
 
 /// ask -> kill. Ranks that answered the request and are still at work in a long micro-step or checkpoint are left to

@@ -76,6 +76,7 @@ class RunSession {
   void forgive_gap(Clock::duration gap);
   void check_progress(Clock::time_point now);
   void check_writing(Clock::time_point now);
+  void check_last_save(Clock::time_point now);
   std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
   void check_ladder(Clock::time_point now);
   void kill_ranks();

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -156,6 +157,18 @@ std::string default_rank_program() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   return (self.parent_path() / "accrue-rank").string();
+}
+
+Result<void> check_open_files(std::int64_t ranks) {
+  constexpr std::int64_t of_a_process = 32;  // ours or a rank's: streams, record, locks, sockets, checkpoints
+  constexpr std::int64_t of_each_rank = 4;   // channel, output, process, and a peer's connection in rank 0
+  const auto needed = static_cast<rlim_t>(of_a_process + of_each_rank * ranks);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};
+  return fail(ErrorCode::device,
+              fmt::format("{} rank{} may need {} open files, and the limit is {}", ranks, ranks == 1 ? "" : "s", needed,
+                          limit.rlim_cur),
+              {}, fmt::format("Raise the limit: ulimit -n {}", needed));
 }
 
 Result<RankProcess> spawn_rank(const RankLaunch& launch) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accrue/run/checkpoint_mark.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -36,12 +37,33 @@ bool is_unfinished(const std::string& name) {
   return name.starts_with(".trash-") || (name.starts_with(".") && name.ends_with(".part"));
 }
 
-void remove_unfinished(const fs::path& folder) {
-  std::error_code error;
+std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
+  std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (is_unfinished(at->path().filename().string())) found.push_back(at->path());
-  for (const fs::path& path : found) fs::remove_all(path, error);  // what resists is left for the next opener
+    found.push_back(at->path());
+  return found;
+}
+
+void remove_unfinished(const fs::path& folder) {
+  std::error_code error;  // what resists is left for the next opener
+  for (const fs::path& path : entries_of(folder))
+    if (is_unfinished(path.filename().string())) fs::remove_all(path, error);
+}
+
+/// ".replaced-step-N" was step-N until another folder was about to take its name: it gets it back where none did.
+void settle_replaced(const fs::path& checkpoints) {
+  constexpr std::string_view prefix = ".replaced-";
+  std::error_code error;
+  for (const fs::path& path : entries_of(checkpoints)) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const fs::path target = checkpoints / name.substr(prefix.size());
+    if (checkpoint_mark(target.filename().string()).valid() && !fs::exists(target, error))
+      fs::rename(path, target, error);
+    else
+      fs::remove_all(path, error);
+  }
 }
 
 }  // namespace
@@ -67,12 +89,13 @@ Result<void> make_own_folder(const fs::path& dir) {
   return {};
 }
 
-bool is_free_folder(const fs::path& dir) {
+Result<bool> is_free_folder(const fs::path& dir) {
   std::error_code error;
   const bool was_begun = fs::exists(dir / "run.lock", error);  // a start takes the lock before it makes anything else
   for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error))
     if (at->path().filename() != "run.lock" && !(was_begun && is_made_before_plan(at->path()))) return false;
-  return !error;
+  if (error) return disk_error(dir, "cannot be read", error.value());
+  return true;
 }
 
 void clear_failed_start(const fs::path& dir) {
@@ -83,6 +106,7 @@ void clear_failed_start(const fs::path& dir) {
 
 void clear_leftovers(const fs::path& dir) {
   for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) remove_unfinished(folder);
+  settle_replaced(dir / "checkpoints");
 }
 
 }  // namespace accrue

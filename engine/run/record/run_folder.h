@@ -32,8 +32,9 @@ std::string spec_as_run(const RunPlan& plan);
 /// Makes the folder (mode 0700) where it does not exist; one that does must be a folder of this user and no link, and
 /// is closed to writing by others. Errors: disk.
 Result<void> make_own_folder(const std::filesystem::path& dir);
-/// True where the folder holds nothing, or only what a start leaves that failed before its plan was written.
-bool is_free_folder(const std::filesystem::path& dir);
+/// True where the folder holds nothing, or only what a start leaves that failed before its plan was written. Errors
+/// (disk): it cannot be read.
+Result<bool> is_free_folder(const std::filesystem::path& dir);
 /// Removes what is_free_folder() overlooks, but for run.lock. Needs the lock.
 void clear_failed_start(const std::filesystem::path& dir);
 /// Removes what killed processes left of files and checkpoints that they had not finished. Needs the lock.

@@ -69,7 +69,9 @@ Result<void> begin_record(const RunOrder& order) {
 Result<bool> holds_record(const fs::path& dir) {
   std::error_code error;
   if (fs::exists(dir / "plan.json", error)) return true;
-  if (is_free_folder(dir)) return false;
+  const auto free = is_free_folder(dir);
+  if (!free) return tl::unexpected(free.error());
+  if (*free) return false;
   return fail(ErrorCode::disk, "the folder is not empty and holds no run", dir.string(),
               "Choose a new or an empty folder");
 }

@@ -41,7 +41,9 @@ bool is_full(int error) {
 }
 
 Result<void> check_free(const fs::path& dir) {
-  if (is_free_folder(dir)) return {};
+  const auto free = is_free_folder(dir);
+  if (!free) return tl::unexpected(free.error());
+  if (*free) return {};
   std::error_code error;
   if (fs::exists(dir / "events.jsonl", error) || fs::exists(dir / "plan.json", error))
     return fail(ErrorCode::disk, "the folder already holds a run", dir.string(),
@@ -171,6 +173,7 @@ RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
   std::swap(reserve_fd_, other.reserve_fd_);
   std::swap(reserve_spent_, other.reserve_spent_);
   std::swap(dirty_, other.dirty_);
+  std::swap(torn_, other.torn_);
   std::swap(last_sync_, other.last_sync_);
   std::swap(events_bytes_, other.events_bytes_);
   std::swap(last_time_ns_, other.last_time_ns_);
@@ -186,7 +189,7 @@ RunWriter::~RunWriter() {
 
 void RunWriter::close_all() {
   for (auto& [rank, log] : logs_) {
-    if (log.dropped > 0)
+    if (log.dropped > 0 && log.fd >= 0)
       write_all(log.fd, fmt::format("\n[accrue: {} of output were dropped here]\n", format_bytes(log.dropped)));
     if (log.fd >= 0) ::close(log.fd);
   }
@@ -213,15 +216,12 @@ void RunWriter::reserve_space() {
 Result<void> RunWriter::append(const RunEvent& event, std::string_view received) {
   std::string line = received.empty() ? encode_event(event) : std::string(received);
   line += '\n';
-  int error = write_all(events_fd_, line);
+  int error = write_line(line);
   if (is_full(error)) {
-    // What was written of the line goes; then once more with the reserve given back.
-    if (::ftruncate(events_fd_, events_bytes_) != 0) return disk_error(dir_ / "events.jsonl", "is damaged", errno);
     reserve_spent_ = true;
     if (reserve_fd_ >= 0) {
       ::close(std::exchange(reserve_fd_, -1));
-      error = write_all(events_fd_, line);
-      if (error != 0 && ::ftruncate(events_fd_, events_bytes_) != 0) error = errno;
+      error = write_line(line);
     }
   }
   if (error != 0) {
@@ -244,6 +244,16 @@ Result<void> RunWriter::append(const RunEvent& event, std::string_view received)
   return {};
 }
 
+/// The whole line or nothing of it: what was written of one that failed is cut off before anything follows it. Answers
+/// errno; 0 = done.
+int RunWriter::write_line(std::string_view line) {
+  const auto cut = [this] { return ::ftruncate(events_fd_, events_bytes_) == 0; };
+  if (torn_ && !cut()) return errno;
+  const int error = write_all(events_fd_, line);
+  torn_ = error != 0 && !cut();
+  return error;
+}
+
 Result<void> RunWriter::sync() {
   last_sync_ = std::chrono::steady_clock::now();
   if (!std::exchange(dirty_, false)) return {};
@@ -264,21 +274,24 @@ Result<void> RunWriter::write_summary(const RunSummary& summary) {
   return write_file(dir_ / "summary.json", summary_record(summary));
 }
 
-void RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
-  auto [entry, is_new] = logs_.try_emplace(rank);
-  RankLog& log = entry->second;
-  if (is_new) {
-    log.fd = open_regular(dir_ / "ranks" / fmt::format("{}.log", rank), O_WRONLY | O_CREAT | O_APPEND).value_or(-1);
-    log.bytes = log.fd < 0 ? 0 : static_cast<std::int64_t>(::lseek(log.fd, 0, SEEK_END));
+Result<void> RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
+  const fs::path path = dir_ / "ranks" / fmt::format("{}.log", rank);
+  RankLog& log = logs_[rank];
+  if (log.fd < 0) {
+    const auto opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND);
+    log.dropped += opened ? 0 : static_cast<std::int64_t>(bytes.size());
+    if (!opened && std::exchange(log.failed, true)) return {};
+    if (!opened) return tl::unexpected(opened.error());
+    log.fd = *opened;
+    log.bytes = static_cast<std::int64_t>(::lseek(log.fd, 0, SEEK_END));
   }
   const auto room = std::clamp<std::int64_t>(max_log_bytes - log.bytes, 0, static_cast<std::int64_t>(bytes.size()));
   const auto kept = bytes.substr(0, static_cast<std::size_t>(room));
-  if (log.fd >= 0 && write_all(log.fd, kept) == 0) {
-    log.bytes += room;
-    log.dropped += static_cast<std::int64_t>(bytes.size()) - room;
-  } else {
-    log.dropped += static_cast<std::int64_t>(bytes.size());
-  }
+  const int error = write_all(log.fd, kept);
+  log.bytes += error == 0 ? room : 0;
+  log.dropped += static_cast<std::int64_t>(bytes.size()) - (error == 0 ? room : 0);
+  if (error == 0 || std::exchange(log.failed, true)) return {};
+  return disk_error(path, "what the rank prints cannot be stored", error);
 }
 
 bool is_locked(const fs::path& dir) {

@@ -200,6 +200,8 @@ Result<int> abandon_checkpoints_after(const fs::path& dir, const CheckpointMark&
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
     if (checkpoint_mark(entry.path().filename().string()) > mark) later.push_back(entry.path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return disk_error(dir / "checkpoints", "the folder cannot be read", error.value());
   for (const fs::path& folder : later) {
     const std::string name = "abandoned-" + folder.filename().string();
     fs::path target = folder.parent_path() / name;

@@ -71,8 +71,9 @@ class RunWriter {
   Result<void> write_summary(const RunSummary& summary);
   /// Of a new folder whose run cannot start: removes what was made, so that the folder can be used again.
   void give_up();
-  /// Appends to ranks/R.log; more than 64 MiB a rank is dropped and counted.
-  void append_log(std::int64_t rank, std::string_view bytes);
+  /// Appends to ranks/R.log; more than 64 MiB a rank is dropped and counted. Errors (disk): the first time that
+  /// something is lost because the log cannot be written.
+  Result<void> append_log(std::int64_t rank, std::string_view bytes);
   const std::filesystem::path& dir() const { return dir_; }
   /// For the ranks to inherit: keeps the folder locked while any of them lives.
   int lock_fd() const { return lock_.fd(); }
@@ -86,12 +87,14 @@ class RunWriter {
     int fd = -1;
     std::int64_t bytes = 0;
     std::int64_t dropped = 0;
+    bool failed = false;
   };
   RunWriter() = default;
   Result<void> begin_folder(const std::string& spec_toml);
   Result<void> continue_events();
   Result<void> open_events();
   void reserve_space();
+  int write_line(std::string_view line);
   void close_all();
 
   std::filesystem::path dir_;
@@ -100,6 +103,7 @@ class RunWriter {
   int reserve_fd_ = -1;
   bool reserve_spent_ = false;
   bool dirty_ = false;
+  bool torn_ = false;  ///< part of a line is in the file and could not be cut off
   std::chrono::steady_clock::time_point last_sync_{};
   std::int64_t events_bytes_ = 0;
   std::int64_t last_time_ns_ = 0;

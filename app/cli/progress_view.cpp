@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "accrue/run/result.h"
 #include "printable.h"
 
 namespace accrue::cli {
@@ -19,6 +20,12 @@ std::string clock_text(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+/// What happened and what to do.
+template <typename Body>
+std::string sentences(const Body& body) {
+  return Error{ErrorCode::unset, body.message, {}, body.what_to_do}.text();
 }
 
 std::size_t terminal_width() {
@@ -48,12 +55,10 @@ void ProgressView::print(const std::string& line) {
 void ProgressView::show(const RunEvent& event) {
   if (const auto* warning = std::get_if<Warning>(&event.body)) {
     told_ = warning->message;
-    print(fmt::format("warning ({}): {}{}{}", warning->class_name, warning->message,
-                      warning->what_to_do.empty() ? "" : ". ", warning->what_to_do));
+    print(fmt::format("warning ({}): {}", warning->class_name, sentences(*warning)));
   } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
     told_ = failed->message;
-    print(fmt::format("error ({}): {}{}{}", failed->class_name, failed->message, failed->what_to_do.empty() ? "" : ". ",
-                      failed->what_to_do));
+    print(fmt::format("error ({}): {}", failed->class_name, sentences(*failed)));
     const auto tail = failed->log_tail.substr(0, failed->log_tail.find_last_not_of('\n') + 1);
     if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", printable(tail).c_str());
   }

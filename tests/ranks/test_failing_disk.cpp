@@ -168,6 +168,8 @@ class TestFailingDisk : public QObject {
       const bool says_where = outcome.said.contains(QString::fromStdString(dir) + ": ") ||
                               outcome.said.contains(QString::fromStdString(dir) + "/");
       if (outcome.status != 0) QVERIFY2(says_why && says_where, context().constData());
+      if (how == "FULL" && outcome.said.contains("cannot be stored"))
+        QVERIFY2(outcome.said.contains(" short, "), context().constData());
     }
     bring_to_its_end(dir, outcome);
     if (QTest::currentTestFailed()) qWarning("%s", context().constData());

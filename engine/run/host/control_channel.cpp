@@ -192,8 +192,9 @@ fs::path control_socket_path(const std::string& run_id) {
   return fits_socket(path.parent_path() / hidden(name)) ? path : short_folder() / name;
 }
 
-void clear_dead_sockets() {
-  clear_dead_in(socket_folder());
+void clear_dead_sockets(const std::string& run_id) {
+  const fs::path folder = control_socket_path(run_id).parent_path();
+  if (ensure_private(folder)) clear_dead_in(folder);
 }
 
 Result<ControlServer> ControlServer::open(const std::string& run_id) {

@@ -35,8 +35,8 @@ Result<ControlAnswer> decode_answer(std::string_view line);
 /// its path is too long for a socket.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
-/// Removes the sockets of supervisors that were killed.
-void clear_dead_sockets();
+/// Removes the sockets of supervisors that were killed from the folder that this run's is in.
+void clear_dead_sockets(const std::string& run_id);
 
 /// The listening side. Answers at once; a client that does not read its answers is dropped, and where there are too
 /// many the one that has been idle for longest.

@@ -338,7 +338,7 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
   } else {
     const auto run = read_run(dir);
     if (run && run->state == "finished") {
-      clear_dead_sockets();
+      clear_dead_sockets(request->order.run_id);
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
                   "Start a new run from its spec to train further");

@@ -68,7 +68,7 @@ void RunSession::disk_trouble(const Error& error) {
   if (std::exchange(disk_warned_, true)) return;
   if (ending_ == Ending::none && ready_count() < ranks_.size())
     return fail_run(ErrorCode::disk, error.text(), "Mend the disk and resume the run");
-  warn("disk", error.text(), "The run is being saved and ended; free some space and resume it");
+  warn("disk", error.text(), "The run is being saved and ended; resume it once its folder can be written again");
   if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
   if (ending_ != Ending::none) return;
   save_and_end("The record cannot be kept: saving and ending");

@@ -72,7 +72,7 @@ void tell_of_lost_end(std::vector<RunEvent>& shown, const Error& error) {
       finished->reason = reason;
     }
   }
-  shown.insert(shown.begin(), disk_warning(error.text(), "Free some space and resume the run"));
+  shown.insert(shown.begin(), disk_warning(error.text(), "Resume the run once its folder can be written again"));
 }
 
 void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error) {

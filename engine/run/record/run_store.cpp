@@ -228,7 +228,7 @@ Result<void> RunWriter::append(const RunEvent& event, std::string_view received)
     auto failure = disk_error(dir_ / "events.jsonl",
                               fmt::format("an event of {} cannot be stored", format_bytes(line.size())), error);
     const auto free = free_bytes(dir_);
-    if (is_full(error) && free >= 0)
+    if (is_full(error) && error != EFBIG && free >= 0)
       failure.value().message += fmt::format(
           " ({} short, {} free)",
           format_bytes(std::max<std::int64_t>(1, static_cast<std::int64_t>(line.size()) - free)), format_bytes(free));

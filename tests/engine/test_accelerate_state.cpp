@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // save_state() and load_state() where they fail: a folder is that of one save, and a load changes all or nothing.
 #include <ATen/CPUGeneratorImpl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
 #include <QtTest/QTest>
-#include <cerrno>
 #include <filesystem>
 
 #include "support/accelerate_cases.h"
+#include "support/places.h"
+#include "support/rank_harness.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -27,9 +27,6 @@ std::string error_of(F&& call) {
   }
   return {};
 }
-
-/// Like a disk over NFS.
-bool knows_no_exchange = false;
 
 /// Its second save fails after the model's file has been written.
 struct FailsToSave final : BaseOptimizer {
@@ -51,14 +48,20 @@ struct FailsToSave final : BaseOptimizer {
   bool refuses = false;
 };
 
-}  // namespace
+constexpr int save_failed = 7;
 
-/// In place of the C library's.
-extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
-  if (!knows_no_exchange) return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
-  errno = EINVAL;
-  return -1;
+/// Saves 2 into the folder that is named.
+int saves(RankContext& rank) {
+  const auto axis = single_communicator();
+  Line model(2.0);
+  Accelerator accelerator({}, *axis);
+  accelerator.prepare(model);
+  const auto saved = accelerator.save_state(rank.arguments.at(0));
+  if (!saved) rank.report(saved.error().text());
+  return saved ? 0 : save_failed;
 }
+
+}  // namespace
 
 class TestAccelerateState : public QObject {
   Q_OBJECT
@@ -101,21 +104,20 @@ class TestAccelerateState : public QObject {
              QStringList{QStringLiteral("state")});
   }
 
-  /// Kills are made by hand: the folders as they lie then.
-  void a_save_that_was_killed_loses_no_file_data() {
-    QTest::addColumn<bool>("exchanges");
-    QTest::newRow("exchanged by one call") << true;
-    QTest::newRow("a disk that knows no exchange") << false;
+  /// In a process of its own, at some of its file calls.
+  void a_save_that_fails_or_is_killed_loses_no_file_data() {
+    QTest::addColumn<QString>("how");
+    QTest::addColumn<QString>("exchange");
+    for (const char* how : {"EIO", "KILL"})
+      for (const char* exchange : {"by one call", "none"}) QTest::addRow("%s, %s", how, exchange) << how << exchange;
   }
-  void a_save_that_was_killed_loses_no_file() {
-    QFETCH(bool, exchanges);
+  void a_save_that_fails_or_is_killed_loses_no_file() {
+    QFETCH(QString, how);
+    QFETCH(QString, exchange);
     namespace fs = std::filesystem;
     QTemporaryDir folder;
-    const fs::path base = folder.path().toStdString();
-    const fs::path path = base / "state";
-    const auto names = [&] {
-      return QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
-    };
+    QTemporaryDir logs;
+    const fs::path path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
     Line model;
     Accelerator accelerator({}, *axis);
@@ -131,37 +133,47 @@ class TestAccelerateState : public QObject {
       accelerator.load_state(path).value();
       return model.value();
     };
-    knows_no_exchange = !exchanges;
+    const auto save_elsewhere = [&](int call) {
+      const std::string log = logs.filePath(QString::number(call)).toStdString();
+      RankGroup process("saves", 1,
+                        {.arguments = {path.string()},
+                         .environment = {{"LD_PRELOAD", programPath("libaccrue_failing_disk.so").toStdString()},
+                                         {"FAILING_DISK_HOW", how.toStdString()},
+                                         {"FAILING_DISK_EXCHANGE", exchange.toStdString()},
+                                         {"FAILING_DISK_CALL", std::to_string(call)},
+                                         {"FAILING_DISK_PATH", folder.path().toStdString()},
+                                         {"FAILING_DISK_LOG", log}}});
+      return process.finish().front();
+    };
     save(1.0);
     fs::create_directories(path / "plots" / "1");
     QFile own(QString::fromStdString(path / "notes.txt"));
     QVERIFY(own.open(QIODevice::WriteOnly));
     own.close();
-    save(2.0);
+    const RankOutcome whole = save_elsewhere(0);
+    QVERIFY2(whole.ok(), whole.text().c_str());
     QCOMPARE(loaded(), 2.0);
-    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
-    QCOMPARE(names(), QStringList{QStringLiteral("state")});
-
-    // Killed once the new folder had the name, before the program's own files had gone over to it.
-    fs::copy(path, base / "next");
-    fs::rename(path, base / (exchanges ? ".state.part" : ".state.replaced"));
-    fs::rename(base / "next", path);
-    fs::remove(path / "notes.txt");
-    QCOMPARE(loaded(), 2.0);
-    save(3.0);
-    QCOMPARE(loaded(), 3.0);
-    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
-    QCOMPARE(names(), QStringList{QStringLiteral("state")});
-
-    // Killed between the two renames: the old folder is put back by whoever comes next.
-    if (exchanges) return;
-    fs::copy(path, base / ".state.part");
-    fs::rename(path, base / ".state.replaced");
-    QCOMPARE(loaded(), 3.0);
-    save(4.0);
-    QVERIFY(own.exists() && fs::exists(path / "plots" / "1"));
-    QCOMPARE(names(), QStringList{QStringLiteral("state")});
-    knows_no_exchange = false;
+    QFile log(logs.filePath(QStringLiteral("0")));
+    QVERIFY(log.open(QIODevice::ReadOnly));
+    const auto calls = static_cast<int>(log.readAll().count('\n'));
+    QVERIFY(calls > 15);
+    for (int call = 2; call <= calls; call += calls / 5) {
+      save(1.0);
+      const RankOutcome outcome = save_elsewhere(call);
+      const std::string which = "call " + std::to_string(call) + " " + outcome.text();
+      if (how == QStringLiteral("KILL")) QVERIFY2(outcome.signal == SIGKILL, which.c_str());
+      if (outcome.exit_status == save_failed)
+        QVERIFY2(outcome.lines.front().find("Input/output error") != std::string::npos, which.c_str());
+      else
+        QVERIFY2(outcome.ok() || outcome.signal == SIGKILL, which.c_str());
+      const double value = loaded();
+      QVERIFY2(value == 2.0 || (value == 1.0 && !outcome.ok()), which.c_str());
+      save(3.0);
+      QCOMPARE(loaded(), 3.0);
+      QVERIFY2(own.exists() && fs::exists(path / "plots" / "1"), which.c_str());
+      QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
+               QStringList{QStringLiteral("state")});
+    }
   }
 
   void a_load_that_fails_changes_nothing() {
@@ -211,5 +223,5 @@ class TestAccelerateState : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateState)
+ACCRUE_RANK_TEST_MAIN(TestAccelerateState, {{"saves", saves}})
 #include "test_accelerate_state.moc"

@@ -4,7 +4,8 @@
 //   ENOSPC, EIO, EMFILE   it returns that error and changes nothing (a close closes all the same)
 //   FULL                  it and every later one return ENOSPC
 //   KILL                  the process is killed in its place
-// Each such call adds a line to FAILING_DISK_LOG: its name and its path.
+// Each such call adds a line to FAILING_DISK_LOG: its name and its path. FAILING_DISK_EXCHANGE=none makes it a disk
+// that can exchange no two names, as over NFS.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -168,6 +169,10 @@ EXPORTED int renameat(int from_folder, const char* from, int to_folder, const ch
 }
 
 EXPORTED int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  if (flags != 0 && std::strcmp(setting("FAILING_DISK_EXCHANGE"), "none") == 0) {
+    errno = EINVAL;
+    return -1;
+  }
   if (fails(renames, "renameat2", from_folder, from)) return -1;
   return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to, flags);
 }

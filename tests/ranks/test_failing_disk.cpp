@@ -79,8 +79,9 @@ std::string leftover_in(const fs::path& dir) {
 class TestFailingDisk : public QObject {
   Q_OBJECT
   HostHome home_;
-  std::string whole_;  ///< weights_sha256 of the uninterrupted run
-  QMap<QString, QStringList> calls_;
+  std::string whole_;                 ///< weights_sha256 of the uninterrupted run
+  fs::path killed_;                   ///< a run whose rank 0 was killed in its third checkpoint
+  QMap<QString, QStringList> calls_;  ///< by verb and victim
 
   fs::path fresh() { return home_.fresh(); }
 
@@ -148,14 +149,23 @@ class TestFailingDisk : public QObject {
     QVERIFY2(home_.leftovers().empty(), home_.leftovers().c_str());
   }
 
-  void fail_call(const QString& victim, const QString& how, int call) {
+  /// The whole run, or what is left of the killed one.
+  Outcome run_or_resume(const QString& verb, const fs::path& dir, const QList<Trouble>& troubles) {
+    if (verb == "run") return run(run_arguments(dir), troubles);
+    fs::copy(killed_, dir, fs::copy_options::recursive);
+    return run({"resume", QString::fromStdString(dir)}, troubles);
+  }
+
+  void fail_call(const QString& verb, const QString& victim, const QString& how, int call) {
     const fs::path dir = fresh();
     const fs::path log = dir.string() + ".log";
-    const Trouble trouble{victim, how, call, dir, log};
-    const Outcome outcome = run(run_arguments(dir), {trouble});
+    const Outcome outcome = run_or_resume(verb, dir, {{victim, how, call, dir, log}});
     const QStringList calls = calls_in(log);
-    const QString which =
-        QStringLiteral("%1 %2 %3: %4 -> %5").arg(victim, how).arg(call).arg(calls.value(call - 1)).arg(outcome.status);
+    const QString which = QStringLiteral("%1 %2 %3 %4: %5 -> %6")
+                              .arg(verb, victim, how)
+                              .arg(call)
+                              .arg(calls.value(call - 1))
+                              .arg(outcome.status);
     if (every_call) qInfo("%s", qPrintable(which));
     const auto context = [&] { return (which + "\n" + outcome.said.right(3000)).toUtf8(); };
     const bool met = calls.size() >= call;
@@ -185,39 +195,49 @@ class TestFailingDisk : public QObject {
         << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 4096\n"
            "[accumulation]\nsteps = 2\nmicro_batch = 2\n[parallel]\ndata = 2\nbackend = \"shm\"\n"
            "[launch]\nthreads_per_rank = 1\n[run]\nupdates = 6\n[checkpoint]\nevery_updates = 2\nkeep = 2\n";
-    const fs::path dir = fresh();
-    QList<Trouble> troubles;
-    for (const char* victim : {"supervisor", "0", "1"})
-      troubles += Trouble{victim, "EIO", 0, dir, home_.path() / (std::string("calls-") + victim)};
-    const Outcome outcome = run(run_arguments(dir), troubles);
-    QVERIFY2(outcome.status == 0, qPrintable(outcome.said));
-    whole_ = read_run(dir)->weights_sha256;
-    QVERIFY(!whole_.empty());
-    for (const Trouble& trouble : troubles) {
-      calls_[trouble.victim] = calls_in(trouble.log);
-      QVERIFY2(calls_[trouble.victim].size() > 10, qPrintable(trouble.victim));
+    const Outcome killed = run_or_resume(
+        "run", killed_ = fresh(), {{"0", "KILL", 1, killed_ / "checkpoints" / ".step-6", killed_.string() + ".log"}});
+    QVERIFY2(killed.status == 4 && read_run(killed_)->last_checkpoint == "step-4", qPrintable(killed.said));
+    for (const char* verb : {"run", "resume"}) {
+      const fs::path dir = fresh();
+      QList<Trouble> troubles;
+      for (const char* victim : {"supervisor", "0", "1"})
+        troubles += Trouble{victim, "EIO", 0, dir, dir.string() + "-" + victim + ".log"};
+      const Outcome outcome = run_or_resume(verb, dir, troubles);
+      QVERIFY2(outcome.status == 0, qPrintable(outcome.said));
+      if (whole_.empty()) whole_ = read_run(dir)->weights_sha256;
+      QCOMPARE(read_run(dir)->weights_sha256, whole_);
+      for (const Trouble& trouble : troubles) {
+        const QString key = verb + (" " + trouble.victim);
+        calls_[key] = calls_in(trouble.log);
+        QVERIFY2(calls_[key].size() > 10, qPrintable(key));
+      }
     }
+    QVERIFY(!whole_.empty());
   }
 
   /// After every test: no socket, no lock.
   void cleanup() { QVERIFY2(home_.leftovers().empty(), home_.leftovers().c_str()); }
 
   void a_call_that_fails_costs_no_update_data() {
+    QTest::addColumn<QString>("verb");
     QTest::addColumn<QString>("victim");
     QTest::addColumn<QString>("how");
-    for (const char* victim : {"supervisor", "0", "1"})
-      for (const char* how : {"ENOSPC", "EIO", "EMFILE", "FULL", "KILL"})
-        QTest::addRow("%s %s", victim, how) << victim << how;
+    for (const char* verb : {"run", "resume"})
+      for (const char* victim : {"supervisor", "0", "1"})
+        for (const char* how : {"ENOSPC", "EIO", "EMFILE", "FULL", "KILL"})
+          QTest::addRow("%s %s %s", verb, victim, how) << verb << victim << how;
   }
   void a_call_that_fails_costs_no_update() {
+    QFETCH(QString, verb);
     QFETCH(QString, victim);
     QFETCH(QString, how);
     int count = 0;
-    for (const QString& call : calls_[victim]) count += concerns(how, call);
-    const int tries = victim == "1" ? 1 : 2;
+    for (const QString& call : calls_[verb + " " + victim]) count += concerns(how, call);
+    const int tries = victim == "1" || verb == "resume" ? 1 : 2;
     const int stride = every_call ? 1 : std::max(1, count / tries);
     for (int call = every_call ? 1 : (stride + 1) / 2; call <= count; call += stride) {
-      fail_call(victim, how, call);
+      fail_call(verb, victim, how, call);
       if (QTest::currentTestFailed() && !every_call) return;
     }
   }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "accrue/comm/communicator.h"
+#include "accrue/run/host_facts.h"
 #include "accrue/run/result.h"
 #include "group.h"
 
@@ -23,6 +24,11 @@ class DeviceBackend {
   virtual ~DeviceBackend() = default;
   /// 0 where there is no GPU or no driver.
   virtual int device_count() const = 0;
+  virtual DeviceFacts facts(int device) const = 0;
+  /// Makes it the calling thread's current one.
+  virtual void use_device(int device) = 0;
+  /// Bytes that this process' tensors hold there.
+  virtual std::int64_t allocated_bytes(int device) const = 0;
   /// Collective: the group. Errors: device, rendezvous.
   virtual Result<std::unique_ptr<Communicator>> nccl_communicator(const CommGroup& group,
                                                                   const c10::intrusive_ptr<c10d::Store>& store,
@@ -30,7 +36,7 @@ class DeviceBackend {
 };
 
 /// The library's one entry. abi: kDeviceBackendAbi of the caller; null where it differs from the library's.
-constexpr int kDeviceBackendAbi = 1;
+constexpr int kDeviceBackendAbi = 2;
 using DeviceBackendEntry = DeviceBackend* (*)(int abi);
 constexpr const char* kDeviceBackendSymbol = "accrue_device_backend";
 

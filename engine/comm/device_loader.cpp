@@ -46,23 +46,27 @@ Result<DeviceBackend*> load_device_backend() {
   return loaded;
 }
 
-Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
-                                                             const c10::intrusive_ptr<c10d::Store>& store,
-                                                             std::int64_t local_rank) {
+Result<int> own_cuda_device(std::int64_t local_rank) {
   const auto backend = load_device_backend();
   if (!backend) return tl::unexpected(backend.error());
   const int devices = (*backend)->device_count();
   if (devices == 0)
-    return fail(ErrorCode::device, "backend \"nccl\" was asked for, but there is no CUDA device", "parallel.backend",
-                kUseCpu);
-  if (local_rank >= devices) {
+    return fail(ErrorCode::device, "CUDA is needed, but this host shows no CUDA device", "launch.device", kUseCpu);
+  if (local_rank >= devices)
     return fail(ErrorCode::device,
                 "rank " + std::to_string(local_rank) + " of this host has no CUDA device of its own: there are " +
                     std::to_string(devices),
                 "parallel.data",
-                "NCCL needs one device per rank; start at most " + std::to_string(devices) + " ranks here");
-  }
-  return (*backend)->nccl_communicator(group, store, static_cast<int>(local_rank));
+                "Each rank needs a device; start at most " + std::to_string(devices) + " ranks on this host");
+  return static_cast<int>(local_rank);
+}
+
+Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
+                                                             const c10::intrusive_ptr<c10d::Store>& store,
+                                                             std::int64_t local_rank) {
+  const auto device = own_cuda_device(local_rank);
+  if (!device) return tl::unexpected(device.error());
+  return (*load_device_backend())->nccl_communicator(group, store, *device);
 }
 
 }  // namespace accrue

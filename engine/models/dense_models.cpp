@@ -17,10 +17,8 @@ namespace accrue {
 namespace {
 
 LossSum loss_of(LossKind kind, const at::Tensor& outputs, const Batch& batch) {
-  if (kind == LossKind::cross_entropy) {
-    return {cross_entropy_sum(outputs, batch.targets), counted_labels(batch.targets)};
-  }
-  return {squared_error_sum(outputs, batch.targets), batch.targets.numel()};
+  const bool labels = kind == LossKind::cross_entropy;
+  return {labels ? cross_entropy_sum(outputs, batch.targets) : squared_error_sum(outputs, batch.targets), batch.items};
 }
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {

@@ -112,10 +112,10 @@ at::Tensor GptModel::forward(const Batch& batch, const at::Tensor&) {
 }
 
 LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
-  const std::int64_t count = counted_labels(batch.targets);
   if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0))
-    return {cross_entropy_sum(head(x), batch.targets), count};
-  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets), count};
+    return {cross_entropy_sum(head(x), batch.targets), batch.items};
+  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets),
+          batch.items};
 }
 
 }  // namespace accrue

@@ -4,8 +4,6 @@
 
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/mse_loss.h>
-#include <ATen/ops/ne.h>
-#include <ATen/ops/sum.h>
 
 #include <stdexcept>
 #include <string>
@@ -34,10 +32,6 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets
   }
   return at::cross_entropy_loss(rows.to(accumulation_type(logits.scalar_type())), targets.reshape({-1}).to(at::kLong),
                                 {}, at::Reduction::Sum, ignored_label);
-}
-
-std::int64_t counted_labels(const at::Tensor& targets) {
-  return at::ne(targets, ignored_label).sum().item().toLong();
 }
 
 }  // namespace accrue

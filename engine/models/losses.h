@@ -21,9 +21,6 @@ at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& ta
 /// Errors: throws std::invalid_argument where the numbers of rows differ.
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets);
 
-/// How many targets are not -100.
-std::int64_t counted_labels(const at::Tensor& targets);
-
 /// The type in which sums are taken: float64 for float64, float32 otherwise.
 at::ScalarType accumulation_type(at::ScalarType type);
 

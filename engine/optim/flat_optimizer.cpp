@@ -4,15 +4,13 @@
 #include "accrue/optim/flat_optimizer.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "kernels/kernels.h"
+#include "optim/flat_base.h"
+#include "optim/tensor_optimizer.h"
 
 namespace accrue {
 
@@ -20,129 +18,15 @@ namespace {
 
 constexpr std::int64_t elements_per_task = 1 << 16;
 
-std::int64_t end_of(const FlatRange& range) {
-  return range.offset + range.size;
-}
-
-std::string text_of(const FlatRange& range) {
-  return "[" + std::to_string(range.offset) + ", +" + std::to_string(range.size) + ")";
-}
-
-void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what) {
-  const auto [offset, size] = range;
-  if (offset < 0 || size < 0 || offset > numel || size > numel - offset)
-    throw std::invalid_argument(what + " " + text_of(range) + " lies outside the " + std::to_string(numel) +
-                                " elements");
-}
-
-std::vector<OptimizerSegment> by_offset(std::vector<OptimizerSegment> segments, std::int64_t numel) {
-  std::ranges::sort(segments, {}, [](const OptimizerSegment& segment) { return segment.range.offset; });
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    check_inside(segments[i].range, numel, "optimizer segment");
-    if (i > 0 && end_of(segments[i - 1].range) > segments[i].range.offset)
-      throw std::invalid_argument("optimizer segment " + text_of(segments[i].range) + " overlaps the one before it");
-  }
-  return segments;
-}
-
-void check_ranges(std::span<const FlatRange> ranges, std::int64_t numel) {
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    check_inside(ranges[i], numel, "range");
-    if (i > 0 && end_of(ranges[i - 1]) > ranges[i].offset)
-      throw std::invalid_argument("range " + text_of(ranges[i]) + " begins before the end of the one before it");
+/// Calls update(offset, size, stretch) over every stretch, in parallel parts.
+template <typename Update>
+void for_each_part(const std::vector<Stretch>& stretches, const Update& update) {
+  for (const Stretch& stretch : stretches) {
+    at::parallel_for(0, stretch.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
+      update(stretch.range.offset + begin, end - begin, stretch);
+    });
   }
 }
-
-std::optional<FlatRange> common_part(const FlatRange& a, const FlatRange& b) {
-  const std::int64_t begin = std::max(a.offset, b.offset);
-  const std::int64_t end = std::min(end_of(a), end_of(b));
-  if (begin >= end) return std::nullopt;
-  return FlatRange{begin, end - begin};
-}
-
-/// Elements that one pass updates alike.
-struct Stretch {
-  FlatRange range;
-  double weight_decay = 0.0;
-  double lr = 1.0;
-  std::int64_t steps = 0;
-  bool like(const Stretch& other) const {
-    return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
-  }
-};
-
-class FlatBase : public FlatOptimizer {
- public:
-  FlatBase(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel, at::ScalarType dtype)
-      : spec_(spec),
-        segments_(by_offset(std::move(segments), numel)),
-        segment_steps_(at::zeros({std::ssize(segments_)}, at::kLong)),
-        numel_(numel),
-        dtype_(dtype) {}
-  const std::vector<OptimizerSegment>& segments() const final { return segments_; }
-  at::Tensor segment_steps() final { return segment_steps_; }
-  std::int64_t steps() const final { return steps_; }
-  void set_steps(std::int64_t steps) final { steps_ = steps; }
-
- protected:
-  at::Tensor state_tensor() const { return at::zeros({numel_}, at::TensorOptions(dtype_)); }
-
-  void check(const at::Tensor& params, const at::Tensor& grads) const {
-    for (const at::Tensor* flat : {&params, &grads}) {
-      if (flat->numel() != numel_ || flat->scalar_type() != dtype_ || !flat->is_contiguous() || !flat->is_cpu()) {
-        throw std::invalid_argument("the optimizer takes " + std::to_string(numel_) +
-                                    " contiguous CPU elements of the type it was made for, got " +
-                                    std::to_string(flat->numel()));
-      }
-    }
-  }
-
-  /// Counts the update in every segment that it reaches, and answers what it updates, merged: between two whole
-  /// neighbours lies nothing but padding, which is zero and stays zero, so one pass goes over both.
-  std::vector<Stretch> begin_step(std::span<const FlatRange> ranges) {
-    check_ranges(ranges, numel_);
-    ++steps_;
-    std::vector<Stretch> stretches;
-    std::int64_t* const counts = segment_steps_.mutable_data_ptr<std::int64_t>();
-    bool joined = false;  // the last stretch ends with the segment before this one
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-      const OptimizerSegment& segment = segments_[i];
-      bool reached = false;
-      for (const FlatRange& range : ranges) {
-        const auto part = common_part(segment.range, range);
-        if (!part) continue;
-        if (!reached) ++counts[i];
-        const Stretch next{*part, spec_.weight_decay * segment.weight_decay, segment.lr, counts[i]};
-        const bool adjacent = !stretches.empty() && (end_of(stretches.back().range) == part->offset ||
-                                                     (joined && !reached && part->offset == segment.range.offset));
-        if (adjacent && stretches.back().like(next))
-          stretches.back().range.size = end_of(*part) - stretches.back().range.offset;
-        else
-          stretches.push_back(next);
-        reached = true;
-      }
-      joined = reached && end_of(stretches.back().range) == end_of(segment.range);
-    }
-    return stretches;
-  }
-
-  /// Calls update(offset, size, stretch) over every stretch, in parallel parts.
-  template <typename Update>
-  static void for_each_part(const std::vector<Stretch>& stretches, const Update& update) {
-    for (const Stretch& stretch : stretches) {
-      at::parallel_for(0, stretch.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
-        update(stretch.range.offset + begin, end - begin, stretch);
-      });
-    }
-  }
-
-  OptimizerSpec spec_;
-  std::vector<OptimizerSegment> segments_;
-  at::Tensor segment_steps_;
-  std::int64_t numel_;
-  at::ScalarType dtype_;
-  std::int64_t steps_ = 0;
-};
 
 template <typename T>
 class FlatAdamW final : public FlatBase {
@@ -182,8 +66,9 @@ class FlatAdamW final : public FlatBase {
 template <typename T>
 class FlatSgd final : public FlatBase {
  public:
-  FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel, at::ScalarType dtype)
-      : FlatBase(spec, std::move(segments), numel, dtype) {
+  FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
+          at::TensorOptions options)
+      : FlatBase(spec, std::move(segments), numel, options) {
     if (spec_.momentum != 0.0) buffer_ = state_tensor();
   }
 
@@ -213,15 +98,9 @@ class FlatSgd final : public FlatBase {
 
 template <typename T>
 std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
-                                          std::int64_t numel, at::ScalarType dtype) {
-  switch (spec.kind) {
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-      return std::make_unique<FlatAdamW<T>>(spec, std::move(segments), numel, dtype);
-    case OptimizerKind::sgd:
-      return std::make_unique<FlatSgd<T>>(spec, std::move(segments), numel, dtype);
-  }
-  throw std::invalid_argument("optimizer.kind is not an optimizer this engine knows");
+                                          std::int64_t numel, at::TensorOptions options) {
+  if (spec.kind == OptimizerKind::sgd) return std::make_unique<FlatSgd<T>>(spec, std::move(segments), numel, options);
+  return std::make_unique<FlatAdamW<T>>(spec, std::move(segments), numel, options);
 }
 
 /// Squares are summed in blocks of a fixed size and the blocks in order, so the norm does not depend on the threads.
@@ -250,10 +129,13 @@ void FlatOptimizer::step(at::Tensor& params, const at::Tensor& grads, double lr,
 }
 
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
-                                                   std::int64_t numel, at::ScalarType dtype) {
-  if (dtype == at::kFloat) return make_typed<float>(spec, std::move(segments), numel, dtype);
-  if (dtype == at::kDouble) return make_typed<double>(spec, std::move(segments), numel, dtype);
-  throw std::invalid_argument("flat optimizers update float32 or float64 parameters; keep a float32 master copy");
+                                                   std::int64_t numel, at::ScalarType dtype, at::Device device) {
+  const auto options = at::TensorOptions(dtype).device(device);
+  if (dtype != at::kFloat && dtype != at::kDouble)
+    throw std::invalid_argument("flat optimizers update float32 or float64 parameters; keep a float32 master copy");
+  if (!device.is_cpu()) return make_tensor_optimizer(spec, std::move(segments), numel, options);
+  if (dtype == at::kDouble) return make_typed<double>(spec, std::move(segments), numel, options);
+  return make_typed<float>(spec, std::move(segments), numel, options);
 }
 
 std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank) {
@@ -264,14 +146,14 @@ std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments
 }
 
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
+  for (const FlatRange& range : ranges) check_inside(range, flat.numel(), "range");
+  if (!flat.is_cpu()) return tensor_square_sum(flat, ranges).item<double>();
   const at::Tensor contiguous = flat.contiguous();
   const bool wide = contiguous.scalar_type() == at::kDouble;
   const at::Tensor values = wide ? contiguous : contiguous.to(at::kFloat);
   double total = 0.0;
-  for (const FlatRange& range : ranges) {
-    check_inside(range, values.numel(), "range");
+  for (const FlatRange& range : ranges)
     total += wide ? typed_square_sum<double>(values, range) : typed_square_sum<float>(values, range);
-  }
   return total;
 }
 
@@ -284,6 +166,17 @@ double clip_factor(double norm, double max_norm) {
   if (max_norm == 0.0) return 1.0;
   const double factor = max_norm / (norm + 1e-6);
   return factor < 1.0 || std::isnan(factor) ? factor : 1.0;
+}
+
+void clip_flat_norm(at::Tensor& grads, double max_norm) {
+  if (max_norm == 0.0) return;
+  if (grads.is_cpu()) {
+    grads.mul_(clip_factor(flat_norm(grads), max_norm));
+    return;
+  }
+  const FlatRange whole{0, grads.numel()};
+  const at::Tensor norm = tensor_square_sum(grads, {&whole, 1}).sqrt_();
+  grads.mul_(norm.add_(1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0));
 }
 
 }  // namespace accrue

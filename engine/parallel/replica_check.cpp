@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -46,10 +47,24 @@ bool bits_are_zero(const at::Tensor& tensor) {
 
 /// Ends at the first element that is not zero, so an ordinary gradient costs one load. `tensor` is contiguous.
 bool is_zero(const at::Tensor& tensor) {
-  if (tensor.is_cpu() && tensor.element_size() == 8) return bits_are_zero<std::uint64_t>(tensor);
-  if (tensor.is_cpu() && tensor.element_size() == 4) return bits_are_zero<std::uint32_t>(tensor);
-  if (tensor.is_cpu() && tensor.element_size() == 2) return bits_are_zero<std::uint16_t>(tensor);
+  if (tensor.element_size() == 8) return bits_are_zero<std::uint64_t>(tensor);
+  if (tensor.element_size() == 4) return bits_are_zero<std::uint32_t>(tensor);
+  if (tensor.element_size() == 2) return bits_are_zero<std::uint16_t>(tensor);
   return !tensor.any().item<bool>();
+}
+
+/// Which of them are zero throughout. A device is read once.
+std::vector<bool> are_zero(const std::vector<at::Tensor>& tensors) {
+  std::vector<bool> zero;
+  if (!tensors.empty() && !tensors.front().is_cpu()) {
+    std::vector<at::Tensor> any;
+    for (const at::Tensor& each : tensors) any.push_back(each.any());
+    const at::Tensor read = at::stack(any).cpu();
+    for (std::int64_t i = 0; i < read.numel(); ++i) zero.push_back(!read.const_data_ptr<bool>()[i]);
+    return zero;
+  }
+  for (const at::Tensor& each : tensors) zero.push_back(is_zero(each));
+  return zero;
 }
 
 }  // namespace
@@ -137,10 +152,10 @@ void agree_on(const std::string& what, const std::vector<std::int64_t>& values, 
 
 std::vector<bool> reached_by_any(std::vector<bool> mine, const std::vector<at::Tensor>& reduced, Communicator& axis) {
   bool ask = false;
+  const std::vector<bool> zero = are_zero(reduced);
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    const bool zero = is_zero(reduced[i]);
-    if (!zero) mine[i] = true;
-    ask = ask || zero;
+    if (!zero[i]) mine[i] = true;
+    ask = ask || zero[i];
   }
   if (!ask || axis.size() == 1) return mine;
   at::Tensor flags = at::empty({static_cast<std::int64_t>(mine.size())}, at::kInt);

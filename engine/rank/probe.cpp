@@ -30,7 +30,7 @@ HostFacts probe_facts() {
     return facts;
   }
   const int devices = (*device)->device_count();
-  for (int i = 0; i < devices; ++i) facts.cuda_devices.push_back({"CUDA device " + std::to_string(i), 0});
+  for (int i = 0; i < devices; ++i) facts.cuda_devices.push_back((*device)->facts(i));
   if (devices > 0)
     add_backend(facts, "nccl");
   else

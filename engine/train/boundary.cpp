@@ -127,7 +127,7 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
-  const std::int64_t begin = now_ns();
+  const ComputeClock::Mark begin = training.clock.mark();
   at::Tensor gradients = training.reducer.flat_gradients();
   double scale = verdict.factor;
   const bool clips = optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none &&
@@ -143,7 +143,9 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
   } else {
     training.optimizer->step(training.model.flat(), gradients, lr, scale, reached_ranges(training));
   }
-  training.report.operation(ComputeKind::step, micro_step, 0, begin, now_ns());
+  const ComputeClock::Mark end = training.clock.mark();
+  training.clock.settle();
+  training.report.operation(ComputeKind::step, micro_step, 0, training.clock.ns(begin), training.clock.ns(end));
 }
 
 double epochs_done(const Training& training, const MicroPlan& plan) {

@@ -3,6 +3,7 @@
 #include "train/evaluate.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <numeric>
@@ -44,7 +45,7 @@ bool evaluation_due(const Training& training, std::int64_t update) {
 
 void evaluate(Training& training) {
   training.report.phase("evaluate");
-  double sum = 0.0;
+  at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(training.device));  // read once, at the end
   std::int64_t items = 0;
   std::int64_t batches = 0;
   {
@@ -54,13 +55,13 @@ void evaluate(Training& training) {
       const auto rows = validation_rows(training, b);
       if (rows.empty()) break;
       const LossSum loss = training.model.module().whole_loss(training.data->batch(Split::validation, rows));
-      sum += loss.sum.item<double>();
+      sum.add_(loss.sum);
       items += loss.count;
       ++batches;
     }
   }
   const auto [total_sum, total_items, total_batches] =
-      sum_over_ranks(training.axis, {sum, static_cast<double>(items), static_cast<double>(batches)});
+      sum_over_ranks(training.axis, {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
   if (total_items == 0.0) return;
   training.report.from_first(Evaluation{.update = training.cursor.update,
                                         .loss = total_sum / total_items,

@@ -20,7 +20,7 @@ std::map<std::string, bool> decay_table(const ModelSpec& spec) {
 
 }  // namespace
 
-FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout& make_layout)
+FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, at::Device device, const MakeLayout& make_layout)
     : module_(make_model(spec, seed)) {
   const auto decays = decay_table(spec);
   std::vector<std::int64_t> numels;
@@ -34,7 +34,7 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout
   if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
   const at::Tensor first = module_->parameters().front();
   layout_ = make_layout(first.scalar_type(), numels);
-  flat_ = at::zeros({layout_.numel}, first.options().requires_grad(false));
+  flat_ = at::zeros({layout_.numel}, first.options().device(device).requires_grad(false));
   const at::NoGradGuard no_grad;
   std::size_t i = 0;
   for (at::Tensor& parameter : module_->parameters()) {
@@ -42,6 +42,7 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout
     view.copy_(parameter);
     parameter.set_data(view);
   }
+  for (at::Tensor& buffer : module_->buffers()) buffer.set_data(buffer.to(device));
 }
 
 at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
@@ -64,7 +65,7 @@ std::vector<OptimizerSegment> FlatModel::segments() const {
 std::vector<double> FlatModel::weights() const {
   std::vector<double> all;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    const at::Tensor values = slice(flat_, i).to(at::kDouble).contiguous();
+    const at::Tensor values = slice(flat_, i).to(at::kDouble).cpu().contiguous();
     all.insert(all.end(), values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
   }
   return all;

@@ -21,8 +21,9 @@ class FlatModel {
   /// How parameters of a type and of these sizes are laid out; the gradient arena's layout.
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
 
-  /// Builds the spec's model and moves its parameters into the flat tensor.
-  FlatModel(const ModelSpec& spec, std::uint64_t seed, const MakeLayout& make_layout);
+  /// Builds the spec's model on the CPU, so that it begins alike everywhere, and moves its parameters into a flat
+  /// tensor on the device.
+  FlatModel(const ModelSpec& spec, std::uint64_t seed, at::Device device, const MakeLayout& make_layout);
 
   ModelPart& module() { return *module_; }
   /// Shapes: [numel of the layout]; padding is zero.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "accrue/run/shard_layout.h"
+#include "train/compute_device.h"
 
 namespace accrue {
 namespace {
@@ -33,8 +34,13 @@ std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-Reporter::Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel)
-    : origin_ns_(order.origin_ns), axis_(axis), channel_(channel), begin_ns_(now_ns()), gauge_ns_(begin_ns_) {
+Reporter::Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel, at::Device device)
+    : origin_ns_(order.origin_ns),
+      axis_(axis),
+      channel_(channel),
+      device_(device),
+      begin_ns_(now_ns()),
+      gauge_ns_(begin_ns_) {
   axis_.set_observer([this](const CollectiveRecord& record) { collective(record); });
   axis_.set_begin_observer([this] { channel_.collective_begun(); });
 }
@@ -49,7 +55,7 @@ void Reporter::ready(const RankGrid& grid, std::int64_t rank) {
   channel_.send(RankReady{.data = at.data,
                           .pipeline = at.pipeline,
                           .tensor = at.tensor,
-                          .device = "cpu",
+                          .device = device_.str(),
                           .pid = ::getpid(),
                           .backend = axis_.backend(),
                           .threads = at::get_num_threads()});
@@ -99,7 +105,7 @@ void Reporter::gauge_if_due() {
   if (now - gauge_ns_ < gauge_interval_ns) return;
   const TrafficCounters& traffic = axis_.traffic();
   channel_.send(Gauge{.rss_bytes = resident_bytes(),
-                      .device_bytes = 0,
+                      .device_bytes = allocated_bytes(device_),
                       .wire_bytes = all_reduce_wire_bytes(traffic.gradient_bytes, axis_.size()),
                       .collectives = traffic.calls});
   gauge_ns_ = now;

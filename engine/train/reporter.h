@@ -25,7 +25,7 @@ struct MicroResult {
 class Reporter {
  public:
   /// Observes the axis until it is destroyed.
-  Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel);
+  Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel, at::Device device);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
@@ -56,6 +56,7 @@ class Reporter {
   const std::int64_t origin_ns_;
   Communicator& axis_;
   RankChannel& channel_;
+  at::Device device_;
   std::int64_t update_ = 0;
   std::int64_t micro_step_ = 0;
   bool in_backward_ = false;

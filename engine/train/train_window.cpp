@@ -8,11 +8,12 @@
 // still has, at the start of an epoch; and, before the first micro-step, the counts of the whole window where a
 // normaliser divides by them as it goes (K6 eager with K5 samples or tokens).
 //
-// Dropout draws from the default generator, keyed anew before each forward by (seed, rank, micro-step): a resumed run
-// draws what the uninterrupted one drew, and evaluation in between cannot shift anything.
+// Dropout draws from the device's default generator, keyed anew before each forward by (seed, rank, micro-step): a
+// resumed run draws what the uninterrupted one drew, and evaluation in between cannot shift anything.
 #include "train/train_window.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +26,7 @@
 
 #include "data/mix64.h"
 #include "train/checkpointing.h"
+#include "train/compute_device.h"
 #include "train/evaluate.h"
 #include "train/window_executor.h"
 
@@ -34,6 +36,8 @@ namespace {
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 /// How long a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
+/// The same on a device, which stands still while it is read.
+constexpr std::int64_t device_publish_interval_ns = 1'000'000'000;
 /// Micro-steps for which operations are listed at once.
 constexpr std::int64_t longest_list = 4096;
 
@@ -76,7 +80,7 @@ void clip_partial_sum(Training& training) {
   } else if (training.plan().knobs.clip_kind == ClipKind::value) {
     gradients.clamp_(-max_norm, max_norm);
   } else {
-    gradients.mul_(clip_factor(flat_norm(gradients), max_norm));
+    clip_flat_norm(gradients, max_norm);
   }
 }
 
@@ -121,7 +125,7 @@ class TrainedWindow final : public WindowWork {
     pass_.tally.counts.samples += now_.batch.samples;
     now_.samples = now_.batch.samples;
     if (training_.faults.leaves_out(*plan)) now_.batch = {};
-    now_.end_ns = now_ns();
+    now_.end = training_.clock.mark();
     if (training_.faults.clears_before(*plan)) training_.reducer.zero_grad();
     return true;
   }
@@ -132,10 +136,11 @@ class TrainedWindow final : public WindowWork {
     if (operation.action == PipelineAction::forward) {
       training_.report.phase("forward");
       key_dropout(training_, now_.plan.micro_step);
-      return;
+    } else {
+      training_.report.phase("backward");
+      if (!training_.faults.reduces(now_.plan)) quiet_.emplace(training_.reducer);
     }
-    training_.report.phase("backward");
-    if (!training_.faults.reduces(now_.plan)) quiet_.emplace(training_.reducer);
+    begin_ = training_.clock.mark();
   }
 
   double weigh(std::int64_t, LossSum& loss) override {
@@ -145,12 +150,11 @@ class TrainedWindow final : public WindowWork {
     return now_.weight * training_.loss_scale.factor();
   }
 
-  void computed(const PipelineOperation& operation, std::int64_t begin_ns, std::int64_t end_ns) override {
+  void computed(const PipelineOperation& operation) override {
     const bool forward = operation.action == PipelineAction::forward;
-    training_.report.operation(forward ? ComputeKind::forward : ComputeKind::backward, now_.plan.micro_step,
-                               operation.chunk, begin_ns, end_ns);
-    now_.end_ns = end_ns;
-    now_.compute_ns += end_ns - begin_ns;
+    now_.end = training_.clock.mark();
+    now_.spans.push_back(
+        {forward ? ComputeKind::forward : ComputeKind::backward, operation.chunk, std::move(begin_), now_.end});
   }
 
   void finished(const PipelineOperation&) override {
@@ -172,20 +176,29 @@ class TrainedWindow final : public WindowWork {
 
   /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
   void publish() {
-    for (const MicroStep& done : done_) publish(done);
+    training_.clock.settle();
+    const std::vector<double> sums = read_losses();
+    for (std::size_t i = 0; i < done_.size(); ++i) publish(done_[i], sums[i]);
     done_.clear();
     published_ns_ = now_ns();
   }
 
  private:
+  struct Span {
+    ComputeKind kind;
+    std::int64_t chunk;
+    ComputeClock::Mark begin;
+    ComputeClock::Mark end;
+  };
+
   struct MicroStep {
     MicroPlan plan;
     Batch batch;
     std::int64_t samples = 0;
     LossSum loss = {};
     double weight = 0.0;
-    std::int64_t end_ns = 0;
-    std::int64_t compute_ns = 0;
+    std::vector<Span> spans = {};
+    ComputeClock::Mark end = {};
   };
 
   Batch fetch(const MicroPlan& plan) {
@@ -198,15 +211,33 @@ class TrainedWindow final : public WindowWork {
   void between_micro_steps(const MicroPlan& plan) {
     const bool evaluates = evaluates_after(training_, plan);
     const bool saves = saves_after(training_, plan);
-    if (plan.update || evaluates || saves || now_ns() - published_ns_ >= publish_interval_ns) publish();
+    const std::int64_t interval = training_.device.is_cpu() ? publish_interval_ns : device_publish_interval_ns;
+    if (plan.update || evaluates || saves || now_ns() - published_ns_ >= interval) publish();
     if (evaluates) evaluate(training_);
     if (saves) save_inside(training_, plan, {pass_.tally, counted_.counts});
   }
 
-  void publish(const MicroStep& done) {
-    MicroResult result{.samples = done.samples, .end_ns = done.end_ns, .compute_ns = done.compute_ns};
+  /// The loss sums of the micro-steps that are done, by one copy from the device; 0 where there was nothing to compute.
+  std::vector<double> read_losses() const {
+    std::vector<at::Tensor> sums;
+    for (const MicroStep& done : done_)
+      sums.push_back(done.loss.sum.defined() ? done.loss.sum.to(at::kDouble)
+                                             : at::zeros({}, at::TensorOptions(at::kDouble).device(training_.device)));
+    if (sums.empty()) return {};
+    const at::Tensor all = at::stack(sums).cpu();
+    return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
+  }
+
+  void publish(const MicroStep& done, double sum) {
+    const ComputeClock& clock = training_.clock;
+    MicroResult result{.samples = done.samples, .end_ns = clock.ns(done.end)};
+    for (const Span& span : done.spans) {
+      const std::int64_t begin = clock.ns(span.begin);
+      const std::int64_t end = clock.ns(span.end);
+      training_.report.operation(span.kind, done.plan.micro_step, span.chunk, begin, end);
+      result.compute_ns += end - begin;
+    }
     if (done.loss.sum.defined()) {
-      const double sum = done.loss.sum.item<double>();
       result.mean_loss = sum / static_cast<double>(done.loss.count);
       result.items = done.loss.count;
       WindowTally& tally = pass_.tally;
@@ -225,6 +256,7 @@ class TrainedWindow final : public WindowWork {
   MicroStep now_;
   std::vector<MicroStep> done_;  ///< not yet published
   std::optional<GradSync::NoSyncScope> quiet_;
+  ComputeClock::Mark begin_;  ///< of the operation that runs
   std::int64_t published_ns_ = now_ns();
   bool over_ = false;
 };
@@ -234,7 +266,7 @@ class TrainedWindow final : public WindowWork {
 void key_dropout(const Training& training, std::int64_t micro_step) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
   const auto rank = static_cast<std::uint64_t>(training.axis.rank());
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  at::Generator generator = default_generator(training.device);
   const std::scoped_lock lock(generator.mutex());
   generator.set_current_seed(mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step)));
 }

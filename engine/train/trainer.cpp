@@ -19,6 +19,7 @@
 #include "accrue/run/choice_names.h"
 #include "train/boundary.h"
 #include "train/checkpointing.h"
+#include "train/compute_device.h"
 #include "train/evaluate.h"
 #include "train/finish.h"
 #include "train/train_window.h"
@@ -88,12 +89,14 @@ Result<std::string> train_windows(Training& training) {
 
 Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
                                RankChannel& channel) {
+  const auto device = open_compute_device(order.plan.spec.launch.device, identity.local_rank);
+  if (!device) return tl::unexpected(device.error());
   at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
   channel.progress("data", 0, 0);
   auto data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
   if (!data) return tl::unexpected(data.error());
 
-  Training training(order, data_axis, channel, std::move(*data));
+  Training training(order, data_axis, channel, *device, std::move(*data));
   training.report.ready(order.plan.grid, identity.rank);
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "train/compute_device.h"
+
 namespace accrue {
 namespace {
 
@@ -50,15 +52,17 @@ std::uint64_t seed_of(const RunSpec& spec) {
 
 }  // namespace
 
-Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel,
+Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, at::Device computes_on,
                    std::unique_ptr<DataSource> source)
     : order(run),
       axis(data_axis),
       channel(rank_channel),
-      report(run, data_axis, rank_channel),
-      data(std::move(source)),
+      report(run, data_axis, rank_channel, computes_on),
+      device(computes_on),
+      clock(computes_on),
+      data(on_device(std::move(source), computes_on)),
       faults(run.plan, data_axis.rank()),
-      model(Faults::model(run.plan.spec), seed_of(run.plan.spec),
+      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
               return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
             }),
@@ -70,7 +74,7 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
                .launch = launch_of(run.plan),
                .accumulation = run.plan.knobs.accumulation_dtype}),
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
-                                    update_type(model.dtype()))),
+                                    update_type(model.dtype()), computes_on)),
       window(trained_shape(run.plan)),
       feed(run.plan, *data, data_axis),
       executor({&model.module()}, PipelineShape{}),

@@ -16,6 +16,7 @@
 #include "accrue/run/run_plan.h"
 #include "train/agreement.h"
 #include "train/batch_feed.h"
+#include "train/compute_clock.h"
 #include "train/faults.h"
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
@@ -35,7 +36,9 @@ struct Training {
   Communicator& axis;
   RankChannel& channel;
   Reporter report;
-  std::unique_ptr<DataSource> data;
+  at::Device device;
+  ComputeClock clock;
+  std::unique_ptr<DataSource> data;  ///< batches on the device
   Faults faults;
   FlatModel model;
   LossScaling scaling;
@@ -52,7 +55,8 @@ struct Training {
   std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
 
   /// Collective: the axis (parameters are made equal).
-  Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, std::unique_ptr<DataSource> source);
+  Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, at::Device computes_on,
+           std::unique_ptr<DataSource> source);
 
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }

@@ -5,8 +5,6 @@
 
 #include <stdexcept>
 
-#include "train/reporter.h"
-
 namespace accrue {
 
 WindowExecutor::WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage,
@@ -53,7 +51,6 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
   const Batch& batch = work.batch(operation.micro_step);
   if (batch.items == 0) return;
   work.starts(operation);
-  const std::int64_t begin = now_ns();
   ModelPart& part = *parts_[static_cast<std::size_t>(operation.chunk)];
   Flight& flight = this->flight(operation);
   flight.outputs = part.forward(batch, flight.received);
@@ -62,18 +59,17 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
     const double weight = work.weigh(operation.micro_step, loss);
     flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
   }
-  work.computed(operation, begin, now_ns());
+  work.computed(operation);
 }
 
 void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
   if (work.batch(operation.micro_step).items > 0) {
     work.starts(operation);
-    const std::int64_t begin = now_ns();
     Flight& flight = this->flight(operation);
     parts_[static_cast<std::size_t>(operation.chunk)]->backward(flight.outputs, flight.gradient);
     flight.outputs.reset();
     flight.gradient.reset();
-    work.computed(operation, begin, now_ns());
+    work.computed(operation);
     // What was received stays until its gradient has been sent.
     if (!flight.received.defined()) flights_.erase({operation.micro_step, operation.chunk});
   }

@@ -38,8 +38,8 @@ class WindowWork {
   virtual void starts(const PipelineOperation& operation) = 0;
   /// What the loss is multiplied by before its backward. On the last part.
   virtual double weigh(std::int64_t micro_step, LossSum& loss) = 0;
-  /// After it; CLOCK_MONOTONIC in ns.
-  virtual void computed(const PipelineOperation& operation, std::int64_t begin_ns, std::int64_t end_ns) = 0;
+  /// After it; a device may not have come there yet.
+  virtual void computed(const PipelineOperation& operation) = 0;
   /// After the backward of a micro-step on a chunk, or where it is passed over.
   virtual void finished(const PipelineOperation& operation) = 0;
 };

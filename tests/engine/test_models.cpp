@@ -36,7 +36,7 @@ Batch toy_batch(std::int64_t first, std::int64_t last) {
       targets[row][value - 1] = value % 2;
     }
   }
-  return {inputs, targets, rows, 0};
+  return {inputs, targets, rows, (first + last) * rows / 2};
 }
 
 Batch token_batch(std::int64_t rows, std::int64_t length, std::int64_t vocabulary) {
@@ -182,9 +182,14 @@ class TestModels : public QObject {
     QCOMPARE(whole.sum.dim(), std::int64_t{0});
     // Nearly uniform predictions at the start: about log(vocabulary) a token.
     QVERIFY(std::abs(whole.sum.item<double>() / 36 - std::log(29.0)) < 0.1);
+    at::Tensor rest = model->whole_loss({batch.inputs.slice(0, 1), batch.targets.slice(0, 1), 2, 24}).sum;
     batch.targets[0].fill_(-100);
-    QCOMPARE(model->whole_loss(batch).count, std::int64_t{24});
+    batch.items = 24;
+    const auto part = model->whole_loss(batch);
+    QCOMPARE(part.count, std::int64_t{24});
+    QVERIFY(at::allclose(part.sum, rest, 1e-5));
     batch.targets.fill_(-100);
+    batch.items = 0;
     const auto none = model->whole_loss(batch);
     QCOMPARE(none.count, std::int64_t{0});
     QCOMPARE(none.sum.item<double>(), 0.0);

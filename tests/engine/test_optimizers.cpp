@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "accrue/optim/flat_optimizer.h"
+#include "optim/tensor_optimizer.h"
 
 using namespace accrue;
 
@@ -98,6 +99,63 @@ class TestOptimizers : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_device_updates_as_the_cpu_does_data() {
+    QTest::addColumn<int>("kind");
+    QTest::addColumn<double>("momentum");
+    QTest::newRow("adamw") << static_cast<int>(OptimizerKind::adamw) << 0.0;
+    QTest::newRow("adam") << static_cast<int>(OptimizerKind::adam) << 0.0;
+    QTest::newRow("sgd") << static_cast<int>(OptimizerKind::sgd) << 0.0;
+    QTest::newRow("sgd with momentum") << static_cast<int>(OptimizerKind::sgd) << 0.9;
+  }
+  // The operators that run on a device, run here on the CPU: held against LibTorch by way of the fused passes.
+  void a_device_updates_as_the_cpu_does() {
+    QFETCH(int, kind);
+    QFETCH(double, momentum);
+    const OptimizerSpec spec{.kind = static_cast<OptimizerKind>(kind), .weight_decay = 0.1, .momentum = momentum};
+    std::int64_t size = 0;
+    const auto parts = mixed_segments(size);
+    at::manual_seed(5);
+    at::Tensor fused = draw_flat(parts, size).to(at::kDouble), plain_operators = fused.clone();
+    auto ours = make_flat_optimizer(spec, parts, size, at::kDouble);
+    auto theirs = make_tensor_optimizer(spec, parts, size, at::TensorOptions(at::kDouble));
+    for (int step = 0; step < steps; ++step) {
+      const at::Tensor grads = draw_flat(parts, size).to(at::kDouble);
+      std::vector<FlatRange> reached;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        if ((step + static_cast<int>(i)) % 3 != 0) reached.push_back(parts[i].range);
+      ours->step(fused, grads, 1e-2, 0.25, reached);
+      theirs->step(plain_operators, grads, 1e-2, 0.25, reached);
+      QVERIFY2((fused - plain_operators).abs().max().item<double>() < 1e-12, qPrintable(QString::number(step)));
+    }
+    QVERIFY(at::equal(ours->segment_steps(), theirs->segment_steps()));
+    QCOMPARE(ours->state().size(), theirs->state().size());
+  }
+
+  void a_device_measures_and_clips_as_the_cpu_does() {
+    at::manual_seed(6);
+    const at::Tensor flat = at::randn({100'003}) * 3.0;
+    const std::vector<FlatRange> ranges{{3, 1000}, {50'000, 50'003}};
+    const double wanted = square_sum(flat, ranges);
+    QVERIFY(std::abs(tensor_square_sum(flat, ranges).item<double>() / wanted - 1.0) < 1e-12);
+    at::Tensor clipped = flat.clone();
+    clip_flat_norm(clipped, 2.0);
+    QVERIFY(std::abs(clipped.to(at::kDouble).norm().item<double>() - 2.0) < 1e-5);
+    at::Tensor kept = flat.clone();
+    clip_flat_norm(kept, 0.0);
+    QVERIFY(at::equal(kept, flat));
+  }
+
+  void an_optimizer_refuses_tensors_of_another_type() {
+    at::Tensor params = at::zeros({numel}, at::kDouble);
+    auto ours = make_flat_optimizer({.kind = OptimizerKind::sgd}, segments(), numel, at::kFloat);
+    try {
+      ours->step(params, params, 0.1, 1.0);
+      QFAIL("it took them");
+    } catch (const std::invalid_argument& error) {
+      QVERIFY2(std::string(error.what()).find("float") != std::string::npos, error.what());
+    }
+  }
+
   void adamw_follows_the_library_in_float32() { adamw(at::kFloat, 1e-6); }
   void adamw_follows_the_library_in_float64() { adamw(at::kDouble, 1e-12); }
   void sgd_follows_the_library_in_float32() { sgd(at::kFloat, 0.9, 1e-6); }

@@ -62,15 +62,18 @@ struct Work final : WindowWork {
     return true;
   }
   const Batch& batch(std::int64_t micro_step) override { return batches[static_cast<std::size_t>(micro_step)]; }
-  void starts(const PipelineOperation&) override {}
+  void starts(const PipelineOperation&) override {
+    in_order = in_order && !computing;
+    computing = true;
+  }
   double weigh(std::int64_t micro_step, LossSum& loss) override {
     losses[micro_step] = loss.sum.item<double>();
     return weight_of(micro_step);
   }
-  void computed(const PipelineOperation& operation, std::int64_t begin_ns, std::int64_t end_ns) override {
+  void computed(const PipelineOperation& operation) override {
     spans.push_back(operation);
-    in_order = in_order && begin_ns >= last_ns && end_ns >= begin_ns;
-    last_ns = end_ns;
+    in_order = in_order && computing;
+    computing = false;
   }
   void finished(const PipelineOperation&) override { ++done; }
 
@@ -80,7 +83,7 @@ struct Work final : WindowWork {
   std::int64_t ends_before = 1 << 20;
   std::int64_t begun = 0;
   std::int64_t done = 0;
-  std::int64_t last_ns = 0;
+  bool computing = false;
   bool in_order = true;
 };
 

@@ -47,7 +47,8 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           std::to_string(script.kill_before),
           std::to_string(script.steps_wish),
           std::to_string(script.wished_steps),
-          changes_text(script.steps_set)};
+          changes_text(script.steps_set),
+          script.cuda ? "1" : "0"};
 }
 
 TrainingScript from_arguments(const std::vector<std::string>& words) {
@@ -56,6 +57,7 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .run_dir = words.at(2),
           .resume_from = words.at(3),
           .interactive = words.at(4) == "1",
+          .cuda = words.at(14) == "1",
           .stop_before = std::stoll(words.at(5)),
           .checkpoint_wish = std::stoll(words.at(6)),
           .stop_wish = std::stoll(words.at(7)),
@@ -128,6 +130,10 @@ RunOrder order_for(const TrainingScript& script) {
   order.resume_from = script.resume_from;
   order.interactive = script.interactive;
   order.plan.window.steps_set = script.steps_set;
+  if (script.cuda) {
+    order.plan.spec.launch.device = DeviceKind::cuda;
+    if (order.plan.grid.world() > 1) order.plan.backend = BackendKind::nccl;
+  }
   return order;
 }
 

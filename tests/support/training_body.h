@@ -20,6 +20,7 @@ struct TrainingScript {
   std::string run_dir;      ///< empty: no checkpoints, no final weights
   std::string resume_from;  ///< "newest", "step-N" or empty
   bool interactive = false;
+  bool cuda = false;                  ///< the plan, made for the CPU, is run on CUDA devices
   std::int64_t stop_before = 0;       ///< the gate says stop before this micro-step
   std::int64_t checkpoint_wish = 0;   ///< rank 0 wishes for a checkpoint at this update's boundary
   std::int64_t stop_wish = 0;         ///< the last rank wishes for checkpoint and stop there

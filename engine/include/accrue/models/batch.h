@@ -15,7 +15,9 @@ struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
   std::int64_t samples = 0;  ///< rows that count (0 for an empty micro-step)
-  std::int64_t items = 0;    ///< what the loss will sum over: tokens, or samples * outputs
+  /// What the loss sums over: targets that are not -100, or samples * outputs. Known on the CPU, so that a device is
+  /// not waited for.
+  std::int64_t items = 0;
 };
 
 /// Sum and count of the same items. Shapes: sum [] in the accumulation dtype, with a graph. mean = sum / count.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers on flat memory: parameters, gradients and each moment are one tensor. How an update treats a parameter is
-// said by parameter (OptimizerSegment); neighbours that are treated alike are updated in one fused pass. Held equal to
-// torch::optim by parity tests.
+// Optimizers on flat memory: parameters, gradients and each moment are one tensor, on one device. How an update treats
+// a parameter is said by parameter (OptimizerSegment); neighbours that are treated alike are updated in one pass. Held
+// equal to torch::optim by parity tests.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -54,7 +54,8 @@ class FlatOptimizer {
 /// Errors: throws std::invalid_argument for segments that overlap or lie outside numel, and for a dtype that is neither
 /// float32 nor float64.
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
-                                                   std::int64_t numel, at::ScalarType dtype);
+                                                   std::int64_t numel, at::ScalarType dtype,
+                                                   at::Device device = at::kCPU);
 
 /// Ranges whose squares a rank adds to a norm over tensor and pipeline ranks, so that each element counts once: no
 /// shared copies, and what every tensor rank has a copy of only on tensor rank 0.
@@ -64,6 +65,8 @@ std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 /// L2 norm over a flat gradient, in double. Non-finite values come through.
 double flat_norm(const at::Tensor& grads);
+/// Scales a flat gradient to at most that norm, as clip_factor() says. A device is not waited for.
+void clip_flat_norm(at::Tensor& grads, double max_norm);
 /// The factor clip_grad_norm_ multiplies by: min(1, max_norm / (norm + 1e-6)); 1 where max_norm is 0.
 double clip_factor(double norm, double max_norm);
 

@@ -20,7 +20,7 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// Collective: the data axis. Errors: data, numerics (stop rule), disk (final weights), protocol (checkpoint).
+/// Collective: the data axis. Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint).
 /// CommError flies.
 Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
                                RankChannel& channel);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every optimizer on flat memory does alike: it checks what it is given, counts the updates of each segment, and
+// merges neighbours that an update treats alike.
+#pragma once
+
+#include <vector>
+
+#include "accrue/optim/flat_optimizer.h"
+
+namespace accrue {
+
+/// Elements that one pass updates alike.
+struct Stretch {
+  FlatRange range;
+  double weight_decay = 0.0;
+  double lr = 1.0;
+  std::int64_t steps = 0;
+  bool like(const Stretch& other) const {
+    return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
+  }
+};
+
+/// Throws std::invalid_argument for a range outside [0, numel).
+void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what);
+
+class FlatBase : public FlatOptimizer {
+ public:
+  FlatBase(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
+           at::TensorOptions options);
+  const std::vector<OptimizerSegment>& segments() const final { return segments_; }
+  at::Tensor segment_steps() final { return segment_steps_; }
+  std::int64_t steps() const final { return steps_; }
+  void set_steps(std::int64_t steps) final { steps_ = steps; }
+
+ protected:
+  at::Tensor state_tensor() const;
+  void check(const at::Tensor& params, const at::Tensor& grads) const;
+  /// Counts the update in every segment that it reaches, and answers what it updates, merged: between two whole
+  /// neighbours lies nothing but padding, which is zero and stays zero, so one pass goes over both.
+  std::vector<Stretch> begin_step(std::span<const FlatRange> ranges);
+
+  OptimizerSpec spec_;
+
+ private:
+  std::vector<OptimizerSegment> segments_;
+  at::Tensor segment_steps_;  ///< on the CPU
+  std::int64_t numel_;
+  at::TensorOptions options_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace accrue

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/tensor_optimizer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <utility>
+
+#include "optim/flat_base.h"
+
+namespace accrue {
+namespace {
+
+at::Tensor part_of(const at::Tensor& flat, const FlatRange& range) {
+  return flat.narrow(0, range.offset, range.size);
+}
+
+class TensorAdamW final : public FlatBase {
+ public:
+  using FlatBase::FlatBase;
+
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            std::span<const FlatRange> ranges) override {
+    check(params, grads);
+    const at::NoGradGuard no_grad;
+    for (const Stretch& stretch : begin_step(ranges)) {
+      const auto t = static_cast<double>(stretch.steps);
+      const double rate = lr * stretch.lr;
+      at::Tensor p = part_of(params, stretch.range);
+      at::Tensor m = part_of(first_, stretch.range);
+      at::Tensor v = part_of(second_, stretch.range);
+      at::Tensor grad = part_of(grads, stretch.range).mul(grad_scale);
+      if (spec_.kind == OptimizerKind::adam && stretch.weight_decay != 0.0) grad.add_(p, stretch.weight_decay);
+      m.lerp_(grad, 1.0 - spec_.beta1);
+      v.mul_(spec_.beta2).addcmul_(grad, grad, 1.0 - spec_.beta2);
+      if (spec_.kind == OptimizerKind::adamw) p.mul_(1.0 - rate * stretch.weight_decay);
+      const at::Tensor root = v.sqrt().div_(std::sqrt(1.0 - std::pow(spec_.beta2, t))).add_(spec_.eps);
+      p.addcdiv_(m, root, -rate / (1.0 - std::pow(spec_.beta1, t)));
+    }
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() override {
+    return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
+  }
+
+ private:
+  at::Tensor first_ = state_tensor();
+  at::Tensor second_ = state_tensor();
+};
+
+class TensorSgd final : public FlatBase {
+ public:
+  TensorSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
+            at::TensorOptions options)
+      : FlatBase(spec, std::move(segments), numel, options) {
+    if (spec_.momentum != 0.0) buffer_ = state_tensor();
+  }
+
+  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+            std::span<const FlatRange> ranges) override {
+    check(params, grads);
+    const at::NoGradGuard no_grad;
+    for (const Stretch& stretch : begin_step(ranges)) {
+      at::Tensor p = part_of(params, stretch.range);
+      at::Tensor change = part_of(grads, stretch.range).mul(grad_scale);
+      if (stretch.weight_decay != 0.0) change.add_(p, stretch.weight_decay);
+      if (buffer_.defined()) change = part_of(buffer_, stretch.range).mul_(spec_.momentum).add_(change);
+      p.sub_(change, lr * stretch.lr);
+    }
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() override {
+    if (!buffer_.defined()) return {};
+    return {{"momentum_buffer", buffer_}};
+  }
+
+ private:
+  at::Tensor buffer_;  // undefined without momentum
+};
+
+}  // namespace
+
+std::unique_ptr<FlatOptimizer> make_tensor_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
+                                                     std::int64_t numel, at::TensorOptions options) {
+  if (spec.kind == OptimizerKind::sgd) return std::make_unique<TensorSgd>(spec, std::move(segments), numel, options);
+  return std::make_unique<TensorAdamW>(spec, std::move(segments), numel, options);
+}
+
+at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
+  const at::NoGradGuard no_grad;
+  at::Tensor total = at::zeros({}, flat.options().dtype(at::kDouble));
+  for (const FlatRange& range : ranges) total.add_(part_of(flat, range).to(at::kDouble).square().sum());
+  return total;
+}
+
+}  // namespace accrue

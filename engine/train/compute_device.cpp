@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/compute_device.h"
+
+#include <ATen/Context.h>
+
+#include <utility>
+
+#include "comm/device_loader.h"
+
+namespace accrue {
+namespace {
+
+class DeviceSource final : public DataSource {
+ public:
+  DeviceSource(std::unique_ptr<DataSource> data, at::Device device) : data_(std::move(data)), device_(device) {}
+
+  std::int64_t size(Split split) const override { return data_->size(split); }
+
+  Batch batch(Split split, std::span<const std::int64_t> samples) override {
+    Batch batch = data_->batch(split, samples);
+    if (batch.inputs.defined()) batch.inputs = batch.inputs.to(device_);
+    if (batch.targets.defined()) batch.targets = batch.targets.to(device_);
+    return batch;
+  }
+
+ private:
+  std::unique_ptr<DataSource> data_;
+  at::Device device_;
+};
+
+}  // namespace
+
+Result<at::Device> open_compute_device(DeviceKind kind, std::int64_t local_rank) {
+  if (kind == DeviceKind::cpu) return at::Device(at::kCPU);
+  const auto index = own_cuda_device(local_rank);
+  if (!index) return tl::unexpected(index.error());
+  (*load_device_backend())->use_device(*index);
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(*index));
+}
+
+std::int64_t allocated_bytes(at::Device device) {
+  if (device.is_cpu()) return 0;
+  const auto backend = load_device_backend();
+  return backend ? (*backend)->allocated_bytes(device.index()) : 0;
+}
+
+std::unique_ptr<DataSource> on_device(std::unique_ptr<DataSource> data, at::Device device) {
+  if (device.is_cpu()) return data;
+  return std::make_unique<DeviceSource>(std::move(data), device);
+}
+
+at::Generator default_generator(at::Device device) {
+  return at::globalContext().defaultGenerator(device);
+}
+
+}  // namespace accrue

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a rank computes: model, batches, gradients, optimizer state and dropout's generator live there.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "accrue/data/data_source.h"
+#include "accrue/run/result.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// The CPU, or CUDA device `local_rank`, which becomes this thread's current one. Errors: device, where there is no
+/// CUDA module, no driver or no such device.
+Result<at::Device> open_compute_device(DeviceKind kind, std::int64_t local_rank);
+
+/// Bytes that tensors hold on the device; 0 for the CPU.
+std::int64_t allocated_bytes(at::Device device);
+
+/// The same samples, as batches on the device.
+std::unique_ptr<DataSource> on_device(std::unique_ptr<DataSource> data, at::Device device);
+
+/// The generator that dropout draws from there.
+at::Generator default_generator(at::Device device);
+
+}  // namespace accrue

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on CUDA devices, where there are any; elsewhere only that a rank which is told to compute on one ends with
+// an error instead of training on the CPU.
+#include <QtTest>
+#include <cmath>
+
+#include "comm/device_loader.h"
+#include "support/training_body.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+std::string gpt_spec(int world, const std::string& rest = {}) {
+  return "accrue = 1\n"
+         "[model]\nkind = \"gpt\"\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 16\nvocabulary = 48\n"
+         "[data]\nkind = \"synthetic\"\nsamples = 256\nvalidation_fraction = 0.125\n"
+         "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\nclip_norm = 1.0\n"
+         "[accumulation]\nsteps = 4\nmicro_batch = 2\n[evaluate]\nevery_updates = 5\n[parallel]\ndata = " +
+         std::to_string(world) + "\n[run]\nupdates = 20\nseed = 7\n" + rest;
+}
+
+/// Reports "<devices>" or why there are none.
+int probe(RankContext& rank) {
+  const auto backend = load_device_backend();
+  rank.report(backend ? std::to_string((*backend)->device_count()) : "0 " + backend.error().text());
+  return 0;
+}
+
+double worst_difference(const TrainedRank& a, const TrainedRank& b) {
+  const auto ours = a.all<Update>();
+  const auto theirs = b.all<Update>();
+  double worst = ours.size() == theirs.size() && !ours.empty() ? 0.0 : HUGE_VAL;
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
+    worst = std::max(worst, std::abs(ours[i].loss / theirs[i].loss - 1.0));
+  return worst;
+}
+
+}  // namespace
+
+class TestDeviceTraining : public QObject {
+  Q_OBJECT
+
+  std::string why_none_;
+  int devices_ = 0;
+
+  bool lacks(int devices) const { return devices_ < devices; }
+  QByteArray why(int devices) const {
+    if (devices_ > 0) return "needs " + QByteArray::number(devices) + " CUDA devices: there is one";
+    return "no CUDA device: " +
+           QByteArray::fromStdString(why_none_.size() > 2 ? why_none_.substr(2) : "the driver shows none");
+  }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const auto outcomes = RankGroup("probe", 1).finish(std::chrono::seconds(60));
+    QVERIFY2(outcomes.at(0).ok(), outcomes.at(0).text().c_str());
+    why_none_ = outcomes[0].lines.at(0);
+    devices_ = std::stoi(why_none_);
+  }
+
+  void without_a_device_nothing_is_trained() {
+    if (!lacks(1)) QSKIP("there is a CUDA device");
+    const auto ranks = train({.spec = gpt_spec(1), .cuda = true}, 1);
+    QCOMPARE(ranks[0].outcome, std::string("error device"));
+    QVERIFY2(ranks[0].message.find("CUDA") != std::string::npos, ranks[0].text().c_str());
+    QVERIFY2(ranks[0].message.find("launch.device = \"cpu\"") != std::string::npos, ranks[0].text().c_str());
+    QVERIFY2(ranks[0].events.empty(), ranks[0].text().c_str());
+  }
+
+  void a_device_trains_to_the_numbers_of_the_cpu() {
+    if (lacks(1)) QSKIP(why(1));
+    const auto on_cpu = train({.spec = gpt_spec(1)}, 1);
+    const auto on_device = train({.spec = gpt_spec(1), .cuda = true}, 1);
+    QVERIFY2(on_device[0].outcome == "finished", on_device[0].text().c_str());
+    QVERIFY2(worst_difference(on_cpu[0], on_device[0]) < 1e-4, on_device[0].text().c_str());
+    QCOMPARE(on_device[0].all<RankReady>().at(0).device, std::string("cuda:0"));
+    QCOMPARE(on_device[0].all<Evaluation>().size(), on_cpu[0].all<Evaluation>().size());
+  }
+
+  void spans_on_a_device_follow_each_other() {
+    if (lacks(1)) QSKIP(why(1));
+    const auto ranks = train({.spec = gpt_spec(1), .cuda = true}, 1);
+    std::int64_t last_end = 0;
+    for (const Operations& each : ranks[0].all<Operations>()) {
+      for (std::size_t i = 0; i < each.begin_ns.size(); ++i) {
+        QVERIFY(each.end_ns[i] > each.begin_ns[i]);
+        QVERIFY(each.begin_ns[i] >= last_end - 100'000);  // of two anchors
+        last_end = each.end_ns[i];
+      }
+    }
+    QVERIFY(last_end > 0);
+  }
+
+  void dropout_and_half_precision_train_on_a_device_data() {
+    QTest::addColumn<QString>("model");
+    QTest::newRow("dropout") << "[model]\ndropout = 0.1\n";
+    QTest::newRow("bfloat16") << "[model]\ndtype = \"bfloat16\"\n";
+    QTest::newRow("float16") << "[model]\ndtype = \"float16\"\n";
+  }
+  void dropout_and_half_precision_train_on_a_device() {
+    if (lacks(1)) QSKIP(why(1));
+    QFETCH(QString, model);
+    std::string spec = gpt_spec(1);
+    spec.replace(spec.find("[model]\n"), 8, model.toStdString());
+    const auto once = train({.spec = spec, .cuda = true}, 1);
+    const auto again = train({.spec = spec, .cuda = true}, 1);
+    QVERIFY2(once[0].outcome == "finished", once[0].text().c_str());
+    QCOMPARE(once[0].weights_sha256, again[0].weights_sha256);
+    QVERIFY(once[0].all<Update>().back().loss < once[0].all<Update>().front().loss);
+  }
+
+  void two_devices_train_to_the_numbers_of_two_cpu_ranks() {
+    if (lacks(2)) QSKIP(why(2));
+    const auto on_cpus = train({.spec = gpt_spec(2)}, 2);
+    const auto two = train({.spec = gpt_spec(2), .cuda = true}, 2);
+    QVERIFY2(two[0].outcome == "finished", two[0].text().c_str());
+    QVERIFY2(worst_difference(on_cpus[0], two[0]) < 1e-4, two[0].text().c_str());
+    QCOMPARE(two[0].weights_sha256, two[1].weights_sha256);
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestDeviceTraining, {{"probe", probe}, {"train", train_body}})
+#include "test_device_training.moc"

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "accrue/run/run_store.h"
 #include "checkpoint/checkpoint_folders.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -272,8 +273,7 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
 }
 
 void tidy_checkpoints(const fs::path& run_dir) {
-  put_back_replaced(run_dir);
-  remove_leftovers(run_dir);
+  clear_checkpoint_leftovers(checkpoints_dir(run_dir));
 }
 
 }  // namespace accrue

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "accrue/run/run_store.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 
@@ -134,24 +135,6 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   return sync_folder(parent);
 }
 
-void put_back_replaced(const fs::path& run_dir) {
-  const fs::path folder = checkpoints_dir(run_dir);
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder, ignored)) {
-    if (!name.starts_with(replaced_prefix)) continue;
-    const std::string step = name.substr(replaced_prefix.size());
-    if (checkpoint_mark(step).valid() && !fs::exists(folder / step, ignored))
-      fs::rename(folder / name, folder / step, ignored);
-  }
-}
-
-void remove_leftovers(const fs::path& run_dir) {
-  const fs::path folder = checkpoints_dir(run_dir);
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder, ignored))
-    if (is_leftover(name)) fs::remove_all(folder / name, ignored);
-}
-
 Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   const fs::path folder = checkpoints_dir(run_dir);
   const auto committed = committed_checkpoints(run_dir);
@@ -167,7 +150,7 @@ Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
                 (folder / newest / verified.error().where).string(), "Check the disk.");
   for (const std::string& name : *committed)
     if (!stay.contains(name)) fs::rename(folder / name, folder / (".trash-" + name + "." + random_token()), ignored);
-  remove_leftovers(run_dir);
+  clear_checkpoint_leftovers(folder);
   return {};
 }
 

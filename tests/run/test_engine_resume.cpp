@@ -145,7 +145,7 @@ class TestEngineResume : public QObject {
       const FakeScript script("micro_ms=1");
       EngineHost host(fake_options());
       Observer observer(host);
-      QVERIFY(host.start({small_plan({.updates = 8, .checkpoint_every = 2}), dir}).has_value());
+      QVERIFY(host.start({small_plan({.updates = 1000, .checkpoint_every = 2}), dir}).has_value());
       VERIFY_STORY(observer.wait_for<Update>());
       const auto fourth = observer.wait([](const RunEvent& e) {
         const auto* done = std::get_if<CheckpointDone>(&e.body);

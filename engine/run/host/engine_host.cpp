@@ -105,6 +105,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
                 (request.dir / "checkpoints" / resume_from).string(),
                 "Name one of the folders step-N, or give the run folder to take the newest");
   const auto plan = read_file(request.dir / "plan.json");
+  if (!plan && fs::exists(request.dir / "plan.json", error)) return tl::unexpected(plan.error());
   if (!plan)
     return fail(ErrorCode::config, "is not a run that can be continued: " + plan.error().message,
                 (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");

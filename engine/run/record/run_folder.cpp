@@ -51,8 +51,10 @@ void remove_unfinished(const fs::path& folder) {
     if (is_unfinished(path.filename().string())) fs::remove_all(path, error);
 }
 
-/// ".replaced-step-N" was step-N until another folder was about to take its name: it gets it back where none did.
-void settle_replaced(const fs::path& checkpoints) {
+}  // namespace
+
+void clear_checkpoint_leftovers(const fs::path& checkpoints) {
+  remove_unfinished(checkpoints);
   constexpr std::string_view prefix = ".replaced-";
   std::error_code error;
   for (const fs::path& path : entries_of(checkpoints)) {
@@ -65,8 +67,6 @@ void settle_replaced(const fs::path& checkpoints) {
       fs::remove_all(path, error);
   }
 }
-
-}  // namespace
 
 Result<void> make_own_folder(const fs::path& dir) {
   std::error_code error;
@@ -105,8 +105,8 @@ void clear_failed_start(const fs::path& dir) {
 }
 
 void clear_leftovers(const fs::path& dir) {
-  for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) remove_unfinished(folder);
-  settle_replaced(dir / "checkpoints");
+  for (const auto& folder : {dir, dir / "final"}) remove_unfinished(folder);
+  clear_checkpoint_leftovers(dir / "checkpoints");
 }
 
 }  // namespace accrue

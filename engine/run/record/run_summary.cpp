@@ -57,10 +57,9 @@ void take(const Json& json, const char* key, double& value) {
   if (*found == "-inf") value = -std::numeric_limits<double>::infinity();
 }
 
-Json parse_object(const fs::path& file) {
-  const auto text = read_file(file);
-  if (!text || json_depth(*text) > max_json_depth) return Json::object();
-  auto json = Json::parse(*text, nullptr, false);
+Json parse_object(const std::string& text) {
+  if (json_depth(text) > max_json_depth) return Json::object();
+  auto json = Json::parse(text, nullptr, false);
   return json.is_object() ? json : Json::object();
 }
 
@@ -68,7 +67,12 @@ Json parse_object(const fs::path& file) {
 bool take_summary(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
   if (!fs::exists(dir / "summary.json", error)) return false;
-  const Json json = parse_object(dir / "summary.json");
+  const auto text = read_file(dir / "summary.json");
+  if (!text) {
+    summary.problems.push_back("summary.json " + text.error().message + "; events.jsonl is shown instead");
+    return false;
+  }
+  const Json json = parse_object(*text);
   const auto version = json.find("v");
   const Seal seal = version == json.end() ? Seal::broken : seal_of(json);
   if (seal == Seal::broken)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// N ranks as processes, each a copy of the running test program started with the name of a rank body. The harness plays
-// the supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
+// N ranks as processes, each a fork of the test program (rank_forker.h) that runs a rank body. The harness plays the
+// supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
 // RANK, WORLD_SIZE, ... Everything has a deadline; what is left at the end is killed, and a rank whose test died ends
 // by itself (its lifeline pipe closes, and an alarm backs that up).
 //
@@ -109,7 +109,10 @@ class RankGroup {
   std::chrono::steady_clock::time_point began_;
 };
 
-/// main() of a test program with rank bodies: runs a body where the arguments name one, else the tests.
+/// Call it first in main(): what ranks are forked from, and the bodies they can run.
+void start_rank_forker(const std::vector<NamedRankBody>& bodies);
+
+/// main() of a test program with rank bodies.
 int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies);
 
 }  // namespace accrue::test

@@ -46,9 +46,7 @@ Result<DeviceBackend*> load_device_backend() {
   return loaded;
 }
 
-Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
-                                                             const c10::intrusive_ptr<c10d::Store>& store,
-                                                             std::int64_t local_rank) {
+Result<void> check_nccl_device(std::int64_t local_rank) {
   const auto backend = load_device_backend();
   if (!backend) return tl::unexpected(backend.error());
   const int devices = (*backend)->device_count();
@@ -62,6 +60,14 @@ Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& gr
                 "parallel.data",
                 "NCCL needs one device per rank; start at most " + std::to_string(devices) + " ranks here");
   }
+  return {};
+}
+
+Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
+                                                             const c10::intrusive_ptr<c10d::Store>& store,
+                                                             std::int64_t local_rank) {
+  const auto backend = load_device_backend();
+  if (!backend) return tl::unexpected(backend.error());
   return (*backend)->nccl_communicator(group, store, static_cast<int>(local_rank));
 }
 

@@ -10,7 +10,10 @@ namespace accrue {
 /// Errors: device, with the loader's own words.
 Result<DeviceBackend*> load_device_backend();
 
-/// NCCL on GPU local_rank. Collective: the group. Errors: device, rendezvous.
+/// Whether this rank has a GPU for NCCL. Errors: device.
+Result<void> check_nccl_device(std::int64_t local_rank);
+
+/// NCCL on GPU local_rank, which was checked. Collective: the group. Errors: device, rendezvous.
 Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store,
                                                              std::int64_t local_rank);

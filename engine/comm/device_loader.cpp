@@ -64,9 +64,9 @@ Result<int> own_cuda_device(std::int64_t local_rank) {
 Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store,
                                                              std::int64_t local_rank) {
-  const auto device = own_cuda_device(local_rank);
-  if (!device) return tl::unexpected(device.error());
-  return (*load_device_backend())->nccl_communicator(group, store, *device);
+  const auto backend = load_device_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  return (*backend)->nccl_communicator(group, store, static_cast<int>(local_rank));
 }
 
 }  // namespace accrue

@@ -13,7 +13,7 @@ Result<DeviceBackend*> load_device_backend();
 /// The CUDA device that belongs to this host's rank: its index is local_rank. Errors: device, where there is none.
 Result<int> own_cuda_device(std::int64_t local_rank);
 
-/// NCCL on GPU local_rank. Collective: the group. Errors: device, rendezvous.
+/// NCCL on GPU local_rank, which own_cuda_device() answered. Collective: the group. Errors: device, rendezvous.
 Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store,
                                                              std::int64_t local_rank);

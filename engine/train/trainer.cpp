@@ -86,15 +86,14 @@ Result<std::string> train_windows(Training& training) {
 
 }  // namespace
 
-Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
-                               RankChannel& channel) {
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, RankChannel& channel) {
   at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
   channel.progress("data", 0, 0);
   auto data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
   if (!data) return tl::unexpected(data.error());
 
-  Training training(order, data_axis, channel, std::move(*data));
-  training.report.ready(order.plan.grid, identity.rank);
+  Training training(order, mesh, channel, std::move(*data));
+  training.report.ready();
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
 

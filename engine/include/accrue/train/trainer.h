@@ -5,8 +5,7 @@
 
 #include <string>
 
-#include "accrue/comm/communicator.h"
-#include "accrue/comm/rendezvous.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/event_sink.h"
@@ -20,9 +19,8 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// Collective: the data axis. Errors: data, numerics (stop rule), disk (final weights), protocol (checkpoint).
+/// Collective: the world. Errors: data, numerics (stop rule), disk (final weights), protocol (checkpoint).
 /// CommError flies.
-Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
-                               RankChannel& channel);
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, RankChannel& channel);
 
 }  // namespace accrue

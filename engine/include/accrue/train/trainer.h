@@ -5,8 +5,7 @@
 
 #include <string>
 
-#include "accrue/comm/communicator.h"
-#include "accrue/comm/rendezvous.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/event_sink.h"
@@ -20,9 +19,9 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// Collective: the data axis. Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint).
+/// local_rank: which of its host's devices is this rank's. Collective: the world. Errors: device, data, numerics (stop
+/// rule), disk (final weights), protocol (checkpoint).
 /// CommError flies.
-Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
-                               RankChannel& channel);
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel);
 
 }  // namespace accrue

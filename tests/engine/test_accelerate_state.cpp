@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "support/accelerate_cases.h"
-#include "support/places.h"
 #include "support/rank_harness.h"
 
 using namespace accrue;
@@ -137,8 +136,7 @@ class TestAccelerateState : public QObject {
       const std::string log = logs.filePath(QString::number(call)).toStdString();
       RankGroup process("saves", 1,
                         {.arguments = {path.string()},
-                         .environment = {{"LD_PRELOAD", programPath("libaccrue_failing_disk.so").toStdString()},
-                                         {"FAILING_DISK_HOW", how.toStdString()},
+                         .environment = {{"FAILING_DISK_HOW", how.toStdString()},
                                          {"FAILING_DISK_EXCHANGE", exchange.toStdString()},
                                          {"FAILING_DISK_CALL", std::to_string(call)},
                                          {"FAILING_DISK_PATH", folder.path().toStdString()},
@@ -157,7 +155,7 @@ class TestAccelerateState : public QObject {
     QVERIFY(log.open(QIODevice::ReadOnly));
     const auto calls = static_cast<int>(log.readAll().count('\n'));
     QVERIFY(calls > 15);
-    for (int call = 2; call <= calls; call += calls / 5) {
+    for (int call = 2; call <= calls; call += calls / 10) {
       save(1.0);
       const RankOutcome outcome = save_elsewhere(call);
       const std::string which = "call " + std::to_string(call) + " " + outcome.text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fails once, to be preloaded into a program. Of the file calls that concern a path which contains
-// FAILING_DISK_PATH and that can fail as FAILING_DISK_HOW says, the FAILING_DISK_CALL-th does:
+// A disk that fails once, to be preloaded into a program or linked into one. Of the file calls that concern a path
+// which contains FAILING_DISK_PATH and that can fail as FAILING_DISK_HOW says, the FAILING_DISK_CALL-th does:
 //   ENOSPC, EIO, EMFILE   it returns that error and changes nothing (a close closes all the same)
 //   FULL                  it and every later one return ENOSPC
 //   KILL                  the process is killed in its place

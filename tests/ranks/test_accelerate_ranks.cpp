@@ -265,13 +265,11 @@ int sharding(RankContext& rank) {
   DEMAND(shards(even, 22, {.batch_size = 3, .drop_last = true}).mine ==
          mine("[0 1 2][6 7 8][12 13 14]", "[3 4 5][9 10 11][15 16 17]"));
   Accelerator uneven({.even_batches = false}, *axis.data);
-  uneven.state().shadow = [] {};  // only the indices are looked at
   DEMAND(shards(uneven, 21, {.batch_size = 3}).mine ==
-         mine("[0 1 2][6 7 8][12 13 14][18 19 20]", "[3 4 5][9 10 11][15 16 17]"));
+         mine("[0 1 2][6 7 8][12 13 14][18 19 20]", "[3 4 5][9 10 11][15 16 17][]"));
   Accelerator split({.split_batches = true}, *axis.data);
   DEMAND(shards(split, 10, {.batch_size = 4}).mine == mine("[0 1][4 5][8 9]", "[2 3][6 7][0 1]"));
   Accelerator split_uneven({.split_batches = true, .even_batches = false}, *axis.data);
-  split_uneven.state().shadow = [] {};
   DEMAND(shards(split_uneven, 11, {.batch_size = 4}).mine == mine("[0 1][4 5][8 9]", "[2 3][6 7][10]"));
   bool refused = false;
   try {
@@ -372,8 +370,8 @@ int uneven_ranks(RankContext& rank) {
   const std::vector<Expected> all = {
       {UnevenRanks::repeat, 21, 4, 8, 8},
       {UnevenRanks::repeat, 15, 4, 6, 6},
-      {UnevenRanks::join, 21, 4, 8, 6},
-      {UnevenRanks::join, 15, 4, 6, 4},
+      {UnevenRanks::join, 21, 4, 8, 8},
+      {UnevenRanks::join, 15, 4, 6, 6},
       {UnevenRanks::empty_micro_steps, 21, 4, 8, 8},
       {UnevenRanks::empty_micro_steps, 15, 4, 6, 6},
       {UnevenRanks::drop, 21, 4, 6, 6},
@@ -421,15 +419,7 @@ int rank_without_a_batch(RankContext& rank) {
   DEMAND(joined.updates == 2);
   const UnevenRun empty = run_uneven(*axis.data, 3, UnevenRanks::empty_micro_steps, Loop::fp16_and_clip);
   DEMAND(empty.updates == 2);
-  std::string error;
-  try {
-    run_uneven(*axis.data, 3, UnevenRanks::join, Loop::fp16_and_clip);
-  } catch (const std::logic_error& refused) {
-    error = refused.what();
-  } catch (const CommError&) {
-    error = "lost";
-  }
-  DEMAND(rank.rank == 0 ? error.find("empty_micro_steps") != std::string::npos : error == "lost");
+  DEMAND(run_uneven(*axis.data, 3, UnevenRanks::join, Loop::fp16_and_clip).w == empty.w);
   return 0;
 }
 
@@ -469,7 +459,7 @@ int streams(RankContext& rank) {
       scheduler.step();
       optimizer.zero_grad();
     }
-    DEMAND(seen == (drop ? 3 : (rank.rank == 0 ? 5 : 3)));
+    DEMAND(seen == (drop ? 3 : 5));  // rank 1 joins with two empty ones
     DEMAND(scheduler.position() == (drop ? 4 : 6));
     DEMAND(ranks_agree(accelerator, model.w));
   }
@@ -591,7 +581,7 @@ class TestAccelerateRanks : public QObject {
   }
 
   void a_joined_rank_clips_and_scales_as_the_others_do() { two_ranks("joins_with_scaler_and_clip"); }
-  void a_rank_without_a_batch_goes_along_or_the_clip_is_refused() { two_ranks("rank_without_a_batch"); }
+  void a_rank_that_never_has_a_batch_trains_with_the_others() { two_ranks("rank_without_a_batch"); }
   void join_uneven_inputs_works_on_cpu() { two_ranks("join_scope"); }
   void streams_of_unknown_length_end_together() { two_ranks("streams"); }
   void an_overflow_on_one_rank_discards_the_group_on_both() { two_ranks("overflow_on_one_rank"); }

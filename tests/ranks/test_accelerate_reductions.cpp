@@ -130,7 +130,7 @@ int several_backwards_in_a_boundary(RankContext& rank) {
   return 0;
 }
 
-/// Uneven data, plain backward: the joined rank makes the reductions that it saw its own loop make.
+/// Uneven data, plain backward: a rank without samples makes the reductions that the others make.
 int uneven_ranks_with_a_plain_backward(RankContext& rank) {
   auto axis = join_ranks(rank);
   for (const UnevenRanks uneven : {UnevenRanks::join, UnevenRanks::empty_micro_steps}) {
@@ -193,7 +193,7 @@ class TestAccelerateReductions : public QObject {
     all_ok("model_that_the_boundary_does_not_reach");
   }
   void several_backwards_in_a_boundary_reduce_no_more_than_they_reach() { all_ok("several_backwards_in_a_boundary"); }
-  void uneven_ranks_go_along_with_a_plain_backward() {
+  void uneven_ranks_reduce_alike_with_a_plain_backward() {
     const auto outcomes = RankGroup("uneven_ranks_with_a_plain_backward", 2).finish(60s);
     ACCRUE_ALL_RANKS_OK(outcomes);
     pairs_are_equal(outcomes[0].lines);

@@ -291,7 +291,7 @@ struct UnevenRun {
   std::int64_t calls = 0;
 };
 
-enum class Loop { plain, fp16_and_clip };
+enum class Loop { plain, constant_rate, fp16_and_clip };
 
 /// `samples` in batches of 3, N = 2, two epochs, y = 2x with x one sample in ten so that nothing overflows.
 UnevenRun run_uneven(Communicator& axis, std::int64_t samples, UnevenRanks uneven, Loop loop = Loop::plain,
@@ -304,7 +304,8 @@ UnevenRun run_uneven(Communicator& axis, std::int64_t samples, UnevenRanks uneve
   Accelerator accelerator(options, axis);
   auto& ddp = accelerator.prepare(model);
   auto& optimizer = accelerator.prepare(sgd);
-  auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
+  const double decay = loop == Loop::constant_rate ? 1.0 : 0.9;
+  auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [=](auto n) { return std::pow(decay, n); }));
   const auto fetch = [](const std::vector<std::int64_t>& indices) {
     std::vector<double> values;
     for (const std::int64_t each : indices) values.push_back(static_cast<double>(each + 1) / 10.0);
@@ -392,6 +393,16 @@ int uneven_ranks(RankContext& rank) {
     if (each.mode == UnevenRanks::join || each.mode == UnevenRanks::empty_micro_steps)
       DEMAND(near(run.w, by_hand(each.samples, each.samples == 21 ? 4 : 3)));
   }
+  return 0;
+}
+
+/// What accelerate 1.15.0 over torch 2.11.0 (gloo) ends at, with the same loop.
+int uneven_ranks_of_the_original(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  for (const UnevenRanks mode : {UnevenRanks::join, UnevenRanks::empty_micro_steps})
+    DEMAND(near(run_uneven(*axis.data, 21, mode, Loop::constant_rate).w, 1.2973230656228298));
+  DEMAND(near(run_uneven(*axis.data, 21, UnevenRanks::repeat, Loop::constant_rate).w, 1.3015830619152684));
+  DEMAND(near(run_uneven(*axis.data, 24, UnevenRanks::join, Loop::constant_rate).w, 1.7332985960407024));
   return 0;
 }
 
@@ -580,6 +591,7 @@ class TestAccelerateRanks : public QObject {
     QCOMPARE(outcomes[0].lines, outcomes[1].lines);
   }
 
+  void uneven_ranks_end_at_the_originals_weights() { two_ranks("uneven_ranks_of_the_original"); }
   void a_joined_rank_clips_and_scales_as_the_others_do() { two_ranks("joins_with_scaler_and_clip"); }
   void a_rank_that_never_has_a_batch_trains_with_the_others() { two_ranks("rank_without_a_batch"); }
   void join_uneven_inputs_works_on_cpu() { two_ranks("join_scope"); }
@@ -602,6 +614,7 @@ ACCRUE_RANK_TEST_MAIN(TestAccelerateRanks, {{"token_recipe", token_recipe},
                                             {"schedule_lengths", schedule_lengths},
                                             {"sharding", sharding},
                                             {"uneven_ranks", uneven_ranks},
+                                            {"uneven_ranks_of_the_original", uneven_ranks_of_the_original},
                                             {"joins_with_scaler_and_clip", joins_with_scaler_and_clip},
                                             {"rank_without_a_batch", rank_without_a_batch},
                                             {"join_scope", join_scope},

@@ -93,23 +93,25 @@ void AccumulationDriver::settle() {
   }
 }
 
-bool AccumulationDriver::clips() const {
-  return window_->boundary_due() || window_->shape().knobs.clip_stage == ClipStage::every_micro_step;
+bool AccumulationDriver::clips_partial_sums() const {
+  return window_->shape().knobs.clip_stage == ClipStage::every_micro_step;
+}
+
+ClearGradients AccumulationDriver::gate() const {
+  return planned_ ? ClearGradients::engine : window_->shape().knobs.clear_gradients;
 }
 
 StepOutcome AccumulationDriver::step(const std::function<StepOutcome()>& take) {
-  const bool gated = window_->shape().knobs.clear_gradients != ClearGradients::engine;
   const bool due = planned_ ? planned_->update : window_->take_boundary();
-  if (gated && !due) return StepOutcome::accumulated;
+  if (gate() != ClearGradients::engine && !due) return StepOutcome::accumulated;
   const StepOutcome outcome = take();
   if (due) window_->report(outcome);
   return outcome;
 }
 
 bool AccumulationDriver::clear(const std::function<void()>& clear) {
-  const ClearGradients who = window_->shape().knobs.clear_gradients;
-  if (who == ClearGradients::user_if_empty && window_->open_micro_steps() > 0) return false;
-  if (who == ClearGradients::user_if_boundary && !window_->boundary_due()) return false;
+  if (gate() == ClearGradients::user_if_empty && window_->open_micro_steps() > 0) return false;
+  if (gate() == ClearGradients::user_if_boundary && !window_->boundary_due()) return false;
   clear();
   for (const auto& each : models_) each->unreduced = false;
   return true;

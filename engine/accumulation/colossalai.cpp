@@ -26,7 +26,7 @@ void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Te
 
 std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
   const bool gated = !window().boundary_due() || max_norm <= 0.0;
-  if (!driver().clips() || (gated && !window().shape().knobs.replays(Replay::clip_partial_sums))) return std::nullopt;
+  if (gated && !driver().clips_partial_sums()) return std::nullopt;
   if (auto* clips = dynamic_cast<ClipsGradNorm*>(&inner()); clips != nullptr && !gated)
     return clips->clip_grad_norm(parameters, max_norm);
   return accrue::clip_grad_norm(parameters, max_norm);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AccumulationDriver: what becomes of a window, in the one order that the trainer and the classes of all five systems
-// follow: count, cover, backward, reduce, clip, step, clear, report. It holds the window that decides and the models
-// whose gradients are reduced; how a system differs is in the window's knobs and in the names it gives these calls.
+// AccumulationDriver: the one accumulator. The trainer and the classes of all systems run a window through it: count,
+// cover, backward, reduce, clip, step, clear, report. It holds the window, which decides, and the models whose
+// gradients are reduced. A system differs from another in the knobs of its window and in the names it gives these
+// calls.
 //
-// Two ways to drive it, as the window has them. A loop that belongs to the caller counts each micro-step; a planned run
-// takes next(), and then reduces where its plan says and nowhere else. Thread: the training thread.
+// Two ways to drive it, as the window has them. A loop that belongs to the caller counts each micro-step, and its calls
+// are gated as its system gates them (K10). A planned run takes next(), and steps and clears at boundaries by itself.
+// Thread: the training thread.
 #pragma once
 
 #include <cstdint>
@@ -91,16 +93,18 @@ class AccumulationDriver {
   /// Before a step that may come off a boundary: reduces what was not. Errors: as require_open().
   void settle();
 
-  /// Whether a clip that is asked for now is one of the stages at which the system clips (K11).
-  bool clips() const;
-  /// Takes the update where one is due, or where the system steps whenever it is told to; else answers accumulated. The
-  /// window is closed before `take` runs, and told what became of it.
+  /// Gradients are clipped after each backward, before they are whole (K11 every_micro_step); else once an update.
+  bool clips_partial_sums() const;
+  /// Takes the update where one is due, or always where the system does not gate steps; else answers accumulated. The
+  /// window is closed before `take` runs, and then learns the outcome.
   StepOutcome step(const std::function<StepOutcome()>& take);
   /// Clears where the system does (K10): true if `clear` was run.
   bool clear(const std::function<void()>& clear);
 
  private:
   void agree(GradSync& sync);
+  /// Who decides about steps and clears.
+  ClearGradients gate() const;
 
   SharedWindow window_;
   std::string name_of_steps_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gates that llm and colossalai share. Problem: the originals count in every wrapper, so the wrappers drift apart,
-// and their no_sync begins after the forward, so every micro-step reduces. Choice: one window answers all of them, and
-// the reduction is a call of its own, finish(), made once a group. Cost: none that can be measured beside a backward.
-// Source: the gates of llm.engine.accumulation and colossalai.utils.gradient_accumulation.
+// The gates that llm and colossalai share. The originals count in every wrapper, so the wrappers drift apart, and their
+// no_sync begins after the forward, so every micro-step reduces. Here one window answers all of them, and a window is
+// reduced once. Source: the gates of llm.engine.accumulation and colossalai.utils.gradient_accumulation.
 #include "accrue/accumulation/accumulating.h"
 
 #include <optional>
@@ -26,15 +25,15 @@ std::optional<WindowPosition> saved_position(const StateDict& state) {
   return window_position(part);
 }
 
-/// Errors: throws std::invalid_argument where the open group of `at`, which had another N, is as long already as a
-/// group is here: its counter has missed the number at which this system steps.
-void check_group_can_end(const WindowPosition& at, std::int64_t steps) {
+/// Errors: throws std::invalid_argument where the open window of `at`, which had another N, is as long already as a
+/// window is here: its counter has missed the number at which this system steps.
+void check_window_can_end(const WindowPosition& at, std::int64_t steps) {
   if (at.position == 0 || at.at_boundary || at.steps == steps || at.counter < steps) return;
   throw std::invalid_argument("the state was taken after " + std::to_string(at.counter) +
-                              " micro-steps of a group of " + std::to_string(at.steps) + ", and groups have " +
+                              " micro-steps of a window of " + std::to_string(at.steps) + ", and windows have " +
                               std::to_string(steps) + " here, so that this one would not end; make the wrapper with " +
                               std::to_string(at.steps) +
-                              ", or load the state into what it holds, inner(), to begin at a group's start");
+                              ", or load the state into what it holds, inner(), to begin at a window's start");
 }
 
 }  // namespace
@@ -55,63 +54,48 @@ SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::st
   shape.knobs = preset(dialect);
   shape.knobs.replay = replay;
   if (shape.knobs.replays(Replay::narrow_no_sync)) shape.knobs.reduce_when = ReduceWhen::every_micro_step;
+  if (shape.knobs.replays(Replay::clip_partial_sums)) shape.knobs.clip_stage = ClipStage::every_micro_step;
   shape.steps = steps;
   shape.batches_per_epoch = unknown_length;
   return std::make_shared<AccumulationWindow>(std::move(shape));
 }
 
 AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window)
-    : inner_(optimizer.shared()), model_(model), window_(std::move(window)) {
-  if (!window_) throw std::invalid_argument("an accumulating optimizer was given no window");
-}
+    : inner_(optimizer.shared()), driver_(std::move(window), "the number of micro-steps per update", model) {}
 
-void AccumulatingOptimizer::count_and_run(const std::function<void(const MicroPlan&)>& backward) {
-  if (model_ != nullptr && !model_->sync_enabled() && window_->peek()->sync)
-    throw std::logic_error(
-        "this backward has to reduce the gradients, but a no_sync scope is still open; close it before the "
-        "window's last backward");
-  const MicroPlan micro = window_->count();
-  std::optional<GradSync::NoSyncScope> quiet;
-  if (model_ != nullptr && !micro.sync) quiet.emplace(*model_);
-  backward(micro);
-  if (model_ == nullptr) return;
-  if (micro.sync && !std::exchange(agreed_, true))
-    model_->agree("the number of micro-steps per update", {window_->shape().steps});
-  if (micro.sync) model_->finish();
-  quiet.reset();  // what comes next is the synchronised forward's
-  if (const auto next = window_->peek(); next && next->sync) model_->before_forward();
+void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&)>& backward) {
+  if (window().peek()->sync) driver_.require_open();
+  const MicroPlan micro = driver_.count();
+  driver_.backward(micro.sync, [&] { backward(micro); });
+  driver_.before_next_forward();
 }
 
 void AccumulatingOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
-  count_and_run([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value, options); });
+  micro_step([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value, options); });
 }
 
 StepOutcome AccumulatingOptimizer::step(const Closure& closure) {
-  if (!window_->take_boundary()) return StepOutcome::accumulated;
-  const StepOutcome outcome = inner_->step(closure);
-  window_->report(outcome);
-  return outcome;
+  return driver_.step([&] { return inner_->step(closure); });
 }
 
 void AccumulatingOptimizer::zero_grad(bool set_to_none) {
-  if (window_->open_micro_steps() == 0) inner_->zero_grad(set_to_none);
+  driver_.clear([&] { inner_->zero_grad(set_to_none); });
 }
 
 StateDict AccumulatingOptimizer::state_dict() const {
-  return with_window(inner_->state_dict(), *window_);
+  return with_window(inner_->state_dict(), window());
 }
 
 void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
   const std::optional<WindowPosition> position = saved_position(state);
-  if (!position) return inner_->load_state_dict(state);
-  check_group_can_end(*position, window_->shape().steps);
+  if (position) check_window_can_end(*position, window().shape().steps);
   inner_->load_state_dict(state);
-  window_->restore_counts(*position);
+  if (position) driver_.window().restore_counts(*position);
 }
 
 std::string AccumulatingOptimizer::text() const {
-  return std::string(name()) + ": " + std::to_string(window_->open_micro_steps()) + " of " +
-         std::to_string(window_->shape().steps) + " micro-steps done\n" + inner_->text();
+  return std::string(name()) + ": " + std::to_string(window().open_micro_steps()) + " of " +
+         std::to_string(window().shape().steps) + " micro-steps done\n" + inner_->text();
 }
 
 torch::optim::Optimizer& AccumulatingOptimizer::torch() {

@@ -118,6 +118,13 @@ std::int64_t integer_of(const StateDict& state, const std::string& name) {
   return number.item<std::int64_t>();
 }
 
+std::int64_t count_of(const StateDict& state, const std::string& name) {
+  const std::int64_t number = integer_of(state, name);
+  if (number >= 0 && number <= largest_count) return number;
+  throw std::invalid_argument("the state's entry \"" + name + "\" is " + std::to_string(number) +
+                              ", which nothing here counts to");
+}
+
 void put_under(StateDict& state, const std::string& prefix, const StateDict& part) {
   for (const auto& [name, tensor] : part) state[prefix + "." + name] = tensor;
 }

@@ -36,12 +36,6 @@ std::vector<double> rates_of(const StateDict& state, const std::string& name, st
   return {first, first + groups};
 }
 
-std::int64_t position_of(const StateDict& state) {
-  const std::int64_t position = integer_of(state, "position");
-  if (position < 0) throw std::invalid_argument("the scheduler's state has a negative position");
-  return position;
-}
-
 /// step_count_ is protected in LRScheduler; a pointer to the member, taken in a derived class, reaches it.
 struct StepCount : torch::optim::LRScheduler {
   static unsigned& of(torch::optim::LRScheduler& scheduler) { return scheduler.*(&StepCount::step_count_); }
@@ -68,7 +62,7 @@ class TorchScheduler final : public BaseScheduler {
   }
   void load_state_dict(const StateDict& state) override {
     auto rates = rates_of(state, "last_lr", optimizer_.param_groups().size());
-    StepCount::of(scheduler_) = static_cast<unsigned>(position_of(state));
+    StepCount::of(scheduler_) = static_cast<unsigned>(count_of(state, "position"));
     set_learning_rates(optimizer_, rates);
     last_ = std::move(rates);
   }
@@ -106,7 +100,7 @@ class CurveLR final : public BaseScheduler {
   void load_state_dict(const StateDict& state) override {
     auto proportions =
         state.contains("proportions") ? rates_of(state, "proportions", proportions_.size()) : proportions_;
-    position_ = position_of(state);
+    position_ = count_of(state, "position");
     proportions_ = std::move(proportions);
     apply();
   }
@@ -164,7 +158,7 @@ StateDict LambdaLR::state_dict() const {
 
 void LambdaLR::load_state_dict(const StateDict& state) {
   auto base = rates_of(state, "base_lr", base_.size());
-  position_ = position_of(state);
+  position_ = count_of(state, "position");
   base_ = std::move(base);
   apply();
 }

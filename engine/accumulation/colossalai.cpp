@@ -21,12 +21,12 @@ GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, SharedWindow w
     : AccumulatingOptimizer(optim, model, std::move(window)) {}
 
 void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad) {
-  count_and_run([&](const MicroPlan&) { tensor.backward(grad); });
+  micro_step([&](const MicroPlan&) { tensor.backward(grad); });
 }
 
 std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
   const bool gated = !window().boundary_due() || max_norm <= 0.0;
-  if (gated && !window().shape().knobs.replays(Replay::clip_partial_sums)) return std::nullopt;
+  if (gated && !driver().clips_partial_sums()) return std::nullopt;
   if (auto* clips = dynamic_cast<ClipsGradNorm*>(&inner()); clips != nullptr && !gated)
     return clips->clip_grad_norm(parameters, max_norm);
   return accrue::clip_grad_norm(parameters, max_norm);

@@ -26,14 +26,14 @@ WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumul
 
 void warn_of_empty_epoch(const WindowShape& shape) {
   if (shape.batches_per_epoch >= shape.steps) return;
-  TORCH_WARN("GradAccumDataloader: an epoch of ", shape.batches_per_epoch, " batches is shorter than a group of ",
+  TORCH_WARN("GradAccumDataloader: an epoch of ", shape.batches_per_epoch, " batches is shorter than a window of ",
              shape.steps, ", so no batch is ever trained on");
 }
 
 void refuse_short_source(std::int64_t batches, const WindowShape& shape) {
   throw std::logic_error("GradAccumDataloader: the source declares " + std::to_string(shape.batches_per_epoch) +
                          " batches an epoch and ended after " + std::to_string(batches) +
-                         ", so its last group would stay open; give the source the length that it has");
+                         ", so its last window would stay open; give the source the length that it has");
 }
 
 }  // namespace accrue::colossalai

@@ -211,6 +211,7 @@ struct DistributedDataParallel::State {
   std::vector<std::optional<std::uint64_t>> unfinished;
   bool sync = true;
   bool buffers_follow = false;  ///< before_forward() was called since the last finish()
+  std::int64_t arrivals = 0;
   std::int64_t reductions = 0;
 };
 
@@ -246,6 +247,7 @@ void DistributedDataParallel::State::coming(std::size_t parameter) {
 }
 
 void DistributedDataParallel::State::arrived(std::size_t parameter) {
+  ++arrivals;
   GradArena& arena = arena_of(parameter);
   if (arena.compensation().defined()) arena.fold(places[parameter].index);
   if (!sync || axis.size() == 1) return;
@@ -321,6 +323,10 @@ void DistributedDataParallel::finish() {
   state.settle_reached();
   if (!state.buffers_follow) before_forward();
   state.buffers_follow = false;
+}
+
+std::int64_t DistributedDataParallel::arrivals() const {
+  return state_->arrivals;
 }
 
 void DistributedDataParallel::agree(const std::string& what, const std::vector<std::int64_t>& values) {

@@ -130,8 +130,8 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
   const ComputeClock::Mark begin = training.clock.mark();
   at::Tensor gradients = training.reducer.flat_gradients();
   double scale = verdict.factor;
-  const bool clips = optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none &&
-                     knobs.clip_stage != ClipStage::every_micro_step;
+  const bool clips =
+      optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none && !training.driver.clips_partial_sums();
   if (clips && knobs.clip_kind == ClipKind::norm) scale *= clip_factor(verdict.norm, optimizer.clip_norm);
   if (clips && knobs.clip_kind == ClipKind::value) {
     gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
@@ -211,14 +211,16 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
   const double frozen = training.cursor.frozen_lr;
   const double lr = frozen < 0.0 ? scheduled : frozen;
-  if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, lr);
+  // Beyond this point: the parameters and the window are those of the next update.
+  training.driver.step([&] {
+    if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, lr);
+    return verdict.outcome;
+  });
   if (verdict.outcome == StepOutcome::updated)
     training.loss_scale.stepped();
   else if (verdict.outcome == StepOutcome::skipped_overflow)
     training.loss_scale.overflowed();
-  // Beyond this point: the parameters are those of the next window.
-  training.window.report(verdict.outcome);
-  training.reducer.zero_grad();
+  training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, pass.last, verdict);
   report_update(training, pass.last, verdict, lr);
   change_steps(training, verdict.agreed.total.wishes.steps);

@@ -72,7 +72,7 @@ CountedWindow count_window(Training& training) {
 /// The partial sum of gradients is clipped after each micro-step (K11 every_micro_step). Replayed as Colossal-AI does
 /// it, a norm of 0 does not switch clipping off: it leaves nothing.
 void clip_partial_sum(Training& training) {
-  if (training.plan().knobs.clip_stage != ClipStage::every_micro_step) return;
+  if (!training.driver.clips_partial_sums()) return;
   const double max_norm = training.spec().optimizer.clip_norm * training.loss_scale.factor();
   at::Tensor gradients = training.reducer.flat_gradients();
   if (max_norm <= 0.0) {
@@ -87,7 +87,7 @@ void clip_partial_sum(Training& training) {
 void reduce(Training& training) {
   training.report.phase("reduce");
   const at::Tensor kept = training.faults.keep_unreduced(training.reducer);
-  training.reducer.finish();
+  training.driver.reduce();
   training.faults.put_back(training.reducer, kept);
 }
 
@@ -111,7 +111,7 @@ class TrainedWindow final : public WindowWork {
 
   bool begin(std::int64_t) override {
     if (over_) return false;
-    const auto plan = training_.window.next();
+    const auto plan = training_.driver.next();
     over_ = !plan;
     if (over_) return false;
     if (training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
@@ -138,7 +138,7 @@ class TrainedWindow final : public WindowWork {
       key_dropout(training_, now_.plan.micro_step);
     } else {
       training_.report.phase("backward");
-      if (!training_.faults.reduces(now_.plan)) quiet_.emplace(training_.reducer);
+      cover_.emplace(training_.driver.cover(training_.faults.reduces(now_.plan)));
     }
     begin_ = training_.clock.mark();
   }
@@ -161,7 +161,7 @@ class TrainedWindow final : public WindowWork {
     const MicroPlan plan = now_.plan;
     if (training_.faults.reduces(plan)) reduce(training_);
     clip_partial_sum(training_);
-    quiet_.reset();
+    cover_.reset();
     now_.batch = {};
     done_.push_back(std::move(now_));
     if (plan.epoch_ends) training_.feed.drain(plan);
@@ -255,7 +255,7 @@ class TrainedWindow final : public WindowWork {
   CountedWindow counted_;
   MicroStep now_;
   std::vector<MicroStep> done_;  ///< not yet published
-  std::optional<GradSync::NoSyncScope> quiet_;
+  std::optional<Cover> cover_;
   ComputeClock::Mark begin_;  ///< of the operation that runs
   std::int64_t published_ns_ = now_ns();
   bool over_ = false;

@@ -75,7 +75,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .accumulation = run.plan.knobs.accumulation_dtype}),
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
                                     update_type(model.dtype()), computes_on)),
-      window(trained_shape(run.plan)),
+      driver(std::make_shared<AccumulationWindow>(trained_shape(run.plan)), {}, &reducer),
+      window(driver.window()),
       feed(run.plan, *data, ranks.data()),
       executor({&model.module()}, PipelineShape{}),
       loss_scale(loss_scale_of(run.plan.spec)) {

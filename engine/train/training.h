@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/data/data_source.h"
@@ -45,7 +46,8 @@ struct Training {
   DistributedDataParallel reducer;
   std::unique_ptr<FlatOptimizer> optimizer;
   at::Tensor masters;  ///< float32 copies of half-precision parameters, which updates go to; else undefined
-  AccumulationWindow window;
+  AccumulationDriver driver;
+  AccumulationWindow& window;  ///< the driver's
   BatchFeed feed;
   WindowExecutor executor;
   DynamicScale loss_scale;

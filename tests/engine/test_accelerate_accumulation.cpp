@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's accumulation on one rank, against the numbers of the original: the documented eight points, the
 // causal-LM toy, and the ten-batch case with its updates, divisors, schedule and what is left in the gradients.
+#include <torch/optim/adamw.h>
+
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
@@ -304,6 +306,60 @@ class TestAccelerateAccumulation : public QObject {
     // Two updates of a whole group each: w - 2 shrinks by 1 - 0.1 * 2.
     QVERIFY(near(generator.value(), 2.0 - 2.0 * 0.64));
     QVERIFY(near(critic.value(), 2.0 - 0.64));
+  }
+
+  /// The numbers are those of accelerate 1.15.0 over torch 2.11.0, with the same loop.
+  void unused_parameters_end_where_the_originals_do() {
+    const auto axis = alone();
+    Line always(1.0), twice(1.0), never(1.0);
+    torch::optim::AdamW adamw({always.w, twice.w, never.w}, torch::optim::AdamWOptions(0.1).weight_decay(0.1));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    for (Line* each : {&always, &twice, &never}) accelerator.prepare(*each);
+    auto& optimizer = accelerator.prepare(adamw);
+    for (int m = 1; m <= 6; ++m) {
+      const auto scope = accelerator.accumulate(always, twice, never);
+      const at::Tensor x = points({1.0 * m});
+      at::Tensor loss = always.loss(x);
+      if (m == 1 || m == 5) loss = loss + at::mse_loss(x * twice.w, 3 * x);
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    QVERIFY2(near(always.value(), 1.2405888030720995), qPrintable(QString::number(always.value(), 'g', 17)));
+    QVERIFY2(near(twice.value(), 1.156251227552441), qPrintable(QString::number(twice.value(), 'g', 17)));
+    QCOMPARE(never.value(), 1.0);
+  }
+
+  /// The same, with torch.amp.GradScaler; an infinity in the second window.
+  void a_scale_that_moves_gives_the_originals_numbers() {
+    const auto axis = alone();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
+    Accelerator accelerator({.gradient_accumulation_steps = 3,
+                             .mixed_precision = MixedPrecision::fp16,
+                             .grad_scaler = {.init_scale = 1024.0, .growth_interval = 2}},
+                            *axis);
+    accelerator.prepare(model);
+    auto& optimizer = accelerator.prepare(sgd);
+    auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
+    const std::vector<double> weights = {0.0499999987068966, 0.0499999987068966, 0.13549999601113127,
+                                         0.2452549925743898, 0.3706065387162026};
+    const std::vector<double> scales = {1024, 512, 512, 1024, 1024}, rates = {0.009, 0.009, 0.0081, 0.00729, 0.006561};
+    for (int m = 1; m <= 15; ++m) {
+      const auto scope = accelerator.accumulate(model);
+      const at::Tensor loss = model.loss(points({1.0 + m % 4}));
+      accelerator.backward(m == 5 ? loss * HUGE_VAL : loss);
+      if (accelerator.sync_gradients()) accelerator.clip_grad_norm_({model.w}, 5.0);
+      optimizer.step();
+      scheduler.step();
+      optimizer.zero_grad();
+      if (m % 3 != 0) continue;
+      const auto window = static_cast<std::size_t>(m / 3 - 1);
+      QVERIFY2(near(model.value(), weights[window]), qPrintable(QString::number(model.value(), 'g', 17)));
+      QCOMPARE(accelerator.scaler()->get_scale(), scales[window]);
+      QCOMPARE(optimizer.step_was_skipped(), window == 1);
+      QVERIFY(near(scheduler.get_last_lr()[0], rates[window]));
+    }
   }
 
   void two_accelerators_know_nothing_of_each_other() {

@@ -199,6 +199,28 @@ class TestAccelerateState : public QObject {
     QVERIFY(at::equal(axis_state, at::detail::getDefaultCPUGenerator().get_state()));
   }
 
+  void a_load_that_fails_leaves_the_scaler_as_it_was() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    const auto axis = single_communicator();
+    Line model;
+    torch::optim::SGD first(model.parameters(), torch::optim::SGDOptions(0.5));
+    torch::optim::SGD second(model.parameters(), torch::optim::SGDOptions(0.0));
+    const auto refusing = std::make_shared<FailsToSave>(second);
+    Accelerator accelerator({.mixed_precision = MixedPrecision::fp16, .grad_scaler = {.init_scale = 1024.0}}, *axis);
+    accelerator.prepare(model);
+    AcceleratedOptimizer& optimizer = accelerator.prepare(first);
+    auto scheduler = std::make_shared<LambdaLR>(first, [](std::int64_t) { return 1.0; });
+    accelerator.prepare(scheduler);
+    accelerator.save_state(path).value();
+    accelerator.backward(model.loss(points({1.0})));  // d(w - 2)^2 at 0: -4
+    accelerator.unscale_gradients(&optimizer);
+    accelerator.prepare(refusing);
+    QVERIFY(!accelerator.load_state(path));  // nothing was saved of the second
+    QCOMPARE(optimizer.step(), StepOutcome::updated);
+    QCOMPARE(model.value(), 2.0);  // the gradient was divided by the scale once
+  }
+
   void an_archive_where_the_state_should_be_is_not_read() {
     Line model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));

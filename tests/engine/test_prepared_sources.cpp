@@ -97,14 +97,12 @@ std::vector<std::string> shared(Range& range, const Setup& setup) {
   std::vector<std::string> ranks;
   for (std::int64_t rank = 0; rank < setup.world; ++rank) {
     GradientState state(setup.accelerator, setup.world);
-    int alone = 0;
-    state.shadow = [&alone] { ++alone; };
     Alike axis(rank, setup.world);
     auto source = source_of(range);
     PreparedLoader loader(source, setup.options, state, axis);
     std::string batches;
     for (auto& batch : loader) batches += (batches.empty() ? "" : "|") + text(batch);
-    ranks.push_back(batches + std::string(static_cast<std::size_t>(alone), '-'));
+    ranks.push_back(batches);
   }
   return ranks;
 }
@@ -166,11 +164,11 @@ class TestPreparedSources : public QObject {
       auto batches = rows(10, 2);
       return shared(batches, {.options = {.uneven_ranks = how}});
     };
-    QCOMPARE(of(UnevenRanks::join), (Ranks{"0 1|4 5|8 9", "2 3|6 7-"}));
+    QCOMPARE(of(UnevenRanks::join), (Ranks{"0 1|4 5|8 9", "2 3|6 7|"}));
     QCOMPARE(of(UnevenRanks::empty_micro_steps), (Ranks{"0 1|4 5|8 9", "2 3|6 7|"}));
     QCOMPARE(of(UnevenRanks::drop), (Ranks{"0 1|4 5", "2 3|6 7"}));
     auto batches = rows(10, 2);
-    QCOMPARE(shared(batches, {.accelerator = uneven}), (Ranks{"0 1|4 5|8 9", "2 3|6 7-"}));
+    QCOMPARE(shared(batches, {.accelerator = uneven}), (Ranks{"0 1|4 5|8 9", "2 3|6 7|"}));
   }
 
   void batches_that_cannot_be_cut_are_repeated_whole() {
@@ -188,7 +186,7 @@ class TestPreparedSources : public QObject {
     };
     QCOMPARE(of(8, UnevenRanks::repeat), (Ranks{"0 1|4 5", "2 3|6 7"}));
     QCOMPARE(of(9, UnevenRanks::repeat), (Ranks{"0 1|4 5|8 0", "2 3|6 7|1 2"}));
-    QCOMPARE(of(9, UnevenRanks::join), (Ranks{"0 1|4 5|8", "2 3|6 7-"}));
+    QCOMPARE(of(9, UnevenRanks::join), (Ranks{"0 1|4 5|8", "2 3|6 7|"}));
     QCOMPARE(of(9, UnevenRanks::empty_micro_steps), (Ranks{"0 1|4 5|8", "2 3|6 7|"}));
     QCOMPARE(of(9, UnevenRanks::drop), (Ranks{"0 1|4 5", "2 3|6 7"}));
     auto loader = numbers_loader(9, 4);
@@ -245,14 +243,15 @@ class TestPreparedSources : public QObject {
     QCOMPARE(&source.range(), &batches);
   }
 
-  void a_rank_without_any_batch_is_known_of() {
+  void a_rank_without_any_batch_is_known_to_all() {
     auto batches = rows(2, 2);
     auto source = source_of(batches);
     GradientState state(uneven, 2);
     Alike axis(0, 2);
     PreparedLoader loader(source, LoaderOptions{}, state, axis);
     auto pass = loader.begin();
-    QVERIFY(state.active_dataloader()->leaves_a_rank_out());
+    QVERIFY(state.some_rank_is_empty());
+    QVERIFY(!state.on_empty_batch());
   }
 
   void what_a_source_cannot_follow_is_refused() {
@@ -261,7 +260,10 @@ class TestPreparedSources : public QObject {
     QVERIFY(contains(answer({.options = {.batch_size = 0}}), "leave batch_size out"));
     QVERIFY(contains(answer({.options = {.shuffle = true}}), "shuffle where it is made"));
     QVERIFY(contains(answer({.options = {.drop_last = true}}), "drop its last one there"));
-    QVERIFY(contains(answer({.options = {.uneven_ranks = UnevenRanks::empty_micro_steps}}), "no empty batch"));
+    for (const auto how : {UnevenRanks::join, UnevenRanks::empty_micro_steps})
+      QVERIFY(contains(answer({.options = {.uneven_ranks = how}}), "no empty batch"));
+    QVERIFY(contains(answer({.options = {.already_sharded = true}}), "no empty batch"));
+    QVERIFY(contains(answer({.accelerator = uneven}), "no empty batch"));
     QVERIFY(contains(answer({.accelerator = split}), "do without split_batches"));
     for (const auto how : {UnevenRanks::repeat, UnevenRanks::empty_micro_steps})
       QVERIFY(contains(answer({.options = {.uneven_ranks = how, .already_sharded = true}}), "join or drop"));

@@ -269,15 +269,19 @@ class TestAccumulationWindow : public QObject {
     QVERIFY(window.boundary_due());
   }
 
-  void a_schedule_beside_the_window_follows_what_it_hears() {
-    WindowShape shape = shape_of(Dialect::accelerate, unknown_length, 4, 1, 2);
-    shape.schedule_total = 5;
-    AccumulationWindow clock(shape);
-    QCOMPARE(clock.call_schedule(false, StepOutcome::updated, 0), std::int64_t{0});
-    QCOMPARE(clock.call_schedule(true, StepOutcome::updated, 0), std::int64_t{2});
-    QCOMPARE(clock.call_schedule(true, StepOutcome::skipped_overflow, 0), std::int64_t{0});
-    QCOMPARE(clock.call_schedule(true, StepOutcome::updated, 2), std::int64_t{1});  // two were taken elsewhere
-    QCOMPARE(clock.schedule_position(), std::int64_t{3});
+  void schedules_that_follow_one_window_have_their_own_totals() {
+    AccumulationWindow window(shape_of(Dialect::accelerate, unknown_length, 2, 1, 2));
+    FollowingSchedule open, guarded{.total = 5};
+    window.count();
+    QCOMPARE(window.call_schedule(guarded, false), std::int64_t{0});
+    window.count();
+    QCOMPARE(window.call_schedule(guarded, false), std::int64_t{2});
+    QCOMPARE(window.call_schedule(guarded, true), std::int64_t{0});
+    guarded.guard_count += 2;  // taken elsewhere
+    QCOMPARE(window.call_schedule(guarded, false), std::int64_t{1});
+    QCOMPARE(window.call_schedule(open, false), std::int64_t{2});
+    QCOMPARE(guarded.position, std::int64_t{3});
+    QCOMPARE(window.schedule_position(), std::int64_t{0});
   }
 
   void a_position_is_kept_whole_by_its_fields() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several schedules can follow one training, each with its own total, so each has a window of its own for its ticks.
-// What is a boundary it hears from the shared one, what was skipped from its optimizers, just before each call. What
-// the guard on the total compares is the inner scheduler's own count, wherever that was when it was prepared.
+// Several schedules can follow one window, each with its own total. What the guard on the total compares is the inner
+// scheduler's own count, wherever that was when it was prepared.
 #include "accrue/accumulation/accelerate/accelerated_scheduler.h"
 
 #include <algorithm>
@@ -9,42 +8,25 @@
 #include <utility>
 
 namespace accrue::accelerate {
-namespace {
 
-WindowShape clock_shape(const GradientState& state, const BaseScheduler& inner) {
-  WindowShape shape = state.window().shape();
-  shape.schedule_total = inner.total_steps();
-  return shape;
-}
-
-/// Inner steps that `inner` has taken in its life; none where its state does not say.
-std::optional<std::int64_t> count_of(const BaseScheduler& inner) {
-  const StateDict state = inner.state_dict();
-  if (!state.contains("position")) return std::nullopt;
-  return integer_of(state, "position");
-}
-
-}  // namespace
-
-AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, GradientState& state,
+AcceleratedScheduler::AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, SharedWindow window,
                                            Optimizers optimizers)
-    : inner_(std::move(inner)),
-      state_(state),
-      optimizers_(std::move(optimizers)),
-      clock_(clock_shape(state, *inner_)) {}
+    : inner_(std::move(inner)), window_(std::move(window)), optimizers_(std::move(optimizers)) {
+  schedule_.total = inner_->total_steps();
+}
 
 void AcceleratedScheduler::step(std::optional<std::int64_t> epoch) {
-  state_.script().note([=, this] { step(epoch); });
-  const bool boundary = state_.sync_gradients();
-  // The clock's own guard counts from 0; for this call it stands where the inner scheduler does.
-  const auto count = total_steps() ? count_of(*inner_) : std::nullopt;
-  const std::int64_t ahead = count ? *count - clock_.schedule_position() : 0;
   const auto optimizers = optimizers_();
-  const bool skipped = boundary && std::any_of(optimizers.begin(), optimizers.end(),
-                                               [](const auto* each) { return each->step_was_skipped(); });
-  const StepOutcome outcome = skipped ? StepOutcome::skipped_overflow : StepOutcome::updated;
-  const std::int64_t ticks = clock_.call_schedule(boundary, outcome, ahead);
+  const auto skipped = [](const auto* each) { return each->step_was_skipped(); };
   const auto waits = [](const auto* each) { return each->outcome() == StepOutcome::accumulated; };
+  const bool held = window_->boundary_due() && std::any_of(optimizers.begin(), optimizers.end(), skipped);
+  std::int64_t elsewhere = 0;  // inner steps that were not taken here
+  if (schedule_.total)
+    if (const StateDict inner = inner_->state_dict(); inner.contains("position"))
+      elsewhere = integer_of(inner, "position") - schedule_.position;
+  schedule_.guard_count += elsewhere;
+  const std::int64_t ticks = window_->call_schedule(schedule_, held);
+  schedule_.guard_count -= elsewhere;
   if (ticks > 0 && !std::exchange(warned_, true) && !optimizers.empty() &&
       std::all_of(optimizers.begin(), optimizers.end(), waits))
     warn_of_schedule_before_step();
@@ -56,16 +38,15 @@ void AcceleratedScheduler::print_lr(std::ostream& out) const {
 }
 
 StateDict AcceleratedScheduler::state_dict() const {
-  StateDict state;
+  StateDict state{{"position", state_number(schedule_.position)}, {"guard_count", state_number(schedule_.guard_count)}};
   put_under(state, "inner", inner_->state_dict());
-  put_under(state, "clock", window_state(clock_.position()));
   return state;
 }
 
 void AcceleratedScheduler::load_state_dict(const StateDict& state) {
-  const WindowPosition clock = window_position(take_under(state, "clock"));
+  const FollowingSchedule loaded{count_of(state, "position"), count_of(state, "guard_count"), schedule_.total};
   inner_->load_state_dict(take_under(state, "inner"));
-  clock_.restore(clock);
+  schedule_ = loaded;
 }
 
 }  // namespace accrue::accelerate

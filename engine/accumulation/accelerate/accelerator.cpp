@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Accelerator puts the parts together: the state decides before the forward, backward() divides by N and reduces
-// what it reached, optimizers and schedules ask the state. Reducing after the backward instead of within it keeps a
-// group's reductions to one per bucket, and lets a rank without a batch take its part in them.
+// The Accelerator puts the parts together: the window decides before the forward, backward() divides by N and reduces
+// what it reached, optimizers and schedules ask the window. Reducing after the backward instead of within it keeps a
+// window's reductions to one per bucket, and lets a rank without a sample take its part in them.
 // Source: Hugging Face Accelerate 1.15, Accelerator.
 #include "accrue/accumulation/accelerate/accelerator.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/div.h>
-#include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,14 +17,11 @@
 namespace accrue::accelerate {
 namespace {
 
-/// Later than any stretch: nothing is known to keep it from reducing.
-constexpr std::uint64_t now = std::numeric_limits<std::uint64_t>::max();
-
-/// Errors: throws std::invalid_argument for reductions that would not give a group's gradients.
+/// Errors: throws std::invalid_argument for reductions that would not give a window's gradients.
 void check(const AcceleratorOptions& options, const GradientState& state) {
   if (options.data_parallel.op == ReduceOp::sum && state.sync_each_batch())
     throw std::invalid_argument(
-        "Accelerator: data_parallel.op = sum with sync_each_batch would count the gradients of a group's first "
+        "Accelerator: data_parallel.op = sum with sync_each_batch would count the gradients of a window's first "
         "micro-steps once per rank and reduction; use op = mean, or sync_each_batch = false");
 }
 
@@ -36,18 +30,11 @@ void check(const AcceleratorOptions& options, const GradientState& state) {
 Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communicator)
     : held_state(std::make_shared<GradientState>(options, communicator.size())),
       state(*held_state),
-      axis(communicator) {
+      axis(communicator),
+      driver(state.shared_window(), "Accelerator: gradient_accumulation_steps") {
   check(options, state);
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);
-  if (scaler) scaler->before_change = [this] { look(); };
-  if (scaler) scaler->after_change = [this] { gradients_are_known(); };
-  state.shadow = [this] { shadow(); };
-}
-
-Accelerator::Impl::~Impl() {
-  state.shadow = nullptr;
-  state.script() = MicroStepScript(false);
 }
 
 Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
@@ -74,10 +61,12 @@ AcceleratedOptimizer& Accelerator::prepare(std::shared_ptr<BaseOptimizer> optimi
           "prepare(optimizer): it is prepared already, and would step twice an update; use what prepare() answered");
   AcceleratedOptimizer::Calls calls{
       .backward = [this](const at::Tensor& loss, BackwardOptions how) { backward(loss, how); },
-      .before_update = [impl = impl_.get()](AcceleratedOptimizer& each) { impl->reduce_owed(each.parameters()); },
+      .settle = [impl = impl_.get()](AcceleratedOptimizer& each) { impl->settle(each.parameters()); },
+      .changes = [impl = impl_.get()](AcceleratedOptimizer& each) { return impl->changes(each); },
   };
-  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(std::move(optimizer), impl_->state,
-                                                                                impl_->scaler.get(), std::move(calls)));
+  return *impl_->optimizers.emplace_back(
+      std::make_unique<AcceleratedOptimizer>(std::move(optimizer), impl_->driver, impl_->scaler.get(), std::move(calls),
+                                             state().options().replay.zero_before_backward));
 }
 
 AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> scheduler,
@@ -90,7 +79,7 @@ AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> schedu
     return those;
   };
   return *impl_->schedulers.emplace_back(
-      std::make_unique<AcceleratedScheduler>(std::move(scheduler), impl_->state, std::move(answer)));
+      std::make_unique<AcceleratedScheduler>(std::move(scheduler), impl_->state.shared_window(), std::move(answer)));
 }
 
 AcceleratedScheduler& Accelerator::prepare(torch::optim::LRScheduler& scheduler, AcceleratedOptimizer& optimizer,
@@ -124,38 +113,6 @@ std::size_t Accelerator::index_of_module(const torch::nn::Module& module) const 
                               " was not prepared; call prepare(module) before the loop");
 }
 
-void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
-  Impl& impl = *impl_;
-  impl.look();
-  settle_scale();
-  Reached reached;
-  std::uint64_t when = now;
-  if (state().on_empty_batch()) {
-    const bool known = !impl.last_reached.models.empty() || !impl.last_reached.optimizers.empty();
-    reached = known ? impl.last_reached : impl.everything();
-  } else {
-    if (!loss.defined() || !loss.grad_fn())
-      throw std::invalid_argument(
-          "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
-    when = loss.grad_fn()->sequence_nr();
-    const at::Tensor share = loss / gradient_accumulation_steps();
-    (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
-    reached.models = impl.arrived();
-    for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
-      if (impl.optimizers[i]->look()) reached.optimizers.push_back(i);
-    for (const std::size_t i : reached.models) impl.models[i]->by_hand[state().sync_gradients()] = false;
-    impl.last_reached = reached;
-  }
-  state().script().note([&impl, reached] { impl.after_backward(reached, now); });
-  impl.after_backward(reached, when);
-}
-
-void Accelerator::settle_scale() {
-  if (!impl_->scaler) return;
-  state().script().note([this] { settle_scale(); });
-  impl_->scaler->settle();
-}
-
 void Accelerator::set_sync_gradients(bool sync) {
   impl_->look();
   state().set_sync_gradients(sync);
@@ -171,9 +128,6 @@ void Accelerator::free_memory() {
   impl_->schedulers.clear();
   impl_->optimizers.clear();
   impl_->models.clear();
-  impl_->last_reached = {};
-  impl_->last_named.reset();
-  impl_->state.script() = MicroStepScript(num_processes() > 1);
   impl_->state.reset_step();
 }
 
@@ -203,7 +157,7 @@ const MicroPlan& Accelerator::micro_plan() const {
 
 GradScaler* Accelerator::scaler() {
   if (!impl_->scaler) return nullptr;
-  settle_scale();
+  impl_->scaler->settle();
   return &impl_->scaler->scaler;
 }
 

@@ -9,14 +9,13 @@
 #include "accrue/accumulation/clip_grad_norm.h"
 
 namespace accrue::accelerate {
+
 void Accelerator::unscale_gradients(AcceleratedOptimizer* optimizer) {
   if (!impl_->scaler) return;
   for (const auto& each : impl_->optimizers)
-    if (optimizer == nullptr || each.get() == optimizer) impl_->reduce_owed(each->parameters());
-  state().script().note([=, this] { unscale_gradients(optimizer); });
+    if (optimizer == nullptr || each.get() == optimizer) impl_->settle(each->parameters());
   for (const auto& each : impl_->optimizers)
     if (optimizer == nullptr || each.get() == optimizer) impl_->scaler->unscale(each->inner());
-  impl_->gradients_are_known();
 }
 
 void Accelerator::Impl::unscale_for(const std::vector<at::Tensor>& parameters) {
@@ -27,9 +26,7 @@ void Accelerator::Impl::unscale_for(const std::vector<at::Tensor>& parameters) {
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
-  check_known_to_all("clip_grad_norm_");
-  impl_->reduce_owed(parameters);
-  state().script().note([=, this] { clip_grad_norm_(parameters, max_norm, norm_type); });
+  impl_->settle(parameters);
   impl_->unscale_for(parameters);
   const at::NoGradGuard no_grad;
   const auto gradients = gradients_of(parameters);
@@ -37,17 +34,13 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const at::Tensor total = gradient_norm(gradients, norm_type);
   const at::Tensor factor = at::clamp(max_norm / (total + 1e-6), std::nullopt, 1.0);
   for (at::Tensor each : gradients) each.mul_(factor);
-  impl_->gradients_are_known();
   return total;
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
-  check_known_to_all("clip_grad_value_");
-  impl_->reduce_owed(parameters);
-  state().script().note([=, this] { clip_grad_value_(parameters, clip_value); });
+  impl_->settle(parameters);
   impl_->unscale_for(parameters);
   clip_grad_value(parameters, clip_value);
-  impl_->gradients_are_known();
 }
 
 }  // namespace accrue::accelerate

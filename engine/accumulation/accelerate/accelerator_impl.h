@@ -13,38 +13,42 @@
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerator.h"
-#include "arrival_count.h"
 
 namespace accrue::accelerate {
 
-/// A stretch of autograd's own order of operations, within which a model was kept from reducing.
-struct QuietStretch {
+/// A stretch of autograd's own order of operations: what was computed while a no_sync() scope was open.
+struct Stretch {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-struct PreparedModel {
+struct PreparedModel : DrivenModel {
   PreparedModel(torch::nn::Module& prepared, std::unique_ptr<DistributedDataParallel> wrapper)
-      : module(&prepared), ddp(std::move(wrapper)), arrivals(ddp->parameters()) {}
+      : DrivenModel(*wrapper), module(&prepared), ddp(std::move(wrapper)) {}
 
+  /// Takes note of gradients that have arrived: the next update needs them reduced, unless the caller keeps the model
+  /// from it.
+  void look();
   /// A backward of something computed at `when` reduces.
-  bool reduces(std::uint64_t when) const;
-  /// It does not, and for no reason but that its group is open: then it is reduced before the update.
-  bool waits(std::uint64_t when) const;
-  /// Reduces what is owed, unless the caller himself keeps the model from it. Collective: the axis.
-  void pay();
+  bool reduces(std::uint64_t when) const { return triggered || (ddp->sync_enabled() && !unsynced(when)); }
+  /// It does not, but only because its window is open: then it is reduced before the update.
+  bool waits(std::uint64_t when) const { return open_windows > 0 && no_syncs == 0 && !unsynced(when); }
+  /// It was computed under the caller's no_sync().
+  bool unsynced(std::uint64_t when) const {
+    return std::any_of(stretches.begin(), stretches.end(),
+                       [when](const Stretch& each) { return each.begin <= when && when < each.end; });
+  }
+  /// A scope of the caller's keeps it from reducing, also at an update.
+  bool kept() const { return !ddp->sync_enabled() && (open_windows == 0 || no_syncs > 0); }
 
   torch::nn::Module* module;
   std::unique_ptr<DistributedDataParallel> ddp;
-  ArrivalCount arrivals;
-  std::deque<QuietStretch> quiet;
+  std::deque<Stretch> stretches;
   bool triggered = false;  ///< trigger_sync_in_backward() is in force
-  int open_groups = 0;     ///< accumulate() scopes off a boundary that it is named in
+  int open_windows = 0;    ///< accumulate() scopes off a boundary that it is named in
   int no_syncs = 0;        ///< the caller's own no_sync() scopes
-  bool owed = false;       ///< it holds gradients of this rank alone that the next update needs from all
-  /// In the last micro-steps off a boundary and on one, gradients came by a backward that was not the Accelerator's.
-  bool by_hand[2] = {false, false};
 };
+using PreparedModels = std::vector<std::shared_ptr<PreparedModel>>;
 
 /// Which tensors these are, by identity.
 class TensorSet {
@@ -61,50 +65,35 @@ class TensorSet {
   std::unordered_set<const void*> known_;
 };
 
-/// What a backward reached: indices of models and optimizers.
-struct Reached {
-  std::vector<std::size_t> models;
-  std::vector<std::size_t> optimizers;
-};
-
 struct Accelerator::Impl {
   Impl(const AcceleratorOptions& options, Communicator& communicator);
-  ~Impl();
 
-  /// Models to which gradients have come since the last look.
-  std::vector<std::size_t> arrived();
-  /// Takes note of gradients that came by a backward of the caller's own: their models are owed a reduction.
-  void look();
-  /// What the gradients are now is known: only what comes later is new.
-  void gradients_are_known();
-  void owe(const std::vector<std::size_t>& chosen);
-  /// Without a batch there is no backward to see: what the last micro-step of this kind did by hand, the others do now.
-  void expect_by_hand();
-  /// Off a boundary nothing; on one, reduces the models that are owed it and hold any of `parameters`, which are about
-  /// to be clipped or applied. Collective: the axis.
-  void reduce_owed(const std::vector<at::Tensor>& parameters);
+  void look() {
+    for (const auto& each : models) each->look();
+  }
+  /// Grows as gradients of the optimizer arrive and are reduced; with backwards where no prepared model holds them.
+  std::int64_t changes(AcceleratedOptimizer& optimizer) const;
+  /// Reduces models[i] where `wanted[i]`, on this rank or, where a rank has no sample and cannot know, on any.
+  /// Collective where any does: the axis.
+  void reduce(std::vector<bool> wanted);
+  /// Off a boundary nothing; on one, reduces the models that hold any of `parameters`, which are about to be clipped or
+  /// applied, and gradients that no backward has reduced.
+  void settle(const std::vector<at::Tensor>& parameters);
   /// With fp16, unscales the optimizers that hold any of `parameters`, which are about to be clipped.
   void unscale_for(const std::vector<at::Tensor>& parameters);
-  /// Reduces the models and notes what the optimizers' gradients have become. `when`: see PreparedModel.
-  void after_backward(const Reached& reached, std::uint64_t when);
-  Reached everything() const;
-  /// Buffers of these models follow rank 0, unless they are kept from reducing. Collective: the axis.
-  void before_forward(const std::vector<std::size_t>& chosen);
-  /// Keeps the models from reducing until the answer goes, as the micro-steps of an open group do.
-  AtEnd keep_quiet(const std::vector<std::size_t>& chosen);
-  /// A micro-step without a batch: the loop's calls again, or what every loop does.
-  void shadow();
+  PreparedModels chosen(std::vector<std::size_t> indices) const;
+  /// What this rank puts into a collective: zeros in the others' shape where it has no sample.
+  at::Tensor contribution(const at::Tensor& mine, const char* call) const;
 
   std::shared_ptr<GradientState> held_state;  ///< loaders share it
   GradientState& state;
   Communicator& axis;
-  bool agreed = false;                   ///< that all ranks accumulate alike
+  AccumulationDriver driver;
   std::unique_ptr<SharedScaler> scaler;  ///< with fp16
-  std::vector<std::shared_ptr<PreparedModel>> models;
+  PreparedModels models;
   std::vector<std::unique_ptr<AcceleratedOptimizer>> optimizers;
   std::vector<std::unique_ptr<AcceleratedScheduler>> schedulers;
-  Reached last_reached;                                ///< of the last backward that had a batch
-  std::optional<std::vector<std::size_t>> last_named;  ///< models of the last accumulate()
+  std::int64_t backwards = 0;
   MicroPlan plan;
 };
 

@@ -1,127 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 // When models reduce. The original's hooks reduce inside any backward; here backward() does it afterwards, which a
-// backward of the caller's own would go around, and which would miss a model that only earlier micro-steps of its group
-// reached. So each model remembers that it is owed a reduction, and the update that needs its gradients makes it at the
-// latest. Whether one is made follows from what this rank saw: ranks that run the same loop decide alike.
+// backward of the caller's own would go around, and which would miss a model that only earlier micro-steps of its
+// window reached. So each model knows whether gradients have arrived since it was reduced, and the update that needs
+// them reduces at the latest. Ranks that run the same loop decide alike; one without a sample cannot know what the
+// others' backward reached, so while there is one, all ranks say which models they mean, in one small exchange.
 // Source: the reducer of torch.nn.parallel.DistributedDataParallel under Accelerate 1.15's accumulate() and no_sync().
+#include <ATen/ops/div.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/function.h>
+
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "accelerator_impl.h"
 
 namespace accrue::accelerate {
-namespace {
 
-std::vector<std::size_t> all_of(std::size_t count) {
-  std::vector<std::size_t> indices(count);
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
-  return indices;
+void PreparedModel::look() {
+  if (moved() && no_syncs == 0) unreduced = true;
 }
 
-bool in_a_stretch(const PreparedModel& model, std::uint64_t when) {
-  return std::any_of(model.quiet.begin(), model.quiet.end(),
-                     [&](const QuietStretch& each) { return each.begin <= when && when < each.end; });
+std::int64_t Accelerator::Impl::changes(AcceleratedOptimizer& optimizer) const {
+  const TensorSet own(optimizer.parameters());
+  std::int64_t sum = 0;
+  bool prepared = false;
+  for (const auto& model : models) {
+    if (!own.holds_any(model->ddp->parameters())) continue;
+    sum += model->changes();
+    prepared = true;
+  }
+  return prepared ? sum : backwards;
 }
 
-}  // namespace
-
-bool PreparedModel::reduces(std::uint64_t when) const {
-  return triggered || (ddp->sync_enabled() && !in_a_stretch(*this, when));
+void Accelerator::Impl::reduce(std::vector<bool> wanted) {
+  if (axis.size() > 1 && state.some_rank_is_empty() && !models.empty()) {
+    at::Tensor any = at::zeros({static_cast<std::int64_t>(models.size())}, at::kDouble);
+    auto* flags = any.mutable_data_ptr<double>();
+    std::copy(wanted.begin(), wanted.end(), flags);
+    axis.all_reduce(any, Reduce::max);
+    std::transform(flags, flags + wanted.size(), wanted.begin(), [](double flag) { return flag > 0.0; });
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (!wanted[i]) continue;
+    PreparedModel& model = *models[i];
+    const bool enabled = model.ddp->sync_enabled();
+    model.ddp->set_sync_enabled(true);
+    driver.reduce(model);
+    model.ddp->set_sync_enabled(enabled);
+  }
 }
 
-bool PreparedModel::waits(std::uint64_t when) const {
-  return open_groups > 0 && no_syncs == 0 && !in_a_stretch(*this, when);
-}
-
-void PreparedModel::pay() {
-  const bool enabled = ddp->sync_enabled();
-  if (!enabled && (open_groups == 0 || no_syncs > 0)) return;
-  ddp->set_sync_enabled(true);
-  ddp->finish();
-  ddp->set_sync_enabled(enabled);
-  owed = false;
-}
-
-Reached Accelerator::Impl::everything() const {
-  return {all_of(models.size()), all_of(optimizers.size())};
-}
-
-std::vector<std::size_t> Accelerator::Impl::arrived() {
-  std::vector<std::size_t> indices;
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (models[i]->arrivals.moved()) indices.push_back(i);
-  return indices;
-}
-
-void Accelerator::Impl::look() {
-  for (const auto& each : optimizers) each->look();
-  const std::vector<std::size_t> by_hand = arrived();
-  if (by_hand.empty()) return;
-  for (const std::size_t i : by_hand) models[i]->by_hand[state.sync_gradients()] = true;
-  state.script().note([this, by_hand] { owe(by_hand); });
-  owe(by_hand);
-}
-
-void Accelerator::Impl::gradients_are_known() {
-  for (const auto& each : optimizers) each->gradients_are_known();
-}
-
-void Accelerator::Impl::owe(const std::vector<std::size_t>& chosen) {
-  for (const std::size_t i : chosen) models[i]->owed = true;
-}
-
-void Accelerator::Impl::expect_by_hand() {
-  for (const auto& each : models) each->owed = each->owed || each->by_hand[state.sync_gradients()];
-}
-
-void Accelerator::Impl::reduce_owed(const std::vector<at::Tensor>& parameters) {
+void Accelerator::Impl::settle(const std::vector<at::Tensor>& parameters) {
   look();
   if (!state.sync_gradients()) return;
-  if (std::none_of(models.begin(), models.end(), [](const auto& each) { return each->owed; })) return;
   const TensorSet needed(parameters);
-  for (const auto& model : models)
-    if (model->owed && needed.holds_any(model->ddp->parameters())) model->pay();
-  gradients_are_known();
+  std::vector<bool> wanted;
+  for (const auto& each : models)
+    wanted.push_back(each->unreduced && !each->kept() && needed.holds_any(each->ddp->parameters()));
+  reduce(std::move(wanted));
 }
 
-void Accelerator::Impl::after_backward(const Reached& reached, std::uint64_t when) {
-  for (const std::size_t i : reached.models) {
-    PreparedModel& model = *models[i];
-    if (model.reduces(when)) {
-      model.ddp->finish();
-      model.owed = false;
-      continue;
-    }
-    model.ddp->leave_local();
-    if (model.waits(when)) model.owed = true;
+void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
+  constexpr std::uint64_t unknown = ~std::uint64_t{0};  // later than any stretch: nothing keeps it from reducing
+  Impl& impl = *impl_;
+  impl.look();
+  if (impl.scaler) impl.scaler->settle();
+  ++impl.backwards;
+  std::uint64_t when = unknown;
+  if (!state().on_empty_batch()) {
+    if (!loss.defined() || !loss.grad_fn())
+      throw std::invalid_argument(
+          "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
+    when = loss.grad_fn()->sequence_nr();
+    const at::Tensor share = loss / gradient_accumulation_steps();
+    (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
   }
-  using Gradients = AcceleratedOptimizer::Gradients;
-  for (const std::size_t i : reached.optimizers)
-    optimizers[i]->set_gradients(state.sync_gradients() ? Gradients::complete : Gradients::open);
-  gradients_are_known();
-}
-
-void Accelerator::Impl::before_forward(const std::vector<std::size_t>& chosen) {
-  if (!chosen.empty() && models[chosen.front()]->ddp->sync_enabled() && !std::exchange(agreed, true))
-    models[chosen.front()]->ddp->agree("Accelerator: gradient_accumulation_steps", {state.num_steps()});
-  for (const std::size_t i : chosen) models[i]->ddp->before_forward();
-}
-
-void Accelerator::Impl::shadow() {
-  look();
-  plan = state.begin_micro_step();
-  std::optional<AtEnd> quiet;
-  const std::vector<std::size_t> named = last_named.value_or(all_of(models.size()));
-  if (!plan.update && !state.sync_each_batch()) quiet.emplace(keep_quiet(named));
-  before_forward(named);
-  if (state.script().play(plan.update)) return;
-  if (scaler) scaler->settle();
-  after_backward(everything(), std::numeric_limits<std::uint64_t>::max());
-  for (const auto& each : optimizers) each->step();
-  for (const auto& each : schedulers) each->step();
-  for (const auto& each : optimizers) each->zero_grad();
+  std::vector<bool> wanted;
+  for (const auto& each : impl.models) {
+    const bool reached = each->moved();
+    wanted.push_back(reached && each->reduces(when));
+    if (!reached || wanted.back()) continue;
+    each->ddp->leave_local();
+    each->unreduced = each->unreduced || each->waits(when);
+  }
+  impl.reduce(std::move(wanted));
 }
 
 }  // namespace accrue::accelerate

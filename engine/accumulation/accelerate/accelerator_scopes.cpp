@@ -14,70 +14,49 @@ namespace {
 /// Stretches that are remembered per model; a backward that comes after as many no_sync() scopes reduces.
 constexpr std::size_t remembered_stretches = 1024;
 
-/// A model whose sync a scope changed, and what it was before.
-struct Kept {
-  std::weak_ptr<PreparedModel> model;
-  bool enabled;
-};
-
-std::vector<std::size_t> each_once(std::vector<std::size_t> indices) {
-  std::sort(indices.begin(), indices.end());
-  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  return indices;
+/// Keeps the models from reducing until the answer goes, and then calls `end` with each that is still there.
+AtEnd covered(const PreparedModels& models, const std::function<void(PreparedModel&)>& end) {
+  auto cover = std::make_shared<Cover>(DrivenModels(models.begin(), models.end()));
+  std::vector<std::weak_ptr<PreparedModel>> held(models.begin(), models.end());
+  return AtEnd([cover = std::move(cover), held = std::move(held), end] {
+    for (const auto& each : held)
+      if (const auto model = each.lock()) end(*model);
+  });
 }
 
 }  // namespace
 
-AtEnd Accelerator::Impl::keep_quiet(const std::vector<std::size_t>& chosen) {
-  std::vector<Kept> kept;
-  for (const std::size_t i : chosen) {
-    kept.push_back({models[i], models[i]->ddp->sync_enabled()});
-    models[i]->ddp->set_sync_enabled(false);
-    ++models[i]->open_groups;
-  }
-  return AtEnd([kept = std::move(kept)] {
-    for (const Kept& each : kept) {
-      const auto model = each.model.lock();
-      if (!model) continue;
-      model->ddp->set_sync_enabled(each.enabled);
-      --model->open_groups;
-    }
-  });
+PreparedModels Accelerator::Impl::chosen(std::vector<std::size_t> indices) const {
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  PreparedModels named;
+  for (const std::size_t i : indices) named.push_back(models[i]);
+  return named;
 }
 
 AccumulateScope Accelerator::accumulate_models(std::vector<std::size_t> models) {
   impl_->look();
+  for (const auto& each : impl_->optimizers) each->begin_micro_step();
   impl_->plan = state().begin_micro_step();
-  if (state().on_empty_batch()) impl_->expect_by_hand();
-  impl_->last_named = each_once(std::move(models));
-  if (impl_->plan.update || state().sync_each_batch()) {
-    impl_->before_forward(*impl_->last_named);
-    return AccumulateScope(AtEnd(nullptr));
+  const PreparedModels named = impl_->chosen(std::move(models));
+  if (impl_->plan.sync) {
+    impl_->driver.before_forward({named.begin(), named.end()});
+    return AccumulateScope(nullptr);
   }
-  return AccumulateScope(impl_->keep_quiet(*impl_->last_named));
+  for (const auto& each : named) ++each->open_windows;
+  return AccumulateScope(covered(named, [](PreparedModel& model) { --model.open_windows; }));
 }
 
 NoSyncScope Accelerator::no_sync_models(std::vector<std::size_t> models) {
   impl_->look();
-  std::vector<Kept> kept;
-  for (const std::size_t i : each_once(std::move(models))) {
-    const auto& model = impl_->models[i];
-    kept.push_back({model, model->ddp->sync_enabled()});
-    model->ddp->set_sync_enabled(false);
-    ++model->no_syncs;
-  }
-  return NoSyncScope([kept = std::move(kept), begin = at::sequence_number::peek()] {
-    const QuietStretch stretch{begin, at::sequence_number::peek()};
-    for (const Kept& each : kept) {
-      const auto model = each.model.lock();
-      if (!model) continue;
-      static_cast<void>(model->arrivals.moved());  // what came by a backward of the caller's own stays local
-      model->ddp->set_sync_enabled(each.enabled);
-      --model->no_syncs;
-      model->quiet.push_back(stretch);
-      if (model->quiet.size() > remembered_stretches) model->quiet.pop_front();
-    }
-  });
+  const PreparedModels named = impl_->chosen(std::move(models));
+  for (const auto& each : named) ++each->no_syncs;
+  return NoSyncScope(covered(named, [begin = at::sequence_number::peek()](PreparedModel& model) {
+    static_cast<void>(model.moved());  // what came by a backward of the caller's own stays local
+    --model.no_syncs;
+    model.stretches.push_back({begin, at::sequence_number::peek()});
+    if (model.stretches.size() > remembered_stretches) model.stretches.pop_front();
+  }));
 }
 
 TriggerSyncScope Accelerator::trigger_sync_model(std::size_t chosen) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // save_state() and load_state(). What all ranks share (parameters, optimizers, schedules, scaler, step) rank 0 writes
-// once; what is a rank's own (RNG, the gradients of an open group, where its loaders stand) each writes itself. Files
+// once; what is a rank's own (RNG, the gradients of an open window, where its loaders stand) each writes itself. Files
 // are named-tensor archives: no code, no object graph. They are written into a folder beside the one named, which takes
 // its place by one rename once every rank has written its part, so the folder is always that of one save. A load reads
 // and checks everything on every rank before it changes anything.
 //
 // The original keeps the step without the gradients; so does this by default, and then clears what load_state() finds,
-// as a fresh process has none. N is not loaded: the program set it, perhaps anew for other hardware, and a group that
+// as a fresh process has none. N is not loaded: the program set it, perhaps anew for other hardware, and a window that
 // was open goes on until its step divides by the N in force. With the N that was saved that is where it would have
 // ended.
 #include <ATen/CPUGeneratorImpl.h>
@@ -39,7 +39,7 @@ struct StateFiles {
   static void load_models(Accelerator::Impl& impl, const StateDict& state);
   static void load_shared(Accelerator::Impl& impl, const StateDict& state);
   static void load_own(Accelerator::Impl& impl, const StateDict& state);
-  static void put_back(Accelerator::Impl& impl, const StateDict& before);
+  static void put_back(Accelerator::Impl& impl, const StateDict& before, const std::optional<SharedScaler>& scaler);
   static Result<void> write_part(Accelerator::Impl& impl, const fs::path& part, const SaveStateOptions& options);
   static Result<void> save(Accelerator::Impl& impl, const fs::path& folder, const SaveStateOptions& options);
   static Result<void> load(Accelerator::Impl& impl, const fs::path& folder);
@@ -243,10 +243,10 @@ StateDict StateFiles::own(Accelerator::Impl& impl, const SaveStateOptions& optio
     for (std::size_t p = 0; p < parameters.size(); ++p)
       if (parameters[p].grad().defined())
         state[numbered("gradient", i) + "." + std::to_string(p)] = parameters[p].grad();
-    if (impl.models[i]->owed) state[numbered("owed", i)] = state_number(std::int64_t{1});
+    if (impl.models[i]->unreduced) state[numbered("unreduced", i)] = state_number(std::int64_t{1});
   }
   for (std::size_t i = 0; options.gradients && i < impl.optimizers.size(); ++i)
-    state[numbered("gradients_of", i)] = state_number(static_cast<std::int64_t>(impl.optimizers[i]->gradients()));
+    if (impl.optimizers[i]->waits()) state[numbered("waits", i)] = state_number(std::int64_t{1});
   for (std::size_t i = 0; options.loaders && i < impl.state.loaders().size(); ++i) {
     const PreparedLoaderBase& loader = *impl.state.loaders()[i];
     state[numbered("loader", i) + ".epoch"] = state_number(loader.epoch());
@@ -271,17 +271,10 @@ void StateFiles::check_own(Accelerator::Impl& impl, const StateDict& state) {
       if (state.contains(name)) check_fits(parameters[p], state.at(name), name);
     }
   }
-  for (std::size_t i = 0; i < impl.optimizers.size(); ++i) {
-    const std::string name = numbered("gradients_of", i);
-    const std::int64_t kind = state.contains(name) ? integer_of(state, name) : 0;
-    if (kind < 0 || kind > static_cast<std::int64_t>(AcceleratedOptimizer::Gradients::complete))
-      throw std::invalid_argument("the entry \"" + name + "\" is none of the three that there are");
-  }
   for (std::size_t i = 0; i < impl.state.loaders().size(); ++i) {
     const std::string name = numbered("loader", i);
     if (!state.contains(name + ".epoch")) continue;
-    if (integer_of(state, name + ".epoch") < 0 || integer_of(state, name + ".position") < 0)
-      throw std::invalid_argument("the entries of \"" + name + "\" are negative");
+    static_cast<void>(count_of(state, name + ".epoch") + count_of(state, name + ".position"));
   }
   at::Generator probe = at::detail::getDefaultCPUGenerator().clone();
   probe.set_state(entry(state, "rng"));
@@ -300,7 +293,7 @@ void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 /// Undoes load_shared(). One that refuses has kept what it had.
-void StateFiles::put_back(Accelerator::Impl& impl, const StateDict& before) {
+void StateFiles::put_back(Accelerator::Impl& impl, const StateDict& before, const std::optional<SharedScaler>& scaler) {
   const auto each = [&](auto& loadable, const std::string& name) {
     try {
       loadable.load_state_dict(take_under(before, name));
@@ -309,12 +302,11 @@ void StateFiles::put_back(Accelerator::Impl& impl, const StateDict& before) {
   };
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i) each(*impl.optimizers[i], numbered("optimizer", i));
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i) each(*impl.schedulers[i], numbered("scheduler", i));
-  if (impl.scaler) each(impl.scaler->scaler, "scaler");
+  if (scaler) *impl.scaler = *scaler;  // with what it knew of the gradients
   impl.state.window().restore(window_position(take_under(before, "window")));
 }
 
 void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
-  using Gradients = AcceleratedOptimizer::Gradients;
   for (std::size_t i = 0; i < impl.models.size(); ++i) {
     impl.models[i]->ddp->leave_local();  // a window that was open before the load is given up
     impl.models[i]->ddp->zero_grad();
@@ -325,13 +317,11 @@ void StateFiles::load_own(Accelerator::Impl& impl, const StateDict& state) {
       parameters[p].mutable_grad() = at::empty_like(parameters[p].detach(), state.at(name).options());
       parameters[p].grad().copy_(state.at(name));
     }
-    impl.models[i]->owed = state.contains(numbered("owed", i));
+    static_cast<void>(impl.models[i]->moved());
+    impl.models[i]->unreduced = state.contains(numbered("unreduced", i));
   }
-  for (std::size_t i = 0; i < impl.optimizers.size(); ++i) {
-    const std::string name = numbered("gradients_of", i);
-    impl.optimizers[i]->set_gradients(state.contains(name) ? static_cast<Gradients>(integer_of(state, name))
-                                                           : Gradients::applied);
-  }
+  for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
+    impl.optimizers[i]->set_waits(state.contains(numbered("waits", i)));
   for (std::size_t i = 0; i < impl.state.loaders().size(); ++i) {
     const std::string name = numbered("loader", i);
     if (!state.contains(name + ".epoch")) continue;
@@ -384,10 +374,11 @@ Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
   step(own_file, [&] { check_own(impl, *mine); });
   // What optimizers and schedules can take only they know: they are loaded first, and put back where any rank fails.
   const StateDict before = shared(impl);
+  const auto scaler = impl.scaler ? std::optional(*impl.scaler) : std::nullopt;
   step(folder / shared_file, [&] { load_shared(impl, *common); });
   done = agreed(std::move(done), impl.axis, folder);
   if (!done) {
-    put_back(impl, before);
+    put_back(impl, before, scaler);
     return done;
   }
   const at::NoGradGuard no_grad;
@@ -397,12 +388,10 @@ Result<void> StateFiles::load(Accelerator::Impl& impl, const fs::path& folder) {
 }
 
 Result<void> Accelerator::save_state(const std::filesystem::path& folder, SaveStateOptions options) {
-  check_known_to_all("save_state", false);
   return StateFiles::save(*impl_, folder, options);
 }
 
 Result<void> Accelerator::load_state(const std::filesystem::path& folder) {
-  check_known_to_all("load_state", false);
   return StateFiles::load(*impl_, folder);
 }
 

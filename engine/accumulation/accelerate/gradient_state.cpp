@@ -21,7 +21,6 @@ WindowShape shape_of(const AcceleratorOptions& options, const GradientAccumulati
   WindowShape shape;
   shape.knobs = resolve_knobs(spec);
   shape.knobs.micro_bump = options.replay.adjust_scheduler && plugin.adjust_scheduler;
-  if (options.replay.zero_before_backward) shape.knobs.clear_gradients = ClearGradients::user_if_boundary;
   shape.steps = plugin.num_steps.value_or(1);
   shape.batches_per_epoch = unknown_length;
   shape.world = world;
@@ -34,8 +33,7 @@ GradientState::GradientState(const AcceleratorOptions& options, std::int64_t wor
     : options_(options),
       plugin_(resolve_plugin(options.gradient_accumulation_steps, options.gradient_accumulation_plugin,
                              options.environment)),
-      window_(std::make_shared<AccumulationWindow>(shape_of(options, plugin_, world))),
-      script_(world > 1) {
+      window_(std::make_shared<AccumulationWindow>(shape_of(options, plugin_, world))) {
   set_sync_gradients(true);
 }
 
@@ -54,10 +52,13 @@ void GradientState::set_num_steps(std::int64_t steps) {
 
 MicroPlan GradientState::begin_micro_step() {
   if (sync_with_dataloader() && end_of_dataloader()) window_->announce_end(1);
-  if (in_dataloader()) active_.back()->in_micro_step = true;
-  const MicroPlan plan = window_->count();
-  script_.begin(plan.update);
-  return plan;
+  if (window_->open_micro_steps() == 0) uneven_window_ = false;
+  uneven_window_ = some_rank_is_empty();
+  return window_->count();
+}
+
+bool GradientState::some_rank_is_empty() const {
+  return uneven_window_ || (in_dataloader() && active_.back()->some_rank_is_empty());
 }
 
 void GradientState::reset_step() {

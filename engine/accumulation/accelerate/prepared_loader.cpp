@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks share a loader. Sharding is SampleOrder's pure function; sources whose length nobody may know cost one
-// exchange of one number a batch, made one batch ahead of the training so that all ranks see the end together.
+// How ranks share a loader. Sharding is SampleOrder's pure function; sources of unknown length cost one exchange of one
+// number a batch, made one batch ahead of the training so that all ranks see the end together.
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 
 #include <ATen/ops/empty.h>
@@ -52,8 +52,8 @@ std::int64_t order_remainder(const SampleOrder& order) {
   return order.samples % (order.micro_batch * order.world);
 }
 
-bool a_rank_joins(SampleOrder order, std::int64_t batch) {
-  if (order.uneven != UnevenRanks::join || batch >= order.batches_per_epoch()) return false;
+bool some_rank_is_empty(SampleOrder order, std::int64_t batch) {
+  if (batch + 1 != order.batches_per_epoch()) return false;
   order.shuffle = false;  // how many there are does not depend on which
   return order.batch(0, batch, order.world - 1).empty();
 }
@@ -79,15 +79,17 @@ SourceShare source_share(const GradientState& state, const LoaderOptions& option
   if (options.already_sharded) {
     if (wanted == UnevenRanks::repeat || wanted == UnevenRanks::empty_micro_steps)
       refuse(
-          "a source that is sharded already cannot be made even, for nobody knows the other ranks' samples; set "
+          "a source that is sharded already cannot be made even, as no rank knows the others' samples; set "
           "uneven_ranks to join or drop, or leave already_sharded out and give every rank the whole source");
     share.uneven = wanted.value_or(UnevenRanks::join);
+    if (share.uneven == UnevenRanks::join && share.world > 1 && !cuts) refuse_to_make_empty();
     return share;
   }
   share.uneven = wanted.value_or(state.options().even_batches ? UnevenRanks::repeat : UnevenRanks::join);
   if (share.uneven == UnevenRanks::repeat && share.world > 1 && !copies)
     refuse("batches that cannot be copied cannot be repeated; set uneven_ranks to join or drop");
-  if (share.uneven == UnevenRanks::empty_micro_steps && !cuts) refuse_to_make_empty();
+  const bool joins = share.uneven == UnevenRanks::join && share.world > 1;
+  if ((joins || share.uneven == UnevenRanks::empty_micro_steps) && !cuts) refuse_to_make_empty();
   if (share.split && share.world > 1 && !cuts)
     refuse_to_cut("the batches are not tensors, nor made of such", share.world);
   return share;
@@ -96,7 +98,7 @@ SourceShare source_share(const GradientState& state, const LoaderOptions& option
 std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share) {
   const bool drops = share.uneven == UnevenRanks::drop && share.world > 1;
   if (!length || (drops && share.split)) return std::nullopt;
-  if (share.uneven == UnevenRanks::join && !share.split)  // one that has no batch left is handed none
+  if (share.uneven == UnevenRanks::join && !share.split)  // empty batches are not counted
     return *length / share.world + (share.rank < *length % share.world ? 1 : 0);
   return (*length + (drops ? 0 : share.width() - 1)) / share.width();
 }
@@ -116,8 +118,9 @@ void refuse_to_cut(const std::string& why, std::int64_t ranks) {
 
 void refuse_to_make_empty() {
   throw std::invalid_argument(
-      "prepare(source): uneven_ranks is empty_micro_steps, but no empty batch can be cut from the source's; make "
-      "batches of tensors with rows, specialise BatchRows for them, or set uneven_ranks to repeat, join or drop");
+      "prepare(source): a rank with fewer batches than the others is handed empty ones (uneven_ranks = join or "
+      "empty_micro_steps), but no empty batch can be cut from the source's; make batches of tensors with rows, "
+      "specialise BatchRows for them, or set uneven_ranks to repeat or drop");
 }
 
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis) {

@@ -62,16 +62,11 @@ void SharedScaler::settle() {
     if (each.unscaled && !each.stepped) scaler.forget_gradients(*each.optimizer);
   scaler.update();
   const double after = scaler.get_scale();
-  std::vector<std::pair<BaseOptimizer*, double>> products;
   for (Member& each : members_) {
     const double factor = each.unscaled ? after : after / before;
-    if (factor != 1.0) products.emplace_back(each.optimizer, factor);
+    if (factor != 1.0) multiply(*each.optimizer, factor);
     each.unscaled = each.stepped = false;
   }
-  if (products.empty()) return;
-  if (before_change) before_change();
-  for (const auto& [optimizer, factor] : products) multiply(*optimizer, factor);
-  if (after_change) after_change();
 }
 
 void SharedScaler::begin_anew() {

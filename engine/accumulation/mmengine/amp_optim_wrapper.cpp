@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scaler looks at gradients that a whole group has added up and all ranks have reduced, so it is asked once an
+// The scaler looks at gradients that a whole window has added up and all ranks have reduced, so it is asked once an
 // update. Clipping needs true gradients: they are unscaled before it, and the scaler remembers that they are.
 // Source: the order of mmengine.optim.AmpOptimWrapper.step.
 #include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
@@ -27,15 +27,14 @@ AmpOptimWrapper::AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOp
 AmpOptimWrapper::AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options)
     : AmpOptimWrapper(wrap(optimizer), amp, std::move(options)) {}
 
-StepOutcome AmpOptimWrapper::step(const Closure& closure) {
-  settle();
+StepOutcome AmpOptimWrapper::update(const Closure& closure) {
   if (clips()) {
     scaler_.unscale_(inner());
     clip();
   }
   const StepOutcome outcome = scaler_.step(inner(), closure);
   scaler_.update(amp_.static_scale);
-  return finish_step(outcome);
+  return outcome;
 }
 
 OptimContext AmpOptimWrapper::optim_context(torch::nn::Module& model) {

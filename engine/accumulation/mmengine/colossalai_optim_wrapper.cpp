@@ -11,11 +11,29 @@
 
 namespace accrue::mmengine {
 
+void BoosterSync::set_sync_enabled(bool enabled) {
+  if (enabled)
+    scope_.reset();
+  else if (!booster->in_no_sync())
+    scope_ = booster->no_sync(model, optimizer_);
+}
+
+void BoosterSync::backward(const at::Tensor& loss, BackwardOptions options) {
+  reduced_ = false;
+  booster->backward(loss, optimizer_, options);
+  reduced_ = sync_enabled();
+}
+
+void BoosterSync::finish() {
+  if (!std::exchange(reduced_, false)) booster->reduce(optimizer_);
+}
+
 ColossalAIOptimWrapper::ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer,
                                                std::shared_ptr<Booster> booster, std::int64_t accumulative_counts,
                                                WarningSink warn, std::vector<Replay> replay)
     : OptimWrapper(std::move(optimizer),
-                   {.accumulative_counts = accumulative_counts, .warn = std::move(warn), .replay = std::move(replay)}) {
+                   {.accumulative_counts = accumulative_counts, .warn = std::move(warn), .replay = std::move(replay)}),
+      sync_(inner()) {
   set_booster(std::move(booster));
 }
 
@@ -31,51 +49,37 @@ void ColossalAIOptimWrapper::set_booster(std::shared_ptr<Booster> booster) {
                                 std::to_string(accumulative_counts()) + ", but the plugin " + booster->plugin().name +
                                 " keeps no sum of gradients; give it enable_gradient_accumulation, or set "
                                 "accumulative_counts to 1");
-  booster_ = std::move(booster);
+  sync_.booster = std::move(booster);
+  driver().set_model(sync_.booster ? &sync_ : nullptr);
 }
 
-bool ColossalAIOptimWrapper::skips_reduction() const {
-  return booster_ && booster_->plugin().supports_no_sync && !should_sync();
-}
-
-bool ColossalAIOptimWrapper::covers_backward() const {
-  return !booster_->plugin().asks_in_backward || !window()->shape().knobs.replays(Replay::narrow_no_sync);
-}
-
-void ColossalAIOptimWrapper::require_open() const {
-  if (booster_->in_no_sync())
-    throw std::logic_error(
-        "ColossalAIOptimWrapper: the gradients have to be reduced now, but a no_sync scope or the optim_context of an "
-        "earlier micro-step is still open; close it before the next micro-step begins");
+bool ColossalAIOptimWrapper::reduces() const {
+  return should_sync() || !sync_.booster || !sync_.booster->plugin().supports_no_sync;
 }
 
 OptimContext ColossalAIOptimWrapper::optim_context(torch::nn::Module& model) {
-  if (!booster_)
+  if (!sync_.booster)
     throw std::logic_error(
         "ColossalAIOptimWrapper: optim_context() needs a booster; give one to the constructor or to set_booster(), or "
         "let ColossalAIStrategy build the wrapper");
-  OptimContext context;
-  model_ = &model;
-  if (skips_reduction()) context.hold(booster_->no_sync(model_, inner()));
-  return context;
+  sync_.model = &model;
+  return OptimWrapper::optim_context(model);
 }
 
 void ColossalAIOptimWrapper::backward(const at::Tensor& loss, BackwardOptions options) {
-  if (booster_ && !skips_reduction()) require_open();
-  const bool quiet = skips_reduction() && covers_backward();
-  window()->count();
-  if (!booster_) return inner().backward(loss, options);
-  const std::shared_ptr<void> scope = quiet ? booster_->no_sync(model_, inner()) : nullptr;
-  unreduced_ = true;
-  booster_->backward(loss, inner(), options);
-  unreduced_ = quiet;
+  const bool uncovered = sync_.booster && sync_.booster->plugin().asks_in_backward &&
+                         window()->shape().knobs.replays(Replay::narrow_no_sync);
+  const bool reduces = this->reduces() || uncovered;
+  if (reduces) driver().require_open();
+  driver().count();
+  driver().backward(reduces, [&] { differentiate(loss, options); });
 }
 
-void ColossalAIOptimWrapper::settle() {
-  if (!booster_ || !unreduced_) return;
-  require_open();
-  booster_->reduce(inner());
-  unreduced_ = false;
+void ColossalAIOptimWrapper::differentiate(const at::Tensor& loss, BackwardOptions options) {
+  if (sync_.booster)
+    sync_.backward(loss, options);
+  else
+    inner().backward(loss, options);
 }
 
 ColossalAIStrategy::ColossalAIStrategy(ColossalAIStrategyOptions options) : options_(std::move(options)) {
@@ -84,7 +88,7 @@ ColossalAIStrategy::ColossalAIStrategy(ColossalAIStrategyOptions options) : opti
         "ColossalAIStrategy: clip_grad does not belong to the wrapper; set the bound where the plugin is made");
   if (options_.accumulative_counts > 1 && !options_.max_iters)
     throw std::invalid_argument(
-        "ColossalAIStrategy: max_iters is needed with accumulative_counts above 1, to know the run's last group; set "
+        "ColossalAIStrategy: max_iters is needed with accumulative_counts above 1, to know the run's last window; set "
         "it to the micro-iterations of the whole run");
 }
 

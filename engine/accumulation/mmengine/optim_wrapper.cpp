@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MMEngine's wrapper keeps a count, a maximum and a remainder; here they are the counter, max_iters and the divisor of
 // an AccumulationWindow with that system's preset, so what the planner shows and what this does cannot differ. The
-// length of an epoch plays no part: groups run across epochs. Two things are done better than the original does them:
+// length of an epoch plays no part: windows run across epochs. Two things are done better than the original does them:
 // the backward of a micro-step that does not reduce is covered too, and a step taken off a boundary reduces first.
-// Cost: a look ahead over one group when it begins. Source: the behaviour of mmengine.optim.OptimWrapper.
+// Cost: a look ahead over one window when it begins. Source: the behaviour of mmengine.optim.OptimWrapper.
 #include "accrue/accumulation/mmengine/optim_wrapper.h"
 
 #include <torch/optim/adam.h>
@@ -60,8 +60,9 @@ double momentum_of(const torch::optim::OptimizerOptions& options) {
 OptimWrapper::OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options)
     : optimizer_(std::move(optimizer)),
       options_(checked(std::move(options))),
-      window_(std::make_shared<AccumulationWindow>(shape_of(options_))) {
-  window_->resume_at(0);
+      driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), "OptimWrapper: accumulative_counts",
+              options_.sync) {
+  window()->resume_at(0);
 }
 
 OptimWrapper::OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options)
@@ -75,34 +76,34 @@ void OptimWrapper::initialize_count_status(const torch::nn::Module& model, std::
                                 "; both are 0 or more, and the second is unset_counts where the run is open");
   const std::int64_t steps = accumulative_counts();
   if (init_counts % steps != 0)
-    options_.warn("resumed at micro-iteration " + std::to_string(init_counts) + ", inside a group of " +
+    options_.warn("resumed at micro-iteration " + std::to_string(init_counts) + ", inside a window of " +
                   std::to_string(steps) + ": the gradients of the " + std::to_string(init_counts % steps) +
-                  " before it are lost, and the group's update is smaller by them");
+                  " before it are lost, and the window's update is smaller by them");
   if (steps > 1 && has_batch_norm(model))
     options_.warn("the model has BatchNorm, which sees each micro-batch by itself: accumulating " +
                   std::to_string(steps) + " of them is not the same as one batch of their size");
-  WindowShape shape = window_->shape();
+  WindowShape shape = window()->shape();
   shape.max_iters.reset();
   if (max_counts != unset_counts) shape.max_iters = max_counts;
-  *window_ = AccumulationWindow(std::move(shape));
-  window_->resume_at(init_counts);
+  *window() = AccumulationWindow(std::move(shape));
+  window()->resume_at(init_counts);
 }
 
 at::Tensor OptimWrapper::scale_loss(const at::Tensor& loss) const {
-  const double divisor = window_->peek()->division.value;
+  const double divisor = window()->peek()->division.value;
   if (divisor > 0.0) return loss.div(divisor);
   throw std::logic_error("OptimWrapper: micro-iteration " + std::to_string(inner_count() + 1) +
                          " lies beyond max_counts = " + std::to_string(max_counts()) +
-                         ", which whole groups fill; end the loop there, or call initialize_count_status() with the "
+                         ", which whole windows fill; end the loop there, or call initialize_count_status() with the "
                          "count so far and a larger maximum");
 }
 
 bool OptimWrapper::should_sync() const {
-  return window_->peek()->sync;
+  return window()->peek()->sync;
 }
 
 bool OptimWrapper::should_update() const {
-  return window_->boundary_due();
+  return window()->boundary_due();
 }
 
 std::int64_t OptimWrapper::remainder_counts() const {
@@ -119,65 +120,34 @@ StepOutcome OptimWrapper::update_params(const at::Tensor& loss, const UpdateSett
 }
 
 void OptimWrapper::backward(const at::Tensor& loss, BackwardOptions options) {
-  GradSync* sync = options_.sync;
-  if (sync == nullptr) {
-    differentiate(loss, options);
-  } else if (should_sync()) {
-    if (!sync->sync_enabled())
-      throw std::logic_error(
-          "OptimWrapper: this backward has to reduce, but a no_sync scope or the optim_context of an earlier "
-          "micro-step is still open; close it before the next micro-step begins");
-    unreduced_ = true;
-    differentiate(loss, options);
-    if (!std::exchange(agreed_, true)) sync->agree("OptimWrapper: accumulative_counts", {accumulative_counts()});
-    sync->finish();
-    unreduced_ = false;
-  } else {
-    const auto quiet = sync->no_sync();
-    unreduced_ = true;
-    differentiate(loss, options);
-  }
-  window_->count();
-}
-
-void OptimWrapper::settle() {
-  GradSync* sync = options_.sync;
-  if (sync == nullptr || !unreduced_) return;
-  if (!sync->sync_enabled())
-    throw std::logic_error(
-        "OptimWrapper: step() has to reduce the gradients first, but a no_sync scope or an optim_context is still "
-        "open; close it before the step");
-  sync->finish();
-  unreduced_ = false;
+  driver_.backward(should_sync(), [&] { differentiate(loss, options); });
+  driver_.count();
 }
 
 void OptimWrapper::clip() {
   if (options_.clip_grad) grad_norm_ = clip_gradients(*options_.clip_grad, parameters());
 }
 
-StepOutcome OptimWrapper::finish_step(StepOutcome outcome) {
-  if (window_->take_boundary()) window_->report(outcome);
-  return outcome;
+StepOutcome OptimWrapper::update(const Closure& closure) {
+  clip();
+  return inner().step(closure);
 }
 
 StepOutcome OptimWrapper::step(const Closure& closure) {
-  settle();
-  clip();
-  return finish_step(inner().step(closure));
+  driver_.settle();
+  return driver_.step([&] { return update(closure); });
 }
 
 void OptimWrapper::zero_grad(bool set_to_none) {
-  unreduced_ = false;
-  inner().zero_grad(set_to_none);
+  driver_.clear([&] { inner().zero_grad(set_to_none); });
 }
 
 OptimContext OptimWrapper::optim_context(torch::nn::Module&) {
   OptimContext context;
-  if (options_.sync == nullptr) return context;
-  if (should_sync())
-    options_.sync->before_forward();
-  else
-    context.hold(std::make_shared<GradSync::NoSyncScope>(*options_.sync));
+  if (reduces())
+    driver_.before_forward();
+  else if (!driver_.models().empty())
+    context.hold(std::make_shared<Cover>(driver_.cover(false)));
   return context;
 }
 

@@ -479,12 +479,14 @@ std::int64_t AccumulationWindow::call_schedule() {
   return move_schedule(shape_, at_, epoch_ends_, scheduled_steps(shape_, counted));
 }
 
-std::int64_t AccumulationWindow::call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead) {
-  force_boundary(boundary);
-  at_.guard_count += ahead;
-  report(outcome);
-  const std::int64_t ticks = call_schedule();
-  at_.guard_count -= ahead;
+std::int64_t AccumulationWindow::call_schedule(FollowingSchedule& schedule, bool skipped) const {
+  AccumulationWindow own = *this;
+  own.shape_.schedule_total = schedule.total;
+  own.at_.guard_count = schedule.guard_count;
+  own.report(skipped ? StepOutcome::skipped_overflow : StepOutcome::updated);
+  const std::int64_t ticks = own.call_schedule();
+  schedule.position += ticks;
+  schedule.guard_count = own.at_.guard_count;
   return ticks;
 }
 

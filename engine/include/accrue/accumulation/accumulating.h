@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the systems that count backwards share: an optimizer and a scheduler that ask one AccumulationWindow when to act
-// and hold no number of their own. The systems differ by the window's preset and by the names they give these methods.
+// What the systems that count backwards share: an optimizer over an AccumulationDriver and a scheduler that asks its
+// window; neither holds a number. The systems differ by the window's preset and by the names they give these methods.
 // Made together they share one window, so that they cannot drift apart. Made one by one, each with its N, they count
-// each for itself, as the originals do: that is how a run of an original whose counts drifted is reproduced. Thread:
-// the training thread.
+// separately, as the originals do: that is how a run of an original whose counts drifted is reproduced. Thread: the
+// training thread.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/accumulation/any_optimizer.h"
-#include "accrue/comm/grad_sync.h"
 #include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/accumulation_window.h"
 
 namespace accrue {
 
-using SharedWindow = std::shared_ptr<AccumulationWindow>;
 /// Defects of the original that a wrapper reproduces on purpose, so that one of its runs can be compared. None unless
 /// named; what each does stands at the wrapper that has it.
 using Replays = std::vector<Replay>;
@@ -30,7 +28,7 @@ inline constexpr std::int64_t most_steps = max_window_steps;
 void check_steps(std::int64_t steps, const std::string& what);
 
 /// A window with the system's preset for a loop that belongs to the caller: without a limit and without a length, so
-/// that epochs are the caller's affair. Replay::narrow_no_sync reduces in every micro-step, as an original does whose
+/// that the caller alone knows of epochs. Replay::narrow_no_sync reduces in every micro-step, as an original does whose
 /// no_sync begins after the forward: the same weights for N times the traffic. Errors: throws std::invalid_argument,
 /// beginning with `who`, where steps < 1 or the system does not have one of the defects.
 SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay = {});
@@ -38,42 +36,41 @@ SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::st
 /// backward() counts and divides, step() and zero_grad() act only where the window says so.
 class AccumulatingOptimizer : public BaseOptimizer {
  public:
-  /// loss / N, and its gradient added. Within a group nothing is reduced; after the group's last backward the model's
+  /// loss / N, and its gradient added. Within a window nothing is reduced; after the window's last backward the model's
   /// gradients are reduced and waited for: collective then, on the model's axis. Errors: throws std::logic_error,
-  /// before anything is counted, where it has to reduce inside somebody's no_sync scope; and on all ranks, at the first
+  /// before anything is counted, where it has to reduce and a no_sync scope is open; and on all ranks, at the first
   /// reduction, std::invalid_argument where they do not accumulate as many micro-steps.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
-  /// The inner step, if a group is due; else accumulated. The group is closed before the inner step runs.
+  /// The inner step, where the window's update is due; else accumulated. The window is closed before the inner step.
   StepOutcome step(const Closure& closure = {}) override;
-  /// Forwarded only where no gradient is pending: before a group and after its step. Else nothing happens.
+  /// Forwarded only where no gradient is pending: before a window and after its step. Else nothing happens.
   void zero_grad(bool set_to_none = true) override;
 
-  /// The inner state, and the window's position under "window.". The gradients of an open group are the caller's.
+  /// The inner state, and the window's position under "window.". The gradients of an open window are not part of it.
   StateDict state_dict() const override;
-  /// Continues at the micro-step of the group where the state was taken. The state of a plain optimizer leaves the
-  /// window where it is, as the originals' do. Errors: as BaseOptimizer's, and for a state
-  /// from inside a group of another N that has as many micro-steps as a group has here, for such a group cannot end.
+  /// Continues at the micro-step of the window where the state was taken. The state of a plain optimizer leaves the
+  /// window where it is, as the originals' do. Errors: as BaseOptimizer's, and for a state from inside a window of
+  /// another N that has as many micro-steps as a window has here, for such a window cannot end.
   void load_state_dict(const StateDict& state) override;
 
   /// "NAME: 2 of 4 micro-steps done", and what it wraps.
   std::string text() const override;
   torch::optim::Optimizer& torch() override;
   BaseOptimizer& inner() { return *inner_; }
-  const AccumulationWindow& window() const { return *window_; }
-  const SharedWindow& shared_window() const { return window_; }
+  const AccumulationWindow& window() const { return driver_.window(); }
+  const SharedWindow& shared_window() const { return driver_.shared_window(); }
 
  protected:
   AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
   /// What the system calls it.
   virtual const char* name() const = 0;
-  /// Counts one micro-step and runs its backward, covered as the window plans it.
-  void count_and_run(const std::function<void(const MicroPlan&)>& backward);
+  /// Counts one micro-step and runs its backward as the window plans it.
+  void micro_step(const std::function<void(const MicroPlan&)>& backward);
+  AccumulationDriver& driver() { return driver_; }
 
  private:
   std::shared_ptr<BaseOptimizer> inner_;
-  GradSync* model_;
-  SharedWindow window_;
-  bool agreed_ = false;  ///< that all ranks accumulate alike
+  AccumulationDriver driver_;
 };
 
 /// step() takes as many inner steps as the window answers: one at every N-th call. Warns, as torch does, where the

@@ -21,7 +21,7 @@
 namespace accrue {
 
 /// State of an optimizer, a scheduler or a scaler: tensors by name, numbers as tensors without dims. Never code, never
-/// an object graph, so that it can be written by write_archive() and read back by anybody.
+/// an object graph, so that write_archive() can write it and any reader of safetensors can read it.
 using StateDict = std::map<std::string, at::Tensor>;
 
 /// What backward() does with the loss's graph; as Tensor::backward has it.
@@ -76,6 +76,8 @@ at::Tensor state_number(std::int64_t value);
 /// Errors: throws std::invalid_argument if `name` is not there.
 double real_of(const StateDict& state, const std::string& name);
 std::int64_t integer_of(const StateDict& state, const std::string& name);
+/// integer_of() for what counts from 0. Errors: also for one that is negative, or more than anything counts to.
+std::int64_t count_of(const StateDict& state, const std::string& name);
 /// Entries of `part` under "prefix.", and back.
 void put_under(StateDict& state, const std::string& prefix, const StateDict& part);
 StateDict take_under(const StateDict& state, const std::string& prefix);

@@ -3,7 +3,7 @@
 //
 //   auto [optimizer, loader, handlers, schedule] =
 //       accrue::colossalai::accumulate_gradient(&ddp, sgd, batches, 4, {}, decay);
-//   for (auto& batch : *loader) {                   // whole groups; the tail of the epoch is dropped
+//   for (auto& batch : *loader) {                   // whole windows; the tail of the epoch is dropped
 //     optimizer->zero_grad();
 //     optimizer->backward(loss_of(model, batch));   // loss / 4
 //     optimizer->clip_grad_norm(parameters, 1.0);   // every 4th time
@@ -13,7 +13,7 @@
 //
 // As there: divisor N, the tail is never seen, a backward too many is made up for by the next step, schedules are sized
 // in updates (compute_effective_steps_per_epoch). Unlike there: one window for all four, so they cannot drift apart;
-// gradients are reduced once a group; N below 1 is refused, which the original accepts.
+// gradients are reduced once a window; N below 1 is refused, which the original accepts.
 //
 // The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: without `model`,
 // sums of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in
@@ -43,7 +43,7 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
 
   /// A micro-step whose gradient arrives from elsewhere, already scaled: no division. Shapes: tensor and grad alike.
   void backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad);
-  /// Clips the group's gradients where its step is due and max_norm > 0, and returns the norm before; else nothing.
+  /// Clips the window's gradients where its step is due and max_norm > 0, and returns the norm before; else nothing.
   /// Replay::clip_partial_sums is the original since September 2023: the running sum is clipped in every micro-step,
   /// and a max_norm of 0 zeroes it.
   std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
@@ -74,7 +74,7 @@ class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
   }
 };
 
-/// A handler that acts once a group. Over a shared window it acts where the optimizer's step is due, once, and so
+/// A handler that acts once a window. Over a shared window it acts where the optimizer's step is due, once, and so
 /// belongs before the step; alone it counts its calls and acts at every N-th. Source:
 /// colossalai.utils.gradient_accumulation.GradAccumGradientHandler.
 class GradAccumGradientHandler final {
@@ -90,7 +90,7 @@ class GradAccumGradientHandler final {
   std::shared_ptr<BaseGradientHandler> inner_;
   SharedWindow window_;
   bool counts_;                   ///< the window is this handler's own
-  std::int64_t handled_at_ = -1;  ///< the micro-step whose group was reduced last: a sum is never taken twice
+  std::int64_t handled_at_ = -1;  ///< the micro-step whose window was reduced last: a sum is never taken twice
 };
 
 using GradientHandlers = std::vector<std::shared_ptr<BaseGradientHandler>>;
@@ -125,7 +125,7 @@ Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& opti
 }
 
 /// The order of one step: handlers reduce, then the gradients are clipped, then the optimizer steps. Each of them does
-/// nothing within a group, so step() belongs after every backward. Source: colossalai.engine.Engine.
+/// nothing within a window, so step() belongs after every backward. Source: colossalai.engine.Engine.
 class Engine {
  public:
   Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},

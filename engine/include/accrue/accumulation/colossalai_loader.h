@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradAccumDataloader: an epoch of whole groups. Of L batches it yields L - L mod N and ends; which those are is what
+// GradAccumDataloader: an epoch of whole windows. Of L batches it yields L - L mod N and ends; which those are is what
 // the preset's plan of one epoch answers, so the loader counts nothing. Thread: the training thread.
 #pragma once
 
@@ -14,12 +14,13 @@
 
 namespace accrue::colossalai {
 
-/// The plan of one epoch of L batches in groups of N, as this system has it: the tail is dropped.
+/// The plan of one epoch of L batches in windows of N, as this system has it: the tail is dropped.
 /// Errors: throws std::invalid_argument where N < 1, or where the source does not tell its length.
 WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay = {});
-/// A warning, through LibTorch's, where an epoch is shorter than a group, so that nothing is ever trained on.
+/// A warning, through LibTorch's, where an epoch is shorter than a window, so that nothing is ever trained on.
 void warn_of_empty_epoch(const WindowShape& shape);
-/// Throws std::logic_error: the source ended after fewer batches than it declared, so that a group cannot be completed.
+/// Throws std::logic_error: the source ended after fewer batches than it declared, so that a window cannot be
+/// completed.
 [[noreturn]] void refuse_short_source(std::int64_t batches, const WindowShape& shape);
 
 /// Source: colossalai.utils.gradient_accumulation.GradAccumDataloader.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient handlers: data parallelism without a reducer. A handler takes the gradients as they lie after the last
-// backward of a group and reduces them in one pass, right before clipping. All handlers of a rank run in one order.
+// backward of a window and reduces them in one pass, right before clipping. All handlers of a rank run in one order.
 //
 // The averaging ones lay all gradients of one dtype into one buffer, divide by the group's size, sum over the group and
 // copy back. Which parameters have a gradient is agreed first, in one small reduction, so a parameter that a rank did

@@ -3,15 +3,15 @@
 //
 //   auto [optimizer, schedule] = accrue::llm::initialize(&ddp, adam, decay, 4);
 //   for (auto& batch : batches) {
-//     optimizer->zero_grad();                       // does nothing within a group
+//     optimizer->zero_grad();                       // does nothing within a window
 //     optimizer->backward(loss_of(model, batch));   // loss / 4
 //     optimizer->step();                            // every 4th time
 //     schedule->step();                             // the inner one, every 4th time
 //   }
 //
-// As there: the loss is always divided by N; a group goes on across ends of epochs; what is left at the end of the run
+// As there: the loss is always divided by N; a window goes on across ends of epochs; what is left at the end of the run
 // is lost; after one backward too many between two steps no step ever comes. Unlike there: no_sync covers what it must,
-// also under mixed precision, so gradients are reduced once a group; the position in a group is saved; N below 1 is
+// also under mixed precision, so gradients are reduced once a window; the position in a window is saved; N below 1 is
 // refused, which the original accepts (0 divides by zero, a negative N never steps).
 //
 // The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: without `model`,
@@ -37,8 +37,8 @@ class GradientAccumulationOptimizer final : public AccumulatingOptimizer {
   /// Over a window that others read too.
   GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
 
-  /// No gradient is pending: true before a group's first backward and again after its step. It does not mean that this
-  /// micro-step is the last of its group.
+  /// No gradient is pending: true before a window's first backward and again after its step. It does not mean that this
+  /// micro-step is the last of its window.
   bool accumulation_boundary() const { return window().open_micro_steps() == 0; }
 
  protected:
@@ -75,7 +75,7 @@ using Initialized =
 Initialized initialize(GradSync* model, const AnyOptimizer& optimizer, const AnyScheduler& scheduler,
                        std::int64_t accumulation_steps = 1, const Replays& replay = {});
 
-/// No gradient of a group is pending; always true of an optimizer that does not accumulate.
+/// No gradient of a window is pending; always true of an optimizer that does not accumulate.
 bool accumulation_boundary(const BaseOptimizer& optimizer);
 
 /// N = global / (local x world). Errors: throws std::invalid_argument where that is no whole number, or a number is

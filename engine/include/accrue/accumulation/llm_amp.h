@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixed precision as llm-pytorch has it: an optimizer that scales losses and unscales, clips and updates the scale in
-// its step. Inside the accumulation wrapper all of that happens once a group. Thread: the training thread.
+// its step. Inside the accumulation wrapper all of that happens once a window. Thread: the training thread.
 #pragma once
 
 #include <c10/core/DeviceType.h>

@@ -18,6 +18,9 @@ class GradSync {
   /// Before the forward of a micro-step that reduces: what the forward reads and changes (buffers) becomes rank 0's.
   /// Does nothing while sync is off. Collective: the axis.
   virtual void before_forward() {}
+  /// How many gradients backwards have brought since construction: another number than before says that one has come,
+  /// whoever ran the backward. Always 0 of one that does not count them.
+  virtual std::int64_t arrivals() const { return 0; }
   /// Throws std::invalid_argument on every rank where the values differ between ranks; `what` begins the message.
   /// Collective: the axis, as many values on every rank.
   virtual void agree(const std::string& /*what*/, const std::vector<std::int64_t>& /*values*/) {}

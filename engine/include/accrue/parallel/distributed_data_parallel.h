@@ -72,6 +72,7 @@ class DistributedDataParallel final : public GradSync {
   /// leaves it alone. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a second sum
   /// over gradients that already hold one would count it once per rank. Collective: the whole axis.
   void finish() override;
+  std::int64_t arrivals() const override;
   void agree(const std::string& what, const std::vector<std::int64_t>& values) override;
   /// What has arrived since the last finish() stays this rank's own; no finish() is due for it. Without this, with
   /// several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that the

@@ -4,6 +4,7 @@
 // Source: Hugging Face Accelerate 1.15, AcceleratedScheduler. Thread: the training thread.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <vector>
@@ -18,7 +19,7 @@ class AcceleratedScheduler final : public BaseScheduler {
   using Optimizers = std::function<std::vector<const AcceleratedOptimizer*>()>;
 
   /// Made by Accelerator::prepare. `optimizers` answers those whose skipped steps hold this schedule.
-  AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, GradientState& state, Optimizers optimizers);
+  AcceleratedScheduler(std::shared_ptr<BaseScheduler> inner, SharedWindow window, Optimizers optimizers);
 
   /// In this order: without step_scheduler_with_optimizer one inner step, no questions asked; off a boundary nothing;
   /// after a skipped step nothing; with split_batches one inner step; else one per rank, none beyond total_steps.
@@ -29,7 +30,7 @@ class AcceleratedScheduler final : public BaseScheduler {
   void print_lr(std::ostream& out) const;
   std::optional<std::int64_t> total_steps() const override { return inner_->total_steps(); }
   /// Inner steps taken.
-  std::int64_t position() const { return clock_.schedule_position(); }
+  std::int64_t position() const { return schedule_.position; }
 
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
@@ -37,10 +38,10 @@ class AcceleratedScheduler final : public BaseScheduler {
 
  private:
   std::shared_ptr<BaseScheduler> inner_;
-  GradientState& state_;
+  SharedWindow window_;
   Optimizers optimizers_;
+  FollowingSchedule schedule_;
   bool warned_ = false;
-  AccumulationWindow clock_;  ///< counts this schedule's ticks; told by the shared window what a boundary is
 };
 
 }  // namespace accrue::accelerate

@@ -48,7 +48,7 @@ enum class Reduction { none, sum, mean };
 
 /// What save_state() keeps beyond Accelerate's own (models, optimizers, schedulers, scaler, step, RNG).
 struct SaveStateOptions {
-  bool gradients = false;  ///< the open group's gradients of every rank, so that a resume inside a group loses nothing
+  bool gradients = false;  ///< the open window's, of every rank, so that a resume inside a window loses nothing
   bool loaders = false;    ///< epoch and position of every loader, so that the next pass goes on where this one was
 };
 
@@ -72,7 +72,7 @@ concept Preparable = HoldsModule<T> || std::derived_from<std::remove_cvref_t<T>,
 class Accelerator {
  public:
   /// `axis`: the data axis; single_communicator() for a program that is alone. Errors: throws std::invalid_argument as
-  /// resolve_plugin() does, and for ways to reduce that could not give the group's gradients.
+  /// resolve_plugin() does, and for ways to reduce that could not give the window's gradients.
   Accelerator(AcceleratorOptions options, Communicator& axis);
   ~Accelerator();
   Accelerator(const Accelerator&) = delete;
@@ -99,10 +99,10 @@ class Accelerator {
   PreparedLoader<Batch> prepare(MapLoader<Batch> loader) {
     return PreparedLoader<Batch>(std::move(loader), state(), axis());
   }
-  /// Batches that somebody else makes, the same on all ranks, which share them: batch by batch, or by parts of each
-  /// with split_batches. With already_sharded, batches of this rank's own. A source that all ranks know to be as long
-  /// costs nothing; else they agree on each round. Errors: throws std::invalid_argument for an option that a source
-  /// cannot follow, and on all ranks where their sources turn out to differ in length.
+  /// Batches that the source makes, the same on all ranks, which share them: batch by batch, or by parts of each with
+  /// split_batches. With already_sharded, batches of this rank's own. A source that all ranks know to be as long costs
+  /// nothing; else they agree on each round. Errors: throws std::invalid_argument for an option that a source cannot
+  /// follow, and on all ranks where their sources turn out to differ in length.
   template <typename Batch>
   PreparedLoader<Batch> prepare(BatchSource<Batch>& source, LoaderOptions options = {}) {
     return PreparedLoader<Batch>(source, options, state(), axis());
@@ -142,15 +142,15 @@ class Accelerator {
   [[nodiscard]] TriggerSyncScope trigger_sync_in_backward(Model& model) {
     return trigger_sync_model(index_of(model));
   }
-  /// Ranks with fewer batches go along with the others in every prepared loader whose pass begins while it lives.
-  /// `even_batches` overrides the loaders' own; where batches are even there is nothing to join. Works on every
-  /// backend.
+  /// In every prepared loader whose pass begins while it lives, a rank with fewer batches joins the others with empty
+  /// ones: its loop's body runs as often as theirs, and makes the same calls. `even_batches` overrides the loaders'
+  /// own; where batches are even there is nothing to join. Works on every backend.
   [[nodiscard]] JoinScope join_uneven_inputs(std::optional<bool> even_batches = std::nullopt);
 
   /// Adds the gradient of loss / N, scaled with fp16, and reduces the models that it reached and that are not kept from
   /// it. On an empty batch the loss is not looked at and may be undefined: this rank contributes zero. Collective on a
-  /// boundary: the axis. A backward of the caller's own, of a loss that he divides himself, counts as well: the clip or
-  /// the step on the boundary then reduces what it left.
+  /// boundary, and while a rank has no sample: the axis. A backward of the caller's own, of a loss that the caller
+  /// divides, counts as well: the clip or the step on the boundary then reduces what it left.
   void backward(const at::Tensor& loss, BackwardOptions options = {});
 
   /// True on a boundary, and until accumulate() is first entered. Setting it holds until the next micro-step.
@@ -162,9 +162,7 @@ class Accelerator {
 
   /// Clip whatever the gradients hold now: ask sync_gradients first. With fp16 the optimizers that hold any of
   /// `parameters` are unscaled before, and a second unscaling with no optimizer's step in between throws
-  /// std::logic_error. So do clips and all that is collective below in a
-  /// loader where a rank joins and could not repeat them: it never had a batch, or has none left and accumulate() was
-  /// not entered for the current batch. The norm before clipping, shape [].
+  /// std::logic_error. The norm before clipping, shape [].
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
   /// Divides the gradients of one optimizer, or of all, by the scale; nothing without fp16.
@@ -172,8 +170,8 @@ class Accelerator {
   /// Any optimizer's last step on a boundary was skipped.
   bool optimizer_step_was_skipped() const;
 
-  /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. A rank that only goes along with the
-  /// others (join) contributes zeros, here and in reduce(). Uneven batches, as even_batches = false deals them, are to
+  /// All ranks' tensors one after another along dim 0; a number becomes [ranks]. On an empty batch a rank contributes
+  /// zeros in the others' shape, here and in reduce(). Other uneven batches, as even_batches = false deals them, are to
   /// be padded first: pad_across_processes(). Collective: the axis, equal shapes. Errors: throws std::invalid_argument
   /// that names the shapes where they differ.
   at::Tensor gather(const at::Tensor& tensor);
@@ -192,8 +190,8 @@ class Accelerator {
   bool is_main_process() const { return process_index() == 0; }
 
   /// Writes everything that was prepared into a folder, on a disk that all ranks see. The folder is put in place by one
-  /// rename once every rank has written its part: a save that fails or is killed leaves the last one whole. Throws
-  /// std::logic_error while a rank that joins has no batch: it would not come. Collective: the axis. Errors: disk.
+  /// rename once every rank has written its part: a save that fails or is killed leaves the last one whole. Collective:
+  /// the axis. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder, SaveStateOptions options = {});
   /// Reads it back into what was prepared in the same order; there are no gradients afterwards but those that were
   /// saved. N stays what this program has set: of the accumulation only the step is read. Everything is checked on
@@ -231,10 +229,6 @@ class Accelerator {
   AccumulateScope accumulate_models(std::vector<std::size_t> models);
   NoSyncScope no_sync_models(std::vector<std::size_t> models);
   TriggerSyncScope trigger_sync_model(std::size_t model);
-  void settle_scale();
-  /// Errors: throws std::logic_error where a rank without a batch could not make this call too: it never had one, or
-  /// the call is not one that it repeats.
-  void check_known_to_all(const char* call, bool repeated = true) const;
 
   struct Impl;
   friend struct StateFiles;

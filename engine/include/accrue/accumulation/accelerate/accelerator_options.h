@@ -20,7 +20,7 @@ enum class MixedPrecision { no, fp16, bf16 };
 /// Defects of the original, for comparison with a run of it. All off by default.
 struct ReplaySwitches {
   /// zero_grad() clears whenever sync_gradients is true: before the backward of a boundary micro-step it throws the
-  /// whole group away, and only that micro-step's gradient reaches the update.
+  /// whole window away, and only that micro-step's gradient reaches the update.
   bool zero_before_backward = false;
   /// adjust_scheduler does what its documentation says: every off-boundary call moves the count that the guard on
   /// total_steps reads, so that schedules sized in updates freeze early.

@@ -25,13 +25,14 @@ class AtEnd {
 /// One micro-step. Off a boundary its models do not reduce.
 class [[nodiscard]] AccumulateScope : public AtEnd {
  public:
+  using AtEnd::AtEnd;
   explicit AccumulateScope(AtEnd end) : AtEnd(std::move(end)) {}
 };
 
 /// Its models do not reduce; what was computed meanwhile is remembered for a backward that comes later.
 class [[nodiscard]] NoSyncScope : public AtEnd {
  public:
-  using AtEnd::AtEnd;
+  explicit NoSyncScope(AtEnd end) : AtEnd(std::move(end)) {}
 };
 
 /// The backward inside reduces.
@@ -40,7 +41,7 @@ class [[nodiscard]] TriggerSyncScope : public AtEnd {
   using AtEnd::AtEnd;
 };
 
-/// Ranks with fewer batches go along.
+/// Ranks with fewer batches join the others with empty ones.
 class [[nodiscard]] JoinScope : public AtEnd {
  public:
   using AtEnd::AtEnd;

@@ -18,7 +18,7 @@ struct GradientAccumulationPlugin {
   /// Accepted and without effect, as in the original; ReplaySwitches::adjust_scheduler gives it the one that
   /// its documentation describes.
   bool adjust_scheduler = true;
-  /// The last batch of the active prepared loader ends its group; false carries the group into the next epoch.
+  /// The last batch of the active prepared loader ends its window; false carries the window into the next epoch.
   bool sync_with_dataloader = true;
   /// Reduces after every micro-step: less memory under sharding, more traffic, the same update.
   bool sync_each_batch = false;

@@ -6,14 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerator_options.h"
-#include "accrue/accumulation/accelerate/micro_step_script.h"
-#include "accrue/run/accumulation_window.h"
+#include "accrue/accumulation/accumulation_driver.h"
 
 namespace accrue::accelerate {
 
@@ -23,17 +21,12 @@ class ActiveLoader {
   virtual ~ActiveLoader() = default;
   /// The current batch is the last one, of all ranks.
   virtual bool end_of_dataloader() const = 0;
-  /// Samples of the last batch over all ranks that fill no whole one; 0 where it is whole, -1 where nobody knows.
+  /// Samples of the last batch over all ranks that fill no whole one; 0 where it is whole, -1 where that is unknown.
   virtual std::int64_t remainder() const = 0;
   /// The current batch has no sample on this rank.
   virtual bool empty() const = 0;
-  /// Some rank joins without having had a batch, so that it has seen none of the loop's calls.
-  virtual bool leaves_a_rank_out() const = 0;
-  /// Some rank has no batch now, and goes along with the calls that it has seen.
-  virtual bool a_rank_goes_along() const = 0;
-
-  /// accumulate() was entered for the current batch: what is called from now on, a rank without a batch repeats.
-  bool in_micro_step = false;
+  /// The current batch has no sample on some rank, this one or another; all ranks answer alike.
+  virtual bool some_rank_is_empty() const = 0;
 };
 
 class PreparedLoaderBase;
@@ -59,38 +52,35 @@ class GradientState : public std::enable_shared_from_this<GradientState> {
   bool end_of_dataloader() const { return in_dataloader() && active_.back()->end_of_dataloader(); }
   std::int64_t remainder() const { return in_dataloader() ? active_.back()->remainder() : -1; }
   bool on_empty_batch() const { return in_dataloader() && active_.back()->empty(); }
+  /// In this micro-step, or in an earlier one of its window, some rank had no sample; all ranks answer alike.
+  bool some_rank_is_empty() const;
 
-  /// A micro-step begins: the last batch of the innermost loader ends its group, unless sync_with_dataloader is off.
+  /// A micro-step begins: the last batch of the innermost loader ends its window, unless sync_with_dataloader is off.
   MicroPlan begin_micro_step();
   /// The counter goes back to zero; sync_gradients stays.
   void reset_step();
 
-  /// Knobs of this accelerator's dialect, for whoever needs a window of its own.
-  const AccumulationKnobs& knobs() const { return window_->shape().knobs; }
   std::int64_t world() const { return window_->shape().world; }
   const AcceleratorOptions& options() const { return options_; }
   AccumulationWindow& window() { return *window_; }
   const AccumulationWindow& window() const { return *window_; }
+  const SharedWindow& shared_window() const { return window_; }
 
   // Between the parts that an Accelerator prepares.
-  MicroStepScript& script() { return script_; }
-  const MicroStepScript& script() const { return script_; }
   void enter(ActiveLoader& loader) { active_.push_back(&loader); }
   void leave(const ActiveLoader& loader);
   void add(PreparedLoaderBase& loader) { loaders_.push_back(&loader); }
   void remove(PreparedLoaderBase& loader);
   void replace(PreparedLoaderBase& loader, PreparedLoaderBase& with) noexcept;
   const std::vector<PreparedLoaderBase*>& loaders() const { return loaders_; }
-  /// Goes through a micro-step of the other ranks; empty once the Accelerator is gone.
-  std::function<void()> shadow;
 
  private:
   AcceleratorOptions options_;
   GradientAccumulationPlugin plugin_;
-  std::shared_ptr<AccumulationWindow> window_;
+  SharedWindow window_;
   std::vector<ActiveLoader*> active_;
   std::vector<PreparedLoaderBase*> loaders_;
-  MicroStepScript script_;
+  bool uneven_window_ = false;  ///< some rank had no sample in a micro-step of the window
 };
 
 /// As the original's.

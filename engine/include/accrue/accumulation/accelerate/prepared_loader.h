@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PreparedLoader: a loader that knows one batch ahead when its epoch ends, so that a micro-step's part in a group is
+// PreparedLoader: a loader that knows one batch ahead when its epoch ends, so that a micro-step's part in a window is
 // decided before its forward, and that gives every rank the same number of micro-steps. Map-style data is sharded by a
-// pure function that every rank computes for all: a rank with fewer batches than the others knows it beforehand. It
-// takes its part in their groups without a batch (join), is handed empty batches (empty_micro_steps), repeats samples
-// from the start (repeat, even_batches) or leaves the surplus to nobody (drop). Sources of batches, loaders of
+// pure function that every rank computes for all: a rank with fewer batches than the others knows it beforehand. It is
+// handed empty batches (join, empty_micro_steps), which have no rows, or repeats samples from the start (repeat,
+// even_batches); or the surplus is left out on all ranks (drop). Sources of batches, loaders of
 // torch::data among them, are shared batch by batch (see source_pieces.h), unless they say that each rank has its own.
 //
 //   auto loader = accelerator.prepare(map_loader(samples, fetch, {.batch_size = 4}));
@@ -39,17 +39,16 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
   bool shuffle = false;
   bool drop_last = false;  ///< leave out what fills no batch on every rank
-  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. join repeats the Accelerator's calls
-  /// of the rank's last micro-step; a loop with collectives or updates that the Accelerator does not know of needs
-  /// empty_micro_steps, where every rank runs the loop as often. A source that is sharded already can drop or join,
-  /// and joins where this is empty: nobody knows its samples.
+  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. With join and empty_micro_steps they
+  /// run the loop as often as the others, on batches without rows; with join length() does not count those. A source
+  /// that is sharded already can drop or join, and joins where this is empty: its samples are known to one rank alone.
   std::optional<UnevenRanks> uneven_ranks;
   /// The source holds this rank's share only, as no other rank's does: it is read as it is, also with split_batches.
   bool already_sharded = false;
 };
 
-/// Map-style data: `fetch` makes a batch of the samples it is given, in order. With empty_micro_steps it is also asked
-/// for a batch of none.
+/// Map-style data: `fetch` makes a batch of the samples it is given, in order. An empty batch is one of its batches
+/// without the rows; where they cannot be cut, `fetch` is asked for a batch of no samples.
 template <typename Batch>
 struct MapLoader {
   std::int64_t samples = 0;
@@ -120,14 +119,14 @@ class PreparedLoaderBase {
 /// The order in which the ranks of `state` share `samples`. Errors: throws std::invalid_argument for a batch size below
 /// 1, or one that split_batches cannot cut in equal parts.
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
-/// Batches of an epoch that `rank` is handed; a rank that joins has none in the last round.
+/// Batches of an epoch that hold samples of `rank`, where it joins; else all that it is handed.
 std::int64_t own_batches(SampleOrder order, std::int64_t rank);
 /// Throws std::out_of_range: a loop went on past the end of the pass.
 [[noreturn]] void refuse_beyond_the_end();
 /// Samples of the last batch over all ranks that fill no whole one.
 std::int64_t order_remainder(const SampleOrder& order);
-/// Some rank joins: it has no batch at `batch`, nor later.
-bool a_rank_joins(SampleOrder order, std::int64_t batch);
+/// Some rank has no sample at `batch`.
+bool some_rank_is_empty(SampleOrder order, std::int64_t batch);
 
 /// How a source is shared. Errors: throws std::invalid_argument for an option that a source cannot follow. `cuts`,
 /// `copies`: what its batches can do.
@@ -141,10 +140,11 @@ LoaderPieces<Batch> map_pieces(const MapLoader<Batch>& loader, const SampleOrder
                                std::int64_t epoch, std::int64_t first) {
   return [&loader, order, rank, epoch, at = first]() mutable -> std::optional<LoaderPiece<Batch>> {
     if (at >= order.batches_per_epoch()) return std::nullopt;
-    const bool joined = a_rank_joins(order, at);
+    const bool some_empty = some_rank_is_empty(order, at);
     const auto samples = order.batch(epoch, at++, rank);
-    if (samples.empty() && joined) return LoaderPiece<Batch>{std::nullopt, true, true};
-    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty(), joined};
+    if (HasRows<Batch> && samples.empty())
+      if (auto empty = without_rows(loader.fetch({0}))) return LoaderPiece<Batch>{std::move(empty), true, true};
+    return LoaderPiece<Batch>{loader.fetch(samples), samples.empty(), some_empty};
   };
 }
 
@@ -163,7 +163,7 @@ class PreparedLoader final : public PreparedLoaderBase {
   }
   PreparedLoader(PreparedLoader&&) noexcept = default;
 
-  /// Batches that this rank is handed in an epoch; nothing for a stream of unknown length.
+  /// Batches that this rank is handed in an epoch, empty ones of join aside; nothing for a stream of unknown length.
   std::optional<std::int64_t> length() const {
     if (!source_) return own_batches(order(), axis_.rank());
     return map_.options.already_sharded ? source_->length() : shared_length(source_->length(), share());
@@ -204,13 +204,7 @@ class PreparedLoader final : public PreparedLoaderBase {
   class Pass final : public ActiveLoader {
    public:
     explicit Pass(PreparedLoader& loader) : loader_(loader), pieces_(loader.open()), ahead_(pieces_()) {
-      if (!loader.source_) {
-        const SampleOrder order = loader.order();
-        remainder_ = order_remainder(order);
-        left_out_ = a_rank_joins(order, loader.first_);
-      } else {
-        left_out_ = ahead_ && ahead_->joined;
-      }
+      if (!loader.source_) remainder_ = order_remainder(loader.order());
       loader.position_ = std::exchange(loader.first_, 0);
       loader.state_.enter(*this);
       advance();
@@ -225,8 +219,7 @@ class PreparedLoader final : public PreparedLoaderBase {
     bool end_of_dataloader() const override { return !ahead_; }
     std::int64_t remainder() const override { return remainder_; }
     bool empty() const override { return current.empty; }
-    bool leaves_a_rank_out() const override { return left_out_; }
-    bool a_rank_goes_along() const override { return current.joined; }
+    bool some_rank_is_empty() const override { return current.some_empty; }
 
     Batch& batch() {
       if (over) refuse_beyond_the_end();
@@ -234,20 +227,14 @@ class PreparedLoader final : public PreparedLoaderBase {
     }
 
     void advance() {
-      while (!over) {
-        if (!ahead_) return finish();
-        current = std::move(*ahead_);
-        if (loader_.source_) remainder_ = current.remainder;
-        in_micro_step = false;
-        ahead_ = pieces_();
-        ++loader_.position_;
-        if (current.batch) {
-          const AcceleratorOptions& options = loader_.state_.options();
-          if (options.device_placement) move_to(*current.batch, options.device);
-          return;
-        }
-        if (loader_.state_.shadow) loader_.state_.shadow();
-      }
+      if (over) return;
+      if (!ahead_) return finish();
+      current = std::move(*ahead_);
+      if (loader_.source_) remainder_ = current.remainder;
+      ahead_ = pieces_();
+      ++loader_.position_;
+      const AcceleratorOptions& options = loader_.state_.options();
+      if (options.device_placement) move_to(*current.batch, options.device);
     }
 
     LoaderPiece<Batch> current;
@@ -264,7 +251,6 @@ class PreparedLoader final : public PreparedLoaderBase {
     LoaderPieces<Batch> pieces_;
     std::optional<LoaderPiece<Batch>> ahead_;
     std::int64_t remainder_ = -1;
-    bool left_out_ = false;
   };
 
   LoaderPieces<Batch> open() {

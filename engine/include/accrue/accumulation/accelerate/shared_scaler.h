@@ -3,14 +3,13 @@
 // one that sits out some rounds. The scale is updated once, before the first loss that is scaled after a step, and then
 // every optimizer's gradients are brought to the new scale: those that accumulated under the old one by the ratio of
 // the two, those that were unscaled and not yet applied by the whole of it. Scales move by powers of two unless the
-// options say otherwise, and a product with one is exact, so nobody ever adds gradients of two scales. The cost is
+// options say otherwise, and a product with one is exact, so gradients of two scales are never added. The cost is
 // nothing while the scale stays and nothing waits, one pass over an optimizer's gradients where it does.
 //
 // Source: the role of torch.amp.GradScaler in Accelerate 1.15, which updates after each step, so that a second
 // optimizer is unscaled by a scale that its gradients never had. Thread: the training thread.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
@@ -40,8 +39,6 @@ class SharedScaler {
   void forget();
 
   GradScaler scaler;
-  std::function<void()> before_change;  ///< gradients are about to be multiplied
-  std::function<void()> after_change;
 
  private:
   struct Member {

@@ -26,9 +26,9 @@ namespace accrue::accelerate {
 /// What a rank gets in one micro-step.
 template <typename Batch>
 struct LoaderPiece {
-  std::optional<Batch> batch;  ///< none: this rank only goes along
-  bool empty = false;          ///< no sample on this rank
-  bool joined = false;         ///< some rank has no batch and goes along
+  std::optional<Batch> batch;
+  bool empty = false;       ///< no sample on this rank
+  bool some_empty = false;  ///< nor, perhaps, on another
   /// As ActiveLoader::remainder(), of a last round whose samples are known.
   std::int64_t remainder = -1;
 };
@@ -36,6 +36,14 @@ struct LoaderPiece {
 /// One epoch's pieces, as many on every rank, one a call, then nothing.
 template <typename Batch>
 using LoaderPieces = std::function<std::optional<LoaderPiece<Batch>>()>;
+
+/// `batch` without its rows; nothing where it cannot be cut.
+template <typename Batch>
+std::optional<Batch> without_rows(const Batch& batch) {
+  if constexpr (HasRows<Batch>)
+    if (rows_of(batch)) return BatchRows<Batch>::range(batch, 0, 0);
+  return std::nullopt;
+}
 
 /// Whether all ranks give the same known length. Collective: the axis.
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
@@ -146,19 +154,16 @@ class SharedSource final {
       }
       const std::int64_t begin = std::min(part * share_.rank, *rows_of(batch));
       const std::int64_t count = std::min(part, *rows_of(batch) - begin);
-      const bool joined = (share_.world - 1) * part >= *rows_of(batch) && share_.uneven == UnevenRanks::join;
       if (count == 0) return without_sample();
       piece.batch = Rows::range(batch, begin, count);
-      piece.joined = joined;
+      piece.some_empty = (share_.world - 1) * part >= *rows_of(batch);
       if (!ahead_ && piece.remainder < 0 && share_.uneven == UnevenRanks::repeat) piece.remainder = 0;
     }
     return piece;
   }
 
   LoaderPiece<Batch> without_sample() {
-    if (share_.uneven == UnevenRanks::join) return {std::nullopt, true, true};
-    if constexpr (HasRows<Batch>)
-      if (rows_of(round_.front())) return {Rows::range(round_.front(), 0, 0), true, false};
+    if (auto empty = without_rows(round_.front())) return {std::move(empty), true, true};
     refuse_to_make_empty();
   }
 
@@ -210,18 +215,23 @@ LoaderPieces<Batch> shared_pieces(BatchSource<Batch>& source, const SourceShare&
   return [shared] { return shared->next(); };
 }
 
-/// The pieces of a source of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch.
-/// Collective: the axis.
+/// The pieces of a source of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch;
+/// one that has none left is handed its last without the rows. Errors: throws std::invalid_argument, on every rank,
+/// where one of them never had a batch. Collective: the axis.
 template <typename Batch>
 LoaderPieces<Batch> own_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
   source.reset();
   for (std::int64_t i = 0; i < first; ++i) source.next();
   const bool alone = lengths_agree(source.length(), axis);
-  return [&source, &axis, drop, alone]() -> std::optional<LoaderPiece<Batch>> {
+  const auto last = std::make_shared<std::optional<Batch>>();
+  return [&source, &axis, drop, alone, last]() -> std::optional<LoaderPiece<Batch>> {
     std::optional<Batch> batch = source.next();
     const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);
     if (with == 0 || (drop && with < axis.size())) return std::nullopt;
-    const bool empty = !batch.has_value();
+    if (batch && !alone && !drop) *last = without_rows(*batch);
+    const bool empty = !batch;
+    if (with < axis.size() && ranks_that(!empty || *last, axis) < axis.size()) refuse_to_make_empty();
+    if (empty) batch = without_rows(**last);
     return LoaderPiece<Batch>{std::move(batch), empty, with < axis.size()};
   };
 }

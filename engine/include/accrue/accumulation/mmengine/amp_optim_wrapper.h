@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AmpOptimWrapper: OptimWrapper with loss scaling. Losses are scaled before each backward; unscaling, clipping and the
-// decision about an overflow happen once a group, in step(). An overflow anywhere in a group discards that group on
+// decision about an overflow happen once a window, in step(). An overflow anywhere in a window discards that window on
 // every rank and nothing else. Thread: the training thread. Source: mmengine.optim.AmpOptimWrapper.
 #pragma once
 
@@ -24,8 +24,6 @@ class AmpOptimWrapper : public OptimWrapper {
   AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOptions amp, OptimWrapperOptions options = {});
   AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options = {});
 
-  /// Unscale, clip, step unless a gradient is not finite, update the scale. Collective on `axis`.
-  StepOutcome step(const Closure& closure = {}) override;
   /// The scope of one forward: autocast, and what OptimWrapper's holds.
   OptimContext optim_context(torch::nn::Module& model) override;
 
@@ -37,6 +35,8 @@ class AmpOptimWrapper : public OptimWrapper {
   void load_state_dict(const StateDict& state) override;
 
  protected:
+  /// Unscale, clip, step unless a gradient is not finite, update the scale. Collective on `axis`.
+  StepOutcome update(const Closure& closure) override;
   void differentiate(const at::Tensor& loss, BackwardOptions options) override {
     inner().backward(scaler_.scale(loss), options);
   }

@@ -9,6 +9,24 @@
 
 namespace accrue::mmengine {
 
+/// A booster as a driver meets it. Its own backward reduces, so finish() has nothing left to do after it.
+class BoosterSync final : public GradSync {
+ public:
+  explicit BoosterSync(BaseOptimizer& optimizer) : optimizer_(optimizer) {}
+  bool sync_enabled() const override { return !booster->in_no_sync(); }
+  void set_sync_enabled(bool enabled) override;
+  void finish() override;
+  void backward(const at::Tensor& loss, BackwardOptions options);
+
+  std::shared_ptr<Booster> booster;
+  torch::nn::Module* model = nullptr;  ///< the user's own
+
+ private:
+  BaseOptimizer& optimizer_;
+  std::shared_ptr<void> scope_;
+  bool reduced_ = false;  ///< by the last backward
+};
+
 class ColossalAIOptimWrapper : public OptimWrapper {
  public:
   /// `replay`, for comparison with a run of the original (0.10.7, 0.11) only, is off unless named. narrow_no_sync: the
@@ -23,7 +41,7 @@ class ColossalAIOptimWrapper : public OptimWrapper {
                                   std::int64_t accumulative_counts = 1, WarningSink warn = {},
                                   std::vector<Replay> replay = {});
 
-  const std::shared_ptr<Booster>& booster() const { return booster_; }
+  const std::shared_ptr<Booster>& booster() const { return sync_.booster; }
   /// As the strategy does once the booster is there. Errors: as the constructor's.
   void set_booster(std::shared_ptr<Booster> booster);
 
@@ -32,19 +50,15 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   OptimContext optim_context(torch::nn::Module& model) override;
   /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
   /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward. Errors: throws
-  /// std::logic_error where it has to reduce inside somebody's no_sync scope.
+  /// std::logic_error where it has to reduce and a no_sync scope is open.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
 
  protected:
-  void settle() override;
+  bool reduces() const override;
+  void differentiate(const at::Tensor& loss, BackwardOptions options) override;
 
  private:
-  bool skips_reduction() const;
-  bool covers_backward() const;
-  void require_open() const;
-
-  std::shared_ptr<Booster> booster_;
-  torch::nn::Module* model_ = nullptr;
+  BoosterSync sync_;
 };
 
 struct ColossalAIStrategyOptions {
@@ -53,8 +67,8 @@ struct ColossalAIStrategyOptions {
   std::optional<std::int64_t> max_iters;  ///< micro-iterations of the whole run; needed where counts are above 1
   WarningSink warn;
   /// Defects of the original, for comparison with a run of it only. restart_count: a resumed run counts from 0 again
-  /// while max_iters stays, so the group phase restarts, the run's last short group is never flushed and its losses are
-  /// divided by N. narrow_no_sync: handed to the wrapper.
+  /// while max_iters stays, so the window phase restarts, the run's last short window is never flushed and its losses
+  /// are divided by N. narrow_no_sync: handed to the wrapper.
   std::vector<Replay> replay;
 };
 
@@ -68,7 +82,7 @@ class ColossalAIStrategy {
                                                               std::shared_ptr<Booster> booster) const;
   /// A run that begins.
   void prepare(const torch::nn::Module& model, OptimWrapper& optim_wrapper) const;
-  /// A run that goes on after `iteration` micro-iterations. Gradients of a group that was open then are lost, with a
+  /// A run that goes on after `iteration` micro-iterations. Gradients of a window that was open then are lost, with a
   /// warning.
   void resume(const torch::nn::Module& model, OptimWrapper& optim_wrapper, std::int64_t iteration) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptimWrapper: MMEngine's way to accumulate. The wrapper is told the length of a group and, through
+// OptimWrapper: MMEngine's way to accumulate. The wrapper is told the length of a window and, through
 // initialize_count_status(), where the run stands and how long it is; update_params() then does everything:
 //
 //   accrue::mmengine::OptimWrapper optim_wrapper(optimizer, {.accumulative_counts = 4});
@@ -10,9 +10,9 @@
 //     optim_wrapper.update_params(loss);
 //   }
 //
-// Groups run across the ends of epochs; only the last group of the whole run may be short, and its losses are divided
-// by its own size. The wrapper counts nothing: its AccumulationWindow does. What a micro-step without reduction needs
-// holds for its forward (optim_context) and for its backward, whether the context is still open then or not.
+// Windows run across the ends of epochs; only the last window of the whole run may be short, and its losses are divided
+// by its own size. The wrapper counts nothing: the window of its AccumulationDriver does. A micro-step that does not
+// reduce is covered in its forward (optim_context) and in its backward, whether the context is still open then or not.
 // The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: sums of bfloat16
 // and float16 gradients are rounded in every micro-step. Where `sync` is a DistributedDataParallel they are float32; on
 // an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread. Source: the
@@ -27,10 +27,10 @@
 #include <string>
 #include <vector>
 
+#include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/accumulation/mmengine/clip_grad.h"
 #include "accrue/accumulation/mmengine/optim_context.h"
-#include "accrue/comm/grad_sync.h"
 
 namespace torch::nn {
 class Module;
@@ -43,13 +43,13 @@ using WarningSink = std::function<void(const std::string&)>;
 
 struct OptimWrapperOptions {
   std::int64_t accumulative_counts = 1;  ///< N, micro-steps per update
-  std::optional<ClipGrad> clip_grad;     ///< applied inside step(), so once a group
+  std::optional<ClipGrad> clip_grad;     ///< applied inside step(), so once a window
   GradSync* sync = nullptr;              ///< data parallelism, if there is any; must outlive the wrapper
   WarningSink warn;                      ///< standard error where it is left out
   std::vector<Replay> replay;            ///< defects of the original, reproduced on purpose; see ColossalAIOptimWrapper
 };
 
-/// max_counts of a run whose length nobody said.
+/// max_counts of a run of unknown length.
 inline constexpr std::int64_t unset_counts = -1;
 
 /// What MMEngine's step_kwargs and zero_kwargs say.
@@ -67,12 +67,12 @@ class OptimWrapper : public BaseOptimizer {
   explicit OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options = {});
 
   /// The run stands at micro-iteration `init_counts` of `max_counts` (of the whole run, not of an epoch; unset_counts
-  /// where it is open). Warns of gradients that a resume inside a group has lost, and of BatchNorm with N above 1.
+  /// where it is open). Warns of gradients that a resume inside a window has lost, and of BatchNorm with N above 1.
   /// Errors: throws std::invalid_argument for a negative count.
   void initialize_count_status(const torch::nn::Module& model, std::int64_t init_counts, std::int64_t max_counts);
 
-  /// loss / N; in the last, short group of the run loss / its size. Asked before backward().
-  /// Errors: throws std::logic_error where the run is over and there is no such group.
+  /// loss / N; in the last, short window of the run loss / its size. Asked before backward().
+  /// Errors: throws std::logic_error where the run is over and there is no such window.
   at::Tensor scale_loss(const at::Tensor& loss) const;
   /// Asked before backward(): whether that backward reduces.
   bool should_sync() const;
@@ -84,10 +84,10 @@ class OptimWrapper : public BaseOptimizer {
   StepOutcome update_params(const at::Tensor& loss, const UpdateSettings& settings = {});
 
   /// Neither scaled nor gated, like step() and zero_grad(). Reduces where should_sync() says so.
-  /// Errors: throws std::logic_error where it has to reduce inside somebody's no_sync scope.
+  /// Errors: throws std::logic_error where it has to reduce and a no_sync scope is open.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
-  /// Clips, then steps. Gradients that were not reduced yet are, so that ranks stay equal also in a loop that steps
-  /// when it likes.
+  /// Clips, then steps. Gradients that are not reduced yet are reduced first, so that ranks stay equal wherever a loop
+  /// steps.
   StepOutcome step(const Closure& closure = {}) override;
   /// Drops the gradients, or zeroes them.
   void zero_grad(bool set_to_none = true) override;
@@ -96,10 +96,10 @@ class OptimWrapper : public BaseOptimizer {
   virtual OptimContext optim_context(torch::nn::Module& model);
 
   /// Micro-iterations done, lost ones included.
-  std::int64_t inner_count() const { return window_->position().counter; }
-  std::int64_t accumulative_counts() const { return window_->shape().steps; }
-  std::int64_t max_counts() const { return window_->shape().max_iters.value_or(unset_counts); }
-  /// Size of the run's last group where it is short, 0 where it is not, unset_counts where max_counts is.
+  std::int64_t inner_count() const { return window()->position().counter; }
+  std::int64_t accumulative_counts() const { return window()->shape().steps; }
+  std::int64_t max_counts() const { return window()->shape().max_iters.value_or(unset_counts); }
+  /// Size of the run's last window where it is short, 0 where it is not, unset_counts where max_counts is.
   std::int64_t remainder_counts() const;
 
   /// {"lr": one rate per group}.
@@ -122,27 +122,25 @@ class OptimWrapper : public BaseOptimizer {
   using BaseOptimizer::torch;
 
   /// The only counter; a ParamSchedulerHook shares it.
-  const std::shared_ptr<AccumulationWindow>& window() const { return window_; }
+  const SharedWindow& window() const { return driver_.shared_window(); }
 
  protected:
   BaseOptimizer& inner() { return *optimizer_; }
   const BaseOptimizer& inner() const { return *optimizer_; }
   bool clips() const { return options_.clip_grad.has_value(); }
   void clip();
-  /// The gradients are what all ranks will step with; before anything looks at them.
-  virtual void settle();
-  /// What becomes of a step, told to the window.
-  StepOutcome finish_step(StepOutcome outcome);
+  /// The next micro-step's forward and backward are not kept from reducing.
+  virtual bool reduces() const { return should_sync(); }
+  /// What step() does once the gradients are those of all ranks.
+  virtual StepOutcome update(const Closure& closure);
   /// loss.backward(), as the optimizer inside wants it.
   virtual void differentiate(const at::Tensor& loss, BackwardOptions options) { optimizer_->backward(loss, options); }
-
-  bool unreduced_ = false;  ///< gradients have accumulated since the last reduction
+  AccumulationDriver& driver() { return driver_; }
 
  private:
   std::shared_ptr<BaseOptimizer> optimizer_;
   OptimWrapperOptions options_;
-  std::shared_ptr<AccumulationWindow> window_;
-  bool agreed_ = false;  ///< that all ranks accumulate alike
+  AccumulationDriver driver_;
   std::optional<double> grad_norm_;
 };
 

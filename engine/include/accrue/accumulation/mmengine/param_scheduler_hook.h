@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ParamSchedulerHook: when schedules move in MMEngine. Those by iteration move after every micro-iteration, updates or
-// not, so the rate changes inside a group; those by epoch move when an epoch has ended. A schedule by iteration is
+// not, so the rate changes inside a window; those by epoch move when an epoch has ended. A schedule by iteration is
 // therefore as long as the run has micro-iterations. Thread: the training thread.
 // Source: mmengine.hooks.ParamSchedulerHook.
 #pragma once
@@ -28,11 +28,11 @@ class ParamSchedulerHook {
 
   /// Inner steps taken so far, by iteration and by epoch.
   std::int64_t iteration_position() const { return window_->schedule_position(); }
-  std::int64_t epoch_position() const { return epochs_.schedule_position(); }
+  std::int64_t epoch_position() const { return epochs_; }
 
  private:
   std::shared_ptr<AccumulationWindow> window_;
-  AccumulationWindow epochs_;
+  std::int64_t epochs_ = 0;  ///< that have ended
   std::vector<std::shared_ptr<BaseScheduler>> by_iteration_;
   std::vector<std::shared_ptr<BaseScheduler>> by_epoch_;
 };

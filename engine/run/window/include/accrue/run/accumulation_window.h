@@ -130,6 +130,13 @@ void for_each_field(Position& at, Visit&& visit) {
   visit("at_boundary", at.at_boundary);
 }
 
+/// A schedule that follows a window beside others: where it stands, and where it ends.
+struct FollowingSchedule {
+  std::int64_t position = 0;          ///< inner steps taken
+  std::int64_t guard_count = 0;       ///< what K13's guard on total reads: these, those taken elsewhere, and bumps
+  std::optional<std::int64_t> total;  ///< K13's guard on total
+};
+
 class AccumulationWindow {
  public:
   explicit AccumulationWindow(WindowShape shape);
@@ -158,9 +165,9 @@ class AccumulationWindow {
   bool take_boundary();
   /// Call-driven: the scheduler's step is called once; how many inner steps it takes (K13, K12).
   std::int64_t call_schedule();
-  /// The same for a schedule that follows the boundaries of another window: what became of its last micro-step is said
-  /// here. `ahead`: inner steps that were taken elsewhere, which the guard on total counts too.
-  std::int64_t call_schedule(bool boundary, StepOutcome outcome, std::int64_t ahead);
+  /// The same for one of several schedules, each of which knows how far it is. `skipped`: an update that it belongs to
+  /// was skipped at the boundary that the last micro-step is. The window stays as it is.
+  std::int64_t call_schedule(FollowingSchedule& schedule, bool skipped) const;
 
   /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
   /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.

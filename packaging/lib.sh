@@ -5,18 +5,18 @@ export LANG=C.UTF-8 LC_ALL=C.UTF-8
 build_dir=build/default
 
 say() { printf '%s\n' "$*" >&2; }
-# A step is announced with the seconds since the start, so that a slow one can be seen.
+# Announces a step with the seconds since the start, so that slow ones show.
 step() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
 
-# fail WHAT [HOW-TO-MEND]: what went wrong, then the command or change that mends it.
+# fail WHAT [HOW-TO-FIX]: what went wrong, then the command or change that fixes it.
 fail() {
   say ""
   say "accrue: $1"
-  [ $# -lt 2 ] || say "  to mend: $2"
+  [ $# -lt 2 ] || say "  to fix: $2"
   exit 1
 }
 
-# Units of the engine take up to 1.5 GB each to compile: as many at once as the cores and the memory allow.
+# Compiling an engine file takes up to 1.5 GB: run as many at once as cores and memory allow.
 build_jobs() {
   local cores memory_kb by_memory
   cores=$(nproc)
@@ -30,7 +30,7 @@ configure() {
   local werror=${ACCRUE_WERROR:-OFF}
   [ -z "${CI:-}" ] || werror=ON
   step "configuring $build_dir"
-  # A build folder belongs to the path it was configured at; after a move it must be made anew.
+  # A build folder is tied to the path where it was configured; after a move it must be created again.
   local cached
   cached=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build_dir/CMakeCache.txt" 2>/dev/null || true)
   [ -z "$cached" ] || [ "$cached" = "$PWD" ] || rm -rf "$build_dir"
@@ -38,7 +38,7 @@ configure() {
     fail "CMake could not configure the build (its message is above)" "rm -rf $build_dir, then run this again"
 }
 
-# build [TARGET...]: everything when no target is named.
+# build [TARGET...]: builds everything if no target is named.
 build() {
   local jobs
   jobs=$(build_jobs)

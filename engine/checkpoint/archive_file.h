@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A safetensors file that is open: its header, judged, and its tensors, read one by one into memory that exists.
+// An open safetensors file: its header, checked, and its tensors, read one by one into existing memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,7 +35,7 @@ class Descriptor {
   int fd_;
 };
 
-/// The name that the format has for a type; null where it has none. And back: Undefined for an unknown name.
+/// The format's name for a type, null if it has none; and back, Undefined for an unknown name.
 const char* archive_dtype(at::ScalarType type);
 at::ScalarType archive_scalar_type(const std::string& dtype);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving is a conversation of three rounds: rank 0 names the folder, every rank writes its shard and says how that
-// went, rank 0 commits and says how that went. Opening is two rounds for each candidate: rank 0 names it, every rank
-// says what it makes of it. Each round is one small collective, so all ranks hold the same answer and a disk that fails
-// one of them fails none of the others' memory: training goes on from where it is.
+// Saving takes three rounds: rank 0 names the folder, every rank writes its shard and reports the result, rank 0
+// commits and reports the result. Opening takes two rounds for each candidate: rank 0 names it, every rank accepts or
+// refuses it. Each round is one small collective, so all ranks hold the same answer, and a disk that fails on one rank
+// stops none of them: training continues.
 #include "accrue/checkpoint/checkpoint.h"
 
 #include <ATen/ops/empty.h>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What one rank says in a round. Fixed size, plain bytes: it travels as a tensor.
+/// What one rank reports in a round. Fixed size, plain bytes: it is sent as a tensor.
 struct Statement {
   std::int64_t ok = 0;
   std::int64_t code = 0;  ///< of an error
@@ -158,7 +158,7 @@ std::vector<ManifestFile> share_of(const std::vector<ManifestFile>& files, const
   return share;
 }
 
-/// What this rank makes of a candidate. Errors: as CheckpointFits.
+/// This rank's verdict on a candidate. Errors: as CheckpointFits.
 Result<CheckpointReader> open_candidate(const fs::path& run_dir, const std::string& name,
                                         const CheckpointIdentity& identity, const CheckpointFits& fits,
                                         const Communicator& world) {
@@ -182,7 +182,7 @@ bool only_refuses(const Error& error) {
   return error.code == ErrorCode::protocol || error.code == ErrorCode::disk;
 }
 
-/// The first error that ends the search; where there is none, the first that refuses the candidate.
+/// The first error that ends the search, or else the first that refuses the candidate.
 std::optional<Error> verdict(std::vector<Statement> statements) {
   std::vector<Statement> final_ones = statements;
   for (Statement& statement : final_ones)
@@ -265,7 +265,7 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
       opened.checkpoint = std::move(*reader);
       return opened;
     }
-    // A rank that ends the search says so in its own words, which may be longer than what travels.
+    // A rank whose own error ends the search returns that in full: the statement may hold a shortened text.
     if (!only_refuses(*problem))
       return tl::unexpected(reader || only_refuses(reader.error()) ? *problem : reader.error());
     opened.refused.push_back(candidate + " was refused: " + problem->where + ": " + problem->message);

@@ -49,7 +49,7 @@ std::vector<std::string> names_in(const fs::path& folder, std::error_code& error
   return names;
 }
 
-/// ".replaced-step-N": what had the name step-N, for as long as it takes to give the name to another folder.
+/// ".replaced-step-N": the former step-N, while another folder is given that name.
 constexpr std::string_view replaced_prefix = ".replaced-";
 
 bool is_leftover(const std::string& name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders below <run>/checkpoints: committed ones, the one being written, and what is on its way out.
+// The folders below <run>/checkpoints: committed, being written, and being removed.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ Result<std::vector<std::string>> committed_checkpoints(const std::filesystem::pa
 Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 /// Writes a new file and syncs it. Errors: disk.
 Result<void> write_synced(const std::filesystem::path& file, const std::string& text);
-/// Syncs the part folder, renames it to its step and syncs the parent: the commit. A folder of that name (one that was
-/// refused, or left by a continuation that was given up) is set aside first, under a name that
-/// clear_checkpoint_leftovers() knows. Errors: disk; the folder of that name is where it was then.
+/// Syncs the part folder, renames it to its step and syncs the parent: the commit. An existing folder of that name (one
+/// that was refused, or left by an abandoned continuation) is first set aside under a name that
+/// clear_checkpoint_leftovers() recognises. Errors: disk; the existing folder then keeps its name.
 Result<void> commit_folder(const std::filesystem::path& part, const std::string& name);
 /// Removes leftovers and outdated checkpoints: keeps the `keep` newest (never fewer than two) and the newest finite
 /// one. The newest must verify before anything goes. Errors (disk): it does not read back as it was written.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says about its tensors is believed only when it makes sense together: the parts of a tensor agree on its
-// shape and type, do not overlap and leave nothing out. So a read cannot come up short later, when the model is half
+// What files say about their tensors is accepted only if it is consistent: the parts of a tensor agree on its shape and
+// type, do not overlap and leave nothing out. So no read can fail for missing data later, when the model is half
 // loaded.
 #include "checkpoint/checkpoint_reader.h"
 

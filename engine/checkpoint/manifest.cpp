@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded, strict reader: what a field says is used only after its type was checked, and file names are not taken
-// from the file but compared with the only ones there can be.
+// A bounded, strict reader: a field is used only after its type was checked, and file names are not taken from the
+// manifest but compared with the only ones that are possible.
 #include "checkpoint/manifest.h"
 
 #define XXH_INLINE_ALL
@@ -24,7 +24,7 @@ constexpr const char* schema_name = "accrue-checkpoint";
 constexpr int schema_version = 2;
 constexpr const char* self_hash_key = "manifest_xxh3";
 constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
-/// Counts travel as doubles between ranks, which hold whole numbers up to here.
+/// Counts are sent between ranks as doubles, which are exact for whole numbers up to here.
 constexpr std::int64_t max_count = std::int64_t{1} << 53;
 /// As accumulation.steps.
 constexpr std::int64_t max_steps = 1 << 20;
@@ -41,7 +41,7 @@ Json number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-/// Reads typed members and remembers the first that is not there or is of another type.
+/// Reads typed members and remembers the first that is missing or of another type.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {}
@@ -145,7 +145,7 @@ std::string hex_of(XXH128_hash_t hash) {
   return text;
 }
 
-/// Of everything the manifest says but this hash itself: a flipped digit in the cursor must not pass.
+/// Of the whole manifest but this hash itself: a flipped digit in the cursor must not pass.
 std::string self_hash(Json json) {
   json.erase(self_hash_key);
   const std::string text = json.dump();
@@ -192,7 +192,7 @@ std::string contradiction(const TrainingCursor& c) {
   return {};
 }
 
-/// Damage that the manifest's own hash does not show.
+/// Damage that the manifest's own hash does not reveal.
 std::string implausible(Manifest& manifest) {
   PlausibleCounts cursor("cursor");
   visit_cursor(manifest.cursor, cursor);
@@ -263,7 +263,7 @@ std::string to_json(const Manifest& manifest) {
 
 namespace {
 
-/// Whether this is a manifest of the format that is read here, as it was written.
+/// Whether this is an unaltered manifest of the format that this file reads.
 Result<void> check_head(const Json& json) {
   if (!json.is_object()) return damaged("it is not a JSON object");
   const auto stated = json.find(self_hash_key);

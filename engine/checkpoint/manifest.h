@@ -28,13 +28,13 @@ struct Manifest {
 std::string shard_name(std::int64_t rank);
 
 std::string to_json(const Manifest& manifest);
-/// Errors (protocol): not JSON, a missing or mistyped field, a count that no run reaches, counts that contradict each
-/// other, files that are not one shard per rank; (config): another format, with both versions and what to do.
+/// Errors (protocol): not JSON, a missing or mistyped field, an impossible count, counts that contradict each other,
+/// files that are not one shard per rank; (config): another format, with both versions and what to do.
 Result<Manifest> parse_manifest(const std::string& json);
 /// Reads <folder>/manifest.json. Further errors: disk; more than 1 MiB.
 Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
-/// Whether each file has the size and the hash that the manifest says. Errors (protocol) name the first that has not.
+/// Whether each file has the size and the hash in the manifest. Errors (protocol) name the first that has not.
 Result<void> verify_files(const std::filesystem::path& folder, std::span<const ManifestFile> files);
 
 }  // namespace accrue

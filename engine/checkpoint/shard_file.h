@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's file of a checkpoint: a safetensors archive. Entries that hold a whole tensor bear its name; an entry that
-// holds a part bears the name, "#" and a number, and the metadata under that key says which part:
+// One rank's file of a checkpoint: a safetensors archive. An entry with a whole tensor has the tensor's name; an entry
+// with a part has the name, "#" and a number, and the metadata under that key says which part:
 //   {"name": "parameters.w", "shape": [8, 4], "offset": [4, 0], "extent": [4, 4], "first": 0}
-// where "first" is the first element of the box, counted in row-major order, that the entry holds.
+// where "first" is the entry's first element, counted in row-major order within the box.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct StoredPart {
   std::string name;
   TensorSlice slice;
 };
-/// What an entry of a shard holds. Errors (protocol): what its metadata says makes no part, or not this entry's.
+/// What an entry of a shard holds. Errors (protocol): its metadata does not describe a part, or not one that fits it.
 Result<StoredPart> stored_part(const ArchiveEntry& entry, const std::map<std::string, std::string>& metadata);
 
 }  // namespace accrue

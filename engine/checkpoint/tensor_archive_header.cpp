@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A state machine over nlohmann's SAX events: no document tree is built, repeated keys are seen (a tree would hide
-// them), and every number is judged as it arrives. Cost: one pass over at most 8 MB.
+// them), and every number is checked as it arrives. Cost: one pass over at most 8 MB.
 #include "checkpoint/tensor_archive_header.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ tl::unexpected<Error> refuse(std::string message, std::string_view name = {}) {
               name.empty() ? std::string{} : "tensor \"" + printable_name(name) + "\"");
 }
 
-/// Collects the header; answers false (and keeps the reason) at the first thing that does not belong there.
+/// Collects the header; returns false (and keeps the reason) at the first thing that does not belong there.
 class HeaderSax final : public json::json_sax_t {
  public:
   ArchiveHeader header;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON header of a safetensors file, without LibTorch: what a hostile file can say is judged here, before anything
-// is allocated.
+// The JSON header of a safetensors file, without LibTorch: a hostile file is refused here, before anything is
+// allocated.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace accrue {
 
-/// Longest header that is read; the format itself allows 100 MB.
+/// The longest header accepted; the format itself allows 100 MB.
 constexpr std::uint64_t max_archive_header_bytes = 8'000'000;
 
 struct ArchiveEntry {
@@ -29,7 +29,7 @@ struct ArchiveHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Bytes of one element, 0 for a dtype that is not known here.
+/// Bytes of one element, 0 for an unsupported dtype.
 std::uint64_t archive_dtype_bytes(std::string_view dtype);
 
 /// Reads a header and checks that its tensors tile [0, data_bytes) exactly.
@@ -39,7 +39,7 @@ Result<ArchiveHeader> parse_archive_header(std::string_view json, std::uint64_t 
 /// The header's JSON, padded with spaces to a multiple of 8 bytes.
 std::string format_archive_header(const ArchiveHeader& header);
 
-/// A name from a file as it may stand in a message: printable ASCII, at most 80 characters.
+/// A name from a file made safe for a message: printable ASCII, at most 80 characters.
 std::string printable_name(std::string_view name);
 
 }  // namespace accrue

@@ -115,7 +115,7 @@ void for_each_common_run(const TensorSlice& from, const TensorSlice& to,
   if (shared.empty) return;
   std::vector<std::int64_t> at = shared.low;
   do {
-    // The row's place in each slice's values; negative or past the end where a range leaves a part of the row out.
+    // The row's place in each slice's values; negative or past the end where a range excludes part of the row.
     const std::int64_t source = place_in(from, at) - from.range.offset;
     const std::int64_t target = place_in(to, at) - to.range.offset;
     const std::int64_t begin = std::max({std::int64_t{0}, -source, -target});

@@ -83,7 +83,7 @@ Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFac
     case DataKind::synthetic:
       return open_synthetic(spec, facts);
   }
-  return fail(ErrorCode::data, "this kind of data is not known", "data.kind");
+  return fail(ErrorCode::data, "unknown kind of data", "data.kind");
 }
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of training data as read-only memory: the kernel pages in what a batch touches, ranks of one host share the
-// page cache, and nothing of the size of the data is copied.
+// page cache, and the data are never copied as a whole.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 namespace accrue {
 
 /// A language over at most 64 symbols in which each symbol has four successors (probabilities 0.55, 0.25, 0.15, 0.05):
-/// about 1.1 nats a token to be reached, against log(vocabulary) at the start. A small GPT learns it in some hundred
-/// updates.
+/// the best possible loss is about 1.1 nats a token, the loss at the start log(vocabulary). A small GPT learns it in a
+/// few hundred updates.
 std::unique_ptr<TokenStore> make_markov_language(std::uint64_t seed, std::int64_t vocabulary);
 
 /// x ~ N(0, 1), y = W x + 0.1 noise with a seeded W; for cross-entropy the label is the largest output.

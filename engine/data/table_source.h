@@ -20,13 +20,13 @@ struct Table {
 /// The index of the largest output of each row, as a label. Shapes: y [S, O] -> [S, 1].
 at::Tensor largest_output(const at::Tensor& y);
 
-/// The spec's inline x and y. Errors (data): rows of unequal length, unequal numbers of rows, widths that are not the
-/// model's.
+/// The spec's inline x and y. Errors (data): rows of unequal length, unequal numbers of rows, widths that differ from
+/// the model's.
 Result<Table> inline_table(const RunSpec& spec);
 
 /// Rows as batches in the model's dtype. For cross-entropy y is one column of labels: batches are inputs [B, 1, I] and
-/// targets [B, 1] int64. Errors (data): fewer rows than the plan's samples, widths that are not the model's, labels
-/// that are no integers or outside the outputs.
+/// targets [B, 1] int64. Errors (data): fewer rows than the plan's samples, widths that differ from the model's, labels
+/// that are not integers or lie outside the outputs.
 Result<std::unique_ptr<DataSource>> make_table_source(Table table, const ModelSpec& model, const DataFacts& facts);
 
 /// Inline ragged sequences: inputs [B, T, 1], targets [B, T]; padded with 0 and -100 to the longest of the batch.

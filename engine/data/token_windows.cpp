@@ -32,7 +32,7 @@ class TokenFile final : public TokenStore {
     }
   }
 
-  /// Place of the first token that the vocabulary does not hold, or -1.
+  /// Index of the first token outside the vocabulary, or -1.
   std::int64_t first_outside(std::int64_t vocabulary) const {
     const std::int64_t total = file_.size() / std::int64_t{sizeof(Token)};
     for (std::int64_t i = 0; i < total; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language-model samples: windows of `context` tokens and, one further on, their targets. Three stores of tokens stand
-// behind it: the bytes of a text, a flat file of uint16 or uint32, and a seeded generator.
+// Language-model samples: windows of `context` tokens, and as targets the same windows one token further on. There are
+// three token stores: the bytes of a text, a flat file of uint16 or uint32, and a seeded generator.
 #pragma once
 
 #include <cstdint>

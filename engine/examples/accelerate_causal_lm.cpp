@@ -6,7 +6,7 @@
 //   torchrun --no-python --nproc-per-node 2 accelerate_causal_lm            two ranks
 //   accrue-run launch -n 2 -- accelerate_causal_lm                          two ranks
 //   accelerate_causal_lm --ranks 2                                          two ranks, without a launcher
-//   ... --digits 10                                                         weights with as many digits
+//   ... --digits 10                                                         print weights with 10 digits
 // Source: Hugging Face Accelerate, "Gradient accumulation on training samples of variable size".
 #include <ATen/Context.h>
 #include <ATen/ops/arange.h>

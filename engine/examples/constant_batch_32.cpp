@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's documented comparison: a language model on samples of variable size, trained in four configurations
-// whose batches are all of 32 samples. The losses are the same up to the end of the first epoch; from there on they
-// part by a little, because two ranks repeat samples to fill their last round, and not equally many.
+// whose batches are all of 32 samples. The losses are the same up to the end of the first epoch; from then on they
+// differ slightly, because two ranks repeat samples to fill their last round, and how many depends on the
+// configuration.
 //   constant_batch_32 [--csv FILE] [--svg FILE]
 // It starts the ranks it needs itself. Source: Hugging Face Accelerate, "Gradient accumulation on training samples of
 // variable size", and its example for autoregressive models.
@@ -105,7 +106,7 @@ std::string name_of(const Configuration& how) {
          (how.ranks == 1 ? " rank" : " ranks");
 }
 
-/// Losses travel from rank 0 to the program that started it through a file of hexadecimal numbers, which lose nothing.
+/// Rank 0 passes the losses to the program that started it in a file of hexadecimal numbers, which lose no digits.
 void write_losses(const std::string& file, const std::vector<double>& losses) {
   std::ofstream out(file);
   out << std::hexfloat;

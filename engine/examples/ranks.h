@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the examples that run on several ranks share: who am I, my data axis, and a launcher for a machine without one.
+// Shared by the examples that run on several ranks: this rank, its data axis, and a launcher for a machine without one.
 // torchrun, accrue-run, Slurm, Open MPI and MPICH are recognised by their environments; alone, a program is one rank.
 #pragma once
 

@@ -3,8 +3,8 @@
 // computed. Work: 2 products forward, 5 backward, each T * T / 2 * head size multiply-adds.
 //
 // The scores' orientation is chosen so that every softmax runs down the lanes of a vector and no score is transposed:
-// forward makes panels [key][16 queries], backward panels [query][16 keys]. Saved between them is one number a query,
-// the logarithm of its softmax sum; backward makes the probabilities again.
+// forward makes panels [key][16 queries], backward panels [query][16 keys]. Between them one number a query is kept,
+// the logarithm of its softmax sum; backward recomputes the probabilities.
 // Source: the tiling idea of FlashAttention (Dao et al., 2022); online rescaling is left out, because a whole panel of
 // scores fits the cache at training lengths.
 #pragma once
@@ -84,8 +84,8 @@ std::int64_t attention_scratch(const HeadShape& shape) {
   return 4 * padded.rows_numbers() + panels + padded.keys * columns + padded.keys * padded.keys + 2 * padded.keys;
 }
 
-/// Softmax down the keys of one panel of scores [keys][columns]; query j of the panel stands at first + j and sees keys
-/// up to itself. Gives log-sum-exp per query and leaves probabilities times their sum; `inverse` is 1 / that sum.
+/// Softmax down the keys of one panel of scores [keys][columns]; query j of the panel is at position first + j and sees
+/// keys up to itself. Returns log-sum-exp per query and leaves unnormalised probabilities; `inverse` is 1 / their sum.
 template <typename T>
 ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t first, T* log_sum, Vec<T> (&inverse)[2]) {
   constexpr std::int64_t columns = Tile<T>::columns;

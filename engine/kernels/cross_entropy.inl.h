@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax cross entropy that turns logits into their gradient where they stand: no log-softmax and no one-hot is
-// stored.
+// Softmax cross entropy that overwrites logits with their gradient: neither log-softmax nor one-hot is stored.
 #pragma once
 
 #include "kernels/vec.inl.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer updates in one pass over memory: with n elements, AdamW moves 7 n numbers, which is the bound.
+// Optimizer updates in one pass over memory: for n elements AdamW reads and writes 7 n numbers, the least possible.
 // Source of the formulas: PyTorch's documentation of AdamW and SGD.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of one instruction set. ACCRUE_ISA names it; the flags come from this folder's CMakeLists.txt. Everything
-// that is compiled here has internal linkage: code for a newer CPU must not be the copy that the linker keeps.
+// compiled here has internal linkage, so that the linker cannot pick code for a newer CPU as the shared copy.
 #pragma once
 
 #include "kernels/attention.inl.h"

@@ -13,8 +13,8 @@ struct AdamWStep {
   double beta1 = 0.0;
   double beta2 = 0.0;
   double eps = 0.0;
-  double weight_decay = 0.0;      ///< apart from the gradient (AdamW)
-  double l2 = 0.0;                ///< as a part of the gradient (Adam)
+  double weight_decay = 0.0;      ///< decoupled from the gradient (AdamW)
+  double l2 = 0.0;                ///< added to the gradient (Adam)
   double correction1 = 1.0;       ///< 1 - beta1^t
   double correction2_root = 1.0;  ///< sqrt(1 - beta2^t)
   double grad_scale = 1.0;
@@ -95,7 +95,7 @@ struct BlockKernels {
   void (*column_sum)(const T* x, std::int64_t rows, std::int64_t width, T* sum);
   /// x += bias; out = gelu(x).
   void (*gelu_forward)(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
-  /// grad becomes the gradient of x, out = gelu(x), grad_sum [width] is added to.
+  /// grad, that of gelu(x), becomes the gradient of x; out = gelu(x); grad_sum [width] is added to.
   void (*gelu_backward)(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum);
   /// Numbers of scratch that one call of the two below needs.
   std::int64_t (*attention_scratch)(const HeadShape& shape);
@@ -119,7 +119,7 @@ const BlockKernels<T>& block_kernels();
 
 enum class InstructionSet { generic, avx2, avx512 };
 
-/// What the kernels run on: the best that this CPU has, or less after limit_instruction_set().
+/// What the kernels use: the best set that this CPU has, or a lesser one after limit_instruction_set().
 InstructionSet instruction_set();
 /// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs: rounding, and the
 /// choice of a product's path, depend on it.

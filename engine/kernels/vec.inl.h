@@ -67,8 +67,8 @@ ACCRUE_INLINE Lanes<T> lane_numbers() {
   return numbers;
 }
 
-/// Turns a square of vectors: v[i][j] and v[j][i] change places. Each round deals the upper and the lower half like a
-/// pack of cards; after log2(lanes) rounds rows have become columns.
+/// Transposes a square of vectors: swaps v[i][j] and v[j][i]. Each round interleaves the upper and the lower half like
+/// a shuffled deck; after log2(lanes) rounds rows have become columns.
 template <typename T>
 ACCRUE_INLINE void transpose(Vec<T> (&v)[lanes<T>]) {
   constexpr int n = static_cast<int>(lanes<T>);

@@ -18,7 +18,7 @@ std::size_t round_up(std::size_t bytes, std::size_t step) {
 }
 
 void* map_pages(std::size_t bytes) {
-  // A huge page needs 2 MiB alignment: map more, and unmap what stands over on both sides.
+  // A huge page needs 2 MiB alignment: map more, and unmap the excess on both sides.
   const std::size_t slack = bytes >= huge_page ? huge_page : 0;
   void* const raw = ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) throw std::bad_alloc();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for activations that is used again in the next micro-step. The C library gives large blocks back to the
+// Memory for activations that is reused in the next micro-step. The C library returns large blocks to the
 // kernel as soon as a micro-step ends, and the next one then pays a page fault for every 4 KiB (24,000 for a small
 // GPT); here blocks stay mapped, in huge pages where the system has them. Steady state: no allocation at all.
 #pragma once
@@ -21,7 +21,7 @@ class BufferPool {
   at::Tensor take_like(const at::Tensor& other) { return take(other.sizes(), other.scalar_type()); }
 
   std::int64_t mapped_bytes() const;  ///< held from the system, used and idle
-  std::int64_t mappings() const;      ///< how often the system was asked since the start
+  std::int64_t mappings() const;      ///< how often memory was requested from the system since the start
 
  private:
   struct Block {

@@ -2,8 +2,8 @@
 // Kept for backward, per position and block: the two inputs (2 D), the packed projections (3 D), attention's result (D)
 // and the MLP's hidden row before GELU (4 D). Recomputing the rest costs three passes and one score product.
 //
-// Matrix products go to LibTorch. A projection that ends on the residual stream adds into x + bias, so neither bias nor
-// residual needs a pass of its own.
+// product.h decides which routine computes a matrix product. A projection that ends on the residual stream adds into
+// x + bias, so neither bias nor residual needs its own pass.
 #include "models/fused_blocks.h"
 
 #include <ATen/Dispatch.h>
@@ -56,7 +56,7 @@ at::Tensor activate(at::Tensor& hidden, const at::Tensor& bias) {
 }
 
 struct GeluGradient {
-  at::Tensor active;    // gelu(hidden), made again
+  at::Tensor active;    // gelu(hidden), recomputed
   at::Tensor bias_sum;  // [4D]
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm as the fused functions use it: forward with its statistics, again from them, and backward onto a residual.
+// LayerNorm for the fused functions: forward with its statistics, recomputed from them, and backward onto a residual.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@ struct Normed {
 };
 
 Normed norm_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
-/// The same rows from kept statistics.
+/// The same output, recomputed from kept statistics.
 at::Tensor norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       const at::Tensor& statistics);
 

@@ -22,7 +22,7 @@ class GptModel final : public ModelPart {
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   /// Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits(const at::Tensor& tokens);
-  /// Takes plain operators even where the fused functions would do: for comparisons.
+  /// Uses plain operators even where the fused functions would do: for comparisons.
   void use_plain_operators(bool plain) { plain_ = plain; }
 
  private:

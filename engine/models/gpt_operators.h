@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT block out of plain operators: every dtype and device, dropout, and the reference that the fused CPU path is
-// held against.
-// Shapes: B sequences, T positions, D width, H heads.
+// A GPT block in plain operators: every dtype and device, dropout, and the reference that the fused CPU path is
+// compared with. Shapes: B sequences, T positions, D width, H heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain-operator losses for any dtype and device. The GPT on a CPU takes its own fused path (fused_head.h).
+// Plain-operator losses for any dtype and device. The GPT on a CPU has its own fused path (fused_blocks.h).
 #include "models/losses.h"
 
 #include <ATen/ops/cross_entropy_loss.h>

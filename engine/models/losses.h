@@ -9,11 +9,11 @@
 
 namespace accrue {
 
-/// Label that no loss counts.
+/// Label that every loss ignores.
 constexpr std::int64_t ignored_label = -100;
 
-/// Sum of squared differences. Shapes: predictions and targets of equally many elements -> []. The count is that
-/// number.
+/// Sum of squared differences; the count is the number of elements. Shapes: predictions and targets with equally many
+/// elements -> [].
 at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& targets);
 
 /// Sum over rows of -log softmax(logits)[target], leaving out rows whose target is -100.

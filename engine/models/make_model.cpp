@@ -19,7 +19,7 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source) {
     case ModelKind::gpt:
       return std::make_shared<GptModel>(spec, source);
   }
-  throw std::invalid_argument("model.kind is not a model this engine knows");
+  throw std::invalid_argument("model.kind is not a model that this engine can build");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of the fused functions. Each runs on our own tiles or on LibTorch's routine, by its shape and the
-// least instruction set of the ranks alone, so all decide alike. Measured with tests/bench/product_shapes (AVX-512, one
-// thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight gradient):
+// least instruction set of the ranks alone, so all ranks choose the same. Measured with tests/bench/product_shapes
+// (AVX-512, one thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient,
+// weight gradient):
 //
 //   tokens  in x out     output  input grad  weight grad
 //      16   384 x 1536    0.86      0.70        1.22

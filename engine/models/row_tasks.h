@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the fused blocks spread rows over threads. Sums over rows are taken in a fixed number of parts and the parts in
-// order, so a result does not depend on the number of threads.
+// How the fused blocks spread rows over threads. Sums over rows are computed in a fixed number of parts, which are
+// added in order, so a result does not depend on the number of threads.
 #pragma once
 
 #include <ATen/Parallel.h>

@@ -67,7 +67,7 @@ at::ScalarType scalar_type(Dtype dtype) {
     case Dtype::float16:
       return at::kHalf;
   }
-  throw std::invalid_argument("model.dtype is not a number type this engine knows");
+  throw std::invalid_argument("model.dtype is not a number type that this engine supports");
 }
 
 }  // namespace accrue

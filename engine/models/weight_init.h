@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial weights: drawn in float32 from a generator of their own in module order, then converted, so that a model
-// starts equal on every rank and in every dtype, whatever else has drawn random numbers.
+// Initial weights: drawn in float32, in module order, from a separate generator, then converted, so that a model starts
+// the same on every rank and in every dtype, whatever else has drawn random numbers.
 #pragma once
 
 #include <ATen/core/Generator.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every optimizer on flat memory does alike: it checks what it is given, counts the updates of each segment, and
-// merges neighbours that an update treats alike.
+// What all optimizers on flat memory share: checking arguments, counting the updates of each segment, and merging
+// adjacent segments that an update treats the same.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace accrue {
 
-/// Elements that one pass updates alike.
+/// Elements that one pass updates in the same way.
 struct Stretch {
   FlatRange range;
   double weight_decay = 0.0;
@@ -35,8 +35,8 @@ class FlatBase : public FlatOptimizer {
  protected:
   at::Tensor state_tensor() const;
   void check(const at::Tensor& params, const at::Tensor& grads) const;
-  /// Counts the update in every segment that it reaches, and answers what it updates, merged: between two whole
-  /// neighbours lies nothing but padding, which is zero and stays zero, so one pass goes over both.
+  /// Counts the update in every segment that it reaches, and returns the stretches to update, merged: only padding lies
+  /// between two whole adjacent segments, and it is zero and stays zero, so one pass covers both.
   std::vector<Stretch> begin_step(std::span<const FlatRange> ranges);
 
   OptimizerSpec spec_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same updates out of LibTorch's operators, for every device: one pass of several kernels a stretch, and nothing is
-// read back.
+// The same updates written with LibTorch's operators, for any device: several kernels a stretch, and nothing is read
+// back.
 #pragma once
 
 #include <memory>

@@ -16,17 +16,17 @@ namespace accrue {
 
 class BucketReducer {
  public:
-  /// layouts: of the arenas, one after another; parameters and buckets are numbered through all of them.
+  /// layouts: those of the arenas, in order; parameters and buckets are numbered across all of them.
   BucketReducer(const std::vector<FlatLayout>& layouts, std::function<void(std::size_t bucket)> launch);
 
-  /// Parameter i's gradient of this window is complete. Launches what can go. Throws std::logic_error where the
-  /// parameter's bucket has gone already.
+  /// Parameter i's gradient of this window is complete. Launches the buckets that are due. Throws std::logic_error if
+  /// the parameter's bucket was already launched.
   void arrived(std::size_t parameter);
-  /// Launches what is left, in order, and begins the next window.
+  /// Launches the remaining buckets, in order, and begins the next window.
   void finish();
-  /// Forgets what has arrived and begins the next window, without launching anything: after a backward that threw.
+  /// Forgets what has arrived and begins the next window without launching anything; for a backward that threw.
   void restart();
-  /// The parameter whose gradient was the first of this window; none before.
+  /// The parameter whose gradient arrived first in this window; none yet: empty.
   std::optional<std::size_t> first_arrived() const { return first_; }
 
  private:

@@ -22,11 +22,11 @@ namespace {
 constexpr const char* forgotten_finish =
     "DistributedDataParallel: the parameters changed after a backward with sync on whose gradients were never reduced, "
     "so the ranks' weights have drifted apart; call finish() after the last backward of each window and before the "
-    "optimizer's step, wrap backwards that are not to be reduced in no_sync(), or call leave_local() where a window is "
-    "given up";
+    "optimizer's step, wrap backwards that should not be reduced in no_sync(), or call leave_local() to abandon "
+    "a window";
 
-/// Another one where an optimizer has stepped. LibTorch's write past autograd's version, so it takes in the first
-/// values (FNV-1a); on a device, where reading them would wait, the version is all there is.
+/// A mark that changes when an optimizer steps. LibTorch's optimizers write without raising autograd's version, so the
+/// mark includes the first values (FNV-1a); on a device, where reading them would wait, it is the version alone.
 std::uint64_t mark_of(const at::Tensor& parameter) {
   constexpr std::size_t sample = 128;
   auto mark = 14695981039346656037ULL ^ static_cast<std::uint64_t>(parameter._version());
@@ -95,7 +95,7 @@ void check(const Replica& replica, const DataParallelOptions& options) {
   }
 }
 
-/// What the ranks must have alike, as text that a message can show.
+/// The options that must be the same on all ranks, as text for a message.
 std::string describe(const DataParallelOptions& options) {
   return "bucket_bytes " + std::to_string(options.bucket_bytes) + ", op " +
          (options.op == ReduceOp::mean ? "mean" : "sum") + ", launch " +
@@ -143,7 +143,7 @@ std::vector<FlatLayout> layouts_of(const std::vector<GradArena>& arenas) {
   return layouts;
 }
 
-/// Marks a parameter as taken, and says that its gradient has been accumulated.
+/// Marks a parameter as taken, and reports that its gradient has been accumulated.
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}
@@ -207,7 +207,7 @@ struct DistributedDataParallel::State {
   std::vector<Place> places;
   BucketReducer reducer;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< those with a hook of ours
-  /// By parameter: its mark when a gradient arrived that no finish() has reduced yet; empty without one.
+  /// By parameter: its mark when a gradient arrived that no finish() has reduced yet; empty if there is none.
   std::vector<std::optional<std::uint64_t>> unfinished;
   bool sync = true;
   bool buffers_follow = false;  ///< before_forward() was called since the last finish()
@@ -241,7 +241,7 @@ void DistributedDataParallel::State::check_finished() const {
 
 void DistributedDataParallel::State::coming(std::size_t parameter) {
   if (stepped_without_finish(parameter)) throw std::logic_error(forgotten_finish);
-  // Dropped gradients are the end of a window that will not be finished: its backward has thrown.
+  // Dropped gradients end a window that will not be finished, because its backward has thrown.
   if (const auto first = reducer.first_arrived(); first && !has(*first)) reducer.restart();
   arena_of(parameter).expect(places[parameter].index);
 }

@@ -67,7 +67,7 @@ void GradArena::clear_dropped(std::size_t i) {
 void GradArena::expect(std::size_t i) {
   if (!collect(i)) bind(i);
   if (!compensation_.defined()) return;
-  if (version_of(views_[i]) != versions_[i]) lost_[i].zero_();  // what was lost is not lost of this
+  if (version_of(views_[i]) != versions_[i]) lost_[i].zero_();  // written since: the term belongs to other values
   parameters_[i].mutable_grad() = at::Tensor();
 }
 

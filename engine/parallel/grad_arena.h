@@ -4,12 +4,12 @@
 // memset.
 //
 // A parameter has no .grad until a backward reaches it: expect() gives it its view just before the first gradient is
-// added. Who drops gradients (zero_grad()'s default) therefore costs nothing. Who assigns .grad, or runs backward with
+// added. Dropping gradients (zero_grad()'s default) therefore costs nothing. Assigning .grad, or running backward with
 // create_graph, takes the gradient out of the arena: collect() notices by the data pointer and copies it back.
 //
 // The arena may be wider than the parameters: half-precision gradients are then added to float32 views. With
-// compensation the views are not bound while gradients arrive: each is folded in with the term that carries what was
-// rounded off, and the views are bound for those who read .grad.
+// compensation no view is bound while its gradient arrives: the gradient is folded in with the term that carries what
+// was rounded off, and then the view is bound for readers of .grad.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,17 +33,17 @@ class GradArena {
   const at::Tensor& compensation() const { return compensation_; }
   at::Tensor bucket(std::size_t index) const;
 
-  /// Before a gradient of parameter i is added: makes .grad its view, cleared where the gradient had been dropped. With
-  /// compensation takes .grad away instead, so that the gradient arrives alone.
+  /// Before a gradient of parameter i is added: makes .grad its view, cleared if the gradient had been dropped. With
+  /// compensation removes .grad instead, so that the gradient arrives on its own.
   void expect(std::size_t i);
-  /// With compensation, once it has arrived: adds it to the sum, Kahan's way, and binds the parameter again.
+  /// With compensation, once the gradient has arrived: adds it to the sum, Kahan's way, and binds the view again.
   void fold(std::size_t i);
-  /// Brings the arena up to date with .grad: copies an assigned gradient in, clears the place of a dropped one. True
-  /// where parameter i has a gradient.
+  /// Brings the arena up to date with .grad: copies an assigned gradient in, clears the place of a dropped one. True if
+  /// parameter i has a gradient.
   bool collect(std::size_t i);
-  /// True where parameter i has a gradient now.
+  /// True if parameter i has a gradient now.
   bool has(std::size_t i) const { return parameters_[i].grad().defined(); }
-  /// What lies in parameter i's place is its gradient, or it has none.
+  /// Declares parameter i's place to be its gradient (has), or that it has none.
   void set(std::size_t i, bool has);
   /// Clears the memory and drops every gradient.
   void zero();
@@ -59,7 +59,7 @@ class GradArena {
   std::vector<at::Tensor> views_;
   std::vector<at::Tensor> lost_;        ///< views of the compensation
   std::vector<char> in_use_;            ///< the view was .grad: without a .grad now, its gradient has been dropped
-  std::vector<std::int64_t> versions_;  ///< of the views as fold() left them: another one is somebody else's writing
+  std::vector<std::int64_t> versions_;  ///< of the views after fold(): a change means that other code wrote to them
 };
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas that differ in shape would add gradients of different parameters without a word. Each rank states a hash of
+// Replicas that differ in shape would silently add gradients of different parameters. Each rank contributes a hash of
 // every tensor's name, dtype, shape and requires_grad; two small gathers find the first that differs.
 #include "replica_check.h"
 
@@ -53,7 +53,7 @@ bool is_zero(const at::Tensor& tensor) {
   return !tensor.any().item<bool>();
 }
 
-/// Which of them are zero throughout. A device is read once.
+/// Which of them are zero throughout, with one read from a device.
 std::vector<bool> are_zero(const std::vector<at::Tensor>& tensors) {
   std::vector<bool> zero;
   if (!tensors.empty() && !tensors.front().is_cpu()) {

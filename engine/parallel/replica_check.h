@@ -18,18 +18,18 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 /// requires_grad, naming the first tensor that differs, or where `options`, as text, differ. Collective: the axis.
 void verify_replicas(const NamedTensors& tensors, const std::string& options, Communicator& axis);
 
-/// Rank 0's values reach all ranks: one broadcast a tensor. Collective: the axis.
+/// Copies rank 0's values to all ranks: one broadcast a tensor. Collective: the axis.
 void broadcast_values(const NamedTensors& tensors, Communicator& axis);
 /// The same by one broadcast a type: for small tensors, often. Collective: the axis.
 void broadcast_packed(const NamedTensors& tensors, Communicator& axis);
 
-/// Throws std::invalid_argument on every rank, naming the first rank whose values differ from rank 0's. Collective: the
-/// axis, as many values on every rank.
+/// Throws std::invalid_argument on every rank where values differ, naming the first rank whose differ from rank 0's.
+/// Every rank passes equally many. Collective: the axis.
 void agree_on(const std::string& what, const std::vector<std::int64_t>& values, Communicator& axis);
 
-/// Parameters that some rank's backward reached, where `mine` are those that this rank's did and `reduced` their
-/// reduced gradients. A gradient that is not zero throughout says so itself, to all ranks alike; only where one is zero
-/// the ranks ask each other, by one small reduction. Collective: the axis.
+/// Which parameters any rank's backward reached; `mine`: which ones this rank's did; `reduced`: the reduced gradients,
+/// equal on all ranks. A reduced gradient with a non-zero element proves that some rank reached it; only for those that
+/// are zero throughout the ranks ask each other, by one small reduction. Collective: the axis.
 std::vector<bool> reached_by_any(std::vector<bool> mine, const std::vector<at::Tensor>& reduced, Communicator& axis);
 
 }  // namespace accrue

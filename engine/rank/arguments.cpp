@@ -8,7 +8,7 @@ namespace accrue {
 namespace {
 
 tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::config, std::move(message), "command line", "accrue-rank --help lists what it takes.");
+  return fail(ErrorCode::config, std::move(message), "command line", "accrue-rank --help lists the options.");
 }
 
 Result<void> check(const RankArguments& arguments) {
@@ -61,10 +61,10 @@ const char* usage() {
          "\n"
          "  accrue-rank SPEC.accrue [--out DIR]   under torchrun, srun or mpirun, or alone: events go to standard "
          "output\n"
-         "  accrue-rank --plan FILE [--out DIR]   the same with a plan that was made before; DIR is a new folder, or "
-         "that of the same run, which goes on\n"
+         "  accrue-rank --plan FILE [--out DIR]   the same with an existing plan; DIR is a new folder, or that of the "
+         "same run, which is continued\n"
          "  accrue-rank --plan FILE --rank R --events-fd F [--store-fd S]   as accrue-run and the studio start it\n"
-         "  accrue-rank --probe                   prints what this machine and LibTorch offer, as JSON\n"
+         "  accrue-rank --probe                   prints facts about this machine and LibTorch as JSON\n"
          "  accrue-rank --version | --help\n";
 }
 

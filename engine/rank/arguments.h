@@ -15,7 +15,7 @@ struct RankArguments {
   bool version = false;
   bool probe = false;
   std::filesystem::path plan;  ///< plan.json
-  std::filesystem::path spec;  ///< SPEC.accrue, where there is no plan
+  std::filesystem::path spec;  ///< SPEC.accrue, if there is no plan
   std::filesystem::path out;   ///< run folder of a run without a supervisor; empty: none
   int rank = -1;
   int events_fd = -1;
@@ -23,7 +23,7 @@ struct RankArguments {
   bool supervised() const { return events_fd >= 0; }
 };
 
-/// Errors (config): an unknown option, a value that is missing or no number, options that do not go together.
+/// Errors (config): an unknown option, a value that is missing or not a number, options that exclude each other.
 Result<RankArguments> parse_arguments(const std::vector<std::string>& words);
 const char* usage();
 

@@ -12,18 +12,18 @@ namespace accrue {
 namespace {
 
 constexpr std::size_t max_trace_bytes = 4 << 20;  ///< waiting; beyond it traces and gauges are left out
-constexpr std::size_t max_bytes = 16 << 20;       ///< waiting; beyond it all but the last words are
+constexpr std::size_t max_bytes = 16 << 20;       ///< waiting; beyond it all but what is_told_once() is left out
 constexpr std::size_t slice_bytes = 1 << 20;
 constexpr std::size_t max_trace_entries = 1024;  ///< per array: a line stays far below 1 MiB
 
-/// Told at most once in a run or a command: never left out.
+/// Sent at most once in a run or for a command: never left out.
 bool is_told_once(const EventBody& body) {
   return std::holds_alternative<RankFailed>(body) || std::holds_alternative<RunFinished>(body) ||
          std::holds_alternative<RankReady>(body) || std::holds_alternative<StepsChanged>(body) ||
          std::holds_alternative<Holding>(body);
 }
 
-/// Roughly, of memory and of the line alike.
+/// A rough size, of the event in memory and of its line.
 std::size_t bytes_of(const EventBody& body) {
   constexpr std::size_t per_micro_step = 11 * sizeof(std::int64_t);
   constexpr std::size_t per_operation = 5 * sizeof(std::int64_t);
@@ -124,7 +124,7 @@ std::string EventOutbox::take_lines(std::int64_t now_ns, bool all) {
   return lines;
 }
 
-/// Said once there is room again, so that the count is whole.
+/// Sent once there is room again, so that the count is complete.
 void EventOutbox::report_left_out(std::int64_t now_ns) {
   if (left_out_traces_ + left_out_others_ == 0 || sealed_bytes_ >= max_trace_bytes / 2) return;
   std::string what =

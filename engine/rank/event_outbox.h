@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events on their way out of a rank: numbered, stamped and turned into lines. Entries of micro-steps, operations and
-// collectives are merged into arrays, flushed every 33 ms and before any other kind, so a fast run costs a line a frame
-// and not a line a micro-step. The training thread only appends under a short lock; encoding is the channel thread's.
-// Bounded: behind a reader that does not read, traces and gauges are left out first, then whatever else training tells
-// again and again; both are counted, and a warning says how many. What is told once (the end, answers) is always kept.
+// collectives are merged into arrays, flushed every 33 ms and before any other kind, so a fast run costs one line a
+// frame and not one a micro-step. The training thread only appends under a short lock; the channel thread encodes.
+// Bounded: while the reader does not read, traces and gauges are left out first, then every other recurring event; both
+// are counted, and a warning says how many. Events sent once (the end, answers) are always kept.
 #pragma once
 
 #include <chrono>
@@ -27,16 +27,16 @@ class EventOutbox {
   EventOutbox(std::int64_t rank, std::int64_t origin_ns, std::int64_t first_seq)
       : rank_(rank), origin_ns_(origin_ns), next_seq_(first_seq) {}
 
-  /// Queues an event. Returns true where the reader should have it at once. Thread: any.
+  /// Queues an event. Returns true if it should be sent at once. Thread: any.
   bool post(EventBody body);
-  /// When the waiting arrays are due (monotonic ns); nothing waits: empty.
+  /// When the waiting arrays are due (monotonic ns); empty if nothing waits.
   std::optional<std::int64_t> due_ns() const;
-  /// What is due by now as lines, about a mebibyte at most; traces that are not due yet as well if `all`. Thread:
-  /// channel.
+  /// The events that are due by now as lines, about a mebibyte at most; with `all` also traces that are not due yet.
+  /// Thread: channel.
   std::string take_lines(std::int64_t now_ns, bool all);
-  /// Forgets what waits. Thread: channel.
+  /// Drops all waiting events. Thread: channel.
   void discard();
-  /// Memory that waiting events take, roughly.
+  /// Approximate memory of the waiting events.
   std::size_t waiting_bytes() const;
 
  private:

@@ -28,7 +28,7 @@ Error current_failure() {
   try {
     throw;
   } catch (const CommError& error) {
-    return {ErrorCode::peer_lost, error.what(), {}, "Another rank ended or stands still: its own message says why."};
+    return {ErrorCode::peer_lost, error.what(), {}, "Another rank ended or is stuck: its own message says why."};
   } catch (const c10::OutOfMemoryError& error) {
     return {ErrorCode::out_of_memory, error.what_without_backtrace(), {}, memory_hint};
   } catch (const c10::Error& error) {

@@ -5,8 +5,7 @@
 
 namespace accrue {
 
-/// The exception in flight as an Error: a lost peer, memory that is not there, or something of ours (internal).
-/// To be called in a catch block.
+/// The exception being handled as an Error: a lost peer, out of memory, or internal. Call it in a catch block.
 Error current_failure();
 
 }  // namespace accrue

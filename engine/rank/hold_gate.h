@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor has asked of this rank, and where the training thread must stand still for it. Ranks stop after
-// the same micro-step by agreement: each answers a hold with the micro-step it is in and goes no further; the
-// supervisor then names the highest, and everyone goes exactly that far. Thread: commands arrive on the channel thread,
-// wait_before() is the training thread's.
+// The supervisor's requests to this rank, and where they pause the training thread. Ranks pause after the same
+// micro-step by agreement: each answers a hold with the micro-step it is in and pauses after it; the supervisor then
+// names the highest, and every rank runs exactly that far. Thread: commands arrive on the channel thread, wait_before()
+// is called on the training thread.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,14 @@ class HoldGate {
   explicit HoldGate(std::function<void(const Holding&)> answer) : answer_(std::move(answer)) {}
 
   void apply(const RankCommand& command);
-  /// The channel is gone: nobody will release a hold, so none is kept; a checkpoint and the end are wished for.
+  /// The channel is gone and nothing can release a hold, so none is kept; requests a checkpoint and the end.
   void supervisor_gone();
 
-  /// Holds here while micro_step must not begin; `catch_up` is called once before. Thread: training.
+  /// Waits while micro_step must not begin; `catch_up` is called once before waiting. Thread: training.
   Gate wait_before(std::int64_t micro_step, const std::function<void()>& catch_up);
-  /// Holds after the present micro-step on the rank's own account. Thread: training.
+  /// Pauses after the current micro-step on the rank's own initiative. Thread: training.
   void hold_here();
-  /// The wishes that came since the last call; the wish to stop stays. Thread: training.
+  /// The requests since the last call; a request to stop stays. Thread: training.
   BoundaryWishes take_wishes();
 
   bool standing() const { return standing_.load(std::memory_order_relaxed); }
@@ -47,8 +47,8 @@ class HoldGate {
   std::int64_t in_flight_ = 0;              ///< the micro-step that runs, or ran last
   std::optional<std::int64_t> hold_after_;  ///< provisional until agreed_
   bool agreed_ = false;
-  bool stepping_ = false;   ///< a step is hold_after from a standstill plus proceed: that proceed clears nothing
-  bool announced_ = false;  ///< Holding{.., true} has been sent for this stand
+  bool stepping_ = false;   ///< a step is hold_after while paused, then proceed: that proceed clears nothing
+  bool announced_ = false;  ///< Holding{.., true} has been sent for this pause
   std::optional<std::int64_t> stop_after_;
   BoundaryWishes wishes_;
   bool gone_ = false;

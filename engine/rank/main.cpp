@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// accrue-rank. The one place where exceptions end: they become an Error like any other, told to the supervisor and to
-// standard error, and the exit status of its class.
+// accrue-rank. The one place where exceptions end: each becomes an Error, which is reported to the supervisor and on
+// standard error and decides the exit status.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ int train(const accrue::RankArguments& arguments) {
 int run_program(int argc, char** argv) {
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit then fails, as on a full disk
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {
     std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two broadcasts: how long, then the bytes. An error travels as its code and text, so that no rank waits for a plan
+// Two broadcasts: the length, then the bytes. An error is sent as its code and text, so that no rank waits for a plan
 // that will not come.
 #include "rank/plan_exchange.h"
 

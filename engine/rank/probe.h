@@ -5,7 +5,7 @@
 
 namespace accrue {
 
-/// This machine's facts and LibTorch's: version, backends, CUDA devices or the loader's words why there are none.
+/// Facts about this machine and LibTorch: version, backends, CUDA devices or the loader's message why there are none.
 HostFacts probe_facts();
 
 }  // namespace accrue

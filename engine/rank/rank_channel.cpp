@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One poll loop. Everything it touches besides the outbox, the gate and a handful of atomics is its own.
+// One poll loop. It shares only the outbox, the gate and a handful of atomics with other threads.
 #include "rank/rank_channel.h"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ std::int64_t ns(std::chrono::milliseconds time) {
   return std::chrono::nanoseconds(time).count();
 }
 
-/// A phase that can be over before the next heartbeat is due, and that a failure report must name all the same.
+/// A phase that may end before the next heartbeat is due but must still be named in a failure report.
 bool is_brief(std::string_view phase) {
   return phase == "checkpoint" || phase == "finish";
 }
@@ -125,8 +125,8 @@ void ProcessChannel::poll_once(int timeout_ms) {
   if (!gone_ && (fds[1].revents & POLLOUT)) write_some();
 }
 
-/// Says where training is, whether or not that has changed: silence means that the process is stopped, an unchanged
-/// place that training is slow or stuck. Nothing is added behind a reader that does not read.
+/// Reports where training is, whether or not that has changed: silence means that the process is stopped, an unchanged
+/// place that training is slow or stuck. Adds nothing while the reader does not read.
 void ProcessChannel::heartbeat() {
   if (!options_.commands || gone_ || !outgoing_.empty()) return;
   const std::int64_t now = monotonic_ns();
@@ -140,7 +140,7 @@ void ProcessChannel::heartbeat() {
 
 void ProcessChannel::fill_outgoing(bool all) {
   if (gone_) {
-    outbox_.discard();  // nobody reads any more
+    outbox_.discard();  // the reader is gone
     return;
   }
   if (outgoing_.size() < outgoing_low_water) outgoing_ += outbox_.take_lines(monotonic_ns(), all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's line to whoever started it: events up, commands down, over the supervisor's socket; or events to standard
-// output under a foreign launcher. A channel thread does both, so training never blocks on a slow reader, and it
-// goes on reporting where training is while a kernel runs or a disk is slow. When the other side is gone the rank
-// wishes for a checkpoint and the end at the next boundary, and arms a deadline of its own, so that no orphan can stay.
+// A rank's channel to the process that started it: events up, commands down, over the supervisor's socket; or events to
+// standard output under a foreign launcher. A channel thread does both, so training never blocks on a slow reader, and
+// heartbeats continue while a kernel runs or a disk is slow. When the other side is gone, the channel requests a
+// checkpoint and the end at the next boundary, and sets a deadline after which the process ends: no orphan can stay.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways in. Under the supervisor everything comes by inheritance: plan.json, the channel, the ranks' store.
-// Under a foreign launcher (or alone) the environment says who this is, rank 0 makes the plan and hands it to the
-// others, and events go to standard output; there a run folder is a wish (--out), and a folder that has checkpoints is
-// continued, so that a launcher's restart continues too.
+// Two ways to start. Under the supervisor the process is given everything: plan.json, and the inherited channel and
+// store. Under a foreign launcher (or alone) the environment gives the rank, rank 0 makes the plan and sends it
+// to the others, and events go to standard output; a run folder is then optional (--out), and one that has checkpoints
+// is continued, so that a launcher's restart continues too.
 #include "rank/rank_run.h"
 
 #include <unistd.h>
@@ -51,18 +51,18 @@ Result<RunOrder> read_order(const fs::path& file) {
   return run_order_from_json(text);
 }
 
-/// All findings, one a line; an error if any of them is one.
+/// Prints all findings, one a line. Errors (config): any of them is an error.
 Result<void> report_findings(const std::vector<Finding>& findings, const fs::path& file) {
   for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
   if (!has_errors(findings)) return {};
-  return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Mend what is listed above.");
+  return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Fix the errors listed above.");
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000.0));
 }
 
-/// SIGTERM and SIGINT become the channel's business; to be called before any thread exists.
+/// Leaves SIGTERM and SIGINT to the channel. Call it before any thread exists.
 void block_end_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -93,7 +93,7 @@ Result<TrainOutcome> RankRun::run() {
     return tl::unexpected(prepared.error());
   auto outcome = train_run(order_, mesh_, identity_.local_rank, *channel_);
   if (!outcome) return outcome;
-  // The store lives in rank 0: nobody leaves before everybody is done, however long rank 0 writes the final model.
+  // The store lives in rank 0: no rank leaves before all are done, however long rank 0 writes the final model.
   const auto untimed = mesh_.world().untimed();
   mesh_.world().barrier();
   return outcome;
@@ -146,7 +146,7 @@ Result<void> RankRun::prepare_foreign() {
   return {};
 }
 
-/// Rank 0 makes or completes the order and takes the run folder; everyone takes it from there. Collective: the world.
+/// Rank 0 makes or completes the order and locks the run folder; the others receive the order. Collective: the world.
 Result<void> RankRun::make_shared_order() {
   Result<RunOrder> made = order_;
   if (identity_.rank == 0) {
@@ -196,7 +196,7 @@ void RankRun::open_channel(int fd) {
                      .first_seq = rank < order_.first_seq.size() ? order_.first_seq[rank] : 0});
 }
 
-/// What a supervisor would have said first.
+/// Sends the event that a supervisor would have written first.
 void RankRun::announce() {
   if (identity_.rank != 0) return;
   channel_->send(RunStarted{.run = order_.run_id,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a command line to a trained model: who am I, what is the plan, meet the others, train, say how it ended.
+// From a command line to a trained model: find this rank and its plan, meet the other ranks, train, report the end.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ class RankRun {
  public:
   explicit RankRun(const RankArguments& arguments) : arguments_(arguments) {}
 
-  /// Everything up to the final weights. Errors: any class; exceptions of a collective or an allocation fly.
+  /// Everything up to the final weights. Errors: any class; exceptions of a collective or an allocation propagate.
   Result<TrainOutcome> run();
-  /// Tells the supervisor and standard error what became of it, closes the channel, and answers the exit status.
+  /// Reports the result to the supervisor and on standard error, closes the channel and returns the exit status.
   int end(const Result<TrainOutcome>& result);
 
  private:
@@ -33,7 +33,7 @@ class RankRun {
   const RankArguments arguments_;
   RankIdentity identity_;
   RunOrder order_;
-  RunLock folder_;  ///< rank 0 without a supervisor: the run folder is its own
+  RunLock folder_;  ///< of the run folder; rank 0 without a supervisor
   std::unique_ptr<Rendezvous> rendezvous_;
   Mesh mesh_;  ///< declared after the rendezvous: it goes first
   std::unique_ptr<ProcessChannel> channel_;

@@ -6,8 +6,8 @@ endif()
 
 find_program(ACCRUE_CCACHE ccache)
 if(ACCRUE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Paths below the project are hashed as relative ones, so that a second clone finds what the first one compiled; the
-  # sloppiness is what ccache asks for before it caches anything that uses a precompiled header.
+  # Paths below the project are hashed as relative ones, so that a second clone reuses the first one's cache; ccache
+  # requires this sloppiness to cache anything that uses a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=locale,pch_defines,time_macros,include_file_mtime,include_file_ctime ${ACCRUE_CCACHE})
 endif()
@@ -31,11 +31,11 @@ if(ACCRUE_SANITIZE)
 endif()
 find_package(Threads REQUIRED)
 
-# Without the first, ccache cannot see what a source includes; without the others, g++ 12 warns of the standard library's
-# own strings, which it no longer takes for a system's header once they come precompiled.
+# The first lets ccache see what a source includes. The others silence warnings that g++ 12 gives about the standard
+# library's strings, because it does not treat precompiled headers as system headers.
 set(accrue_precompiled_flags -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow
   -Wno-stringop-overread -Wno-restrict)
-# accrue_precompile(target header...): headers of others that most of a target's sources include, parsed once.
+# accrue_precompile(target header...): third-party headers that most of a target's sources include, parsed once.
 function(accrue_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   target_compile_options(${target} PRIVATE ${accrue_precompiled_flags})

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looks for the LibTorch of an installed Accrue. Installed beside AccrueConfig.cmake, which includes it.
+# Finds LibTorch for an installed Accrue. Installed beside AccrueConfig.cmake, which includes it.
 #
 #   accrue_find_libtorch(VERSION v [HINTS dir...])
-# sets in the caller ACCRUE_LIBTORCH (a folder AccrueTorch.cmake takes), or ACCRUE_LIBTORCH_PROBLEM (what was looked at, and what to do).
-# What ACCRUE_LIBTORCH says, as a variable or in the environment, is taken at its word. Otherwise the first that fits: Torch_DIR and
-# CMAKE_PREFIX_PATH, the hints, the torch of the Python in use. C++ promises no ABI across releases: it must be the one Accrue was built with,
-# patch releases aside.
+# sets in the caller ACCRUE_LIBTORCH (a folder for AccrueTorch.cmake), or ACCRUE_LIBTORCH_PROBLEM (where it looked, and what to do).
+# If ACCRUE_LIBTORCH is set, as a variable or in the environment, only that folder is tried. Otherwise the first that fits: Torch_DIR and
+# CMAKE_PREFIX_PATH, the hints, the torch of the current Python. LibTorch's C++ ABI changes between releases, so it must be of the release that
+# Accrue was built with; patch releases may differ.
 
-# _accrue_torch_root(variable dir): the folder with lib/ and include/ for any folder that people name: that of the wheels, torch/ itself,
-# torch.utils.cmake_prefix_path (torch/share/cmake) and Torch_DIR (torch/share/cmake/Torch). Empty: none.
+# _accrue_torch_root(variable dir): the folder with lib/ and include/ for any folder that users may name: that of the wheels, torch/ itself,
+# torch.utils.cmake_prefix_path (torch/share/cmake) or Torch_DIR (torch/share/cmake/Torch). Empty: none.
 function(_accrue_torch_root variable dir)
   set(${variable} "" PARENT_SCOPE)
   foreach(_at torch . ../.. ../../..)
@@ -34,7 +34,7 @@ function(_accrue_torch_version variable root)
   set(${variable} ${_version} PARENT_SCOPE)
 endfunction()
 
-# _accrue_try_torch(variable dir version): "" if it fits, and ACCRUE_LIBTORCH is set; else why not, for the list.
+# _accrue_try_torch(variable dir version): "" if the folder fits (sets ACCRUE_LIBTORCH), else why not, for the message.
 function(_accrue_try_torch variable dir version)
   _accrue_torch_root(_root "${dir}")
   if(NOT _root)
@@ -52,7 +52,7 @@ function(_accrue_try_torch variable dir version)
   set(ACCRUE_LIBTORCH "${_root}" PARENT_SCOPE)
 endfunction()
 
-# The folder of the torch package that the Python in use would import; nothing is imported.
+# The folder of the torch package that the current Python would import; nothing is imported.
 function(_accrue_python_torch variable)
   set(${variable} "" PARENT_SCOPE)
   set(_python "${Python3_EXECUTABLE}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` lays down, in two install components: "runtime" (the programs, what they read, libaccrue_engine.so) and, on top of it,
-# "development" (the CMake package, headers, libaccrue_run.a). Every rule stands on the target it installs, so each preset installs what it built.
+# What `cmake --install` installs, in two components: "runtime" (the programs, the files they read, libaccrue_engine.so) and, in addition,
+# "development" (the CMake package, headers, libaccrue_run.a). Every rule depends on its target, so each preset installs what it built.
 #
-# LibTorch is not installed. The installed programs look for it in ACCRUE_INSTALL_LIBTORCH (where this build found it, unless said otherwise;
-# empty for a package that goes to other machines), in PREFIX/libtorch and in /opt/accrue/libtorch; the installed CMake package likewise.
-# libaccrue_engine.so itself looks nowhere: it takes the LibTorch of the program that loads it.
+# LibTorch is not installed. The installed programs look for it in ACCRUE_INSTALL_LIBTORCH (by default where this build found it; set it empty
+# for a package for other machines), in PREFIX/libtorch and in /opt/accrue/libtorch; so does the installed CMake package.
+# libaccrue_engine.so does not search: it uses the LibTorch of the program that loads it.
 include(CMakePackageConfigHelpers)
 
 if(NOT DEFINED ACCRUE_INSTALL_LIBTORCH)
@@ -37,7 +37,7 @@ if(TARGET accrue_cuda)
   install(TARGETS accrue_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 endif()
 
-# accrue_install_library(name target headers...): Accrue::name with its own file of targets, and the folders of its public headers.
+# accrue_install_library(name target headers...): installs Accrue::name with its own targets file, and the folders of its public headers.
 function(accrue_install_library name target)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS ${target} EXPORT Accrue_${name}
@@ -66,7 +66,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/AccrueConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/AccrueConfig.cmake ${PROJECT_BINARY_DIR}/AccrueConfigVersion.cmake
   DESTINATION ${_accrue_config_dir} COMPONENT development)
 
-# The desktop's view of the studio.
+# Desktop integration of the studio.
 if(TARGET accrue)
   set(_desktop ${PROJECT_SOURCE_DIR}/packaging/desktop)
   install(FILES ${_desktop}/org.accrue.Accrue.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications COMPONENT runtime)
@@ -79,7 +79,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/resources/presets)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE-Apache-2.0.txt ${PROJECT_SOURCE_DIR}/LICENSE-GPL-3.0.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
-# `cpack` in the build folder packs the same as an archive.
+# `cpack` in the build folder makes an archive of the same files.
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME accrue)
 set(CPACK_PACKAGE_VENDOR Accrue)

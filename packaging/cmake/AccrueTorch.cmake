@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Imported targets for LibTorch as its wheel lays it out (torch/lib beside nvidia/cu13/lib).
-# The wheel's own find_package(Torch) looks for CUDA and, with this CMake and a CUDA-language target, demands a dialect CMake 3.25
-# does not know; the engine needs two libraries and four definitions, so they are stated here. Included by the build and, installed, by AccrueConfig.
+# The wheel's own find_package(Torch) looks for CUDA and, for a CUDA-language target, requires a language standard that CMake 3.25
+# does not know. The engine needs only a few libraries and definitions, so they are stated here. Included by the build and, once installed, by AccrueConfig.
 #
 #   Accrue::torch_cpu   libtorch_cpu + libc10, headers, definitions
 #   Accrue::torch_cuda  libtorch_cuda + libc10_cuda, only where the library is present
 #
-# Programs find it where they were built by the run path that CMake gives them (DT_RPATH, which also serves the libraries that a program
-# brings), and where they are installed by INSTALL_RPATH or CMAKE_INSTALL_RPATH_USE_LINK_PATH.
+# In the build tree programs find it by the run path that CMake gives them (DT_RPATH, which also applies to the libraries that a program
+# loads); installed programs find it by INSTALL_RPATH or CMAKE_INSTALL_RPATH_USE_LINK_PATH.
 if(TARGET Accrue::torch_cpu)
   return()
 endif()
@@ -46,14 +46,14 @@ set_target_properties(Accrue::torch_cpu PROPERTIES
   INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${_torch}/include;${_torch}/include/torch/csrc/api/include"
   INTERFACE_INCLUDE_DIRECTORIES "${_torch}/include;${_torch}/include/torch/csrc/api/include"
   INTERFACE_LINK_LIBRARIES "Accrue::torch_cpu_library;Accrue::c10_library"
-  # libtorch_cpu finds libcudart and libcupti by a path relative to itself; the linker need not.
+  # libtorch_cpu finds libcudart and libcupti by a path relative to itself, so the linker need not find them.
   INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:--disable-new-dtags")
 
 if(EXISTS "${_torch}/lib/libtorch_cuda.so")
   _accrue_torch_library(Accrue::torch_cuda_library libtorch_cuda.so)
   _accrue_torch_library(Accrue::c10_cuda_library libc10_cuda.so)
   add_library(Accrue::torch_cuda INTERFACE IMPORTED GLOBAL)
-  # Nothing in our code names a symbol that only torch_cuda's registration needs, so the linker must be told to keep it.
+  # Our code uses no symbol of torch_cuda, which registers itself when loaded, so the linker must be forced to keep it.
   set_target_properties(Accrue::torch_cuda PROPERTIES
     INTERFACE_LINK_LIBRARIES "Accrue::torch_cpu"
     INTERFACE_LINK_OPTIONS "LINKER:--push-state,--no-as-needed;${_torch}/lib/libtorch_cuda.so;${_torch}/lib/libc10_cuda.so;LINKER:--pop-state")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# find_torchrun SOURCE: sets `torchrun` to the command of one that starts: the one named in ACCRUE_TORCHRUN, that of PATH, that of the bench's
-# environment in SOURCE's build folder, that of the wheel (LIBTORCH) with this machine's Python. Without one it says why and ends the test as skipped.
+# find_torchrun SOURCE: sets `torchrun` to the first that works: the one named in ACCRUE_TORCHRUN, that of PATH, that of the bench's environment
+# in SOURCE's build folder, that of the wheel (LIBTORCH) with this machine's Python. If none does, it says why and ends the test as skipped.
 find_torchrun() {
   local each why
   for each in "${ACCRUE_TORCHRUN:-}" "$(command -v torchrun || true)" "$1/build/bench/accelerate/venv/bin/torchrun"; do

@@ -4,9 +4,11 @@
 // manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention renames to
 // .trash-* first and never drops the last two or the last finite one.
 //
-// Format 2: every tensor is kept by its name, the shape of the whole and the slice that a file holds, and any rank may
-// have written any slice. A reader asks for a slice by name and gets it from whatever files have it, so ranks in
-// another layout read what these wrote. A tensor that a file holds whole is an ordinary safetensors entry.
+// Format 2: every tensor is stored with its name, the shape of the whole and the slice that a file holds, and any rank
+// may write any slice. A reader requests a slice by name and gets it from whichever files hold it, so ranks in one
+// layout can read what ranks in another wrote. A tensor that a file holds whole is an ordinary safetensors entry.
+//
+// Thread: training, but for CheckpointReader's const members, which any thread may call.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,9 +29,9 @@
 
 namespace accrue {
 
-/// What besides tensors a run needs to go on bit-identically.
+/// What a run needs, besides tensors, to resume bit-identically.
 struct TrainingCursor {
-  std::int64_t micro_step = 0;  ///< done, those of an open window included
+  std::int64_t micro_step = 0;  ///< done, including those of an open window
   std::int64_t update = 0;      ///< boundaries passed
   std::int64_t schedule_position = 0;
   std::int64_t optimizer_steps = 0;
@@ -41,7 +43,7 @@ struct TrainingCursor {
   WindowPosition window;
   double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
   std::int64_t scale_growth = 0;  ///< updates since it last changed
-  double frozen_lr = -1.0;        ///< replayed defect: the rate at which a resumed run stays; negative = none
+  double frozen_lr = -1.0;        ///< replayed defect: the constant rate of a resumed run; negative = none
   CheckpointMark mark() const { return {update, window.position}; }
   bool operator==(const TrainingCursor&) const = default;
 };
@@ -73,19 +75,19 @@ struct CommittedCheckpoint {
   std::string name;  ///< "step-100"
   std::int64_t bytes = 0;
   double seconds = 0.0;
-  std::optional<Error> retention;  ///< why older checkpoints were left where they are; on rank 0
+  std::optional<Error> retention;  ///< why outdated checkpoints were not removed; on rank 0
 };
 
-/// Puts back what a kill during a commit had set aside, and removes what was never finished or was on its way out. For
+/// Restores a folder that an interrupted commit had set aside, and removes unfinished and discarded folders. Called by
 /// one process, before any rank opens or saves a checkpoint of this run.
 void tidy_checkpoints(const std::filesystem::path& run_dir);
 
-/// Errors (disk) leave the previous checkpoints as they were; training may go on. All ranks get the same answer.
-/// Collective: the world, at a boundary or between two micro-steps.
+/// Writes and commits a checkpoint. All ranks get the same result. Errors (disk): previous checkpoints are intact and
+/// training may continue. Collective: the world, at a boundary or between two micro-steps.
 Result<CommittedCheckpoint> save_checkpoint(const std::filesystem::path& run_dir, const CheckpointContent& content,
                                             const CheckpointIdentity& identity, std::int64_t keep, Communicator& world);
 
-/// A committed checkpoint that verified. Holds its files open; tensors are read when they are asked for.
+/// A committed checkpoint that verified. Holds its files open; each tensor is read on request.
 class CheckpointReader {
  public:
   struct Stored {
@@ -99,8 +101,8 @@ class CheckpointReader {
   std::vector<std::string> tensor_names() const;
   /// Null where there is no such tensor.
   const Stored* find(const std::string& tensor) const;
-  /// Fills into.values, straight from the file where the slice was written as it is asked for, else with a copy of one
-  /// part at a time. Errors (protocol): no such tensor, or of another shape or type; (disk).
+  /// Fills into.values: straight from the file if the slice was written as requested, else by copying one part at a
+  /// time. Errors (protocol): no such tensor, or of another shape or type; (disk): cannot be read.
   Result<void> read(const PlacedTensor& into) const;
   /// The whole of a small tensor. Errors as above.
   Result<at::Tensor> read(const std::string& tensor) const;
@@ -113,20 +115,20 @@ class CheckpointReader {
 };
 
 struct OpenedCheckpoint {
-  std::optional<CheckpointReader> checkpoint;  ///< empty: there is none that could be used
-  std::vector<std::string> refused;            ///< newer checkpoints that were not used, each with the reason
+  std::optional<CheckpointReader> checkpoint;  ///< empty: none is usable
+  std::vector<std::string> refused;            ///< newer checkpoints that were refused, each with the reason
   std::vector<std::string> not_bit_exact;      ///< what differs from this run (threads, world size, ...)
 };
 
-/// What a run says about a checkpoint whose files are whole. An error of code protocol or disk refuses it, and an
+/// The run's own check of a checkpoint whose files are intact. An error of code protocol or disk refuses it, and an
 /// older one is tried; any other error ends the search.
 using CheckpointFits = std::function<Result<void>(const CheckpointReader&)>;
 
-/// The newest checkpoint that verifies and fits on all ranks: of all (name "newest"), or from the named one backwards
-/// ("step-100"). Rank 0 looks for candidates; the ranks share the work of hashing their files, and what one of them
-/// refuses none of them uses. Collective: the world.
-/// Errors, equal on all ranks: data (the fingerprint differs), config (no name of a checkpoint; a checkpoint of another
-/// format, which says what to do), and what `fits` ends the search with.
+/// The newest checkpoint that verifies and fits on all ranks; `name` is "newest", or "step-100" to consider that one
+/// and older ones. Rank 0 looks for candidates, the ranks share the hashing of their files, and a candidate that one
+/// rank refuses is refused by all. Collective: the world.
+/// Errors, equal on all ranks: data (the fingerprint differs), config (`name` is not the name of a checkpoint; a
+/// checkpoint of another format, with what to do), and any error of `fits` that ends the search.
 Result<OpenedCheckpoint> open_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
                                          const CheckpointIdentity& identity, const CheckpointFits& fits,
                                          Communicator& world);

@@ -2,7 +2,7 @@
 // Named tensors on disk in the safetensors format: 8 bytes of header length, a JSON header, raw little-endian bytes.
 // The reader is strict: header at most 8 MB, unique names, offsets that tile the data exactly (no overlap, no hole, no
 // trailing byte), sizes that fit shape and dtype; it checks before it allocates. Source: the published safetensors
-// format description.
+// format description. Thread: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,8 +24,9 @@ struct WrittenArchive {
   std::string xxh3;  ///< XXH3-128 of the whole file, hex
 };
 
-/// Writes a new file (O_EXCL) and fdatasyncs it. Errors: disk, with how much was missing. metadata becomes
-/// __metadata__.
+/// Writes a new file (O_EXCL) and calls fdatasync; metadata becomes __metadata__. Tensors may have any shape; they are
+/// copied to the CPU. Errors: disk (how much space is missing), internal (a name twice or reserved, a type without a
+/// name in the format), out_of_memory.
 Result<WrittenArchive> write_archive(const std::filesystem::path& file, const NamedTensors& tensors,
                                      const std::map<std::string, std::string>& metadata = {});
 
@@ -35,7 +36,7 @@ struct Archive {
   std::string xxh3;
   const at::Tensor* find(const std::string& name) const;
 };
-/// Errors (protocol): what is wrong and at which tensor; (disk): cannot be read.
+/// The whole file, as CPU tensors. Errors (protocol): what is wrong and at which tensor; (disk): cannot be read.
 Result<Archive> read_archive(const std::filesystem::path& file);
 
 /// SHA-256 over names, dtypes, shapes and bytes in name order: what run_finished calls weights_sha256.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a tensor something is, in terms that no parallel layout owns: the whole tensor's shape, a box of it,
-// and of that box's elements in row-major order a range. A tensor-parallel rank holds a box; a shard of optimizer state
-// is a range of one. Two layouts of a tensor meet in the runs of elements that their parts have in common.
+// A part of a tensor, described independently of any parallel layout: the whole tensor's shape, a box within it, and a
+// range of the box's elements in row-major order. A tensor-parallel rank holds a box; a shard of optimizer state is a
+// range of one. Data moves between two layouts in the runs of elements that their parts have in common. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::i
 
 /// Elements of a tensor of this shape. Errors (protocol): a negative size, or more elements than 64 bits count.
 Result<std::int64_t> element_count(const std::vector<std::int64_t>& shape);
-/// Errors (protocol): the parts contradict each other, or the box or the range lies outside. Everything below takes
-/// slices that passed.
+/// Errors (protocol): the members contradict each other, or the box or the range lies outside the tensor. The functions
+/// below expect slices that passed.
 Result<void> check_slice(const TensorSlice& slice);
 
 /// Calls run(from, to, size) for every run of elements that lies in both slices of one tensor: `from` and `to` are

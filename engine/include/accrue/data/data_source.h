@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples by index. Which indices a rank reads at (epoch, batch) is SampleOrder's answer; a source only turns indices
-// into tensors, so there is no iterator state to save.
+// Samples by index. SampleOrder decides which indices a rank reads at (epoch, batch); a source only turns indices into
+// tensors, so there is no iterator state to save. Thread: training.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ enum class Split { train, validation };
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  virtual std::int64_t size(Split split) const = 0;
-  /// The micro-batch of these samples; no samples make an empty batch (samples 0, items 0).
+  virtual std::int64_t size(Split split) const = 0;  ///< samples
+  /// The micro-batch of these samples, shaped as Batch says; without samples an empty one (samples 0, items 0).
   virtual Batch batch(Split split, std::span<const std::int64_t> samples) = 0;
 };
 
-/// Opens the spec's data. Errors (data): what scan_data finds, and "changed since the run began" where
-/// facts.fingerprint differs.
+/// Opens the spec's data. Relative paths start at base_dir. Errors (data): those of scan_data, and "changed since the
+/// run began" where facts.fingerprint differs.
 Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFacts& facts,
                                               const std::filesystem::path& base_dir);
 

@@ -15,8 +15,8 @@ struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
   std::int64_t samples = 0;  ///< rows that count (0 for an empty micro-step)
-  /// What the loss sums over: targets that are not -100, or samples * outputs. Known on the CPU, so that a device is
-  /// not waited for.
+  /// What the loss sums over: targets that are not -100, or samples * outputs. Known on the CPU, so that reading it
+  /// does not wait for a device.
   std::int64_t items = 0;
 };
 

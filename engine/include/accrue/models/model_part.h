@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step asks of a model: a part of it that can run on one pipeline stage. A model that is not split is
-// one part, first and last at once. The loss is a sum and a count, so that ranks and micro-batches are normalised once,
-// by a true count.
+// What a training step requires of a model: parts of it that can each run on one pipeline stage. An unsplit model is
+// one part, first and last at once. The loss is a sum and a count, so that the sum over ranks and micro-batches is
+// divided once, by a true count.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -23,8 +23,8 @@ class ModelPart : public torch::nn::Module {
   virtual at::Tensor forward(const Batch& batch, const at::Tensor& received) = 0;
   /// The loss of the last part's outputs against batch.targets.
   virtual LossSum loss(const at::Tensor& outputs, const Batch& batch) = 0;
-  /// Adds the gradients of the parameters, and of what was received, for `gradient` of the outputs; for the last part
-  /// `outputs` is the scaled loss and `gradient` undefined.
+  /// Backpropagates `gradient`, that of the outputs and of their shape, into the .grad of the parameters and of
+  /// `received`. On the last part `outputs` is the scaled loss [] and `gradient` undefined.
   virtual void backward(const at::Tensor& outputs, const at::Tensor& gradient);
 
   /// Forward and loss of a model in one part.
@@ -32,7 +32,8 @@ class ModelPart : public torch::nn::Module {
 };
 
 /// Builds the spec's model in one part, with weights drawn from an explicit generator seeded by `seed` (the same on
-/// every rank and machine). Parameter names and shapes equal parameter_shapes(spec).
+/// every rank and machine). Parameter names and shapes equal parameter_shapes(spec). Errors: throws
+/// std::invalid_argument naming the field that no model can be built from.
 std::shared_ptr<ModelPart> make_model(const ModelSpec& spec, std::uint64_t seed);
 
 }  // namespace accrue

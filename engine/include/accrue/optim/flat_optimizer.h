@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers on flat memory: parameters, gradients and each moment are one tensor, on one device. How an update treats
-// a parameter is said by parameter (OptimizerSegment); neighbours that are treated alike are updated in one pass. Held
-// equal to torch::optim by parity tests.
+// Optimizers on flat memory: parameters, gradients and each moment are one tensor, on one device. An OptimizerSegment
+// says how an update treats one parameter; adjacent segments that are treated the same are updated in one pass. Parity
+// tests compare the results with torch::optim.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,34 +20,35 @@ namespace accrue {
 
 /// One parameter, or this rank's part of one, in the flat space.
 struct OptimizerSegment {
-  std::string name;           ///< as the module names it
+  std::string name;           ///< the module's name for it
   FlatRange range;            ///< its elements, without padding
   double weight_decay = 1.0;  ///< times the optimizer's weight decay; 0 for biases and norms
   double lr = 1.0;            ///< times the learning rate
-  bool tensor_split = false;  ///< the ranks of a tensor group hold different parts of it; otherwise each has a copy
+  bool tensor_split = false;  ///< the ranks of the tensor axis hold different parts of it; otherwise each has a copy
   bool shared = false;        ///< a copy of a parameter that another pipeline stage owns (tied embeddings)
 };
 
 class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
-  /// One update of params by grads (both [numel], same dtype), at learning rate lr. grads are multiplied by grad_scale
-  /// on the way (normalisation and clip factor in one). Only elements in `ranges` are updated: the parameters that have
-  /// a gradient, or the shard that this rank owns. Ranges ascend and do not overlap. Thread: training.
-  /// Errors: throws std::invalid_argument for tensors of another size, type or device, and for such ranges.
+  /// One update of params by grads (both [numel], same dtype), at learning rate lr. grad_scale multiplies the gradients
+  /// as they are read (division and clip factor in one); grads stay unchanged. Only elements in `ranges` are updated:
+  /// the parameters that have a gradient, or the shard that this rank owns. Ranges ascend and do not overlap. Thread:
+  /// training. Errors: throws std::invalid_argument for tensors of another size, type or device, and for ranges that
+  /// overlap, descend or lie outside.
   virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
                     std::span<const FlatRange> ranges) = 0;
   /// The same for the whole flat space.
   void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale);
 
-  /// By offset.
-  virtual const std::vector<OptimizerSegment>& segments() const = 0;
+  virtual const std::vector<OptimizerSegment>& segments() const = 0;  ///< by offset
   /// Named state tensors, [numel] each: views of the live state.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
-  /// How many updates reached each segment, [segments] int64: the live counts, which the bias correction of Adam reads.
+  /// How many updates reached each segment, [segments] int64: a view of the live counts, which Adam's bias correction
+  /// reads.
   virtual at::Tensor segment_steps() = 0;
   virtual std::int64_t steps() const = 0;  ///< calls of step()
-  /// Sets the count of calls; segment_steps() is restored apart.
+  /// Sets the count of calls; segment_steps() is restored separately.
   virtual void set_steps(std::int64_t steps) = 0;
 };
 
@@ -57,15 +58,15 @@ std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, st
                                                    std::int64_t numel, at::ScalarType dtype,
                                                    at::Device device = at::kCPU);
 
-/// Ranges whose squares a rank adds to a norm over tensor and pipeline ranks, so that each element counts once: no
-/// shared copies, and what every tensor rank has a copy of only on tensor rank 0.
+/// The ranges whose squares a rank contributes to a norm over tensor and pipeline ranks, so that each element counts
+/// once: shared copies never, segments that every tensor rank has a copy of on tensor rank 0 only.
 std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank);
 /// Sum of squares over ranges of a flat tensor, in double: of one segment for a layer-wise norm, of counted_ranges()
 /// for a global one.
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
-/// L2 norm over a flat gradient, in double. Non-finite values come through.
+/// L2 norm of a flat gradient [numel], in double. Non-finite values give a non-finite norm.
 double flat_norm(const at::Tensor& grads);
-/// Scales a flat gradient to at most that norm, as clip_factor() says. A device is not waited for.
+/// Scales a flat gradient [numel] in place by clip_factor(). Does not wait for a device.
 void clip_flat_norm(at::Tensor& grads, double max_norm);
 /// The factor clip_grad_norm_ multiplies by: min(1, max_norm / (norm + 1e-6)); 1 where max_norm is 0.
 double clip_factor(double norm, double max_norm);

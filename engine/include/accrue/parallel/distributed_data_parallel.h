@@ -5,15 +5,16 @@
 // All gradients live in one flat arena (one for each floating type of the model) in the order in which backward
 // finishes them, and each parameter's .grad lies in it, so accumulation adds in place, clearing is one memset and a
 // reduction needs no copy. finish() reduces the window, bucket by bucket in fixed order. While sync is off (no_sync) it
-// does nothing and the gradients go on accumulating.
+// does nothing and the gradients continue to accumulate.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
 //   { auto quiet = ddp.no_sync(); loss_of(*model, batch).backward(); }
-//   ddp.before_forward();    // buffers follow rank 0, as Python's forward does it
+//   ddp.before_forward();    // copies rank 0's buffers, as Python's forward does
 //   loss_of(*model, batch).backward();
 //   ddp.finish();            // all buckets reduced; a parameter that no rank used has no gradient
 //   optimizer.step(); ddp.zero_grad();
 //
+// Thread: one thread calls the members and backward(); hooks run on autograd's threads.
 // Source: the role of torch.nn.parallel.DistributedDataParallel; the design is Accrue's.
 #pragma once
 
@@ -33,50 +34,50 @@
 namespace accrue {
 
 /// When a bucket goes out. at_finish: in finish(), after any number of backwards.
-/// when_ready: as soon as its last gradient has arrived, so that a network works while backward goes on; then exactly
-/// one backward with sync on belongs to each finish(). On one host there is no idle core to hide a reduction on.
+/// when_ready: as soon as its last gradient has arrived, so that communication overlaps with backward; each finish()
+/// then takes exactly one backward with sync on. On one host no core is idle, so nothing is gained.
 enum class LaunchBuckets { at_finish, when_ready };
 
 struct DataParallelOptions {
   std::int64_t bucket_bytes = 25 << 20;
-  /// mean divides by the axis size: after summing, and of 16-bit sums before, which could overflow else.
+  /// mean divides by the axis size after summing; for 16-bit types before, because their sum could overflow.
   ReduceOp op = ReduceOp::mean;
   bool broadcast_parameters = true;  ///< rank 0's parameters and buffers reach all ranks at construction
-  /// Buffers (running statistics) follow rank 0's once a window: in before_forward(), or where that was not called in
-  /// finish(), so that no loop can forget it.
+  /// Rank 0's buffers (running statistics) reach all ranks once a window: in before_forward(), or in finish() if that
+  /// was not called.
   bool broadcast_buffers = true;
   LaunchBuckets launch = LaunchBuckets::at_finish;
-  /// K16. float32: gradients of half-precision parameters accumulate in float32 (.grad is then of that type, which
-  /// optimizers take); float32 and float64 accumulate as they are. float32_compensated: with a term that carries what
-  /// each addition rounds off (Kahan), for twice the memory. Whoever writes to a .grad drops its term.
+  /// K16. float32: gradients of half-precision parameters accumulate in float32 (.grad has that type, and optimizers
+  /// accept it); float32 and float64 accumulate as they are. float32_compensated: also keeps a term that carries what
+  /// each addition rounds off (Kahan), for twice the memory. Writing to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
 };
 
 class DistributedDataParallel final : public GradSync {
  public:
-  /// Verifies that all ranks hold the same parameters and options, broadcasts and builds the arenas. Parameters that
-  /// require a gradient take part, a tied one once; all floating, on one device. The module and the axis must outlive
-  /// this. Collective: the whole axis. Errors: throws std::invalid_argument naming the first parameter that differs
-  /// between ranks (in name, shape, dtype or requires_grad) or does not fit.
+  /// Verifies that all ranks hold the same parameters and options, broadcasts rank 0's values and builds the arenas.
+  /// Takes the parameters that require a gradient, a tied one once; all must be floating-point and on one device. The
+  /// module and the axis must outlive this. Collective: the whole axis. Errors: throws std::invalid_argument naming the
+  /// first parameter that differs between ranks (in name, shape, dtype or requires_grad) or is not of that kind.
   DistributedDataParallel(torch::nn::Module& module, Communicator& axis, DataParallelOptions options = {});
   ~DistributedDataParallel() override;
 
   bool sync_enabled() const override;
   void set_sync_enabled(bool enabled) override;
 
-  /// Before a forward whose backward reduces: buffers become rank 0's. Nothing without buffers or with sync off.
-  /// Collective: the whole axis.
+  /// Call before a forward whose backward reduces: copies rank 0's buffers. Does nothing without buffers or with sync
+  /// off. Collective: the whole axis.
   void before_forward() override;
-  /// After the last backward of a window: reduces, waits, and makes all ranks' gradients equal. A parameter that some
-  /// rank's backward reached has a gradient on all afterwards, one that none reached has none, so that an optimizer
-  /// leaves it alone. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a second sum
-  /// over gradients that already hold one would count it once per rank. Collective: the whole axis.
+  /// Call after the last backward of a window: reduces, waits, and makes all ranks' gradients equal. Afterwards a
+  /// parameter that any rank's backward reached has a gradient on all ranks; one that none reached has none, so an
+  /// optimizer does not change it. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
+  /// second sum would count gradients that are already sums once per rank. Collective: the whole axis.
   void finish() override;
   std::int64_t arrivals() const override;
   void agree(const std::string& what, const std::vector<std::int64_t>& values) override;
-  /// What has arrived since the last finish() stays this rank's own; no finish() is due for it. Without this, with
-  /// several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that the
-  /// window was never reduced: the next backward, or zero_grad(), then throws std::logic_error.
+  /// Declares that the gradients since the last finish() stay local to this rank and will not be reduced. Otherwise,
+  /// with several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that
+  /// the reduction was forgotten, and the next backward or zero_grad() throws std::logic_error.
   void leave_local();
   /// Drops all gradients and clears the arenas. Module::zero_grad() and Optimizer::zero_grad() may be called instead.
   /// After a backward that threw, call this before the next window begins.
@@ -84,18 +85,18 @@ class DistributedDataParallel final : public GradSync {
 
   /// Arenas, one for each floating type among the parameters, in the order of parameters().
   std::size_t arenas() const;
-  /// The flat gradients of an arena, [numel of its layout], in the type they accumulate in; padding is zero, and so are
-  /// parameters without a gradient.
+  /// The flat gradients of an arena, [layout(arena).numel], in the type they accumulate in. Padding is zero, and so is
+  /// the place of a parameter without a gradient.
   at::Tensor flat_gradients(std::size_t arena = 0) const;
   /// What the additions so far have rounded off, of the same shape; undefined unless accumulation is compensated.
   at::Tensor flat_compensation(std::size_t arena = 0) const;
   /// parameters[i] is where the gradient of the arena's i-th parameter lies.
   const FlatLayout& layout(std::size_t arena = 0) const;
-  /// The parameters that take part: by type, and in module order among those of a type.
+  /// The parameters in the arenas: by type, and in module order within a type.
   const std::vector<at::Tensor>& parameters() const;
-  /// Which of them have a gradient: a backward has reached them, after finish() one of any rank.
+  /// Which of them have a gradient: those that a backward reached, on this rank before finish() and on any rank after.
   std::vector<bool> reached() const;
-  /// For whoever has put gradients into flat_gradients(): these parameters have one, the others have none.
+  /// After writing gradients into flat_gradients(): these parameters have one, the others have none.
   void set_reached(const std::vector<bool>& reached);
   std::int64_t reductions() const;  ///< bucket reductions since construction
 

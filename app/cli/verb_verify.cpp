@@ -52,8 +52,10 @@ class ScratchFolder {
 /// As many windows as were asked for; else all of the first epoch, where a short window comes last, within bounds.
 std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
   if (asked > 0) return std::min(asked, plan.totals.updates);
-  const auto last = window_at_epoch_end(plan.window);
-  const std::int64_t epoch = last.empty() ? plan.totals.updates : last.back().window + 1;
+  AccumulationWindow window(plan.window);
+  window.seek(first_epoch_end(plan.window));
+  const std::int64_t begun = window.updates_done() + (window.open_micro_steps() > 0 ? 1 : 0);
+  const std::int64_t epoch = begun > 0 ? begun : plan.totals.updates;
   return std::min(plan.totals.updates,
                   epoch <= 4 * default_updates ? std::max(epoch, default_updates) : default_updates);
 }

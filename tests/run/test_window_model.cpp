@@ -12,6 +12,9 @@
 
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/choice_names.h"
+#include "accrue/run/dialect_comparison.h"
+#include "window_transition.h"
+#include "window_walk.h"
 
 using namespace accrue;
 
@@ -119,7 +122,8 @@ void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk, Course
 Course walk_run(const WindowShape& shape) {
   Course course;
   Walk walk;
-  const std::int64_t last_row = shape.length_schedule.empty() ? 0 : shape.length_schedule.back().from;
+  const bool by_epoch = shape.knobs.group_length == GroupLength::by_epoch;
+  const std::int64_t last_row = by_epoch ? shape.length_schedule.back().from : 0;
   std::size_t end = 0;
   for (std::int64_t epoch = 0; !shape.max_epochs || epoch < *shape.max_epochs; ++epoch) {
     const std::size_t before = course.lines.size();
@@ -133,7 +137,7 @@ Course walk_run(const WindowShape& shape) {
       course.dropped.back() = 0;  // the run stops before it comes to what this epoch would drop
       return course;
     }
-    if (course.lines.size() == before && !shape.max_epochs && epoch > last_row) break;  // nothing will ever come
+    if (course.lines.size() == before && !shape.max_epochs && epoch >= last_row) break;  // nothing will ever come
   }
   return course;
 }
@@ -431,7 +435,9 @@ class TestWindowModel : public QObject {
   void a_loop_that_calls_says_what_the_plan_says();
   void a_stream_says_what_a_known_length_says();
   void goes_on_from_any_micro_step();
-  void passes_over_full_windows_as_if_it_stepped();
+  void passes_over_what_repeats_as_if_it_stepped();
+  void passes_over_updates_as_if_it_stepped();
+  void the_longest_runs_are_counted_at_once();
   void an_overflow_holds_or_advances_the_schedule();
   void a_requested_boundary_ends_the_window();
 };
@@ -464,11 +470,11 @@ enum class Foresight { epoch, group, batch };
 
 /// Tells a window of unknown length what its reader knows before the next micro-step. False when the run is over.
 bool foresee(AccumulationWindow& window, const WindowShape& known, Foresight foresight) {
-  while (window.settle()) {
+  while (const auto next = window.peek()) {
     const WindowPosition& at = window.position();
-    if (at.epoch_length != 0) return true;
-    const std::int64_t left = known.batches_per_epoch - at.batch;
-    const std::int64_t ahead = length_at(known, at.epoch, at.updates);
+    if (at.epoch_length() != 0 && at.epoch() == next->epoch) return true;
+    const std::int64_t left = known.batches_per_epoch - next->batch;
+    const std::int64_t ahead = length_at(known, next->epoch, next->window);
     const bool sees = foresight == Foresight::epoch || (foresight == Foresight::group && left <= ahead) ||
                       (foresight == Foresight::batch && left <= 1);
     if (!sees) return true;
@@ -574,15 +580,109 @@ void TestWindowModel::goes_on_from_any_micro_step() {
   QVERIFY2(differences.count() == 0, differences.report());
 }
 
-/// Calls are counted by every clock and asked about by one.
-WindowPosition comparable(WindowPosition position, const WindowShape& shape) {
-  if (shape.knobs.schedule_clock != ScheduleClock::every_nth_call) position.schedule_calls = 0;
-  return position;
+/// A shape whose run has many epochs, so that most of it repeats, and N that is changed by hand on the way.
+WindowShape long_shape(std::uint64_t seed) {
+  Dice dice(seed);
+  WindowShape shape = random_shape(seed);
+  shape.max_iters.reset();
+  shape.max_epochs = shape.max_updates = shape.max_micro_steps = std::nullopt;
+  const auto limit = dice.from(0, 2);
+  if (limit == 0) shape.max_epochs = dice.from(1, 300);
+  if (limit == 1) shape.max_micro_steps = dice.from(1, 5000);
+  if (limit == 2) shape.max_updates = dice.from(1, 800);
+  if (limit == 2 && shape.knobs.counter_reset == CounterReset::epoch_end) shape.max_epochs = dice.from(1, 300);
+  if (shape.schedule_total) shape.schedule_total = dice.from(1, 1000);
+  for (LengthChange& change : shape.length_schedule) change.from *= dice.from(1, 40);
+  std::ranges::sort(shape.length_schedule, {}, &LengthChange::from);
+  const auto [last, end] = std::ranges::unique(shape.length_schedule, {}, &LengthChange::from);
+  shape.length_schedule.erase(last, end);
+  for (std::int64_t sets = dice.chance(25) ? dice.from(1, 3) : 0; sets > 0; --sets)
+    shape.set_steps_after(dice.from(0, 300), dice.from(1, 12), true);
+  return AccumulationWindow(shape).shape();  // with the micro-steps of the run, where its normaliser asks for them
 }
 
-void TestWindowModel::passes_over_full_windows_as_if_it_stepped() {
+/// One micro-step after another, and what there is to count on the way.
+struct Stepped {
+  std::vector<WindowPosition> positions{WindowPosition{}};
+  std::vector<std::int64_t> last_batches{0};
+  WindowTotals totals;
+  bool ends = true;
+};
+
+Stepped step_through(const WindowShape& shape) {
+  constexpr std::int64_t far_enough = 20'000;
+  Stepped stepped;
+  WindowPosition at;
+  WindowTransition transition(shape, at);
+  while (const auto micro = transition.advance(false, stepped.totals.dropped_batches)) {
+    stepped.totals.epochs_started = micro->epoch + 1;
+    stepped.positions.push_back(at);
+    const bool last = micro->batch == shape.batches_per_epoch - 1;
+    stepped.last_batches.push_back(stepped.last_batches.back() + (last ? 1 : 0));
+    if (at.micro_step() < far_enough) continue;
+    stepped.ends = false;
+    break;
+  }
+  stepped.totals.micro_steps = at.micro_step();
+  stepped.totals.updates = at.updates();
+  stepped.totals.schedule_ticks = at.schedule_position();
+  stepped.totals.left_over_micro_steps = at.position();
+  return stepped;
+}
+
+std::string field_by_field(const WindowPosition& at) {
+  std::ostringstream text;
+  for_each_field(at, [&](const char* name, std::int64_t value) { text << " " << name << " " << value; });
+  return text.str();
+}
+
+/// Where a walk to a target arrives, against the first place at which the steps have reached it.
+std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const WalkClock& clock,
+                         std::int64_t target) {
+  const auto value = [&](std::size_t i) {
+    const WindowPosition& at = stepped.positions[i];
+    return clock.per_micro_step * at.micro_step() + clock.per_update * at.updates() +
+           clock.per_last_batch * stepped.last_batches[i] + clock.per_tick * at.schedule_position();
+  };
+  std::size_t expected = 1;
+  while (expected < stepped.positions.size() && value(expected) < target) ++expected;
+  const bool comes = expected < stepped.positions.size();
+  if (!comes && !stepped.ends) return {};
+  WindowWalk walk(shape);
+  if (walk.to(clock, target) != comes) return in_words(shape) + ": whether " + std::to_string(target) + " is reached\n";
+  const WindowPosition& there = comes ? stepped.positions[expected] : stepped.positions.back();
+  if (comes && walk.count(clock) != value(expected)) return in_words(shape) + ": the count at the target\n";
+  if (walk.at() == there || (!comes && walk.at().micro_step() == there.micro_step())) return {};
+  return in_words(shape) + "\n  walked: " + field_by_field(walk.at()) + "\n  stepped:" + field_by_field(there);
+}
+
+void TestWindowModel::passes_over_what_repeats_as_if_it_stepped() {
   Differences differences;
   std::int64_t passed = 0;
+  for (std::uint64_t seed = 0; seed < shapes_compared / 2; ++seed) {
+    const WindowShape shape = long_shape(seed);
+    const Stepped stepped = step_through(shape);
+    Dice dice(seed);
+    const WindowTotals walked = total_windows(shape);
+    if (stepped.ends && walked != stepped.totals)
+      differences.add(in_words(shape) + "\n  walked:  " + in_words(walked) +
+                      "\n  stepped: " + in_words(stepped.totals));
+    for (int round = 0; round < 4; ++round) {
+      const std::int64_t most = stepped.totals.micro_steps;
+      differences.add(compare_walk(shape, stepped, {.per_micro_step = 1}, dice.from(1, most + 5)));
+      differences.add(compare_walk(shape, stepped, {.per_update = 1}, dice.from(1, stepped.totals.updates + 2)));
+      differences.add(compare_walk(shape, stepped, {.per_tick = 1}, dice.from(1, stepped.totals.schedule_ticks + 2)));
+      differences.add(
+          compare_walk(shape, stepped, {.per_micro_step = 8, .per_last_batch = -5}, dice.from(1, 8 * most + 1)));
+    }
+    passed += stepped.totals.micro_steps;
+  }
+  QVERIFY2(differences.count() == 0, differences.report());
+  QVERIFY(passed > 100 * shapes_compared);
+}
+
+void TestWindowModel::passes_over_updates_as_if_it_stepped() {
+  Differences differences;
   for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
     const WindowShape shape = random_shape(seed);
     const ModelRun run = model_of(shape);
@@ -590,24 +690,39 @@ void TestWindowModel::passes_over_full_windows_as_if_it_stepped() {
     AccumulationWindow window(shape);
     std::string wrong;
     for (std::size_t done = 0; done <= run.plans.size() && wrong.empty();) {
-      AccumulationWindow ahead(window);
-      const std::int64_t windows = ahead.skip_full_windows(dice.from(0, 6));
-      passed += windows;
-      const std::int64_t wanted = window.updates_done() + windows;
-      while (window.updates_done() < wanted) {
-        wrong += difference(shape, window.next(), line_of(run, done++));
-        if (!wrong.empty()) break;
-      }
-      if (!(comparable(ahead.position(), shape) == comparable(window.position(), shape)))
-        wrong += in_words(shape) + ": skipping and stepping part\n";
-      window = ahead;
-      const std::optional<MicroPlan> expected = line_of(run, done++);
-      wrong += difference(shape, window.next(), expected);
+      const std::int64_t updates = dice.from(0, 6);
+      window.pass_updates(updates);
+      for (std::int64_t left = updates; left > 0 && done < run.plans.size(); ++done) left -= run.plans[done].update;
+      wrong = difference(shape, window.next(), line_of(run, done++));
     }
     differences.add(wrong);
   }
   QVERIFY2(differences.count() == 0, differences.report());
-  QVERIFY(passed > shapes_compared);
+}
+
+/// The longest runs that a plan may have: what each takes has to depend on neither its length nor N.
+void TestWindowModel::the_longest_runs_are_counted_at_once() {
+  QElapsedTimer timer;
+  std::int64_t runs = 0;
+  for (const std::int64_t length : {1, 2, 7, 40, 99'991, 3'000'017})
+    for (const std::int64_t steps : {1, 3, 40, 999'983, 1'048'576})
+      for (const Dialect dialect : all_dialects)
+        for (const EpochTail tail : {EpochTail::carry, EpochTail::drop_stop, EpochTail::flush, EpochTail::pad_repeat}) {
+          WindowShape shape;
+          shape.knobs = preset(dialect);
+          shape.knobs.tail = tail;
+          shape.steps = steps;
+          shape.batches_per_epoch = length;
+          shape.world = 2;
+          shape.max_micro_steps = 100'000'000;
+          timer.start();
+          const WindowTotals totals = total_windows(shape);
+          if (timer.elapsed() > 500)
+            QFAIL((in_words(shape) + " takes " + std::to_string(timer.elapsed()) + " ms").c_str());
+          if (tail != EpochTail::drop_stop) QCOMPARE(totals.micro_steps, 100'000'000);
+          ++runs;
+        }
+  QCOMPARE(runs, 6 * 5 * 5 * 4);
 }
 
 void TestWindowModel::an_overflow_holds_or_advances_the_schedule() {

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "accrue/run/leftovers.h"
 #include "checkpoint/checkpoint_folders.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -263,8 +264,7 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
 }
 
 void tidy_checkpoints(const fs::path& run_dir) {
-  put_back_replaced(run_dir);
-  remove_leftovers(run_dir);
+  clear_leftovers_in(checkpoints_dir(run_dir));
 }
 
 }  // namespace accrue

@@ -10,9 +10,9 @@
 #include <functional>
 #include <random>
 #include <set>
-#include <string_view>
 #include <system_error>
 
+#include "accrue/run/leftovers.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 
@@ -47,14 +47,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     names.push_back(at->path().filename().string());
   return names;
-}
-
-/// ".replaced-step-N": what had the name step-N, for as long as it takes to give the name to another folder.
-constexpr std::string_view replaced_prefix = ".replaced-";
-
-bool is_leftover(const std::string& name) {
-  return name.starts_with(".trash-") || name.starts_with(replaced_prefix) ||
-         (name.starts_with(".step-") && name.ends_with(".part"));
 }
 
 std::set<std::string> kept(const fs::path& folder, const std::vector<std::string>& newest_first, std::int64_t keep) {
@@ -115,7 +107,7 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path parent = part.parent_path();
   const fs::path target = parent / name;
   if (auto synced = sync_folder(part); !synced) return synced;
-  const fs::path aside = parent / (std::string(replaced_prefix) + name);
+  const fs::path aside = parent / replaced_name(name);
   std::error_code error;
   std::error_code ignored;
   const bool replaces = fs::exists(target, error);
@@ -132,24 +124,6 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   return sync_folder(parent);
 }
 
-void put_back_replaced(const fs::path& run_dir) {
-  const fs::path folder = checkpoints_dir(run_dir);
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder)) {
-    if (!name.starts_with(replaced_prefix)) continue;
-    const std::string step = name.substr(replaced_prefix.size());
-    if (checkpoint_mark(step).valid() && !fs::exists(folder / step, ignored))
-      fs::rename(folder / name, folder / step, ignored);
-  }
-}
-
-void remove_leftovers(const fs::path& run_dir) {
-  const fs::path folder = checkpoints_dir(run_dir);
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder))
-    if (is_leftover(name)) fs::remove_all(folder / name, ignored);
-}
-
 Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   const fs::path folder = checkpoints_dir(run_dir);
   const std::vector<std::string> committed = committed_checkpoints(run_dir);
@@ -164,7 +138,7 @@ Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   std::error_code ignored;
   for (const std::string& name : committed)
     if (!stay.contains(name)) fs::rename(folder / name, folder / (".trash-" + name + "." + random_token()), ignored);
-  remove_leftovers(run_dir);
+  clear_leftovers_in(folder);
   return {};
 }
 

@@ -21,14 +21,9 @@ Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_
 /// Writes a new file and syncs it. Errors: disk.
 Result<void> write_synced(const std::filesystem::path& file, const std::string& text);
 /// Syncs the part folder, renames it to its step and syncs the parent: the commit. A folder of that name (one that was
-/// refused, or left by a continuation that was given up) is set aside first, under a name that put_back_replaced()
-/// knows. Errors: disk; the folder of that name is where it was then.
+/// refused, or left by a continuation that was given up) is set aside first, under its replaced_name(). Errors: disk;
+/// the folder of that name is where it was then.
 Result<void> commit_folder(const std::filesystem::path& part, const std::string& name);
-/// After a kill in the middle of a commit: a folder that was set aside and has no successor gets its name back.
-void put_back_replaced(const std::filesystem::path& run_dir);
-/// Removes what was never finished, what was on its way out and what has a successor. What cannot be removed stays for
-/// the next time.
-void remove_leftovers(const std::filesystem::path& run_dir);
 /// Removes leftovers and outdated checkpoints: keeps the `keep` newest (never fewer than two) and the newest finite
 /// one. The newest must verify before anything goes. Errors (disk): it does not read back as it was written.
 Result<void> retain_checkpoints(const std::filesystem::path& run_dir, std::int64_t keep);

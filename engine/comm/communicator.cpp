@@ -4,18 +4,13 @@
 #include "accrue/comm/communicator.h"
 
 #include <ATen/ops/zeros.h>
-#include <time.h>
 
 #include <utility>
 
+#include "accrue/run/monotonic_clock.h"
+
 namespace accrue {
 namespace {
-
-std::int64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
-}
 
 std::int64_t payload(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());

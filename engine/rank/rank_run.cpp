@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <system_error>
@@ -29,28 +28,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t max_plan_bytes = 256 << 20;  // inline data is part of a plan
-
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   return value;
 }
 
-Result<RunOrder> read_order(const fs::path& file) {
-  std::error_code error;
-  const auto bytes = fs::file_size(file, error);
-  if (error) return fail(ErrorCode::config, "the plan cannot be read: " + error.message(), file.string());
-  if (bytes > max_plan_bytes) return fail(ErrorCode::config, "the plan is larger than 256 MiB", file.string());
-  std::ifstream in(file, std::ios::binary);
-  return run_order_from_json(std::string(std::istreambuf_iterator<char>(in), {}));
-}
-
 /// All findings, one a line; an error if any of them is one.
 Result<void> report_findings(const std::vector<Finding>& findings, const fs::path& file) {
   for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
   if (!has_errors(findings)) return {};
-  return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Mend what is listed above.");
+  return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Correct the findings above.");
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -95,7 +83,7 @@ Result<TrainOutcome> RankRun::run() {
 }
 
 Result<void> RankRun::prepare_supervised() {
-  auto order = read_order(arguments_.plan);
+  auto order = read_run_order(arguments_.plan);
   if (!order) return tl::unexpected(order.error());
   order_ = std::move(*order);
   identity_.rank = arguments_.rank;
@@ -117,7 +105,7 @@ Result<void> RankRun::prepare_foreign() {
   if (!identity) return tl::unexpected(identity.error());
   identity_ = std::move(*identity);
   if (!arguments_.plan.empty()) {
-    auto order = read_order(arguments_.plan);
+    auto order = read_run_order(arguments_.plan);
     if (!order) return tl::unexpected(order.error());
     order_ = std::move(*order);
     order_.run_dir = arguments_.out;

@@ -5,7 +5,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <ctime>
 #include <fstream>
 #include <string_view>
 #include <utility>
@@ -28,18 +27,12 @@ std::int64_t resident_bytes() {
 
 }  // namespace
 
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 Reporter::Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel, at::Device device)
     : origin_ns_(order.origin_ns),
       axis_(axis),
       channel_(channel),
       device_(device),
-      begin_ns_(now_ns()),
+      begin_ns_(monotonic_ns()),
       gauge_ns_(begin_ns_) {
   axis_.set_observer([this](const CollectiveRecord& record) { collective(record); });
   axis_.set_begin_observer([this] { channel_.collective_begun(); });
@@ -101,7 +94,7 @@ void Reporter::warn_first(std::string class_name, std::string message, std::stri
 }
 
 void Reporter::gauge_if_due() {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = monotonic_ns();
   if (now - gauge_ns_ < gauge_interval_ns) return;
   const TrafficCounters& traffic = axis_.traffic();
   channel_.send(Gauge{.rss_bytes = resident_bytes(),
@@ -112,7 +105,7 @@ void Reporter::gauge_if_due() {
 }
 
 double Reporter::seconds() const {
-  return seconds_before_ + static_cast<double>(now_ns() - begin_ns_) * 1e-9;
+  return seconds_before_ + static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9;
 }
 
 void Reporter::resumed(const TrainingCursor& cursor) {

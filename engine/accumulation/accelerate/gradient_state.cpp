@@ -21,7 +21,6 @@ WindowShape shape_of(const AcceleratorOptions& options, const GradientAccumulati
   WindowShape shape;
   shape.knobs = resolve_knobs(spec);
   shape.knobs.micro_bump = options.replay.adjust_scheduler && plugin.adjust_scheduler;
-  if (options.replay.zero_before_backward) shape.knobs.clear_gradients = ClearGradients::user_if_boundary;
   shape.steps = plugin.num_steps.value_or(1);
   shape.batches_per_epoch = unknown_length;
   shape.world = world;

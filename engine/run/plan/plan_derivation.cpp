@@ -50,8 +50,8 @@ GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs
   return arena;
 }
 
-/// K1 memory_search: the largest micro-batch, not above the one asked for, with which a rank fits, such that a window
-/// of whole micro-batches holds exactly the samples asked for. Halving first would miss sizes that divide otherwise.
+/// K1 memory_search: the largest micro-batch, up to the one in the spec, with which a rank fits, such that a window
+/// of whole micro-batches holds exactly the samples of the spec. Halving first would miss sizes that divide otherwise.
 RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   AccumulationSpec& accumulation = spec.accumulation;
   const AccumulationKnobs knobs = resolve_knobs(spec);

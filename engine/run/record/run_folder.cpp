@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "accrue/run/leftovers.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -29,19 +29,6 @@ bool is_made_before_plan(const fs::path& entry) {
   if (fs::is_directory(status)) return fs::is_empty(entry, error) && !error;
   if (!fs::is_regular_file(status)) return false;
   return entry.filename() != "events.jsonl" || (fs::file_size(entry, error) == 0 && !error);
-}
-
-/// A name that a file or checkpoint has only until it is whole, or from when it is on its way out.
-bool is_unfinished(const std::string& name) {
-  return name.starts_with(".trash-") || (name.starts_with(".") && name.ends_with(".part"));
-}
-
-void remove_unfinished(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (is_unfinished(at->path().filename().string())) found.push_back(at->path());
-  for (const fs::path& path : found) fs::remove_all(path, error);  // what resists is left for the next opener
 }
 
 }  // namespace
@@ -82,7 +69,7 @@ void clear_failed_start(const fs::path& dir) {
 }
 
 void clear_leftovers(const fs::path& dir) {
-  for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) remove_unfinished(folder);
+  for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) clear_leftovers_in(folder);
 }
 
 }  // namespace accrue

@@ -46,6 +46,18 @@ bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
   return (goal.target != no_target && count(goal.clock) >= goal.target) || (goal.epoch_end && micro.epoch_ends);
 }
 
+/// A window that is filled up by repeating its epoch, which is shorter: so many times over.
+WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) {
+  WalkStride stride = one;
+  stride.most = most;
+  stride.last_batches = 1;
+  for (std::int64_t WalkStride::*each :
+       {&WalkStride::micro_steps, &WalkStride::batches, &WalkStride::positions, &WalkStride::counter,
+        &WalkStride::ticks, &WalkStride::calls, &WalkStride::guard})
+    stride.*each *= length;
+  return stride;
+}
+
 /// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next move.
 WalkStride WindowWalk::inside_window() {
   const WindowTransition now(shape_, at_);
@@ -63,7 +75,10 @@ WalkStride WindowWalk::inside_window() {
                       at_.counter_ < steps;  // an exact counter past N never meets it
   const std::int64_t counted = counts_modulo(shape_) ? at_.counter_ % steps : at_.counter_;
   if (closes) stride.most = std::min(stride.most, steps - counted - 1);
-  if (clock != ScheduleClock::every_nth_call) return stride;
+  if (clock != ScheduleClock::every_nth_call) {
+    const bool laps = shape_.knobs.tail == EpochTail::pad_repeat && closes && length < steps - counted;
+    return laps ? laps_of_epoch(stride, length, (steps - counted - 1) / length) : stride;
+  }
   if (closes || at_.schedule_calls_ > 0) {
     stride.most = std::min(stride.most, steps - at_.schedule_calls_ - 1);
     return stride;

@@ -48,6 +48,7 @@ class WindowWalk {
 
   bool walk(const Goal& goal);
   bool reached(const Goal& goal, const MicroPlan& micro) const;
+  static WalkStride laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most);
   WalkStride inside_window();
   WalkStride full_window();
   WalkStride since(const WindowWalk& earlier) const;

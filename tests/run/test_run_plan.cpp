@@ -7,13 +7,9 @@
 #include <QRegularExpression>
 #include <QtTest>
 
-#include <sys/resource.h>
-
 #include <numeric>
 #include <random>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/dialect_comparison.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
@@ -426,59 +422,6 @@ class TestRunPlan : public QObject {
                         "accumulation.reduce_mechanism=handlers"));
     QCOMPARE(plan.gradient_buckets, 1);
     QCOMPARE(plan.wire_bytes_per_update, 842496 * 4);
-  }
-
-  void a_plan_costs_nothing_of_what_it_plans_data() {
-    QTest::addColumn<QString>("settings");
-    const auto row = [](const char* name, const char* settings) { QTest::newRow(name) << settings; };
-    row("short epochs, llm",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;run.samples=100000000;"
-        "accumulation.dialect=llm");
-    row("short epochs, mmengine",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;"
-        "run.samples=100000000;accumulation.dialect=mmengine;schedule.kind=cosine;schedule.warmup=90000000");
-    row("one batch an epoch",
-        "data.samples=1;accumulation.micro_batch=1;accumulation.steps=999983;"
-        "accumulation.tail=carry;run.samples=100000000");
-    row("epochs that are filled up",
-        "data.samples=41;accumulation.micro_batch=2;accumulation.steps=1048576;"
-        "accumulation.tail=pad_repeat;run.samples=80000000");
-    row("epochs that are dropped",
-        "data.samples=41;accumulation.micro_batch=1;accumulation.steps=1048576;"
-        "accumulation.dialect=colossalai;run.epochs=1000000");
-    row("ranks whose batches differ",
-        "data.samples=1000003;accumulation.micro_batch=1;parallel.data=7;"
-        "accumulation.dialect=accelerate;schedule.kind=linear;schedule.total=10;run.samples=100000000");
-    row("windows that grow",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.group_length=by_update;"
-        "accumulation.length_schedule=[[1, 2], [1000000, 3]];run.updates=30000000");
-    row("a search for what fits",
-        "accumulation.group_length=memory_search;accumulation.memory_limit=128;"
-        "accumulation.micro_batch=1000000;accumulation.steps=1000000;data.samples=1000000;model.dropout=0;"
-        "run.updates=10");
-    row("the widest mlp", "model.kind=mlp;model.inputs=915752;model.hidden=[524288];model.outputs=1;run.updates=3");
-    row("the deepest gpt",
-        "model.layers=1000;model.width=65536;model.heads=1024;model.vocabulary=4194304;run.updates=3");
-  }
-  void a_plan_costs_nothing_of_what_it_plans() {
-    QFETCH(QString, settings);
-    const auto used = [] {
-      rusage usage{};
-      ::getrusage(RUSAGE_SELF, &usage);
-      return usage;
-    };
-    const auto seconds = [](const rusage& usage) {
-      return static_cast<double>(usage.ru_utime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec) * 1e-6;
-    };
-    const rusage before = used();
-    const RunSpec spec = spec_of(settings);
-    const Preflight result = preflight_files(spec, plain_host(), ".");
-    if (result.plan) QVERIFY(!plan_report(*result.plan).empty());
-    compare_dialects(spec, plain_host(), *scan_data(spec, "."), ".", 48);
-    const rusage after = used();
-    const double took = seconds(after) - seconds(before);
-    QVERIFY2(took < 1.0, QByteArray::number(took));
-    QVERIFY2(after.ru_maxrss - before.ru_maxrss < 64 * 1024, "KiB");
   }
 
   void every_knob_is_a_field_of_the_spec_and_a_line_of_the_summary() {

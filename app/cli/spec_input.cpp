@@ -62,13 +62,6 @@ std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& r
 
 }  // namespace
 
-void add_spec_options(CLI::App& verb, SpecInput& input) {
-  verb.add_option("SPEC", input.file, "The run spec (*.accrue)")->required();
-  verb.add_option("--set", input.sets, "Change one key: --set accumulation.steps=16")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-}
-
 std::optional<RunPlan> plan_from(const SpecInput& input) {
   SpecReading reading = reading_of(input);
   if (!reading.ok()) {

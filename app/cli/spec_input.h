@@ -2,7 +2,6 @@
 // A spec on the command line: a file and the keys that --set changes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,6 @@ struct SpecInput {
   std::vector<std::string> sets;
 };
 
-void add_spec_options(CLI::App& verb, SpecInput& input);
 /// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
 std::optional<RunPlan> plan_from(const SpecInput& input);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.

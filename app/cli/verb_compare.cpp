@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 
 #include "accrue/run/compare.h"
 #include "printable.h"
@@ -78,29 +77,17 @@ void print_text(const RunComparison& comparison) {
   print_ends(comparison);
 }
 
-int compare(const std::vector<std::string>& dirs, bool json) {
-  const auto comparison = compare_runs({dirs.begin(), dirs.end()});
+}  // namespace
+
+int compare_runs_of(const CompareOptions& options) {
+  const auto comparison = compare_runs({options.dirs.begin(), options.dirs.end()});
   if (!comparison) return report(comparison.error());
   for (const RunSummary& run : comparison->runs) warn_of(run.problems, run.dir.string() + ": ");
-  if (json)
+  if (options.json)
     std::fputs(to_json(*comparison).c_str(), stdout);
   else
     print_text(*comparison);
   return status_done;
-}
-
-}  // namespace
-
-void add_compare(CLI::App& app, int& status) {
-  struct Options {
-    std::vector<std::string> dirs;
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("compare", "Compare runs: differing keys, losses at equal samples, first divergence");
-  verb->add_option("DIR", options->dirs, "Two or more run folders")->required()->expected(2, 64);
-  verb->add_flag("--json", options->json, "As JSON, with every common point");
-  verb->callback([options, &status] { status = compare(options->dirs, options->json); });
 }
 
 }  // namespace accrue::cli

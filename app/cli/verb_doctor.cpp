@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "doctor_checks.h"
@@ -32,18 +31,14 @@ void print_text(const std::vector<DoctorCheck>& checks, int problems) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& status) {
-  auto json = std::make_shared<bool>(false);
-  auto* verb = app.add_subcommand("doctor", "Check this installation; the exit status is the number of problems");
-  verb->add_flag("--json", *json, "As JSON");
-  verb->callback([json, &status] {
-    const auto checks = run_doctor_checks();
-    status = static_cast<int>(std::count_if(checks.begin(), checks.end(), [](const auto& check) { return !check.ok; }));
-    if (*json)
-      print_json(checks, status);
-    else
-      print_text(checks, status);
-  });
+int check_installation(const DoctorOptions& options) {
+  const auto checks = run_doctor_checks();
+  const auto problems = static_cast<int>(std::ranges::count(checks, false, &DoctorCheck::ok));
+  if (options.json)
+    print_json(checks, problems);
+  else
+    print_text(checks, problems);
+  return problems;
 }
 
 }  // namespace accrue::cli

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -27,12 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int guard_fd = 3;
-
-struct LaunchOptions {
-  ProgramGroupOptions group;
-  std::string dir;
-  int guard = -1;
-};
 
 /// DIR/ranks of a folder that is new or empty.
 Result<fs::path> make_log_dir(const fs::path& dir) {
@@ -104,7 +97,10 @@ bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   return asked_to_stop;
 }
 
-int launch(LaunchOptions options) {
+}  // namespace
+
+int launch_programs(const LaunchOptions& launch) {
+  LaunchOptions options = launch;
   if (options.guard >= 0) {
     guard_programs(options.guard);
     return status_done;
@@ -127,32 +123,6 @@ int launch(LaunchOptions options) {
   const bool stopped = follow_group(**group, signals);
   if ((*group)->first_failure()) return exit_status(ErrorCode::peer_lost);
   return stopped ? exit_status(ErrorCode::cancelled) : status_done;
-}
-
-}  // namespace
-
-void add_launch(CLI::App& app, int& status, std::vector<std::string> command) {
-  auto options = std::make_shared<LaunchOptions>();
-  options->group.command = std::move(command);
-  auto* verb = app.add_subcommand("launch", "Start a program of yours as the ranks of one world on this host");
-  verb->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(CLI::Range(1, 1024));
-  verb->add_option("--threads", options->group.threads,
-                   "Threads of each rank (default: OMP_NUM_THREADS, or its share of the cores)")
-      ->check(CLI::Range(1, 4096));
-  verb->add_option("--env", options->group.environment, "Pass a variable on: NAME, or NAME=VALUE; may be repeated")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
-  verb->add_option("--out", options->dir, "New folder for the ranks' output: DIR/ranks/R.log")->type_name("DIR");
-  verb->add_option("--guard-fd", options->guard)->group("");
-  verb->footer(
-      "The program and its arguments stand after --:  accrue-run launch -n 2 -- ./train --lr 0.1\n"
-      "The ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and a new\n"
-      "ACCRUE_RUN_SECRET in their environment, and of the caller's the variables that ranks of a run get,\n"
-      "ACCELERATE_* and OMP_*. Others need --env. Where one fails, the others are ended.\n"
-      "Exit status: 0 all ranks ended with 0, 2 nothing was started, 4 a rank failed or was killed, 5 the folder\n"
-      "cannot be written, 130 stopped by the user.");
-  verb->callback([options, &status] { status = launch(*options); });
 }
 
 }  // namespace accrue::cli

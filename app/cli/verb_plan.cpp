@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <utility>
 
 #include "accrue/run/accumulation_window.h"
@@ -31,7 +30,7 @@ void append_line(std::string& out, const MicroPlan& plan, double lr) {
                  divisor_of(plan), plan.sync, plan.update, to_string(plan.reason), plan.schedule_position, lr);
 }
 
-void print_trace(const RunPlan& plan) {
+void print_steps(const RunPlan& plan) {
   constexpr std::size_t chunk_bytes = 1 << 16;
   AccumulationWindow window(plan.window);
   std::string out;
@@ -53,46 +52,26 @@ void print_trace(const RunPlan& plan) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, int& status) {
-  struct Options {
-    SpecInput input;
-    bool json = false;
-    bool dialects = false;
-  };
-  auto options = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("plan", "Validate a spec and print every number that follows from it");
-  add_spec_options(*verb, options->input);
-  verb->add_flag("--json", options->json, "As JSON");
-  verb->add_flag("--dialects", options->dialects, "What each of the five dialects would do with the spec");
-  verb->callback([options, &status] {
-    if (options->dialects) {
-      const auto comparison = comparison_from(options->input);
-      status = comparison ? status_done : status_refused;
-      if (comparison)
-        std::fputs((options->json ? dialect_json(*comparison) + "\n" : dialect_report(*comparison)).c_str(), stdout);
-      return;
-    }
-    const auto plan = plan_from(options->input);
-    status = plan ? status_done : status_refused;
-    if (!plan) return;
-    std::string text = options->json ? plan_summary_json(*plan) : plan_report(*plan);
-    if (!text.ends_with('\n')) text += '\n';
-    std::fputs(text.c_str(), stdout);
-  });
+int print_plan(const PlanOptions& options) {
+  if (options.dialects) {
+    const auto comparison = comparison_from(options.input);
+    if (!comparison) return status_refused;
+    std::fputs((options.json ? dialect_json(*comparison) + "\n" : dialect_report(*comparison)).c_str(), stdout);
+    return status_done;
+  }
+  const auto plan = plan_from(options.input);
+  if (!plan) return status_refused;
+  std::string text = options.json ? plan_summary_json(*plan) : plan_report(*plan);
+  if (!text.ends_with('\n')) text += '\n';
+  std::fputs(text.c_str(), stdout);
+  return status_done;
 }
 
-void add_trace(CLI::App& app, int& status) {
-  auto input = std::make_shared<SpecInput>();
-  auto* verb = app.add_subcommand("trace", "Print the plan micro-step by micro-step, one JSON object a line");
-  add_spec_options(*verb, *input);
-  verb->footer(
-      "schedule_position and lr hold after the micro-step: an update uses the rate of the line before its own. Windows "
-      "that teaching.overflow_at spoils tick as accumulation.overflow says.");
-  verb->callback([input, &status] {
-    const auto plan = plan_from(*input);
-    status = plan ? status_done : status_refused;
-    if (plan) print_trace(*plan);
-  });
+int print_trace(const SpecInput& input) {
+  const auto plan = plan_from(input);
+  if (!plan) return status_refused;
+  print_steps(*plan);
+  return status_done;
 }
 
 }  // namespace accrue::cli

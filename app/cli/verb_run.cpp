@@ -2,7 +2,6 @@
 // run and resume: host a run until it ends, or leave it to a process of its own.
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 
 #include "accrue/run/engine_host.h"
 #include "accrue/run/run_store.h"
@@ -14,26 +13,12 @@
 namespace accrue::cli {
 namespace {
 
-struct RunOptions {
-  SpecInput input;
-  std::string dir;
-  bool detach = false;
-  bool quiet = false;
-  int supervise_fd = -1;
-};
-
-void add_run_options(CLI::App& verb, RunOptions& options) {
-  verb.add_flag("--detach", options.detach, "Train in a process of its own; return once the ranks have joined");
-  verb.add_flag("--quiet", options.quiet, "Print warnings and errors only");
-  verb.add_option("--supervise-fd", options.supervise_fd)->group("");
-}
-
 /// What resuming would mean, for a run that did not come to its end.
 void tell_how_to_go_on(const std::string& dir) {
   const auto run = read_run(dir);
   if (!run) return;
   if (run->last_checkpoint.empty())
-    std::fputs("no checkpoint was taken, so resuming starts over (checkpoint.every_updates takes one now and then)\n",
+    std::fputs("no checkpoint was taken, so resuming starts over (set checkpoint.every_updates to take some)\n",
                stderr);
   else
     std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
@@ -55,6 +40,8 @@ int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t plan
   return status;
 }
 
+}  // namespace
+
 int run_spec(const RunOptions& options) {
   if (options.detach) {
     std::vector<std::string> arguments = {"run", options.input.file};
@@ -74,7 +61,7 @@ int run_spec(const RunOptions& options) {
   return follow_hosted(host, options, planned_updates, detached);
 }
 
-int resume_dir(const RunOptions& options) {
+int resume_run(const RunOptions& options) {
   if (options.detach) return start_detached({"resume", options.dir});
   block_handled_signals();
   DetachedReport detached(options.supervise_fd);
@@ -84,26 +71,6 @@ int resume_dir(const RunOptions& options) {
   if (!resumed) return report(resumed.error());
   const auto run = read_run(*resumed);
   return follow_hosted(host, options, run ? run->planned_updates : 0, detached);
-}
-
-}  // namespace
-
-void add_run(CLI::App& app, int& status) {
-  auto options = std::make_shared<RunOptions>();
-  auto* verb = app.add_subcommand("run", "Train a spec; prints the run folder");
-  add_spec_options(*verb, options->input);
-  verb->add_option("--out", options->dir, "Run folder to make (default: a new one in the user's data folder)")
-      ->type_name("DIR");
-  add_run_options(*verb, *options);
-  verb->callback([options, &status] { status = run_spec(*options); });
-}
-
-void add_resume(CLI::App& app, int& status) {
-  auto options = std::make_shared<RunOptions>();
-  auto* verb = app.add_subcommand("resume", "Continue an interrupted, stopped or failed run from its last checkpoint");
-  verb->add_option("DIR", options->dir, "The run folder, or one checkpoint in it")->required();
-  add_run_options(*verb, *options);
-  verb->callback([options, &status] { status = resume_dir(*options); });
 }
 
 }  // namespace accrue::cli

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
@@ -74,7 +73,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   line("run", run.name);
   line("folder", run.dir.string());
   if (run.spec.teaching.bug != Bug::none)
-    line("bug", std::string(to_name(run.spec.teaching.bug)) + " (teaching.bug: this run goes wrong on purpose)");
+    line("bug", std::string(to_name(run.spec.teaching.bug)) + " (teaching.bug: a deliberate bug)");
   line("state", run.state);
   line("started", run.started_at);
   line("why", run.message);
@@ -91,31 +90,19 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   print_table(history);
 }
 
-int show(const std::string& dir, bool json) {
-  const auto run = read_run(dir);
+}  // namespace
+
+int show_run(const ShowOptions& options) {
+  const auto run = read_run(options.dir);
   if (!run) return report(run.error());
   const auto history = read_course(run->dir);
   if (!history) return report(history.error());
   warn_of(problems_of(*run, *history));
-  if (json)
+  if (options.json)
     print_json(*run, *history);
   else
     print_text(*run, *history);
   return status_done;
-}
-
-}  // namespace
-
-void add_show(CLI::App& app, int& status) {
-  struct Options {
-    std::string dir;
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("show", "Print a run's summary and its losses");
-  verb->add_option("DIR", options->dir, "The run folder")->required();
-  verb->add_flag("--json", options->json, "As JSON, with every update");
-  verb->callback([options, &status] { status = show(options->dir, options->json); });
 }
 
 }  // namespace accrue::cli

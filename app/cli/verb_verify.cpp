@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
@@ -23,12 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t default_updates = 16;
-
-struct VerifyOptions {
-  SpecInput input;
-  std::int64_t updates = 0;
-  bool json = false;
-};
 
 /// A folder of its own below the temporary one, gone when this is.
 class ScratchFolder {
@@ -49,11 +42,13 @@ class ScratchFolder {
   fs::path path_;
 };
 
-/// As many windows as were asked for; else all of the first epoch, where a short window comes last, within bounds.
+/// As many windows as the user wants; else all of the first epoch, where a short window comes last, within bounds.
 std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
   if (asked > 0) return std::min(asked, plan.totals.updates);
-  const auto last = window_at_epoch_end(plan.window);
-  const std::int64_t epoch = last.empty() ? plan.totals.updates : last.back().window + 1;
+  AccumulationWindow window(plan.window);
+  window.seek(first_epoch_end(plan.window));
+  const std::int64_t begun = window.updates_done() + (window.open_micro_steps() > 0 ? 1 : 0);
+  const std::int64_t epoch = begun > 0 ? begun : plan.totals.updates;
   return std::min(plan.totals.updates,
                   epoch <= 4 * default_updates ? std::max(epoch, default_updates) : default_updates);
 }
@@ -85,13 +80,12 @@ void print_table(const std::vector<ExactnessCheck>& checks) {
   const auto wrong = std::ranges::count(checks, "not", &ExactnessCheck::verdict);
   const auto costly = std::ranges::count_if(checks, has_hidden_cost);
   if (wrong > 0)
-    out +=
-        fmt::format("{} of {} windows are not what one batch of the same samples would give\n", wrong, checks.size());
+    out += fmt::format("{} of {} windows differ from one batch of the same samples\n", wrong, checks.size());
   if (costly > 0)
     out += fmt::format("{} of {} windows have the right gradient, and something else is wrong (see why)\n", costly,
                        checks.size());
   if (wrong == 0 && costly == 0)
-    out += fmt::format("{} windows, all of them within {:.0e} or with a reason that is no mistake\n", checks.size(),
+    out += fmt::format("{} windows, each of them within {:.0e} or different for a harmless reason\n", checks.size(),
                        checks.front().tolerance);
   std::fputs(out.c_str(), stdout);
 }
@@ -114,7 +108,9 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
   std::printf("%s\n", list.dump(2).c_str());
 }
 
-int verify(const VerifyOptions& options) {
+}  // namespace
+
+int verify_spec(const VerifyOptions& options) {
   block_handled_signals();
   SpecInput input = options.input;
   input.sets.push_back("evaluate.exactness_every=1");
@@ -139,20 +135,6 @@ int verify(const VerifyOptions& options) {
   if (checks.empty()) return report({ErrorCode::internal, "no window was checked", run_dir.string(), ""});
   options.json ? print_json(checks) : print_table(checks);
   return std::ranges::all_of(checks, is_well) ? status_done : exit_status(ErrorCode::numerics);
-}
-
-}  // namespace
-
-void add_verify(CLI::App& app, int& status) {
-  auto options = std::make_shared<VerifyOptions>();
-  auto* verb = app.add_subcommand(
-      "verify", "Compare the gradient of each window with that of the same samples in one batch, on all ranks");
-  add_spec_options(*verb, options->input);
-  verb->add_option("--updates", options->updates, "Windows to check (default: the first epoch's, at most 64)")
-      ->check(CLI::Range(1, 1'000'000));
-  verb->add_flag("--json", options->json, "As JSON");
-  verb->footer("Exit status: 0 where every window is exact or close and nothing else is wrong, 3 otherwise.");
-  verb->callback([options, &status] { status = verify(*options); });
 }
 
 }  // namespace accrue::cli

@@ -1,34 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of accrue-run: each adds its subcommand, whose callback leaves the exit status in `status`.
+// The verbs of accrue-run: what the command line asks of each, and the function that does it and answers the exit
+// status. command_line.cpp reads the one and calls the other.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "accrue/run/program_group.h"
 #include "accrue/run/result.h"
+#include "spec_input.h"
 
 namespace accrue::cli {
 
 inline constexpr int status_done = 0;
 inline constexpr int status_refused = 2;
 
-void add_spec(CLI::App& app, int& status);
-void add_plan(CLI::App& app, int& status);
-void add_trace(CLI::App& app, int& status);
-void add_run(CLI::App& app, int& status);
-void add_resume(CLI::App& app, int& status);
-void add_attach(CLI::App& app, int& status);
-void add_stop(CLI::App& app, int& status);
-void add_pause(CLI::App& app, int& status);
-void add_continue(CLI::App& app, int& status);
-void add_steps(CLI::App& app, int& status);
-void add_show(CLI::App& app, int& status);
-void add_compare(CLI::App& app, int& status);
-void add_verify(CLI::App& app, int& status);
-/// `command`: what stands after "--" on the command line.
-void add_launch(CLI::App& app, int& status, std::vector<std::string> command);
-void add_doctor(CLI::App& app, int& status);
+struct SpecOptions {
+  bool defaults = false;
+  bool schema = false;
+};
+int print_spec(const SpecOptions& options);
+
+struct PlanOptions {
+  SpecInput input;
+  bool json = false;
+  bool dialects = false;
+};
+int print_plan(const PlanOptions& options);
+int print_trace(const SpecInput& input);
+
+struct RunOptions {
+  SpecInput input;
+  std::string dir;
+  bool detach = false;
+  bool quiet = false;
+  int supervise_fd = -1;
+};
+int run_spec(const RunOptions& options);
+int resume_run(const RunOptions& options);
+
+struct AttachOptions {
+  std::string dir;
+  bool quiet = false;
+};
+int attach_to_run(const AttachOptions& options);
+
+struct StopOptions {
+  std::string dir;
+  bool checkpoint = false;
+  bool kill = false;
+};
+int stop_run(const StopOptions& options);
+
+int pause_run(const std::string& dir);
+int continue_run(const std::string& dir);
+struct StepsOptions {
+  std::string dir;
+  std::int64_t steps = 0;
+};
+int set_steps(const StepsOptions& options);
+
+struct ShowOptions {
+  std::string dir;
+  bool json = false;
+};
+int show_run(const ShowOptions& options);
+
+struct CompareOptions {
+  std::vector<std::string> dirs;
+  bool json = false;
+};
+int compare_runs_of(const CompareOptions& options);
+
+struct VerifyOptions {
+  SpecInput input;
+  std::int64_t updates = 0;  ///< windows to check; 0 = the first epoch's, within bounds
+  bool json = false;
+};
+int verify_spec(const VerifyOptions& options);
+
+struct LaunchOptions {
+  ProgramGroupOptions group;
+  std::string dir;
+  int guard = -1;
+};
+int launch_programs(const LaunchOptions& launch);
+
+struct DoctorOptions {
+  bool json = false;
+};
+int check_installation(const DoctorOptions& options);
 
 /// Prints an error on standard error and answers its exit status.
 int report(const Error& error);

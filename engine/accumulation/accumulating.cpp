@@ -28,11 +28,11 @@ std::optional<WindowPosition> saved_position(const StateDict& state) {
 /// Errors: throws std::invalid_argument where the open window of `at`, which had another N, is as long already as a
 /// window is here: its counter has missed the number at which this system steps.
 void check_window_can_end(const WindowPosition& at, std::int64_t steps) {
-  if (at.position == 0 || at.at_boundary || at.steps == steps || at.counter < steps) return;
-  throw std::invalid_argument("the state was taken after " + std::to_string(at.counter) +
-                              " micro-steps of a window of " + std::to_string(at.steps) + ", and windows have " +
+  if (at.position() == 0 || at.at_boundary() || at.steps() == steps || at.counter() < steps) return;
+  throw std::invalid_argument("the state was taken after " + std::to_string(at.counter()) +
+                              " micro-steps of a window of " + std::to_string(at.steps()) + ", and windows have " +
                               std::to_string(steps) + " here, so that this one would not end; make the wrapper with " +
-                              std::to_string(at.steps) +
+                              std::to_string(at.steps()) +
                               ", or load the state into what it holds, inner(), to begin at a window's start");
 }
 
@@ -61,7 +61,7 @@ SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::st
 }
 
 AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window)
-    : inner_(optimizer.shared()), driver_(std::move(window), "the number of micro-steps per update", model) {}
+    : inner_(optimizer.shared()), driver_(std::move(window), ClearGradients::user_if_empty, "the number of micro-steps per update", model) {}
 
 void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&)>& backward) {
   if (window().peek()->sync) driver_.require_open();
@@ -110,7 +110,7 @@ AccumulatingScheduler::AccumulatingScheduler(const AnyScheduler& scheduler, Shar
 void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
   for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) {
     // A window without micro-steps is the schedule's alone: there is no optimizer to compare with.
-    if (!std::exchange(warned_, true) && window_->micro_steps_done() > 0 && window_->position().updates == 0)
+    if (!std::exchange(warned_, true) && window_->micro_steps_done() > 0 && window_->position().updates() == 0)
       warn_of_schedule_before_step();
     step_inner(epoch);
   }

@@ -20,8 +20,9 @@ Cover::~Cover() {
     if (const auto alive = model.lock()) alive->sync.set_sync_enabled(enabled);
 }
 
-AccumulationDriver::AccumulationDriver(SharedWindow window, std::string name_of_steps, GradSync* sync)
-    : window_(std::move(window)), name_of_steps_(std::move(name_of_steps)) {
+AccumulationDriver::AccumulationDriver(SharedWindow window, ClearGradients gate, std::string name_of_steps,
+                                       GradSync* sync)
+    : window_(std::move(window)), gate_(gate), name_of_steps_(std::move(name_of_steps)) {
   if (!window_) throw std::invalid_argument("AccumulationDriver: there is no window");
   set_model(sync);
 }
@@ -37,7 +38,7 @@ std::optional<MicroPlan> AccumulationDriver::next() {
 
 void AccumulationDriver::agree(GradSync& sync) {
   if (name_of_steps_.empty() || std::exchange(agreed_, true)) return;
-  const std::int64_t set = window_->position().next_steps;
+  const std::int64_t set = window_->position().next_steps();
   sync.agree(name_of_steps_, {set > 0 ? set : window_->shape().steps});
 }
 
@@ -95,10 +96,6 @@ void AccumulationDriver::settle() {
 
 bool AccumulationDriver::clips_partial_sums() const {
   return window_->shape().knobs.clip_stage == ClipStage::every_micro_step;
-}
-
-ClearGradients AccumulationDriver::gate() const {
-  return planned_ ? ClearGradients::engine : window_->shape().knobs.clear_gradients;
 }
 
 StepOutcome AccumulationDriver::step(const std::function<StepOutcome()>& take) {

@@ -67,7 +67,7 @@ GradAccumGradientHandler::GradAccumGradientHandler(std::shared_ptr<BaseGradientH
 void GradAccumGradientHandler::handle_gradient() {
   if (counts_) window_->count();
   const bool due = counts_ ? window_->take_boundary() : window_->boundary_due();
-  if (!counts_ && !due && window_->position().at_boundary && handled_at_ != window_->micro_steps_done())
+  if (!counts_ && !due && window_->position().at_boundary() && handled_at_ != window_->micro_steps_done())
     throw std::logic_error(
         "GradAccumGradientHandler: the optimizer has stepped with gradients that this handler did not reduce; call "
         "handle_gradient() after the backward and before clip_grad_norm() and step(), or let Engine::step() do it");

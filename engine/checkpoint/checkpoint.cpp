@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/leftovers.h"
 #include "checkpoint/checkpoint_folders.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -273,7 +273,7 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
 }
 
 void tidy_checkpoints(const fs::path& run_dir) {
-  clear_checkpoint_leftovers(checkpoints_dir(run_dir));
+  clear_leftovers_in(checkpoints_dir(run_dir));
 }
 
 }  // namespace accrue

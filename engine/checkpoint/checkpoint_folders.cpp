@@ -10,10 +10,9 @@
 #include <functional>
 #include <random>
 #include <set>
-#include <string_view>
 #include <system_error>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/leftovers.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 
@@ -47,14 +46,6 @@ std::vector<std::string> names_in(const fs::path& folder, std::error_code& error
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     names.push_back(at->path().filename().string());
   return names;
-}
-
-/// ".replaced-step-N": the former step-N, while another folder is given that name.
-constexpr std::string_view replaced_prefix = ".replaced-";
-
-bool is_leftover(const std::string& name) {
-  return name.starts_with(".trash-") || name.starts_with(replaced_prefix) ||
-         (name.starts_with(".step-") && name.ends_with(".part"));
 }
 
 std::set<std::string> kept(const fs::path& folder, const std::vector<std::string>& newest_first, std::int64_t keep) {
@@ -118,7 +109,7 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path parent = part.parent_path();
   const fs::path target = parent / name;
   if (auto synced = sync_folder(part); !synced) return synced;
-  const fs::path aside = parent / (std::string(replaced_prefix) + name);
+  const fs::path aside = parent / replaced_name(name);
   std::error_code error;
   std::error_code ignored;
   const bool replaces = fs::exists(target, error);
@@ -150,7 +141,7 @@ Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
                 (folder / newest / verified.error().where).string(), "Check the disk.");
   for (const std::string& name : *committed)
     if (!stay.contains(name)) fs::rename(folder / name, folder / (".trash-" + name + "." + random_token()), ignored);
-  clear_checkpoint_leftovers(folder);
+  clear_leftovers_in(folder);
   return {};
 }
 

@@ -96,9 +96,6 @@ class Fields {
 /// Every member of the two structs under its own name: the writer and the reader share the list.
 template <typename Visit>
 void visit_cursor(TrainingCursor& c, Visit&& visit) {
-  visit("micro_step", c.micro_step);
-  visit("update", c.update);
-  visit("schedule_position", c.schedule_position);
   visit("optimizer_steps", c.optimizer_steps);
   visit("samples", c.samples);
   visit("tokens", c.tokens);
@@ -179,16 +176,12 @@ class PlausibleCounts {
 /// Counts of one run that contradict each other.
 std::string contradiction(const TrainingCursor& c) {
   const WindowPosition& at = c.window;
-  if (at.micro_step != c.micro_step) return "\"window.micro_step\" is not \"cursor.micro_step\"";
-  if (at.updates != c.update) return "\"window.updates\" is not \"cursor.update\"";
-  if (at.schedule_position != c.schedule_position)
-    return "\"window.schedule_position\" is not \"cursor.schedule_position\"";
-  if (c.update > c.micro_step) return "\"cursor.update\" is beyond \"cursor.micro_step\"";
-  if (c.optimizer_steps > c.update) return "\"cursor.optimizer_steps\" is beyond \"cursor.update\"";
-  if (at.position > at.micro_step) return "\"window.position\" is beyond \"window.micro_step\"";
-  if (at.counter > at.micro_step) return "\"window.counter\" is beyond \"window.micro_step\"";
-  if (at.steps > max_steps) return "\"window.steps\" is beyond the longest window";
-  if (at.next_steps > max_steps) return "\"window.next_steps\" is beyond the longest window";
+  if (at.updates() > at.micro_step()) return "\"window.updates\" is beyond \"window.micro_step\"";
+  if (c.optimizer_steps > at.updates()) return "\"cursor.optimizer_steps\" is beyond \"window.updates\"";
+  if (at.position() > at.micro_step()) return "\"window.position\" is beyond \"window.micro_step\"";
+  if (at.counter() > at.micro_step()) return "\"window.counter\" is beyond \"window.micro_step\"";
+  if (at.steps() > max_steps) return "\"window.steps\" is beyond the longest window";
+  if (at.next_steps() > max_steps) return "\"window.next_steps\" is beyond the longest window";
   return {};
 }
 

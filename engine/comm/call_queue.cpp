@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "monotonic.h"
+#include "accrue/run/monotonic_clock.h"
 
 namespace accrue {
 
@@ -71,7 +71,7 @@ void CallQueue::run() {
       entry->failure = std::current_exception();
     }
     entry->call = nullptr;  // its tensors are the caller's again
-    entry->end_ns = clock_ns();
+    entry->end_ns = monotonic_ns();
     lock.lock();
     busy_ = false;
     entry->ended = true;

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "monotonic.h"
+#include "accrue/run/monotonic_clock.h"
 
 namespace accrue {
 namespace {
@@ -61,7 +61,7 @@ class SingleCommunicator final : public Communicator {
 void Work::wait() {
   const std::unique_ptr<Begun> begun = std::move(begun_);
   if (!begun) return;
-  begun->record.end_ns = begun->call ? begun->call->wait() : clock_ns();
+  begun->record.end_ns = begun->call ? begun->call->wait() : monotonic_ns();
   begun->owner->count(begun->record);
 }
 
@@ -76,7 +76,7 @@ Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradien
   const std::int64_t bytes = payload != nullptr ? static_cast<std::int64_t>(payload->nbytes()) : 0;
   work.begun_ = std::make_unique<Work::Begun>();
   work.begun_->owner = this;
-  work.begun_->record = {axis(), op, bytes, clock_ns(), 0, gradients};
+  work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, gradients};
   work.begun_->call = call();
   return work;
 }

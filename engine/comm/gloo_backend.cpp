@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "error_text.h"
-#include "monotonic.h"
+#include "accrue/run/monotonic_clock.h"
 #include "patience.h"
 #include "peer_watch.h"
 
@@ -44,7 +44,7 @@ class Ending {
  public:
   void happen() {
     const std::lock_guard lock(mutex_);
-    end_ns_ = clock_ns();
+    end_ns_ = monotonic_ns();
     ended_ = true;
     changed_.notify_all();
   }

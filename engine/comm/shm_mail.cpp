@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "monotonic.h"
+#include "accrue/run/monotonic_clock.h"
 #include "patience.h"
 
 namespace accrue {
@@ -185,7 +185,7 @@ bool ShmMail::take_chunk(Letter& letter) {
 
 void ShmMail::end_first(std::deque<std::shared_ptr<Letter>>& line) {
   Letter& letter = *line.front();
-  letter.end_ns = clock_ns();
+  letter.end_ns = monotonic_ns();
   letter.tensor.reset();
   letter.ended = true;
   line.pop_front();

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "comm/error_text.h"
-#include "comm/monotonic.h"
+#include "accrue/run/monotonic_clock.h"
 
 namespace accrue {
 namespace {
@@ -148,7 +148,7 @@ class NcclCommunicator final : public Communicator {
       operation.work->wait();
       if (operation.afterwards) operation.afterwards();
     });
-    return clock_ns();
+    return monotonic_ns();
   }
 
   template <typename F>

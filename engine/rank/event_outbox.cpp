@@ -2,7 +2,6 @@
 #include "rank/event_outbox.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -75,12 +74,6 @@ void merge(Sync& to, Sync& from) {
 }
 
 }  // namespace
-
-std::int64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
 
 bool EventOutbox::post(EventBody body) {
   const std::int64_t now = monotonic_ns();

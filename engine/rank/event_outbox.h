@@ -13,12 +13,10 @@
 #include <optional>
 #include <string>
 
+#include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_event.h"
 
 namespace accrue {
-
-/// CLOCK_MONOTONIC in ns, the clock of all events.
-std::int64_t monotonic_ns();
 
 class EventOutbox {
  public:

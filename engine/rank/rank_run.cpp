@@ -11,8 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <system_error>
@@ -31,24 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t max_plan_bytes = 256 << 20;  // inline data is part of a plan
-
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   return value;
-}
-
-Result<RunOrder> read_order(const fs::path& file) {
-  std::error_code error;
-  const auto bytes = fs::file_size(file, error);
-  if (error) return fail(ErrorCode::config, "the plan cannot be read: " + error.message(), file.string());
-  if (bytes > max_plan_bytes) return fail(ErrorCode::config, "the plan is larger than 256 MiB", file.string());
-  std::ifstream in(file, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in || text.size() != bytes)
-    return fail(ErrorCode::disk, std::string("the plan cannot be read: ") + std::strerror(errno), file.string());
-  return run_order_from_json(text);
 }
 
 /// Prints all findings, one a line. Errors (config): any of them is an error.
@@ -100,7 +84,7 @@ Result<TrainOutcome> RankRun::run() {
 }
 
 Result<void> RankRun::prepare_supervised() {
-  auto order = read_order(arguments_.plan);
+  auto order = read_run_order(arguments_.plan);
   if (!order) return tl::unexpected(order.error());
   order_ = std::move(*order);
   identity_.rank = arguments_.rank;
@@ -122,7 +106,7 @@ Result<void> RankRun::prepare_foreign() {
   if (!identity) return tl::unexpected(identity.error());
   identity_ = std::move(*identity);
   if (!arguments_.plan.empty()) {
-    auto order = read_order(arguments_.plan);
+    auto order = read_run_order(arguments_.plan);
     if (!order) return tl::unexpected(order.error());
     order_ = std::move(*order);
     order_.run_dir = arguments_.out;

@@ -155,9 +155,6 @@ double epochs_done(const Training& training, const MicroPlan& plan) {
 
 void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdict) {
   TrainingCursor& cursor = training.cursor;
-  cursor.micro_step = plan.micro_step;
-  cursor.update = plan.window + 1;
-  cursor.schedule_position = training.window.schedule_position();
   cursor.window = training.window.position();
   cursor.loss_scale = training.loss_scale.scale;
   cursor.scale_growth = training.loss_scale.growth;
@@ -171,7 +168,7 @@ void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdi
 void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr) {
   if (!training.report.first()) return;
   const TrainingCursor& cursor = training.cursor;
-  Update update{.update = cursor.update,
+  Update update{.update = cursor.update(),
                 .micro_step = plan.micro_step,
                 .samples = cursor.samples,
                 .tokens = cursor.tokens,
@@ -183,7 +180,7 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .seconds = cursor.seconds,
                 .compute_seconds = training.report.compute_seconds(),
                 .reason = std::string(to_string(plan.reason)),
-                .steps = training.window.position().steps,
+                .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after};
   if (training.spec().run.record_weights) update.weights = training.model.weights();
   training.channel.send(std::move(update));
@@ -194,9 +191,9 @@ void change_steps(Training& training, std::int64_t wished) {
   if (wished > 0) training.window.change_steps(wished);
   if (wished <= 0 && !training.window.steps_set_here()) return;
   training.cursor.window = training.window.position();
-  training.report.from_first(StepsChanged{.update = training.cursor.update,
-                                          .micro_step = training.cursor.micro_step,
-                                          .steps = training.cursor.window.next_steps,
+  training.report.from_first(StepsChanged{.update = training.cursor.update(),
+                                          .micro_step = training.cursor.micro_step(),
+                                          .steps = training.cursor.window.next_steps(),
                                           .repeated = wished <= 0});
 }
 

@@ -26,9 +26,9 @@ CheckpointIdentity identity_of(const Training& training) {
 
 bool checkpoint_due(const Training& training) {
   const CheckpointSpec& asked = training.spec().checkpoint;
-  if (asked.every_updates > 0 && training.cursor.update % asked.every_updates == 0) return true;
+  if (asked.every_updates > 0 && training.cursor.update() % asked.every_updates == 0) return true;
   const std::int64_t every = asked.every_micro_steps;
-  return every > 0 && training.cursor.micro_step / every > training.saved_micro_step / every;
+  return every > 0 && training.cursor.micro_step() / every > training.saved_micro_step / every;
 }
 
 bool checkpoint_due_inside(const Training& training, std::int64_t micro_step) {
@@ -47,8 +47,8 @@ void commit(Training& training, CheckpointContent content) {
     for (PlacedTensor& tensor : shared_tensors(training)) content.tensors.push_back(std::move(tensor));
   content.tensors.push_back(generator_tensor(training));
   const std::string where =
-      "at update " + std::to_string(cursor.update) +
-      (cursor.window.position > 0 ? " and " + std::to_string(cursor.window.position) + " micro-steps" : "");
+      "at update " + std::to_string(cursor.update()) +
+      (cursor.window.position() > 0 ? " and " + std::to_string(cursor.window.position()) + " micro-steps" : "");
   const auto saved = [&] {
     const auto untimed = training.mesh.world().untimed();  // the ranks wait for each other's disks
     auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
@@ -63,12 +63,14 @@ void commit(Training& training, CheckpointContent content) {
     return;
   }
   training.saved = cursor.mark();
-  training.saved_micro_step = cursor.micro_step;
+  training.saved_micro_step = cursor.micro_step();
   if (saved->retention)
     training.report.warn_first("disk", "older checkpoints were left in place: " + saved->retention->text(),
                                "The checkpoint itself is saved.");
-  training.report.from_first(CheckpointDone{
-      .update = cursor.update, .path = "checkpoints/" + saved->name, .bytes = saved->bytes, .seconds = saved->seconds});
+  training.report.from_first(CheckpointDone{.update = cursor.update(),
+                                            .path = "checkpoints/" + saved->name,
+                                            .bytes = saved->bytes,
+                                            .seconds = saved->seconds});
 }
 
 }  // namespace
@@ -81,9 +83,7 @@ void save(Training& training) {
 void save_inside(Training& training, const MicroPlan& micro, const OpenWindow& open) {
   if (training.order.run_dir.empty()) return;
   CheckpointContent content{.cursor = training.cursor, .tensors = {}};
-  content.cursor.micro_step = micro.micro_step;
   content.cursor.window = training.window.position();
-  content.cursor.schedule_position = training.window.schedule_position();
   content.cursor.loss_scale = training.loss_scale.scale;
   content.cursor.scale_growth = training.loss_scale.growth;
   content.cursor.optimizer_steps = training.optimizer->steps();

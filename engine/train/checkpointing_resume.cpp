@@ -26,13 +26,19 @@ Result<void> check_place(const Training& training, const TrainingCursor& cursor)
                 "manifest.json", "The checkpoint is damaged, or of a longer run.");
   };
   const std::int64_t length = planned_length > 0 ? planned_length : no_limit;
-  if (auto fits = beyond("updates", at.updates, shape.max_updates.value_or(no_limit)); !fits) return fits;
-  if (auto fits = beyond("micro_step", at.micro_step, shape.max_micro_steps.value_or(no_limit)); !fits) return fits;
-  if (auto fits = beyond("epoch", at.epoch, shape.max_epochs.value_or(no_limit)); !fits) return fits;
+  if (auto fits = beyond("updates", at.updates(), shape.max_updates.value_or(no_limit)); !fits) return fits;
+  if (auto fits = beyond("micro_step", at.micro_step(), shape.max_micro_steps.value_or(no_limit)); !fits) return fits;
+  if (auto fits = beyond("epoch", at.epoch(), shape.max_epochs.value_or(no_limit)); !fits) return fits;
   // A window that is filled by repeating the epoch's first batches passes the epoch's end by less than its length.
-  const std::int64_t repeated = shape.knobs.tail == EpochTail::pad_repeat ? at.steps : 0;
-  if (auto fits = beyond("batch", at.batch - repeated, length); !fits) return fits;
-  return beyond("epoch_length", at.epoch_length, length);
+  const std::int64_t repeated = shape.knobs.tail == EpochTail::pad_repeat ? at.steps() : 0;
+  if (auto fits = beyond("batch", at.batch() - repeated, length); !fits) return fits;
+  if (auto fits = beyond("epoch_length", at.epoch_length(), length); !fits) return fits;
+  const auto n = training.window.missed_end(at);
+  if (!n) return {};
+  return fail(ErrorCode::protocol,
+              "\"window.counter\" is " + std::to_string(at.counter()) + " in an open window with \"window.steps\" " +
+                  std::to_string(*n) + ", which could never close",
+              "manifest.json", "The checkpoint is damaged.");
 }
 
 /// Where the window stands, by what its dialect keeps of it (K15).
@@ -66,9 +72,9 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   training.cursor = cursor;
   // The rate came with the optimizer's state, where the first resume froze it.
   if (training.plan().knobs.replays(Replay::scheduler_state) && cursor.frozen_lr < 0.0)
-    training.cursor.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position);
+    training.cursor.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position());
   training.saved = cursor.mark();
-  training.saved_micro_step = cursor.micro_step;
+  training.saved_micro_step = cursor.micro_step();
   training.report.resumed(cursor);
   return {};
 }
@@ -106,7 +112,7 @@ Result<void> resume(Training& training) {
   if (opened->checkpoint)
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
   training.mesh.world().barrier();  // every rank has read its part: nobody's next exchange is timed before
-  training.report.phase("data", training.cursor.update, training.cursor.micro_step);
+  training.report.phase("data", training.cursor.update(), training.cursor.micro_step());
   report_resume(training, *opened);
   return {};
 }

@@ -137,7 +137,7 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
 
 /// A checkpoint from inside a window belongs to the replicas that took it: each holds its part of the sum.
 Result<void> check_open_window(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
-  if (checkpoint.cursor().window.position == 0) return {};
+  if (checkpoint.cursor().window.position() == 0) return {};
   const std::int64_t replicas = checkpoint.identity().replicas;
   if (replicas != training.mesh.data().size())
     return fail(ErrorCode::config,
@@ -224,7 +224,7 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
     const std::scoped_lock lock(generator.mutex());
     generator.set_state(*state);
   }
-  if (checkpoint.cursor().window.position == 0 || !has_open_window(training, checkpoint)) return {};
+  if (checkpoint.cursor().window.position() == 0 || !has_open_window(training, checkpoint)) return {};
   for (const PlacedTensor& live : window_tensors(training))
     if (auto read = checkpoint.read(live); !read) return read;
   const auto tally = checkpoint.read(replica_name(training, "tally"));

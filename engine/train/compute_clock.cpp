@@ -15,7 +15,7 @@ std::shared_ptr<c10::Event> ComputeClock::recorded() const {
 }
 
 ComputeClock::Mark ComputeClock::mark() {
-  Mark mark{.host_ns = now_ns(), .event = nullptr};
+  Mark mark{.host_ns = monotonic_ns(), .event = nullptr};
   if (!device_.is_cpu()) mark.event = recorded();
   return mark;
 }
@@ -24,7 +24,7 @@ void ComputeClock::settle() {
   if (device_.is_cpu()) return;
   settled_.event = recorded();
   settled_.event->synchronize();
-  settled_.host_ns = now_ns();
+  settled_.host_ns = monotonic_ns();
 }
 
 std::int64_t ComputeClock::ns(const Mark& mark) const {

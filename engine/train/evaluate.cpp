@@ -63,7 +63,7 @@ void evaluate(Training& training) {
   const auto [total_sum, total_items, total_batches] = sum_over_ranks(
       training.mesh.data(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
   if (total_items == 0.0) return;
-  training.report.from_first(Evaluation{.update = training.cursor.update,
+  training.report.from_first(Evaluation{.update = training.cursor.update(),
                                         .loss = total_sum / total_items,
                                         .batches = static_cast<std::int64_t>(total_batches),
                                         .tokens = static_cast<std::int64_t>(total_items)});

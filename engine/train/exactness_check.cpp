@@ -280,7 +280,7 @@ bool exactness_due(const Training& training, const WindowPass& pass) {
 
 void check_exactness(Training& training, const WindowPass& pass, double factor) {
   training.report.phase("verify");
-  const std::int64_t begin = now_ns();
+  const std::int64_t begin = monotonic_ns();
   const double tolerance = exactness_tolerance(training.spec().model.dtype);
   ExactnessCheck check{.update = pass.last.window + 1, .tolerance = tolerance};
   {
@@ -302,7 +302,7 @@ void check_exactness(Training& training, const WindowPass& pass, double factor) 
     check.reason = to_string(reason);
     check.message = explain(reason);
   }
-  check.seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  check.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   training.report.from_first(std::move(check));
 }
 

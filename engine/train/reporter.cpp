@@ -5,7 +5,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <ctime>
 #include <fstream>
 #include <string_view>
 #include <utility>
@@ -29,18 +28,12 @@ std::int64_t resident_bytes() {
 
 }  // namespace
 
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 Reporter::Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device)
     : origin_ns_(order.origin_ns),
       mesh_(mesh),
       channel_(channel),
       device_(device),
-      begin_ns_(now_ns()),
+      begin_ns_(monotonic_ns()),
       gauge_ns_(begin_ns_) {
   for (Communicator* each : mesh_.communicators()) {
     each->set_observer([this](const CollectiveRecord& record) { collective(record); });
@@ -107,7 +100,7 @@ void Reporter::warn_first(std::string class_name, std::string message, std::stri
 }
 
 void Reporter::gauge_if_due() {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = monotonic_ns();
   if (now - gauge_ns_ < gauge_interval_ns) return;
   std::int64_t calls = 0;
   for (const Communicator* each : mesh_.communicators()) calls += each->traffic().calls;
@@ -120,7 +113,7 @@ void Reporter::gauge_if_due() {
 }
 
 double Reporter::seconds() const {
-  return seconds_before_ + static_cast<double>(now_ns() - begin_ns_) * 1e-9;
+  return seconds_before_ + static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9;
 }
 
 void Reporter::resumed(const TrainingCursor& cursor) {

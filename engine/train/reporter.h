@@ -8,6 +8,7 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/mesh.h"
+#include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/event_sink.h"
 
@@ -65,8 +66,5 @@ class Reporter {
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
 };
-
-/// CLOCK_MONOTONIC in ns.
-std::int64_t now_ns();
 
 }  // namespace accrue

@@ -4,9 +4,9 @@
 // agreed on at the boundary, with deferred normalisation applied there.
 //
 // What is exchanged between the first micro-step and the last, by all ranks at the same place: gradients where the
-// plan's micro-step says sync; an evaluation or a checkpoint on schedule inside the window; how many batches a stream
-// still has, at the start of an epoch; and, before the first micro-step, the counts of the whole window where a
-// normaliser divides by them as it goes (K6 eager with K5 samples or tokens).
+// plan's micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first
+// micro-step, the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or
+// tokens).
 //
 // Dropout draws from the device's default generator, keyed anew before each forward by (seed, rank, micro-step): a
 // resumed run draws what the uninterrupted one drew, and evaluation in between cannot shift anything.
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/mix64.h"
+#include "accrue/run/mix64.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
 #include "train/evaluate.h"
@@ -171,7 +171,6 @@ class TrainedWindow final : public WindowWork {
     over_ = plan.update;
     if (plan.update) pass_.end = WindowEnd::boundary;
     between_micro_steps(plan);
-    if (!plan.update) training_.feed.look_ahead(training_.window);
   }
 
   /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
@@ -180,7 +179,7 @@ class TrainedWindow final : public WindowWork {
     const std::vector<double> sums = read_losses();
     for (std::size_t i = 0; i < done_.size(); ++i) publish(done_[i], sums[i]);
     done_.clear();
-    published_ns_ = now_ns();
+    published_ns_ = monotonic_ns();
   }
 
  private:
@@ -212,7 +211,7 @@ class TrainedWindow final : public WindowWork {
     const bool evaluates = evaluates_after(training_, plan);
     const bool saves = saves_after(training_, plan);
     const std::int64_t interval = training_.device.is_cpu() ? publish_interval_ns : device_publish_interval_ns;
-    if (plan.update || evaluates || saves || now_ns() - published_ns_ >= interval) publish();
+    if (plan.update || evaluates || saves || monotonic_ns() - published_ns_ >= interval) publish();
     if (evaluates) evaluate(training_);
     if (saves) save_inside(training_, plan, {pass_.tally, counted_.counts});
   }
@@ -257,7 +256,7 @@ class TrainedWindow final : public WindowWork {
   std::vector<MicroStep> done_;  ///< not yet published
   std::optional<Cover> cover_;
   ComputeClock::Mark begin_;  ///< of the operation that runs
-  std::int64_t published_ns_ = now_ns();
+  std::int64_t published_ns_ = monotonic_ns();
   bool over_ = false;
 };
 
@@ -274,14 +273,13 @@ void key_dropout(const Training& training, std::int64_t micro_step) {
 WindowPass train_window(Training& training) {
   WindowPass pass;
   CountedWindow counted;
-  training.feed.look_ahead(training.window);
   if (training.scaling.counts_first()) {
     training.report.phase("data");
     counted = count_window(training);
   }
   pass.tally = std::exchange(training.open, {}).tally;
   TrainedWindow work(training, pass, std::move(counted));
-  // A stream may turn out shorter than planned, and a window that never closes is as long as the run: the list is made
+  // A boundary may be asked for, and a window that never closes is as long as the run: the list is made
   // for the micro-steps that are planned now, a stretch at a time.
   while (!work.over()) {
     const auto next = training.window.peek();

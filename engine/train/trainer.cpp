@@ -50,7 +50,7 @@ void warn_at_start(Training& training) {
 
 /// Everything between two windows. True: the ranks have agreed to end here.
 bool between_windows(Training& training, const BoundaryWishes& wishes) {
-  const std::int64_t update = training.cursor.update;
+  const std::int64_t update = training.cursor.update();
   if (!wishes.stop && evaluation_due(training, update)) evaluate(training);
   if (wishes.checkpoint || checkpoint_due(training)) save(training);
   return wishes.stop;
@@ -58,7 +58,7 @@ bool between_windows(Training& training, const BoundaryWishes& wishes) {
 
 TrainOutcome outcome_of(const Training& training, std::string outcome, std::string hash) {
   return {.outcome = std::move(outcome),
-          .updates = training.cursor.update,
+          .updates = training.cursor.update(),
           .loss = training.cursor.loss,
           .weights_sha256 = std::move(hash)};
 }

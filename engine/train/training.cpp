@@ -33,13 +33,6 @@ std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
   return bytes_of_sum(plan.knobs.accumulation_dtype, static_cast<std::int64_t>(c10::elementSize(own)));
 }
 
-/// The plan's window, which a stream's ranks walk without its length.
-WindowShape trained_shape(const RunPlan& plan) {
-  WindowShape shape = AccumulationWindow(plan.window).shape();
-  if (plan.spec.data.stream && plan.totals.micro_steps > 0) shape.batches_per_epoch = unknown_length;
-  return shape;
-}
-
 /// float16 is scaled, from the usual start; other types where the spec names a scale.
 DynamicScale loss_scale_of(const RunSpec& spec) {
   const double usual = spec.model.dtype == Dtype::float16 ? DynamicScale::first : 0.0;
@@ -75,9 +68,9 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .accumulation = run.plan.knobs.accumulation_dtype}),
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
                                     update_type(model.dtype()), computes_on)),
-      driver(std::make_shared<AccumulationWindow>(trained_shape(run.plan)), {}, &reducer),
+      driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
-      feed(run.plan, *data, ranks.data()),
+      feed(run.plan, *data, ranks.data().rank()),
       executor({&model.module()}, PipelineShape{}),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);

@@ -21,6 +21,7 @@
 #include "accrue/accumulation/base_scheduler.h"
 #include "accrue/accumulation/llm.h"
 #include "support/refusals.h"
+#include "support/window_positions.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -240,7 +241,7 @@ class TestBaseWrappers : public QObject {
   }
 
   void every_field_of_a_window_position_survives() {
-    const WindowPosition position{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, true};
+    const WindowPosition position = numbered_position();
     QVERIFY(window_position(window_state(position)) == position);
     StateDict state = window_state(position);
     for (const std::int64_t impossible : {std::int64_t{-2}, std::numeric_limits<std::int64_t>::max()}) {

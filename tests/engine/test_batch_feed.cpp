@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "accrue/comm/rendezvous.h"
 #include "support/training_body.h"
 #include "train/batch_feed.h"
 
@@ -24,13 +23,13 @@ class WatchedSource final : public DataSource {
   std::multiset<std::int64_t> fetched;
 };
 
-RunPlan plan_with(const char* tail, const char* stream) {
-  const std::string spec = std::string("accrue = 1\n[model]\nkind = \"linear\"\n[data]\nkind = \"inline\"\n") +
-                           "shuffle = false\nstream = " + stream +
-                           "\nx = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
-                           "y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
-                           "[accumulation]\nsteps = 4\nmicro_batch = 1\ntail = \"" +
-                           tail + "\"\n[run]\nepochs = 1\n";
+RunPlan plan_with(const char* tail) {
+  const std::string spec =
+      std::string("accrue = 1\n[model]\nkind = \"linear\"\n[data]\nkind = \"inline\"\n") +
+      "shuffle = false\nx = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
+      "y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]\n"
+      "[accumulation]\nsteps = 4\nmicro_batch = 1\ntail = \"" +
+      tail + "\"\n[run]\nepochs = 1\n";
   return order_for({.spec = spec}).plan;
 }
 
@@ -42,34 +41,20 @@ class TestBatchFeed : public QObject {
  private Q_SLOTS:
   void the_dropped_tail_is_fetched_where_it_is_drained_data() {
     QTest::addColumn<QString>("tail");
-    QTest::addColumn<QString>("stream");
     QTest::addColumn<int>("fetched");
-    QTest::newRow("stop") << "drop_stop"
-                          << "false" << 8;
-    QTest::newRow("drain") << "drop_drain"
-                           << "false" << 10;
-    QTest::newRow("stop, stream") << "drop_stop"
-                                  << "true" << 10;  // how else would it know that too few are left
-    QTest::newRow("drain, stream") << "drop_drain"
-                                   << "true" << 10;
-    QTest::newRow("flush") << "flush"
-                           << "false" << 10;
+    QTest::newRow("stop") << "drop_stop" << 8;
+    QTest::newRow("drain") << "drop_drain" << 10;
+    QTest::newRow("flush") << "flush" << 10;
   }
   void the_dropped_tail_is_fetched_where_it_is_drained() {
     QFETCH(QString, tail);
-    QFETCH(QString, stream);
     QFETCH(int, fetched);
-    const RunPlan plan = plan_with(tail.toUtf8(), stream.toUtf8());
-    const auto axis = single_communicator();
+    const RunPlan plan = plan_with(tail.toUtf8());
     WatchedSource source;
-    BatchFeed feed(plan, source, *axis);
-    WindowShape shape = plan.window;
-    if (stream == "true") shape.batches_per_epoch = unknown_length;
-    AccumulationWindow window(shape);
+    BatchFeed feed(plan, source, 0);
+    AccumulationWindow window(plan.window);
     std::int64_t trained = 0;
-    for (feed.look_ahead(window);; feed.look_ahead(window)) {
-      const auto micro = window.next();
-      if (!micro) break;
+    while (const auto micro = window.next()) {
       trained += feed.batch(*micro).samples;
       if (micro->epoch_ends) feed.drain(*micro);
     }

@@ -18,6 +18,7 @@
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/rendezvous.h"
 #include "support/signed_checkpoint.h"
+#include "support/window_positions.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -34,21 +35,18 @@ namespace fs = std::filesystem;
 
 CheckpointContent content_at(std::int64_t update) {
   CheckpointContent content;
-  content.cursor = {.micro_step = update * 4,
-                    .update = update,
-                    .schedule_position = update - 1,
+  content.cursor = {.window = made_position({{"micro_step", update * 4},
+                                             {"epoch", 1},
+                                             {"batch", 2},
+                                             {"updates", update},
+                                             {"steps", 4},
+                                             {"schedule_position", update - 1},
+                                             {"at_boundary", 1}}),
                     .optimizer_steps = update - 1,
                     .samples = update * 32,
                     .tokens = update * 4096,
                     .seconds = 0.1 + static_cast<double>(update) / 3.0,
                     .loss = 2.5};
-  content.cursor.window = {.micro_step = update * 4,
-                           .epoch = 1,
-                           .batch = 2,
-                           .updates = update,
-                           .steps = 4,
-                           .schedule_position = update - 1,
-                           .at_boundary = true};
   content.tensors = {whole_tensor("parameters.w", at::full({3, 5}, static_cast<double>(update), at::kFloat)),
                      whole_tensor("optimizer.exp_avg.w", at::arange(15, at::kFloat).view({3, 5})),
                      whole_tensor("rank.0.rng.cpu", at::full({64}, 7, at::kByte))};
@@ -293,10 +291,8 @@ class TestCheckpoint : public QObject {
     const auto add = [](const char* section, const char* key, qlonglong value) {
       QTest::addRow("%s.%s", section, key) << section << key << value;
     };
-    add("window", "micro_step", 9);
-    add("cursor", "micro_step", 9);
-    add("window", "updates", 1);
-    add("window", "schedule_position", 2);
+    add("window", "micro_step", 1);
+    add("window", "updates", 9);
     add("window", "counter", 9);
     add("window", "steps", (1 << 20) + 1);
     add("window", "next_steps", (1 << 20) + 1);
@@ -375,7 +371,7 @@ class TestCheckpoint : public QObject {
       return open_checkpoint(
           folder.path(), "newest", identity(),
           [code](const CheckpointReader& checkpoint) -> Result<void> {
-            if (checkpoint.cursor().update == 1) return {};
+            if (checkpoint.cursor().update() == 1) return {};
             return fail(code, "it does not fit", "here");
           },
           *folder.axis);

@@ -437,12 +437,12 @@ class TestLlmAccumulation : public QObject {
       scheduler->step();
     }
     optimizer->load_state_dict(early);  // one backward counted, three calls of the scheduler
-    QCOMPARE(optimizer->window().position().counter, std::int64_t{1});
+    QCOMPARE(optimizer->window().position().counter(), std::int64_t{1});
     scheduler->step();
     QCOMPARE(decay.position(), std::int64_t{1});
     optimizer->backward(line.loss(1.0));
     scheduler->load_state_dict(early_rates);  // two backwards counted, one call
-    QCOMPARE(optimizer->window().position().counter, std::int64_t{2});
+    QCOMPARE(optimizer->window().position().counter(), std::int64_t{2});
     for (int i = 0; i < 3; ++i) {
       QCOMPARE(decay.position(), std::int64_t{0});
       scheduler->step();

@@ -12,6 +12,7 @@
 #include "accrue/checkpoint/checkpoint.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
+#include "support/window_positions.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -81,8 +82,7 @@ bool is_replicated(const std::string& layout, const std::string& name, const at:
 
 CheckpointContent content(const std::string& layout, std::int64_t rank, std::int64_t world) {
   CheckpointContent content;
-  content.cursor = {.micro_step = 4, .update = 1};
-  content.cursor.window = {.micro_step = 4, .updates = 1, .steps = 4};
+  content.cursor.window = made_position({{"micro_step", 4}, {"updates", 1}, {"steps", 4}});
   std::int64_t owner = 0;
   for (const auto& [name, whole] : model()) {
     if (is_replicated(layout, name, whole, world) && owner++ % world != rank) continue;  // any rank may be the owner
@@ -162,11 +162,11 @@ int one_refuses(RankContext& rank) {
   const auto joined = join_ranks(rank);
   CheckpointContent content_1 = content("rows", rank.rank, rank.world);
   CheckpointContent content_2 = content_1;
-  content_2.cursor.update = content_2.cursor.window.updates = 2;
+  content_2.cursor.window = made_position({{"micro_step", 4}, {"updates", 2}, {"steps", 4}});
   DEMAND(save_checkpoint(rank.arguments.at(0), content_1, identity(), 2, *joined.data).has_value());
   DEMAND(save_checkpoint(rank.arguments.at(0), content_2, identity(), 2, *joined.data).has_value());
   const auto fits = [&rank](const CheckpointReader& checkpoint) -> Result<void> {
-    if (rank.rank == 0 || checkpoint.cursor().update == 1) return {};
+    if (rank.rank == 0 || checkpoint.cursor().update() == 1) return {};
     return fail(ErrorCode::protocol, "not for me", "tensors");
   };
   const auto opened = open_checkpoint(rank.arguments.at(0), "newest", identity(), fits, *joined.data);

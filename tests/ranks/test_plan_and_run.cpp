@@ -45,7 +45,7 @@ std::string random_spec(std::mt19937_64& random, int world) {
   if (dialect == "accelerate" && free_tail && pick(0, 1) == 0) accumulation += "sync_with_dataloader = false\n";
   return "accrue = 1\n[model]\nkind = \"linear\"\ninit = \"zeros\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\n"
          "shuffle = " +
-         one_of({"true", "false"}) + "\nstream = " + one_of({"true", "false"}) + "\nx = [" + x + "]\ny = [" + y +
+         one_of({"true", "false"}) + "\nx = [" + x + "]\ny = [" + y +
          "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\n[schedule]\nkind = \"" +
          one_of({"exponential", "linear", "cosine"}) + "\"\n[accumulation]\n" + accumulation +
          "[parallel]\ndata = " + std::to_string(world) + "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
@@ -58,7 +58,6 @@ struct Story {
   std::vector<std::string> micro_steps;
 };
 
-/// `size`: 0 where it is not compared: the ranks of a stream do not know the end of the run when a window begins.
 std::string micro_step_line(std::int64_t micro_step, std::int64_t update, std::int64_t position, std::int64_t size,
                             std::int64_t epoch, std::int64_t batch) {
   std::ostringstream line;
@@ -86,20 +85,18 @@ StepsWish random_wish(std::mt19937_64& random, const RunPlan& plan) {
   const Dialect dialect = plan.spec.accumulation.dialect;
   const bool drops = plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
   const bool epochs_move = drops && plan.knobs.schedule_clock == ScheduleClock::epoch;
-  const bool spans = plan.spec.data.stream && wish.steps > plan.window.batches_per_epoch;
-  const bool can = (dialect == Dialect::accrue || dialect == Dialect::accelerate) && !epochs_move && !spans;
+  const bool can = (dialect == Dialect::accrue || dialect == Dialect::accelerate) && !epochs_move;
   return can && random() % 3 == 0 ? wish : StepsWish{};
 }
 
 Story planned(const RunPlan& plan, const StepsWish& wish) {
   Story story;
-  const bool stream = plan.spec.data.stream;
   WindowShape shape = plan.window;
   if (wish.steps > 0) shape.set_steps_after(wish.update, wish.steps);
   AccumulationWindow window(shape);
   while (const auto micro = window.next()) {
     story.micro_steps.push_back(micro_step_line(micro->micro_step, micro->window + 1, micro->position + 1,
-                                                stream ? 0 : micro->window_size, micro->epoch, micro->batch));
+                                                micro->window_size, micro->epoch, micro->batch));
     if (micro->sync && plan.grid.world() > 1) story.reductions.insert(micro->micro_step);
     if (micro->update)
       story.updates.push_back(update_line(micro->window + 1, micro->micro_step, to_string(micro->reason),
@@ -110,7 +107,7 @@ Story planned(const RunPlan& plan, const StepsWish& wish) {
 
 class StoryRecorder final : public RankChannel {
  public:
-  StoryRecorder(StepsWish wish, bool stream) : wish_(wish), stream_(stream) {}
+  explicit StoryRecorder(StepsWish wish) : wish_(wish) {}
   void send(EventBody body) override {
     if (const auto* update = std::get_if<Update>(&body))
       story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr));
@@ -133,11 +130,10 @@ class StoryRecorder final : public RankChannel {
   void take(const MicroSteps& steps) {
     for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
       story.micro_steps.push_back(micro_step_line(steps.micro_step[i], steps.update[i], steps.position[i],
-                                                  stream_ ? 0 : steps.size[i], steps.epoch[i], steps.batch[i]));
+                                                  steps.size[i], steps.epoch[i], steps.batch[i]));
   }
 
   StepsWish wish_;
-  bool stream_;
   std::int64_t boundaries_ = 0;
 };
 
@@ -168,7 +164,7 @@ int random_runs(RankContext& rank) {
     const std::string spec = random_spec(random, rank.world);
     const RunOrder order = order_for({.spec = spec});
     const StepsWish wish = random_wish(random, order.plan);
-    StoryRecorder recorder(wish, order.plan.spec.data.stream);
+    StoryRecorder recorder(wish);
     const auto outcome = train_run(order, mesh, 0, recorder);
     if (!outcome) rank.report("failed " + outcome.error().text());
     if (rank.rank != 0) continue;

@@ -127,6 +127,8 @@ class TestResumeDamage : public QObject {
     QTest::newRow("after the epoch's last batch") << "batch" << qlonglong{25};
     QTest::newRow("before its first") << "batch" << qlonglong{-1};
     QTest::newRow("far before its first") << "batch" << qlonglong{-1'000'000'000};
+    QTest::newRow("a window that can never close") << "counter" << qlonglong{4};
+    QTest::newRow("a window of no length") << "steps" << qlonglong{0};
     QTest::newRow("beyond all epochs") << "epoch_length" << qlonglong{25};
     QTest::newRow("no window is so long") << "next_steps" << std::numeric_limits<qlonglong>::max();
   }
@@ -139,8 +141,7 @@ class TestResumeDamage : public QObject {
           resign_manifest(newest, [&](auto& json) {
             json["window"][name] = value;
             if (name != "updates") return;
-            json["cursor"]["update"] = value;  // as a forger would
-            json["cursor"]["micro_step"] = json["window"]["micro_step"] = value * 4;
+            json["window"]["micro_step"] = value * 4;  // as a forger would
           });
           if (name == "updates") fs::rename(newest, newest.parent_path() / ("step-" + std::to_string(value) + "+3"));
         },

@@ -79,16 +79,6 @@ class TestStepsChanged : public QObject {
     QVERIFY(changes[0].repeated && !changes[1].repeated);
   }
 
-  void a_stream_changes_too() {
-    std::string stream = spec_text("");
-    stream.replace(stream.find("samples = 60"), 12, "samples = 60\nstream = true");
-    const auto known = train({.spec = spec_text(""), .steps_wish = 2, .wished_steps = 7}, world);
-    const auto streamed = train({.spec = stream, .steps_wish = 2, .wished_steps = 7}, world);
-    QVERIFY2(streamed[0].outcome == "finished", streamed[0].text().c_str());
-    QCOMPARE(boundaries(streamed[0]), boundaries(known[0]));
-    QCOMPARE(streamed[0].weights_sha256, known[0].weights_sha256);
-  }
-
   void a_kill_before_or_after_the_change_ends_at_the_same_bits() {
     const std::string spec = spec_text("", "[checkpoint]\nevery_micro_steps = 1\nkeep = 2\n");
     const auto whole = train({.spec = spec, .steps_wish = 2, .wished_steps = 3}, world);

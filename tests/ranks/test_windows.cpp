@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window does in a run of real ranks: every tail and every way of sharing uneven data ends, streams train as
-// data of known length do, half precision skips what overflows, and exchanges are as many as the dialect's.
+// What a window does in a run of real ranks: every tail and every way of sharing uneven data ends, half
+// precision skips what overflows, and exchanges are as many as the dialect's.
 #include <QtTest>
 
 #include <cmath>
@@ -201,26 +201,6 @@ class TestWindows : public QObject {
     const double together = last_weight(train({.spec = two}, 2).front());
     const double alone = last_weight(train({.spec = one}, 1).front());
     QVERIFY2(std::abs(together - alone) < 1e-12, QByteArray::number(together - alone));
-  }
-
-  void a_stream_trains_as_data_of_known_length_do_data() {
-    QTest::addColumn<QString>("accumulation");
-    for (const char* dialect : {"accrue", "llm", "colossalai", "accelerate", "mmengine"})
-      for (const char* more : {"", "tail = \"carry\"", "normalizer = \"samples\"\nnormalize_when = \"eager\""})
-        QTest::addRow("%s %s", dialect, more) << QString("dialect = \"%1\"\n%2").arg(dialect, more);
-    QTest::newRow("accrue, windows that grow")
-        << "group_length = \"by_update\"\nlength_schedule = [[0, 1], [1, 2], [3, 4]]";
-  }
-  void a_stream_trains_as_data_of_known_length_do() {
-    QFETCH(QString, accumulation);
-    const std::string known =
-        replaced(line_spec(21, 1, 4, 2, accumulation.toStdString(), "[run]\nepochs = 2\n"), "0.005", "0.0005");
-    const auto expected = train({.spec = known}, 2);
-    const auto stream = train({.spec = replaced(known, "shuffle = false", "shuffle = false\nstream = true")}, 2);
-    QVERIFY2(stream[0].outcome == "finished", stream[0].text().c_str());
-    QCOMPARE(micro_steps_of_updates(stream[0]), micro_steps_of_updates(expected[0]));
-    QCOMPARE(stream[0].weights_sha256, expected[0].weights_sha256);
-    QCOMPARE(stream[1].weights_sha256, expected[0].weights_sha256);
   }
 
   void two_ranks_exchange_as_often_as_each_system_means_to_data() {

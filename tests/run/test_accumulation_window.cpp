@@ -10,6 +10,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/steps_record.h"
+#include "support/window_positions.h"
 
 using namespace accrue;
 
@@ -285,7 +286,7 @@ class TestAccumulationWindow : public QObject {
   }
 
   void a_position_is_kept_whole_by_its_fields() {
-    WindowPosition all_set{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, true};
+    const WindowPosition all_set = numbered_position();
     std::map<std::string, std::int64_t> kept;
     for_each_field(all_set, [&](const char* name, std::int64_t value) { kept[name] = value; });
     WindowPosition read;
@@ -293,8 +294,8 @@ class TestAccumulationWindow : public QObject {
       value = static_cast<std::remove_reference_t<decltype(value)>>(kept.at(name));
     });
     QCOMPARE(read, all_set);
-    [[maybe_unused]] auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = all_set;  // a new field has to be listed here
-    QCOMPARE(kept.size(), std::size_t{13});
+    QVERIFY(!(read == WindowPosition{}));
+    QCOMPARE(kept.size() * sizeof(std::int64_t), sizeof(WindowPosition));  // a new field has to be listed
   }
 
   void a_plan_says_by_what_its_loss_is_divided_and_when() {

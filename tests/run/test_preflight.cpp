@@ -3,6 +3,10 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <sys/resource.h>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/dialect_comparison.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 
@@ -56,6 +60,61 @@ const QString ragged =
 class TestPreflight : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void a_plan_costs_nothing_of_what_it_plans_data() {
+    QTest::addColumn<QString>("settings");
+    const auto row = [](const char* name, const char* settings) { QTest::newRow(name) << settings; };
+    row("short epochs, llm",
+        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;run.samples=100000000;"
+        "accumulation.dialect=llm");
+    row("short epochs, mmengine",
+        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;"
+        "run.samples=100000000;accumulation.dialect=mmengine;schedule.kind=cosine;schedule.warmup=90000000");
+    row("one batch an epoch",
+        "data.samples=1;accumulation.micro_batch=1;accumulation.steps=999983;"
+        "accumulation.tail=carry;run.samples=100000000");
+    row("epochs that are filled up",
+        "data.samples=41;accumulation.micro_batch=2;accumulation.steps=1048576;"
+        "accumulation.tail=pad_repeat;run.samples=80000000");
+    row("epochs that are dropped",
+        "data.samples=41;accumulation.micro_batch=1;accumulation.steps=1048576;"
+        "accumulation.dialect=colossalai;run.epochs=1000000");
+    row("ranks whose batches differ",
+        "data.samples=1000003;accumulation.micro_batch=1;parallel.data=7;"
+        "accumulation.dialect=accelerate;schedule.kind=linear;schedule.total=10;run.samples=100000000");
+    row("windows that grow",
+        "data.samples=40;accumulation.micro_batch=1;accumulation.group_length=by_update;"
+        "accumulation.length_schedule=[[1, 2], [1000000, 3]];run.updates=30000000");
+    row("a search for what fits",
+        "accumulation.group_length=memory_search;accumulation.memory_limit=128;"
+        "accumulation.micro_batch=1000000;accumulation.steps=1000000;data.samples=1000000;model.dropout=0;"
+        "run.updates=10");
+    row("the widest mlp", "model.kind=mlp;model.inputs=915752;model.hidden=[524288];model.outputs=1;run.updates=3");
+    row("the deepest gpt",
+        "model.layers=1000;model.width=65536;model.heads=1024;model.vocabulary=4194304;run.updates=3");
+  }
+  void a_plan_costs_nothing_of_what_it_plans() {
+    QFETCH(QString, settings);
+    const auto used = [] {
+      rusage usage{};
+      ::getrusage(RUSAGE_SELF, &usage);
+      return usage;
+    };
+    const auto seconds = [](const rusage& usage) {
+      return static_cast<double>(usage.ru_utime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec) * 1e-6;
+    };
+    HostFacts host = plain_host();
+    host.memory_bytes = 0;  // not known: nothing is refused for it
+    const rusage before = used();
+    const RunSpec spec = spec_of(settings);
+    const Preflight result = preflight_files(spec, host, ".");
+    if (result.plan) QVERIFY(!plan_report(*result.plan).empty());
+    compare_dialects(spec, host, *scan_data(spec, "."), ".", 48);
+    const rusage after = used();
+    const double took = seconds(after) - seconds(before);
+    QVERIFY2(took < 1.0, QByteArray::number(took));
+    QVERIFY2(after.ru_maxrss - before.ru_maxrss < 64 * 1024, "KiB");
+  }
+
   void the_defaults_can_run() {
     const Preflight result = preflight_files(RunSpec(), plain_host(), ".");
     QCOMPARE(texts(result.findings), QString());
@@ -72,19 +131,20 @@ class TestPreflight : public QObject {
     row("windows that never close",
         "accumulation.dialect=llm;accumulation.counter_reset=epoch_end;data.samples=12;accumulation.micro_batch=4;"
         "run.updates=2",
-        "error: accumulation.steps: after update 0 no window ever gets full again, so the run would never end (found "
+        "error: accumulation.steps: after update 0 no window is ever full again, so the run would never end (found "
         "4, "
         "expected windows that fill, or run.epochs as the limit)",
         "-");
     row("ranks that drop all there is",
         "data.samples=10;accumulation.micro_batch=6;parallel.data=2;accumulation.uneven_ranks=drop",
-        "error: accumulation.micro_batch: the data do not fill one micro-step on every rank, and the rest is dropped "
+        "error: accumulation.micro_batch: the data do not fill one micro-step on every rank, and incomplete ones are "
+        "dropped "
         "(found 6 x 2 ranks, expected at most 10 samples)",
         "5");
     row("heads do not divide the width", "model.heads=3",
         "error: model.heads: does not divide model.width (found 3, expected a divisor of 128)", "2");
     row("a GPT with a loss of distances", "model.loss=mse",
-        "error: model.loss: does not fit a GPT, which answers with classes (found \"mse\", expected "
+        "error: model.loss: does not fit a GPT, which predicts classes (found \"mse\", expected "
         "\"cross_entropy\")",
         "cross_entropy");
     row("tensor parallel", "parallel.tensor=2",
@@ -160,17 +220,9 @@ class TestPreflight : public QObject {
     row("a class that the model does not have", linear + "model.loss=cross_entropy;model.outputs=2",
         "error: model.outputs: a label is not a class of the model (found 2, expected 0 to 1, or -100)", "5");
     row("a memory limit that nothing fits into", "accumulation.group_length=memory_search;accumulation.memory_limit=1",
-        "error: accumulation.memory_limit: is less than a rank takes with the smallest micro-batch that divides a "
-        "window "
-        "(found 1.0 MiB, expected at least 128 MiB)",
+        "error: accumulation.memory_limit: is less than a rank needs even with the smallest micro-batch that "
+        "divides a window (found 1.0 MiB, expected at least 128 MiB)",
         "-");
-    row("a stream whose windows span epochs and must be counted first",
-        "data.samples=8;data.stream=true;accumulation.micro_batch=4;accumulation.tail=carry;"
-        "accumulation.normalize_when=eager;run.updates=3",
-        "error: data.stream: is read one window ahead, and windows that are carried span more than one epoch of it "
-        "(found 4 micro-steps a window, 2 an epoch, expected false, shorter windows, or accumulation.tail = "
-        "\"flush\")",
-        "false");
     row("an overflow on a rank that is not there", "teaching.overflow_rank=1",
         "error: teaching.overflow_rank: there is no such rank (found 1, expected less than parallel.data = 1)", "-");
     row("no CUDA device", "launch.device=cuda",
@@ -204,7 +256,8 @@ class TestPreflight : public QObject {
     row("recorded weights of a large model", "run.record_weights=true",
         "error: run.record_weights: is for small models only (found 842496 parameters, expected under 1000)", "false");
     row("two lengths of one run", "run.updates=5;run.epochs=1",
-        "error: run.epochs: a run has one length (found run.epochs beside run.updates, expected one of updates, "
+        "error: run.epochs: a run has exactly one length (found run.epochs beside run.updates, expected one of "
+        "updates, "
         "epochs, samples and tokens)",
         "");
     row("lowest rate above the highest", "schedule.kind=cosine;schedule.min_lr=0.5",
@@ -219,7 +272,7 @@ class TestPreflight : public QObject {
         "accumulation.dialect = \"mmengine\")",
         "");
     row("a run beyond max_iters", "accumulation.dialect=mmengine;accumulation.max_iters=10;run.updates=5",
-        "error: accumulation.max_iters: is where the run's last window ends, and the run goes on beyond it (found 10, "
+        "error: accumulation.max_iters: ends the run's last window, but the run continues beyond it (found 10, "
         "expected 20, the "
         "micro-steps of the run)",
         "20");
@@ -238,7 +291,7 @@ class TestPreflight : public QObject {
         "later than the one before)",
         "-");
     row("a length schedule that is missing", "accumulation.group_length=by_epoch",
-        "error: accumulation.length_schedule: is missing, and the windows' length follows it (expected a list of rows "
+        "error: accumulation.length_schedule: is missing, and group_length needs it (expected a list of rows "
         "[from, steps])",
         "-");
     row("a run longer than anyone's patience", "run.updates=100000000",
@@ -293,7 +346,7 @@ class TestPreflight : public QObject {
       QTest::newRow(name) << settings << QString(expected);
     };
     row("windows longer than an epoch", "data.samples=8;accumulation.micro_batch=4;run.updates=3",
-        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "warning: accumulation.steps: a window is longer than an epoch, so windows are never full (found 4 "
         "micro-steps, expected at most 2, the micro-steps of an epoch)");
     row("carried windows longer than an epoch",
         "data.samples=8;accumulation.micro_batch=4;run.updates=3;accumulation.tail=carry",
@@ -301,7 +354,7 @@ class TestPreflight : public QObject {
         "micro-steps, expected at most 2, the micro-steps of an epoch)");
     row("a micro-batch larger than the data", "data.samples=10;accumulation.micro_batch=12;run.epochs=1",
         "warning: accumulation.micro_batch: is larger than the data (found 12, expected at most 10 samples)\n"
-        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "warning: accumulation.steps: a window is longer than an epoch, so windows are never full (found 4 "
         "micro-steps, expected at most 1, the micro-steps of an epoch)");
     row("ranks that do not fill", "data.samples=6;accumulation.micro_batch=4;parallel.data=2;accumulation.steps=1",
         "warning: accumulation.micro_batch: one micro-step over all ranks is larger than the data (found 4 x 2 ranks, "
@@ -309,7 +362,7 @@ class TestPreflight : public QObject {
     row("BatchNorm within windows", linear + "model.kind=mlp;model.batch_norm=true;run.updates=1",
         "warning: model.batch_norm: takes its statistics from each micro-batch, so a window is not one batch of the "
         "same samples (found 4 micro-steps of 4 samples, expected false, or accumulation.steps = 1)\n"
-        "warning: accumulation.steps: a window is longer than an epoch, so windows never get full (found 4 "
+        "warning: accumulation.steps: a window is longer than an epoch, so windows are never full (found 4 "
         "micro-steps, expected at most 1, the micro-steps of an epoch)");
     row("a sum of what ranks have divided",
         "parallel.data=2;accumulation.dialect=accelerate;accumulation.reduce_op=sum",
@@ -322,16 +375,16 @@ class TestPreflight : public QObject {
         "warning: parallel.data: there are more threads than cores, so ranks wait for each other (found 8 ranks x 1 "
         "threads, expected 4 cores)");
     row("bfloat16 on this CPU", "model.dtype=bfloat16",
-        "warning: model.dtype: this CPU computes in it far slower than in float32, since it has no AVX512 BF16 (found "
+        "warning: model.dtype: is far slower than float32 on this CPU, which has no AVX512 BF16 (found "
         "\"bfloat16\", expected \"float32\")");
     row("float16 on a CPU", "model.dtype=float16",
-        "warning: model.dtype: a CPU computes in it far slower than in float32 (found \"float16\", expected "
+        "warning: model.dtype: is far slower than float32 on a CPU (found \"float16\", expected "
         "\"float32\")");
     row("no window gets full",
         "accumulation.dialect=colossalai;data.samples=10;accumulation.micro_batch=1;accumulation.steps=16",
-        "warning: accumulation.steps: no window ever gets full, so nothing is learned (found 16, expected at most 10)");
+        "warning: accumulation.steps: no window is ever full, so nothing is learned (found 16, expected at most 10)");
     row("a bug on purpose", "teaching.bug=no_division",
-        "warning: teaching.bug: this run has a bug on purpose, and its record says so (found "
+        "warning: teaching.bug: this run has a deliberate bug, which its record names (found "
         "\"no_division\", expected \"none\" for a real run)");
     row("a defect on purpose", "accumulation.dialect=accelerate;accumulation.replay=[\"zero_before_backward\"]",
         "note: accumulation.replay: reproduces a defect of the original: zero_before_backward");
@@ -342,16 +395,18 @@ class TestPreflight : public QObject {
         "warning: schedule.warmup: the warm-up is longer than the run, so the rate never reaches its peak (found 300 "
         "positions, expected at most 100)");
     row("schedule that ends early", "schedule.kind=linear;schedule.total=50;run.updates=100",
-        "warning: schedule.total: the schedule ends before the run, which goes on at the lowest rate (found 50 "
+        "warning: schedule.total: the schedule ends before the run, which continues at the lowest rate (found 50 "
         "positions, expected 100)");
     row("schedule that does not end", "schedule.kind=cosine;schedule.total=500;run.updates=100",
         "warning: schedule.total: the run ends before the schedule, so the rate does not come down (found 500 "
         "positions, expected 100)");
     row("nothing to evaluate on", "evaluate.every_updates=5",
-        "warning: evaluate.every_updates: there is nothing to evaluate on, since no samples are kept for it (found 5, "
+        "warning: evaluate.every_updates: there is nothing to evaluate on, since no samples are set aside for it "
+        "(found 5, "
         "expected 0, or data.validation_fraction above 0)");
     row("nothing to evaluate on inside a window", "evaluate.every_micro_steps=3",
-        "warning: evaluate.every_micro_steps: there is nothing to evaluate on, since no samples are kept for it (found "
+        "warning: evaluate.every_micro_steps: there is nothing to evaluate on, since no samples are set aside for it "
+        "(found "
         "3, expected 0, or data.validation_fraction above 0)");
     row("clipping that MMEngine's wrapper leaves out", "accumulation.dialect=mmengine;optimizer.clip_norm=1",
         "warning: optimizer.clip_norm: is not applied: the dialect mmengine leaves clipping out of its wrapper (found "
@@ -383,10 +438,6 @@ class TestPreflight : public QObject {
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;schedule.kind=linear",
         "note: accumulation.schedule_clock: the schedule ticks at every call, which is once a micro-step, whatever the "
         "window does");
-    row("clipping that no backend owns", "accumulation.clip_stage=backend;optimizer.clip_norm=1",
-        "note: accumulation.clip_stage: changes nothing here: no backend owns the gradients, so they are clipped in "
-        "the "
-        "update");
     row("a kind of clipping without a bound", "accumulation.clip_kind=value",
         "note: accumulation.clip_kind: changes nothing here: optimizer.clip_norm is 0, so nothing is clipped");
     row("a reduction on one rank", "accumulation.reduce_op=sum",
@@ -394,16 +445,15 @@ class TestPreflight : public QObject {
     row("a scope of no count", "accumulation.normalizer=steps;accumulation.normalizer_scope=rank;parallel.data=2",
         "note: accumulation.normalizer_scope: changes nothing here: the normalizer counts neither samples nor tokens");
     row("an overflow rule that goes before the general one", "accumulation.overflow=hold",
-        "note: run.on_non_finite: gives way to accumulation.overflow = \"hold\", which leaves windows with a "
-        "non-finite "
-        "gradient out");
+        "note: run.on_non_finite: is overridden by accumulation.overflow = \"hold\", which skips windows with a "
+        "non-finite gradient");
     row("an overflow on purpose that ends the run", "teaching.overflow_at=[2]",
-        "warning: teaching.overflow_at: losses are made infinite on purpose (found 1 micro-steps, expected [] for a "
-        "real run)\nnote: teaching.overflow_at: ends the run, or pauses it, as run.on_non_finite says; to leave the "
-        "window out, set accumulation.overflow to \"hold\" or \"advance\"");
+        "warning: teaching.overflow_at: losses are deliberately made infinite (found 1 micro-steps, expected [] for a "
+        "real run)\nnote: teaching.overflow_at: ends or pauses the run, as run.on_non_finite says; to skip the window "
+        "instead, set accumulation.overflow to \"hold\" or \"advance\"");
     row("a bug that nothing can go wrong with", "teaching.bug=pipeline_sync",
         "note: teaching.bug: \"pipeline_sync\" changes nothing in this run: there is only one rank\n"
-        "warning: teaching.bug: this run has a bug on purpose, and its record says so (found "
+        "warning: teaching.bug: this run has a deliberate bug, which its record names (found "
         "\"pipeline_sync\", expected \"none\" for a real run)");
     row("traffic of the windows that there are",
         "accumulation.group_length=global_batch;accumulation.global_batch=16;accumulation.reduce_when=every_micro_step;"

@@ -306,7 +306,7 @@ class TestRunPlan : public QObject {
     QFETCH(QString, settings);
     QFETCH(int, micro_steps);
     QFETCH(int, updates);
-    // 19 samples in batches of 2: ten micro-steps an epoch, the last of one sample.
+    // 19 samples in batches of 2: ten micro-steps per epoch, the last of one sample.
     const RunPlan plan = plan_of(spec_of("data.samples=19;accumulation.micro_batch=2;" + settings));
     QCOMPARE(plan.totals.micro_steps, micro_steps);
     QCOMPARE(plan.totals.updates, updates);
@@ -669,7 +669,7 @@ class TestRunPlan : public QObject {
     for (const char* words : {"4 micro x 4 accum x 2 ranks = 32 samples per update", "6,000 samples",
                               "3 positions = 3 updates = 12 "
                               "micro-steps = 96 samples",
-                              "activations", "optimizer state", "sent an update", "in 1 bucket"})
+                              "activations", "optimizer state", "sent per update", "in 1 bucket"})
       QVERIFY2(report.contains(words), qPrintable(report));
   }
 

@@ -18,7 +18,7 @@
 namespace accrue::test {
 namespace {
 
-/// "2:8 4:1": after two updates eight micro-steps a window, after four one.
+/// "2:8 4:1": after two updates eight micro-steps per window, after four one.
 std::string changes_text(const std::vector<LengthChange>& changes) {
   std::string text;
   for (const LengthChange& each : changes) text += std::to_string(each.from) + ":" + std::to_string(each.steps) + " ";

@@ -275,7 +275,6 @@ void TestForm::every_name_of_the_four_systems_shows_a_field_data() {
   row("num_items_in_batch", "normalizer");
   row("clip_grad_norm_", "clip_stage");
   row("step_was_skipped", "overflow");
-  row("zero_grad", "clear_gradients");
 }
 
 void TestForm::every_name_of_the_four_systems_shows_a_field() {

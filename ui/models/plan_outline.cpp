@@ -30,13 +30,18 @@ PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro
 
 /// Micro-steps that the form previews from the start of a run.
 constexpr std::int64_t sketchedMicroSteps = 256;
-/// An epoch longer than this ends beyond what anybody looks at.
-constexpr std::int64_t longestEpochSketched = 50'000;
-
 /// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
 std::vector<accrue::MicroPlan> epochTailOf(const accrue::WindowShape& shape) {
-  auto window = accrue::window_at_epoch_end(shape, longestEpochSketched);
-  return std::ssize(window) < shape.steps ? std::move(window) : std::vector<accrue::MicroPlan>{};
+  const std::int64_t end = accrue::first_epoch_end(shape);
+  std::vector<accrue::MicroPlan> tail;
+  if (end == 0) return tail;
+  accrue::AccumulationWindow window(shape);
+  window.seek(end - 1);
+  const std::int64_t size = window.next()->position + 1;
+  if (size >= std::min(shape.steps, sketchedMicroSteps)) return tail;
+  window.seek(end - size);
+  while (std::ssize(tail) < size) tail.push_back(*window.next());
+  return tail;
 }
 
 }  // namespace
@@ -59,8 +64,8 @@ PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& canc
     if (!micro->update) continue;
     last = micro;
     if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
-    // A run of a hundred million updates is laid out as quickly as one of thousands; its last window is walked to.
-    walk.skip_full_windows(stride - 1 - micro->window % stride);
+    // A run of a hundred million updates is laid out as quickly as one of thousands, up to its last window.
+    walk.pass_updates(std::min(stride - 1 - micro->window % stride, outline.totals.updates - micro->window - 2));
   }
   if (last && last->window % stride != 0) outline.points.push_back(pointOf(plan, *last));
   return outline;

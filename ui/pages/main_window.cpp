@@ -16,6 +16,7 @@
 #include <QToolBar>
 #include <QUrl>
 
+#include "accumulation_panel.h"
 #include "bridge/event_pump.h"
 #include "centre_page.h"
 #include "close_guard.h"
@@ -43,7 +44,6 @@
 #include "widgets/message_bar.h"
 #include "window_files.h"
 #include "window_menus.h"
-#include "window_panel.h"
 
 namespace accrue::ui {
 
@@ -52,7 +52,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       actions_(this),
       centre_(new CentrePage(this)),
       setup_(new SetupPanel(parts.document, parts.preflight, parts.control, this)),
-      window_panel_(new WindowPanel(parts.control, this)),
+      accumulation_panel_(new AccumulationPanel(parts.control, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
       status_(new StatusRow(this)),
@@ -102,7 +102,7 @@ void MainWindow::buildPanels() {
   setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   setup_dock_ = addPanel(QStringLiteral("setupDock"), tr("Set-up"), setup_, Qt::LeftDockWidgetArea);
-  window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), window_panel_, Qt::RightDockWidgetArea);
+  window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), accumulation_panel_, Qt::RightDockWidgetArea);
   runs_dock_ = addPanel(QStringLiteral("runsDock"), tr("Runs"), runs_, Qt::BottomDockWidgetArea);
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
@@ -325,7 +325,7 @@ void MainWindow::tick() {
                                                                   : RunHost::viewed;
     status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
-    window_panel_->refresh();
+    accumulation_panel_->refresh();
   }
   if (!isVisible() || isMinimized()) return;
   centre_->plots()->tick();

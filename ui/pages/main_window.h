@@ -40,7 +40,7 @@ class SpecDocument;
 class StatusRow;
 class Theme;
 class WindowFiles;
-class WindowPanel;
+class AccumulationPanel;
 
 /// What the window is made of; all outlive it.
 struct StudioParts {
@@ -122,7 +122,7 @@ class MainWindow : public QMainWindow {
   WindowActions actions_;
   CentrePage* centre_;
   SetupPanel* setup_;
-  WindowPanel* window_panel_;
+  AccumulationPanel* accumulation_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
   StatusRow* status_;

@@ -8,6 +8,7 @@
 #include <QSettings>
 #include <QToolBar>
 
+#include "accumulation_panel.h"
 #include "centre_page.h"
 #include "events_panel.h"
 #include "main_window.h"
@@ -18,7 +19,6 @@
 #include "setup_panel.h"
 #include "start_page.h"
 #include "widgets/field_form.h"
-#include "window_panel.h"
 
 namespace accrue::ui {
 
@@ -131,7 +131,7 @@ void MainWindow::cyclePanes(int direction) {
 void MainWindow::keyPressEvent(QKeyEvent* event) {
   const QWidget* focus = QApplication::focusWidget();
   const bool in_view = focus && (centre_->plots()->isAncestorOf(focus) || focus == centre_->plots() ||
-                                 window_panel_->isAncestorOf(focus));
+                                 accumulation_panel_->isAncestorOf(focus));
   if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier && in_view) {
     parts_.control->togglePause();
     return;

@@ -31,7 +31,7 @@ Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communi
     : held_state(std::make_shared<GradientState>(options, communicator.size())),
       state(*held_state),
       axis(communicator),
-      driver(state.shared_window(), "Accelerator: gradient_accumulation_steps") {
+      driver(state.shared_window(), ClearGradients::user_if_boundary, "Accelerator: gradient_accumulation_steps") {
   check(options, state);
   if (options.mixed_precision == MixedPrecision::fp16)
     scaler = std::make_unique<SharedScaler>(options.grad_scaler, &communicator);

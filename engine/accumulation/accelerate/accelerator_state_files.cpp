@@ -281,8 +281,9 @@ void StateFiles::check_own(Accelerator::Impl& impl, const StateDict& state) {
 }
 
 void StateFiles::load_shared(Accelerator::Impl& impl, const StateDict& state) {
-  WindowPosition position = window_position(take_under(state, "window"));
-  position.next_steps = impl.state.window().position().next_steps;  // N is the program's
+  // N is the program's.
+  const WindowPosition position =
+      window_position(take_under(state, "window")).with_steps_of(impl.state.window().position());
   for (std::size_t i = 0; i < impl.optimizers.size(); ++i)
     impl.optimizers[i]->load_state_dict(take_under(state, numbered("optimizer", i)));
   for (std::size_t i = 0; i < impl.schedulers.size(); ++i)

@@ -42,7 +42,7 @@ void GradientState::set_sync_gradients(bool sync) {
 }
 
 std::int64_t GradientState::num_steps() const {
-  const std::int64_t set = window_->position().next_steps;
+  const std::int64_t set = window_->position().next_steps();
   return set > 0 ? set : window_->shape().steps;
 }
 

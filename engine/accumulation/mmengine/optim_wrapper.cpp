@@ -60,7 +60,7 @@ double momentum_of(const torch::optim::OptimizerOptions& options) {
 OptimWrapper::OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options)
     : optimizer_(std::move(optimizer)),
       options_(checked(std::move(options))),
-      driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), "OptimWrapper: accumulative_counts",
+      driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), ClearGradients::engine, "OptimWrapper: accumulative_counts",
               options_.sync) {
   window()->resume_at(0);
 }

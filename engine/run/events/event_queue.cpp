@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a window that stands still must not make the supervisor hold back, and must not make it grow without bound.
+// Problem: a studio that is busy must neither block the supervisor nor let its memory grow without bound.
 // Choice: a full queue gives up only what the run folder holds in full anyway and a picture can do without.
 #include "accrue/run/event_queue.h"
 

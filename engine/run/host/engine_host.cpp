@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "accrue/run/data_facts.h"
+#include "accrue/run/monotonic_clock.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
@@ -27,12 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 void block_signals() {
   sigset_t all;
   ::sigfillset(&all);
@@ -40,7 +34,7 @@ void block_signals() {
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// The hash of spec.toml while it says what the plan does, else of what it ought to be: "show" tells the difference.
+/// The hash of spec.toml while it says what the plan does, else of what it ought to be: "show" reports the difference.
 std::string spec_hash(const fs::path& dir, const RunPlan& plan) {
   const SpecReading reading = read_spec(dir / "spec.toml");
   const auto text = read_file(dir / "spec.toml");
@@ -104,12 +98,10 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
     return fail(ErrorCode::config, "is not a checkpoint of this run",
                 (request.dir / "checkpoints" / resume_from).string(),
                 "Name one of the folders step-N, or give the run folder to take the newest");
-  const auto plan = read_file(request.dir / "plan.json");
-  if (!plan && fs::exists(request.dir / "plan.json", error)) return tl::unexpected(plan.error());
-  if (!plan)
-    return fail(ErrorCode::config, "is not a run that can be continued: " + plan.error().message,
+  auto order = read_run_order(request.dir / "plan.json");
+  if (!order && !fs::exists(request.dir / "plan.json", error))
+    return fail(ErrorCode::config, "is not a run that can be continued: " + order.error().message,
                 (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");
-  auto order = run_order_from_json(*plan);
   if (!order) return tl::unexpected(order.error());
   request.order = std::move(*order);
   // A copy is a run of its own: with the other's name it would answer the other's commands.
@@ -242,7 +234,7 @@ void EngineHost::Impl::supervise(SessionRequest request) {
 }
 
 /// Waits for orphans that still save. A supervisor that turns up meanwhile was faster: it has the run. Errors
-/// (cancelled): told to stop.
+/// (cancelled): stopped by the user.
 Result<RunWriter> EngineHost::Impl::wait_for_folder(const ResumeRequest& request) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::seconds(60);
@@ -360,7 +352,7 @@ Result<void> EngineHost::attach(const fs::path& folder) {
   if (!run) return tl::unexpected(run.error());
   const fs::path dir = run->dir;
   if (run->state != "running")
-    return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string(),
+    return fail(ErrorCode::config, "no process is training this run: it is " + run->state, dir.string(),
                 "Open it to look at it, or resume it");
   std::optional<ControlClient> control;
   if (auto client = ControlClient::connect(run->run_id)) control = std::move(*client);

@@ -128,9 +128,6 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
   const RunPlan& plan = order_.plan;
   if (drops_tail(plan.knobs) && plan.knobs.schedule_clock == ScheduleClock::epoch)
     return refused("the schedule counts epochs, and with dropped tails N decides where an epoch ends");
-  if (plan.spec.data.stream && plan.knobs.tail == EpochTail::carry && steps > plan.window.batches_per_epoch)
-    return refused(fmt::format("a window of {} micro-steps would span more than one epoch, {} micro-steps of a stream",
-                               steps, plan.window.batches_per_epoch));
   WindowShape shape = plan.window;
   shape.set_steps_after(last_update_ ? last_update_->update : 0, steps);
   if (!shape.max_updates || shape.max_epochs) return {};
@@ -142,7 +139,7 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
                   steps, shape.batches_per_epoch, updates, *shape.max_updates));
 }
 
-/// The ranks are told one after another; which boundary it takes effect at is agreed by the boundary's exchange.
+/// The ranks receive it one after another, and agree in the exchange of a boundary from which one it takes effect.
 Result<void> RunSession::set_steps(std::int64_t steps) {
   if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
   if (std::string why = why_steps_stay(order_.plan.spec); !why.empty()) return refused(std::move(why));

@@ -63,7 +63,8 @@ std::string advice_for(ErrorCode code, const ExitReport& exit, const CheckpointM
                                                    "checkpoint.every_updates takes one now and then"
                                                  : "Resume continues from update " + std::to_string(checkpoint.update);
   if (exit.signal == SIGKILL)
-    return "If nobody killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch. " +
+    return "Unless a user killed it, the system probably ran out of memory: use fewer ranks or a smaller "
+           "micro-batch. " +
            resume;
   if (exit.signal == 0 && (code == ErrorCode::config || code == ErrorCode::data)) return "See the end of its log";
   return "See the end of its log. " + resume;
@@ -129,7 +130,7 @@ void RunSession::fail_run(ErrorCode code, std::string message, std::string what_
   set_state(may_restart() ? RunState::restarting : RunState::stopping, std::move(message));
 }
 
-/// The moment is over in which a cause could turn up: what is left was the failure itself.
+/// No cause turned up in time: what was taken for a consequence is the failure itself.
 void RunSession::settle_failures() {
   failures_settle_ = {};
   for (const auto& [rank, exit] : std::exchange(consequences_, {})) {

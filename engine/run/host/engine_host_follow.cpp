@@ -89,7 +89,7 @@ Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) 
   if (!run) return tl::unexpected(run.error());
   const fs::path& dir = run->dir;
   if (run->state != "running")
-    return fail(ErrorCode::config, "nobody trains this run now: it is " + run->state, dir.string());
+    return fail(ErrorCode::config, "no process is training this run: it is " + run->state, dir.string());
   auto client = ControlClient::connect(run->run_id);
   if (!client) return tl::unexpected(client.error());
   if (const auto sent = client->send(command); !sent) return tl::unexpected(sent.error());

@@ -3,18 +3,15 @@
 // that a crash could take back.
 #include <fmt/format.h>
 
-#include <ctime>
-
 #include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/monotonic_clock.h"
 #include "engine_host_session.h"
 #include "run_folder.h"
 
 namespace accrue {
 
 std::int64_t RunSession::now_ns() const {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec - order_.origin_ns;
+  return monotonic_ns() - order_.origin_ns;
 }
 
 void RunSession::emit(std::int64_t rank, EventBody body) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: whatever dies or hangs, a run must end in one of the ways that can be told apart, within a bounded time, and
-// leave no process behind. Choice: one loop on one thread owns every descriptor and every process of the run; all that
-// happens is a readable descriptor or a clock. An end is asked for first and enforced by SIGKILL when time is up; no
-// other signal ends a rank, as those reach it by a log-out, too. Cost: a poll every 100 ms while nothing happens.
+// Problem: whatever dies or hangs, a run must end in one of the ways that can be distinguished, within a bounded time,
+// and leave no process behind. Choice: one loop on one thread owns every descriptor and every process of the run; all
+// that happens is a readable descriptor or a clock. An end is requested first and enforced by SIGKILL when time is up;
+// no other signal ends a rank, as those reach it by a log-out, too. Cost: a poll every 100 ms while nothing happens.
 #include "engine_host_session.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::string utc_now() {
 std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   if (newest.valid() && newest.update >= updates) return {};
   if (updates == 0) return {};
-  if (!newest.valid()) return "; no checkpoint was taken, so resuming begins anew";
+  if (!newest.valid()) return "; no checkpoint was taken, so resuming starts over";
   return fmt::format("; resuming begins at update {}, the newest checkpoint", newest.update);
 }
 
@@ -322,7 +322,7 @@ std::string RunSession::place_of(std::size_t rank) const {
                      last.micro_step);
 }
 
-/// A slow disk is no hang, but somebody who waits wants to know.
+/// A slow disk is no hang, but a user who waits wants to know.
 void RunSession::check_writing(Clock::time_point now) {
   const auto limit = seconds_of(order_.plan.spec.launch.stall_timeout_s);
   const auto writing = progress_.writing(now, limit);
@@ -385,7 +385,7 @@ void RunSession::finish_attempt() {
 
 void RunSession::finish_run(const std::string& outcome, int status, const std::string& reason) {
   if (wished_steps_ > 0)
-    warn("plan", fmt::format("N = {} was asked for, and the run ended before its next boundary", wished_steps_), {});
+    warn("plan", fmt::format("N = {} was requested, but the run ended before its next boundary", wished_steps_), {});
   RunFinished end;
   if (reported_end_) end = *reported_end_;
   if (!reported_end_ && last_update_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; samples
-// follow from its size. The hash is XXH3-128, which runs at the speed of memory; it tells a changed file, it is no
+// follow from its size. The hash is XXH3-128, which runs at the speed of memory; it shows a changed file, it is no
 // protection against a forger.
 #include "accrue/run/data_facts.h"
 

@@ -109,8 +109,7 @@ DialectPlan answer_of(const RunSpec& spec, Dialect dialect, const HostFacts& hos
   answer.plan = std::move(checked.plan);
   if (!answer.plan) return answer;
   answer.last_batches = find_last_batches(*answer.plan);
-  const auto last_window = window_at_epoch_end(answer.plan->window);
-  fill_steps(answer, last_window.empty() ? 0 : last_window.back().micro_step, most_steps);
+  fill_steps(answer, first_epoch_end(answer.plan->window), most_steps);
   answer.letters = window_letters(dialect, answer.plan->window, most_steps);
   return answer;
 }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace accrue {
 
@@ -15,23 +14,6 @@ namespace {
 
 constexpr std::string_view fate_names[] = {"full_window", "short_update",        "carried",  "left_in_gradients",
                                            "never_seen",  "fetched_and_dropped", "filled_up"};
-
-/// The micro-steps of the window that is open or has just ended where a walk stands.
-struct Ending {
-  std::vector<MicroPlan> window;
-  AccumulationWindow walk;
-  const MicroPlan& last() const { return window.back(); }
-};
-
-/// Walks on until an epoch ends or the run does.
-void walk_to_end(Ending& at, bool stop_at_epoch) {
-  while (const auto micro = at.walk.next()) {
-    if (micro->position == 0) at.window.clear();
-    at.window.push_back(*micro);
-    if (stop_at_epoch && micro->epoch_ends) return;
-    if (micro->update) at.walk.skip_full_windows(std::numeric_limits<std::int64_t>::max());
-  }
-}
 
 /// "batch 10", "batches 9 and 10", "batches 7 to 10"
 std::string batch_names(std::int64_t first, std::int64_t count) {
@@ -81,24 +63,23 @@ std::string sentence(const LastBatches& last) {
   return {};
 }
 
-/// Of the window's micro-steps, those of the epoch that ends, up to where a filled-up window begins again.
-void count_own_batches(LastBatches& last, const std::vector<MicroPlan>& window) {
-  last.epoch = window.back().epoch;
-  for (const MicroPlan& micro : window) {
-    if (micro.epoch != last.epoch) continue;
-    if (last.batches > 0 && micro.batch < last.first_batch + last.batches) break;  // repeated
-    if (last.batches == 0) last.first_batch = micro.batch;
-    ++last.batches;
-  }
-}
-
 BatchFate dropped_fate(const RunPlan& plan) {
   return plan.knobs.tail == EpochTail::drop_drain ? BatchFate::fetched_and_dropped : BatchFate::never_seen;
 }
 
-LastBatches describe(Ending& at, const RunPlan& plan) {
+/// Of the window that the micro-step stands in, the batches of its epoch, up to where a filled-up window begins again.
+void count_own_batches(LastBatches& last, const MicroPlan& end, std::int64_t next_batch, std::int64_t length) {
+  last.epoch = end.epoch;
+  last.first_batch = std::max<std::int64_t>(next_batch - 1 - end.position, 0);
+  last.batches = std::min(next_batch, length) - last.first_batch;
+}
+
+/// What becomes of the batches up to a micro-step that ends an epoch or the run.
+LastBatches describe(const RunPlan& plan, std::int64_t micro_step) {
+  AccumulationWindow window(plan.window);
+  window.seek(micro_step - 1);
+  const MicroPlan end = window.next().value();
   LastBatches last;
-  const MicroPlan end = at.last();
   last.epoch = end.epoch;
   last.ends_run = end.micro_step >= plan.totals.micro_steps;
   if (end.dropped_after > 0) {
@@ -107,9 +88,9 @@ LastBatches describe(Ending& at, const RunPlan& plan) {
     last.batches = end.dropped_after;
     return last;
   }
-  count_own_batches(last, at.window);
+  count_own_batches(last, end, window.position().batch(), plan.window.batches_per_epoch);
   last.division = end.division;
-  last.window_size = static_cast<std::int64_t>(at.window.size());
+  last.window_size = end.position + 1;
   if (end.update) {
     const bool repeated = last.window_size > last.batches && plan.knobs.tail == EpochTail::pad_repeat;
     last.fate = repeated                             ? BatchFate::filled_up
@@ -120,14 +101,11 @@ LastBatches describe(Ending& at, const RunPlan& plan) {
   }
   last.fate = BatchFate::left_in_gradients;
   last.window_size = 0;
-  std::int64_t size = static_cast<std::int64_t>(at.window.size());
-  while (const auto micro = at.walk.next()) {
-    ++size;
-    if (!micro->update) continue;
+  window.seek(end.micro_step - end.position + end.window_size - 2);
+  if (const auto closing = window.next(); closing && closing->update && closing->window == end.window) {
     last.fate = BatchFate::carried;
-    last.window_size = size;
-    last.division = micro->division;
-    break;
+    last.window_size = end.window_size;
+    last.division = closing->division;
   }
   return last;
 }
@@ -157,15 +135,8 @@ std::vector<LastBatches> find_last_batches(const RunPlan& plan) {
     if (plan.window.batches_per_epoch > 0)
       found.push_back({.fate = dropped_fate(plan), .batches = plan.window.batches_per_epoch, .ends_run = true});
   } else {
-    Ending epoch{{}, AccumulationWindow(plan.window)};
-    walk_to_end(epoch, true);
-    if (epoch.last().epoch_ends) found.push_back(describe(epoch, plan));
-    if (found.empty() || !found.front().ends_run) {
-      Ending run{{}, AccumulationWindow(plan.window)};
-      run.walk.seek(std::max<std::int64_t>(0, plan.totals.micro_steps - 2 * largest_steps(plan.window)));
-      walk_to_end(run, false);
-      found.push_back(describe(run, plan));
-    }
+    if (const std::int64_t end = first_epoch_end(plan.window); end > 0) found.push_back(describe(plan, end));
+    if (found.empty() || !found.front().ends_run) found.push_back(describe(plan, plan.totals.micro_steps));
   }
   for (LastBatches& last : found) last.text = sentence(last);
   return found;

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <numeric>
 
 #include "accrue/run/shard_layout.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
+#include "window_walk.h"
 
 namespace accrue {
 
@@ -49,8 +50,8 @@ GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs
   return arena;
 }
 
-/// K1 memory_search: the largest micro-batch, not above the one asked for, with which a rank fits, such that a window
-/// of whole micro-batches holds exactly the samples asked for. Halving first would miss sizes that divide otherwise.
+/// K1 memory_search: the largest micro-batch, up to the one in the spec, with which a rank fits, such that a window
+/// of whole micro-batches holds exactly the samples of the spec. Halving first would miss sizes that divide otherwise.
 RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   AccumulationSpec& accumulation = spec.accumulation;
   const AccumulationKnobs knobs = resolve_knobs(spec);
@@ -76,59 +77,44 @@ std::int64_t batches_handed_out(const WindowShape& shape) {
   return std::max<std::int64_t>(0, length - length % shape.steps - 1);
 }
 
-// What a micro-step adds to a clock, over all ranks.
-using MicroStepSize = std::function<std::int64_t(const MicroPlan&)>;
-
-MicroStepSize sample_counter(const SampleOrder& order) {
+/// Samples over all ranks. Every batch but the last of an epoch has as many.
+WalkClock sample_clock(const SampleOrder& order, const WindowShape& shape) {
   const std::int64_t full = order.micro_batch * order.world;
-  return [&order, full](const MicroPlan& micro) {
-    return (micro.batch + 1) * full <= order.samples ? full : order.samples_in_batch(micro.batch);
-  };
+  const std::int64_t last = shape.batches_per_epoch > 0 ? order.samples_in_batch(shape.batches_per_epoch - 1) : full;
+  return {.per_micro_step = full, .per_last_batch = last - full};
 }
 
-MicroStepSize token_counter(const SampleOrder& order, const DataFacts& data) {
-  return [&order, &data](const MicroPlan& micro) {
-    std::int64_t tokens = 0;
-    for (std::int64_t rank = 0; rank < order.world; ++rank)
-      for (const std::int64_t sample : order.batch(micro.epoch, micro.batch, rank))
-        tokens += data.sample_tokens[static_cast<std::size_t>(sample)];
-    return tokens;
-  };
-}
-
-/// Samples of every batch but the last of an epoch.
-std::int64_t full_batch(const SampleOrder& order) {
-  return order.micro_batch * order.world;
-}
-
-/// Passes over so many full windows, or fewer; answers how many micro-steps those were.
-std::int64_t skip_micro_steps(AccumulationWindow& window, std::int64_t windows) {
-  const std::int64_t before = window.micro_steps_done();
-  if (windows > 0) window.skip_full_windows(windows);
-  return window.micro_steps_done() - before;
-}
-
-/// Most ticks that one window gives the schedule.
-std::int64_t ticks_of_window(const WindowShape& shape) {
-  if (shape.knobs.schedule_clock == ScheduleClock::update) return 1;
-  if (shape.knobs.schedule_clock == ScheduleClock::update_times_world) return std::max<std::int64_t>(shape.world, 1);
-  return std::max<std::int64_t>(largest_steps(shape), 1);
-}
-
-// Micro-steps after which a clock has reached its target. A clock of which all batches but an epoch's last add the same
-// says how much that is; 0 where each adds its own. The last batch is never among the windows that are passed over.
-std::int64_t micro_steps_until(WindowShape shape, std::int64_t target, const MicroStepSize& size, std::int64_t each) {
+/// The shape of a run whose length is looked for. One that divides by what its length leaves over would count to the
+/// end of the longest run first.
+WindowShape unlimited(WindowShape shape) {
   shape.max_micro_steps = max_micro_steps_of_run;
-  // The run's length is what is looked for: without one, the window would count through the longest run there is.
   if (!shape.max_iters && shape.knobs.normalizer == Normalizer::run_remainder) shape.max_iters = shape.max_micro_steps;
-  AccumulationWindow window(std::move(shape));
-  const std::int64_t longest = std::max<std::int64_t>(largest_steps(window.shape()), 1);
-  for (std::int64_t done = 0; done < target;) {
+  return shape;
+}
+
+std::int64_t micro_steps_until(const WindowShape& shape, const WalkClock& clock, std::int64_t target) {
+  const WindowShape endless = unlimited(shape);
+  WindowWalk walk(endless);
+  walk.to(clock, target);
+  return std::max<std::int64_t>(1, walk.at().micro_step());
+}
+
+/// The same where samples hold different numbers of tokens. Epochs that train on everything once hold the same.
+std::int64_t micro_steps_until_tokens(const WindowShape& shape, const SampleOrder& order, const DataFacts& data,
+                                      std::int64_t target) {
+  AccumulationWindow window(unlimited(shape));
+  const std::int64_t each = std::accumulate(data.sample_tokens.begin(), data.sample_tokens.end(), std::int64_t{0});
+  const bool carries = shape.knobs.tail == EpochTail::carry || shape.knobs.tail == EpochTail::flush;
+  const bool all_once = carries && shape.batches_per_epoch * order.micro_batch * order.world >= order.samples &&
+                        order.repeated_per_epoch() == 0;
+  const std::int64_t epochs = all_once && each > 0 ? (target - 1) / each : 0;
+  window.seek(std::min(epochs * shape.batches_per_epoch, max_micro_steps_of_run));
+  for (std::int64_t done = epochs * each; done < target;) {
     const auto micro = window.next();
     if (!micro) break;
-    done += size(*micro);
-    if (each == 0 || !micro->update || done >= target) continue;
-    done += each * skip_micro_steps(window, (target - done - 1) / each / longest);
+    for (std::int64_t rank = 0; rank < order.world; ++rank)
+      for (const std::int64_t sample : order.batch(micro->epoch, micro->batch, rank))
+        done += data.sample_tokens[static_cast<std::size_t>(sample)];
   }
   return std::max<std::int64_t>(1, window.micro_steps_done());
 }
@@ -153,13 +139,12 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
   const RunSection& run = spec.run;
   if (run.updates) shape.max_updates = run.updates;
   if (run.epochs) limit_by_epochs(shape, *run.epochs);
-  if (run.samples)
-    shape.max_micro_steps = micro_steps_until(shape, *run.samples, sample_counter(order), full_batch(order));
+  if (run.samples) shape.max_micro_steps = micro_steps_until(shape, sample_clock(order, shape), *run.samples);
   if (run.tokens && data.tokens_per_sample > 0) {
     const std::int64_t samples = (*run.tokens + data.tokens_per_sample - 1) / data.tokens_per_sample;
-    shape.max_micro_steps = micro_steps_until(shape, samples, sample_counter(order), full_batch(order));
+    shape.max_micro_steps = micro_steps_until(shape, sample_clock(order, shape), samples);
   } else if (run.tokens) {
-    shape.max_micro_steps = micro_steps_until(shape, *run.tokens, token_counter(order, data), 0);
+    shape.max_micro_steps = micro_steps_until_tokens(shape, order, data, *run.tokens);
   }
   const bool limited = shape.max_updates || shape.max_epochs || shape.max_micro_steps;
   if (!limited && shape.max_iters)
@@ -171,19 +156,12 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
 // The warm-up in every unit: what has been done when the schedule has left it.
 void derive_warmup(RunPlan& plan) {
   if (plan.curve.warmup <= 0) return;
-  const auto size = sample_counter(plan.order);
-  AccumulationWindow window(plan.window);
-  while (window.schedule_position() < plan.curve.warmup) {
-    const auto micro = window.next();
-    if (!micro) break;
-    plan.warmup_samples += size(*micro);
-    const std::int64_t left = plan.curve.warmup - window.schedule_position();
-    if (micro->update && left > 0)
-      plan.warmup_samples +=
-          full_batch(plan.order) * skip_micro_steps(window, (left - 1) / ticks_of_window(window.shape()));
-  }
-  plan.warmup_updates = window.updates_done();
-  plan.warmup_micro_steps = window.micro_steps_done();
+  const WindowShape shape = AccumulationWindow(plan.window).shape();
+  WindowWalk walk(shape);
+  walk.to({.per_tick = 1}, plan.curve.warmup);
+  plan.warmup_samples = walk.count(sample_clock(plan.order, plan.window));
+  plan.warmup_updates = walk.at().updates();
+  plan.warmup_micro_steps = walk.at().micro_step();
 }
 
 void derive_traffic(RunPlan& plan) {

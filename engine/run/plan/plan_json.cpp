@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.json holds what a plan follows from (the spec's text, the facts of the data, the choices taken for the host)
 // and, for readers, what follows. A rank derives the rest again from the former; nothing is trusted twice. Whatever the
-// derivation reads is checked before, since the file may be damaged or made by somebody else.
+// derivation reads is checked before, since the file may be damaged or forged.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -16,6 +16,7 @@
 #include "json_seal.h"
 #include "plan_derivation.h"
 #include "plan_summary.h"
+#include "posix_file.h"
 #include "preflight_checks.h"
 #include "run_id.h"
 #include "spec_reader.h"
@@ -231,6 +232,20 @@ Result<RunOrder> run_order_from_json(const std::string& json) {
   } catch (const std::domain_error& error) {
     return damaged(error.what());
   }
+}
+
+Result<RunOrder> read_run_order(const std::filesystem::path& plan_file) {
+  const auto text = read_file(plan_file, max_plan_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return run_order_from_json(*text);
+}
+
+Result<void> write_plan_file(const std::string& json, const std::filesystem::path& plan_file) {
+  if (json.size() <= max_plan_bytes) return write_file(plan_file, json);
+  return fail(ErrorCode::config,
+              "the plan takes " + format_bytes(static_cast<std::int64_t>(json.size())) + ", and at most " +
+                  format_bytes(static_cast<std::int64_t>(max_plan_bytes)) + " can be read back",
+              plan_file.string(), "Keep the data in a file instead of in the spec.");
 }
 
 std::string plan_summary_json(const RunPlan& plan) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for people: label, number, and the same number in the units that somebody may think in.
+// A plan as text: label, number, and the same number in other units.
 #include <fmt/format.h>
 
 #include "accrue/run/choice_names.h"
@@ -39,10 +39,10 @@ void add_window(Report& report, const RunPlan& plan) {
   const WindowTotals& totals = plan.totals;
   report.section("Accumulation");
   report.row("dialect", std::string(to_name(plan.spec.accumulation.dialect)));
-  report.row("micro-steps a window", grouped(plan.window.steps));
-  report.row("samples an update", grouped(plan.global_batch));
-  report.row("tokens an update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
-  report.row("micro-steps an epoch",
+  report.row("micro-steps per window", grouped(plan.window.steps));
+  report.row("samples per update", grouped(plan.global_batch));
+  report.row("tokens per update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
+  report.row("micro-steps per epoch",
              fmt::format("{} = {} and {} left over", grouped(plan.window.batches_per_epoch),
                          counted(plan.full_windows_per_epoch, "full window"), plan.tail_micro_steps));
   report.row("whole run",
@@ -71,11 +71,11 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.section("Ranks");
   report.row("ranks", fmt::format("{} (data {} x pipeline {} x tensor {})", plan.grid.world(), plan.grid.data,
                                   plan.grid.pipeline, plan.grid.tensor));
-  report.row("device", fmt::format("{}, {} {} a rank", to_name(plan.spec.launch.device), plan.threads_per_rank,
+  report.row("device", fmt::format("{}, {} {} per rank", to_name(plan.spec.launch.device), plan.threads_per_rank,
                                    plan.threads_per_rank == 1 ? "thread" : "threads"));
   report.row("backend", std::string(to_name(plan.backend)));
-  report.row("sent an update", fmt::format("{} by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
-                                           plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
+  report.row("sent per update", fmt::format("{} by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
+                                            plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
 }
 
 void add_memory(Report& report, const RunPlan& plan) {
@@ -85,7 +85,7 @@ void add_memory(Report& report, const RunPlan& plan) {
   report.bytes("optimizer state", plan.memory.optimizer);
   report.bytes("activations", plan.memory.activations);
   report.bytes("process", plan.memory.process);
-  report.bytes("together", plan.memory.total());
+  report.bytes("total", plan.memory.total());
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ std::string plan_report(const RunPlan& plan) {
   report.section("Data");
   report.row("training", fmt::format("{} samples", grouped(plan.data.samples)));
   report.row("evaluation", fmt::format("{} samples", grouped(plan.data.validation_samples)));
-  if (plan.data.tokens_per_sample > 0) report.row("tokens a sample", grouped(plan.data.tokens_per_sample));
+  if (plan.data.tokens_per_sample > 0) report.row("tokens per sample", grouped(plan.data.tokens_per_sample));
   add_window(report, plan);
   add_schedule(report, plan);
   add_ranks(report, plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass list: each check looks at one subject and adds what it finds, so that one look shows everything. Three phases
-// stand on each other: single values, their combinations, and (only where nothing is wrong) the plan itself.
+// A list of checks: each looks at one subject and adds its findings, so that one pass shows everything. There are three
+// phases: single values, their combinations, and (only where nothing is wrong) the plan itself.
 #include "accrue/run/preflight.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ void add_data_error(const Error& error, Findings& findings) {
                  keyed ? "" : error.where);
 }
 
-// Data may be missing: then every check that needs none still speaks.
+// Where the data cannot be read, the checks that do not need them still run.
 Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFacts>& data,
                 const std::filesystem::path& base_dir) {
   Findings findings;

@@ -134,23 +134,23 @@ void check_teaching(const RunSpec& spec, Findings& findings) {
   check_bug_acts(spec, findings);
   if (spec.teaching.bug != Bug::none)
     findings
-        .warn("teaching.bug", "this run has a bug on purpose, and its record says so",
+        .warn("teaching.bug", "this run has a deliberate bug, which its record names",
               "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "\"none\" for a real run")
         .fix_value = "none";
   if (!spec.teaching.overflow_at.empty())
     findings
-        .warn("teaching.overflow_at", "losses are made infinite on purpose",
+        .warn("teaching.overflow_at", "losses are deliberately made infinite",
               std::to_string(spec.teaching.overflow_at.size()) + " micro-steps", "[] for a real run")
         .fix_value = "[]";
   const KnobOverrides& asked = spec.accumulation.knobs;
   if (asked.overflow && *asked.overflow != OverflowPolicy::raise && spec.run.on_non_finite != NonFiniteRule::skip)
-    findings.note("run.on_non_finite", "gives way to accumulation.overflow = \"" +
+    findings.note("run.on_non_finite", "is overridden by accumulation.overflow = \"" +
                                            std::string(to_name(*asked.overflow)) +
-                                           "\", which leaves windows with a non-finite gradient out");
+                                           "\", which skips windows with a non-finite gradient");
   const bool scaled = spec.optimizer.loss_scale.value_or(0.0) > 0.0 || spec.model.dtype == Dtype::float16;
   if (!spec.teaching.overflow_at.empty() && !asked.overflow && !scaled && spec.run.on_non_finite != NonFiniteRule::skip)
     findings.note("teaching.overflow_at",
-                  "ends the run, or pauses it, as run.on_non_finite says; to leave the window out, set "
+                  "ends or pauses the run, as run.on_non_finite says; to skip the window instead, set "
                   "accumulation.overflow to \"hold\" or \"advance\"");
   if (spec.teaching.overflow_rank >= spec.parallel.data)
     findings.error("teaching.overflow_rank", "there is no such rank", std::to_string(spec.teaching.overflow_rank),
@@ -169,17 +169,17 @@ void check_checkpoints(const RunSpec& spec, const AccumulationKnobs& knobs, Find
     case CheckpointScope::counter_only:
       findings.warn(
           "checkpoint.every_micro_steps",
-          "a run that goes on from the middle of a window keeps its place there and has lost its gradients, as "
-          "in the original",
+          "a run resumed in the middle of a window keeps its place there but has lost its gradients, as in the "
+          "original",
           "checkpoint_scope counter_only", "accumulation.checkpoint_scope = \"anywhere\"");
       return;
     case CheckpointScope::nothing:
       findings.warn(
           "checkpoint.every_micro_steps",
           keeps_place_in_window(knobs)
-              ? "a run that goes on from the middle of a window has lost its gradients; its count is the iteration, "
-                "which is kept, as in the original"
-              : "a run that goes on from the middle of a window has lost its gradients and its place there, as in the "
+              ? "a run resumed in the middle of a window has lost its gradients; its count is the iteration, which is "
+                "kept, as in the original"
+              : "a run resumed in the middle of a window has lost its gradients and its place there, as in the "
                 "original",
           "checkpoint_scope nothing", "accumulation.checkpoint_scope = \"anywhere\"");
       return;
@@ -201,7 +201,7 @@ void check_length_knobs(const RunSpec& spec, Findings& findings) {
                "accumulation.group_length = \"global_batch\"")
         .fix_value = "";
   if (scheduled && knobs.length_schedule.empty())
-    findings.error("accumulation.length_schedule", "is missing, and the windows' length follows it", "",
+    findings.error("accumulation.length_schedule", "is missing, and group_length needs it", "",
                    "a list of rows [from, steps]");
   if (!scheduled && !knobs.length_schedule.empty())
     findings
@@ -228,7 +228,7 @@ void check_global_batch(const RunSpec& spec, Findings& findings) {
                "accumulation.group_length = \"global_batch\"")
         .fix_value = "";
   if (used && !knobs.global_batch)
-    findings.error("accumulation.global_batch", "is missing, and the windows' length follows it", "",
+    findings.error("accumulation.global_batch", "is missing, and group_length needs it", "",
                    "samples an update over all ranks");
   if (!used || !knobs.global_batch) return;
   const std::int64_t micro = spec.accumulation.micro_batch * spec.parallel.data;
@@ -264,8 +264,8 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
                 spec_detail::real_text(spec.optimizer.clip_norm), "0, or accumulation.clip_stage = \"in_update\"")
           .fix_value = "0";
       break;
-    case ClipStage::separate_stage:
-      if (spec.accumulation.dialect == Dialect::colossalai)
+    case ClipStage::in_update:
+      if (spec.accumulation.dialect == Dialect::colossalai && !asked.clip_stage)
         findings.note("optimizer.clip_norm",
                       "is applied at the boundary, as Colossal-AI's first version did; its later one clips in every "
                       "micro-step");
@@ -283,12 +283,6 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
                 "clips sums that are not finished yet, so the update differs from that of one large batch",
                 "\"every_micro_step\"", "\"in_update\"")
           .fix_value = "in_update";
-      break;
-    case ClipStage::backend:
-      findings.note("accumulation.clip_stage",
-                    "changes nothing here: no backend owns the gradients, so they are clipped in the update");
-      break;
-    case ClipStage::in_update:
       break;
   }
 }
@@ -320,8 +314,6 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
               ranks == 1 ? "there is only one rank" : "reduce_when or the handlers decide when ranks reduce");
   if (asked.no_sync_cover == NoSyncCover::forward)
     no_effect("accumulation.no_sync_cover", "the forward decides whether the backward after it reduces");
-  if (asked.clear_gradients && *asked.clear_gradients != ClearGradients::engine)
-    no_effect("accumulation.clear_gradients", "the trainer clears the gradients after each update");
   if (asked.checkpoint_scope && spec.checkpoint.every_micro_steps == 0)
     no_effect("accumulation.checkpoint_scope",
               "checkpoints are taken between two windows unless checkpoint.every_micro_steps is set");
@@ -332,8 +324,6 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
     no_effect("accumulation.normalizer_scope", "the normalizer counts neither samples nor tokens");
   else if (asked.normalizer_scope && ranks == 1)
     no_effect("accumulation.normalizer_scope", "there is one rank");
-  if (asked.validation && *asked.validation != Validation::full)
-    no_effect("accumulation.validation", "every check is made");
   const bool one_rank_scope = counts && knobs.normalizer_scope == NormalizerScope::rank;
   if (ranks > 1 && one_rank_scope)
     findings
@@ -348,14 +338,9 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
                   " times as large as on one rank",
               "\"sum\"", "\"mean\"")
         .fix_value = "mean";
-  if (knobs.uneven_ranks == UnevenRanks::join && steps > 1)
-    findings
-        .warn("accumulation.uneven_ranks", "a rank that ends early cannot take part in the windows of the others",
-              "\"join\" with " + std::to_string(steps) + " micro-steps a window", "\"empty_micro_steps\"")
-        .fix_value = "empty_micro_steps";
 }
 
-// What no division can mend: a layer that looks at a micro-batch as a whole.
+// What no division can correct: a layer that looks at a micro-batch as a whole.
 void check_batch_norm(const RunSpec& spec, Findings& findings) {
   const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
   const GroupLength length = resolve_knobs(spec).group_length;

@@ -26,8 +26,8 @@ void check_inline(const RunSpec& spec, Findings& findings) {
   const bool table = !data.x.empty() || !data.y.empty();
   const bool ragged = !data.sequences.empty() || !data.labels.empty();
   if (data.kind == DataKind::inline_ && table && ragged)
-    findings.error("data.sequences", "stands beside x and y", "", "either x and y, or sequences and labels").fix_value =
-        "[]";
+    findings.error("data.sequences", "cannot be combined with x and y", "", "either x and y, or sequences and labels")
+        .fix_value = "[]";
   if (data.kind != DataKind::inline_ && (table || ragged))
     findings.warn(table ? "data.x" : "data.sequences", "is not used, since data.kind is not \"inline\"",
                   name_of(data.kind), "data.kind = \"inline\"");
@@ -102,7 +102,8 @@ void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings
   const std::string samples = std::to_string(data.samples) + (data.samples == 1 ? " sample" : " samples");
   if (make_order(spec, data).batches_per_epoch() < 1) {
     findings
-        .error("accumulation.micro_batch", "the data do not fill one micro-step on every rank, and the rest is dropped",
+        .error("accumulation.micro_batch",
+               "the data do not fill one micro-step on every rank, and incomplete ones are dropped",
                std::to_string(micro) + " x " + std::to_string(ranks) + " ranks", "at most " + samples)
         .fix_value = std::to_string(std::max<std::int64_t>(1, data.samples / ranks));
   } else if (ranks > data.samples) {
@@ -145,12 +146,12 @@ void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) 
   check_amount(spec, data, findings);
   if (spec.evaluate.every_updates > 0 && data.validation_samples == 0)
     findings
-        .warn("evaluate.every_updates", "there is nothing to evaluate on, since no samples are kept for it",
+        .warn("evaluate.every_updates", "there is nothing to evaluate on, since no samples are set aside for it",
               std::to_string(spec.evaluate.every_updates), "0, or data.validation_fraction above 0")
         .fix_value = "0";
   if (spec.evaluate.every_micro_steps > 0 && data.validation_samples == 0)
     findings
-        .warn("evaluate.every_micro_steps", "there is nothing to evaluate on, since no samples are kept for it",
+        .warn("evaluate.every_micro_steps", "there is nothing to evaluate on, since no samples are set aside for it",
               std::to_string(spec.evaluate.every_micro_steps), "0, or data.validation_fraction above 0")
         .fix_value = "0";
 }

@@ -43,7 +43,7 @@ void check_model(const RunSpec& spec, Findings& findings) {
                  "a divisor of " + std::to_string(model.width))
           .fix_value = std::to_string(dividing_heads(model.width, model.heads));
     if (loss_of(model) != LossKind::cross_entropy)
-      findings.error("model.loss", "does not fit a GPT, which answers with classes", "\"mse\"", "\"cross_entropy\"")
+      findings.error("model.loss", "does not fit a GPT, which predicts classes", "\"mse\"", "\"cross_entropy\"")
           .fix_value = "cross_entropy";
   }
   check_values_given(model, findings);
@@ -82,7 +82,7 @@ void check_run(const RunSpec& spec, Findings& findings) {
       continue;
     }
     findings
-        .error(key, "a run has one length", std::string(key) + " beside " + std::string(first),
+        .error(key, "a run has exactly one length", std::string(key) + " beside " + std::string(first),
                "one of updates, epochs, samples and tokens")
         .fix_value = "";
   }

@@ -77,12 +77,12 @@ void check_threads(const RunSpec& spec, const HostFacts& host, Findings& finding
 void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings) {
   if (spec.launch.device != DeviceKind::cpu) return;
   if (spec.model.dtype == Dtype::float16)
-    findings.warn("model.dtype", "a CPU computes in it far slower than in float32", "\"float16\"", "\"float32\"")
-        .fix_value = "float32";
+    findings.warn("model.dtype", "is far slower than float32 on a CPU", "\"float16\"", "\"float32\"").fix_value =
+        "float32";
   if (spec.model.dtype == Dtype::bfloat16 && !host.avx512_bf16)
     findings
-        .warn("model.dtype", "this CPU computes in it far slower than in float32, since it has no AVX512 BF16",
-              "\"bfloat16\"", "\"float32\"")
+        .warn("model.dtype", "is far slower than float32 on this CPU, which has no AVX512 BF16", "\"bfloat16\"",
+              "\"float32\"")
         .fix_value = "float32";
 }
 

@@ -47,7 +47,7 @@ void check_windows(const RunPlan& plan, Findings& findings) {
   if (endless) {
     findings.error("accumulation.steps",
                    "after update " + std::to_string(plan.totals.updates) +
-                       " no window ever gets full again, so the run would never end",
+                       " no window is ever full again, so the run would never end",
                    std::to_string(steps), "windows that fill, or run.epochs as the limit");
     return;
   }
@@ -55,7 +55,7 @@ void check_windows(const RunPlan& plan, Findings& findings) {
     const std::int64_t trained = plan.totals.micro_steps;
     const std::string most = std::to_string(trained > 0 ? std::min(batches, trained) : batches);
     findings
-        .warn("accumulation.steps", "no window ever gets full, so nothing is learned", std::to_string(steps),
+        .warn("accumulation.steps", "no window is ever full, so nothing is learned", std::to_string(steps),
               "at most " + most)
         .fix_value = most;
     return;
@@ -65,7 +65,7 @@ void check_windows(const RunPlan& plan, Findings& findings) {
     findings
         .warn("accumulation.steps",
               carried ? "a window is longer than an epoch, so updates see samples more than once"
-                      : "a window is longer than an epoch, so windows never get full",
+                      : "a window is longer than an epoch, so windows are never full",
               std::to_string(steps) + " micro-steps",
               "at most " + std::to_string(batches) + ", the micro-steps of an epoch")
         .fix_value = std::to_string(batches);
@@ -91,7 +91,7 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
   const std::int64_t micro_steps = total_windows(whole).micro_steps;
   if (micro_steps > *max_iters)
     findings
-        .error("accumulation.max_iters", "is where the run's last window ends, and the run goes on beyond it",
+        .error("accumulation.max_iters", "ends the run's last window, but the run continues beyond it",
                std::to_string(*max_iters), std::to_string(micro_steps) + ", the micro-steps of the run")
         .fix_value = std::to_string(micro_steps);
   else if (micro_steps < *max_iters)
@@ -106,25 +106,9 @@ void check_memory_limit(const RunPlan& plan, Findings& findings) {
   const double needed = static_cast<double>(plan.memory.total()) / 1048576.0;
   if (needed <= *limit) return;
   findings.error("accumulation.memory_limit",
-                 "is less than a rank takes with the smallest micro-batch that divides a window",
+                 "is less than a rank needs even with the smallest micro-batch that divides a window",
                  spec_detail::real_text(*limit) + " MiB",
                  "at least " + std::to_string(static_cast<std::int64_t>(std::ceil(needed))) + " MiB");
-}
-
-// The ranks look one window ahead, and no further than the end of an epoch that is in sight.
-void check_stream(const RunPlan& plan, Findings& findings) {
-  const AccumulationKnobs& knobs = plan.knobs;
-  const bool counts_first = counts_items(knobs) && divides_when(knobs, plan.window.world) == NormalizeWhen::eager;
-  const bool needs_whole_window = knobs.normalizer == Normalizer::true_size || counts_first;
-  if (!plan.spec.data.stream || knobs.tail != EpochTail::carry || !needs_whole_window) return;
-  const std::int64_t longest = largest_steps(plan.window);
-  if (longest <= plan.window.batches_per_epoch) return;
-  findings
-      .error("data.stream", "is read one window ahead, and windows that are carried span more than one epoch of it",
-             std::to_string(longest) + " micro-steps a window, " + std::to_string(plan.window.batches_per_epoch) +
-                 " an epoch",
-             "false, shorter windows, or accumulation.tail = \"flush\"")
-      .fix_value = "false";
 }
 
 void check_overflows(const RunPlan& plan, Findings& findings) {
@@ -145,7 +129,7 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
   if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
   Finding& finding =
       *schedule.total < ticks
-          ? findings.warn("schedule.total", "the schedule ends before the run, which goes on at the lowest rate",
+          ? findings.warn("schedule.total", "the schedule ends before the run, which continues at the lowest rate",
                           std::to_string(*schedule.total) + " positions", std::to_string(ticks))
           : findings.warn("schedule.total", "the run ends before the schedule, so the rate does not come down",
                           std::to_string(*schedule.total) + " positions", std::to_string(ticks));
@@ -173,7 +157,7 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   const bool smaller = fitting >= 1 && fitting < static_cast<double>(plan.order.micro_batch);
   Finding& finding =
       findings.add(impossible ? Severity::error : Severity::warning, "accumulation.micro_batch",
-                   impossible ? "the run does not fit into memory" : "the run leaves little memory to anything else",
+                   impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
                    bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available));
   if (smaller)
     finding.fix_value = std::to_string(static_cast<std::int64_t>(fitting));
@@ -195,7 +179,6 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);
-  check_stream(plan, findings);
   check_memory_limit(plan, findings);
   check_overflows(plan, findings);
   check_memory(plan, host, findings);

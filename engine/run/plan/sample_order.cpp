@@ -7,15 +7,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "accrue/run/mix64.h"
+
 namespace accrue {
 namespace {
-
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15ULL;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31);
-}
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -27,8 +22,8 @@ SamplePermutation::SamplePermutation(std::int64_t size, std::uint64_t seed, std:
   const auto bits =
       static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size - 1, 1))));
   half_bits_ = (bits + 1) / 2;
-  std::uint64_t key = mix(seed) ^ mix(~epoch);
-  for (std::uint64_t& round_key : keys_) round_key = key = mix(key);
+  std::uint64_t key = mix64(seed) ^ mix64(~epoch);
+  for (std::uint64_t& round_key : keys_) round_key = key = mix64(key);
 }
 
 std::int64_t SamplePermutation::operator()(std::int64_t index) const {
@@ -38,7 +33,7 @@ std::int64_t SamplePermutation::operator()(std::int64_t index) const {
     std::uint64_t left = value >> half_bits_;
     std::uint64_t right = value & mask;
     for (const std::uint64_t key : keys_) {
-      const std::uint64_t next = left ^ (mix(right ^ key) & mask);
+      const std::uint64_t next = left ^ (mix64(right ^ key) & mask);
       left = right;
       right = next;
     }
@@ -62,7 +57,7 @@ std::int64_t first_position(const SampleOrder& order, std::int64_t batch, std::i
   return (batch * order.world + rank) * order.micro_batch;
 }
 
-/// A lone rank has nobody to be even with: its short tail stays short.
+/// A lone rank has no other rank to be even with: its short tail stays short.
 bool repeats(const SampleOrder& order) {
   return order.uneven == UnevenRanks::repeat && (order.world > 1 || order.fill_alone);
 }

@@ -9,9 +9,8 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/leftovers.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -32,41 +31,7 @@ bool is_made_before_plan(const fs::path& entry) {
   return entry.filename() != "events.jsonl" || (fs::file_size(entry, error) == 0 && !error);
 }
 
-/// A name that a file or checkpoint has only until it is whole, or from when it is on its way out.
-bool is_unfinished(const std::string& name) {
-  return name.starts_with(".trash-") || (name.starts_with(".") && name.ends_with(".part"));
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    found.push_back(at->path());
-  return found;
-}
-
-void remove_unfinished(const fs::path& folder) {
-  std::error_code error;  // what resists is left for the next opener
-  for (const fs::path& path : entries_of(folder))
-    if (is_unfinished(path.filename().string())) fs::remove_all(path, error);
-}
-
 }  // namespace
-
-void clear_checkpoint_leftovers(const fs::path& checkpoints) {
-  remove_unfinished(checkpoints);
-  constexpr std::string_view prefix = ".replaced-";
-  std::error_code error;
-  for (const fs::path& path : entries_of(checkpoints)) {
-    const std::string name = path.filename().string();
-    if (!name.starts_with(prefix)) continue;
-    const fs::path target = checkpoints / name.substr(prefix.size());
-    if (checkpoint_mark(target.filename().string()).valid() && !fs::exists(target, error))
-      fs::rename(path, target, error);
-    else
-      fs::remove_all(path, error);
-  }
-}
 
 Result<void> make_own_folder(const fs::path& dir) {
   std::error_code error;
@@ -105,8 +70,7 @@ void clear_failed_start(const fs::path& dir) {
 }
 
 void clear_leftovers(const fs::path& dir) {
-  for (const auto& folder : {dir, dir / "final"}) remove_unfinished(folder);
-  clear_checkpoint_leftovers(dir / "checkpoints");
+  for (const auto& folder : {dir, dir / "checkpoints", dir / "final"}) clear_leftovers_in(folder);
 }
 
 }  // namespace accrue

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_plan_bytes = std::size_t{256} << 20;  // inline data is part of a plan
-
 tl::unexpected<Error> taken(const fs::path& dir, std::string message, std::string hint) {
   return fail(ErrorCode::config, std::move(message), dir.string(), std::move(hint));
 }
@@ -33,16 +31,14 @@ std::string differing_keys(const std::vector<SpecDifference>& differences) {
   return text;
 }
 
-/// Continues the recorded run where it is the one that was asked for. Reads only.
+/// Continues the recorded run if it is the run that the order describes. Reads only.
 Result<void> continue_record(RunOrder& order) {
   const fs::path& dir = order.run_dir;
   std::error_code error;
   if (fs::exists(dir / "events.jsonl", error))
     return taken(dir, "the folder holds a run of accrue-run, whose events these ranks would not record",
                  "Continue it with \"accrue-run resume\", or choose another folder");
-  const auto text = read_file(dir / "plan.json", max_plan_bytes);
-  if (!text) return tl::unexpected(text.error());
-  auto recorded = run_order_from_json(*text);
+  auto recorded = read_run_order(dir / "plan.json");
   if (!recorded) return tl::unexpected(recorded.error());
   const auto differences = diff_specs(located_spec(recorded->plan), located_spec(order.plan));
   if (!differences.empty())
@@ -62,7 +58,7 @@ Result<void> continue_record(RunOrder& order) {
 Result<void> begin_record(const RunOrder& order) {
   clear_failed_start(order.run_dir);
   if (auto written = write_file(order.run_dir / "spec.toml", spec_as_run(order.plan)); !written) return written;
-  return write_file(order.run_dir / "plan.json", to_json(order));
+  return write_plan_file(to_json(order), order.run_dir / "plan.json");
 }
 
 /// Whether there is a record to continue; an error where the folder holds something else.

@@ -15,7 +15,7 @@
 namespace accrue {
 namespace {
 
-/// False where the file was removed or replaced between opening and locking it: its lock would keep nobody out.
+/// False where the file was removed or replaced between opening and locking it: its lock would exclude no one.
 bool is_still(const std::filesystem::path& file, int fd) {
   struct stat opened {};
   struct stat named {};

@@ -267,7 +267,7 @@ Result<void> RunWriter::sync_if_due(std::chrono::steady_clock::time_point now) {
 }
 
 Result<void> RunWriter::write_plan(const std::string& json) {
-  return write_file(dir_ / "plan.json", json);
+  return write_plan_file(json, dir_ / "plan.json");
 }
 
 Result<void> RunWriter::write_summary(const RunSummary& summary) {

@@ -181,8 +181,7 @@ bool take_spec(const fs::path& dir, RunSummary& summary) {
 std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
   if (!fs::exists(dir / "plan.json", error)) return std::nullopt;
-  const auto text = read_file(dir / "plan.json");
-  auto order = text ? run_order_from_json(*text) : Result<RunOrder>(tl::unexpected(text.error()));
+  auto order = read_run_order(dir / "plan.json");
   if (order) return std::move(*order);
   summary.problems.push_back(order.error().message);
   return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The five dialects as presets of the eighteen knobs. Each row says what that system does, as measured on the
+// The five dialects as presets of the knobs. Each row says what that system does, as measured on the
 // originals: llm.engine.accumulation (main), colossalai.utils.gradient_accumulation, Hugging Face Accelerate 1.15,
 // MMEngine 0.10.7. Where an original leaves a question to its caller, the row holds what its documented loop does.
 #include <algorithm>
@@ -31,13 +31,10 @@ AccumulationKnobs llm() {
   knobs.counter_reset = CounterReset::never;
   knobs.boundary_compare = BoundaryCompare::exact;
   knobs.no_sync_cover = NoSyncCover::backward;
-  knobs.clear_gradients = ClearGradients::user_if_empty;
-  knobs.clip_stage = ClipStage::in_update;
   knobs.overflow = OverflowPolicy::advance;
   knobs.schedule_clock = ScheduleClock::every_nth_call;
   knobs.uneven_ranks = UnevenRanks::repeat;
   knobs.checkpoint_scope = CheckpointScope::boundary;
-  knobs.validation = Validation::none;
   return knobs;
 }
 
@@ -48,13 +45,10 @@ AccumulationKnobs colossalai() {
   knobs.counter_reset = CounterReset::never;
   knobs.boundary_compare = BoundaryCompare::at_least;
   knobs.no_sync_cover = NoSyncCover::backward;
-  knobs.clear_gradients = ClearGradients::user_if_empty;
-  knobs.clip_stage = ClipStage::separate_stage;
   knobs.overflow = OverflowPolicy::advance;
   knobs.schedule_clock = ScheduleClock::every_nth_call;
   knobs.uneven_ranks = UnevenRanks::drop;
   knobs.checkpoint_scope = CheckpointScope::nothing;
-  knobs.validation = Validation::handler_type;
   return knobs;
 }
 
@@ -64,14 +58,11 @@ AccumulationKnobs accelerate() {
   knobs.run_tail = RunTail::flush;
   knobs.counter_reset = CounterReset::at_flush;
   knobs.boundary_compare = BoundaryCompare::modulo;
-  knobs.clear_gradients = ClearGradients::user_if_boundary;
-  knobs.clip_stage = ClipStage::separate_stage;
   knobs.overflow = OverflowPolicy::hold;
   knobs.schedule_clock = ScheduleClock::update_times_world;
   knobs.total_guard = true;
   knobs.uneven_ranks = UnevenRanks::repeat;
   knobs.checkpoint_scope = CheckpointScope::counter_only;
-  knobs.validation = Validation::clash;
   return knobs;
 }
 
@@ -83,13 +74,11 @@ AccumulationKnobs mmengine() {
   knobs.normalizer = Normalizer::run_remainder;
   knobs.boundary_compare = BoundaryCompare::modulo;
   knobs.no_sync_cover = NoSyncCover::forward;
-  knobs.clear_gradients = ClearGradients::engine;
   knobs.clip_stage = ClipStage::none;
   knobs.overflow = OverflowPolicy::advance;
   knobs.schedule_clock = ScheduleClock::micro_step;
   knobs.uneven_ranks = UnevenRanks::repeat;
   knobs.checkpoint_scope = CheckpointScope::nothing;
-  knobs.validation = Validation::positive;
   return knobs;
 }
 
@@ -138,7 +127,7 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   }
 }
 
-/// What follows from other knobs unless it is asked for otherwise. A sum over ranks needs a denominator that was
+/// What follows from other knobs unless the spec sets it. A sum over ranks needs a denominator that was
 /// counted over them: without one, ranks are averaged. A bound on partial sums is one on sums that are divided already.
 void apply_consequences(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   if (!counts_over_ranks(knobs) && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;

@@ -44,13 +44,12 @@ ACCRUE_CHOICES(ReduceWhen, never, "boundary", "every_micro_step", "never")
 ACCRUE_CHOICES(ReduceOp, sum, "mean", "sum")
 ACCRUE_CHOICES(ReduceMechanism, handlers, "reducer", "post_backward", "handlers")
 ACCRUE_CHOICES(NoSyncCover, backward, "forward_backward", "forward", "backward")
-ACCRUE_CHOICES(ClearGradients, user_if_boundary, "engine", "user_if_empty", "user_if_boundary")
-ACCRUE_CHOICES(ClipStage, none, "in_update", "separate_stage", "every_micro_step", "backend", "none")
+ACCRUE_CHOICES(ClipStage, none, "in_update", "every_micro_step", "none")
 ACCRUE_CHOICES(ClipKind, value, "norm", "value")
 ACCRUE_CHOICES(OverflowPolicy, raise, "hold", "advance", "raise")
 ACCRUE_CHOICES(ScheduleClock, external, "update", "update_times_world", "micro_step", "epoch", "every_nth_call",
                "external")
-ACCRUE_CHOICES(UnevenRanks, drop, "repeat", "empty_micro_steps", "join", "drop")
+ACCRUE_CHOICES(UnevenRanks, drop, "repeat", "empty_micro_steps", "drop")
 ACCRUE_CHOICES(CheckpointScope, nothing, "boundary", "anywhere", "counter_only", "nothing")
 ACCRUE_CHOICES(AccumulationDtype, float32_compensated, "parameter", "float32", "float32_compensated")
 ACCRUE_CHOICES(ReportedLoss, last_micro, "by_denominator", "mean_of_micro", "last_micro")
@@ -61,6 +60,5 @@ ACCRUE_CHOICES(Bug, zero_grad_inside, "none", "mean_of_means", "no_division", "t
                "no_sync_backward_only", "no_no_sync", "clip_every_micro_step", "schedule_per_micro_step", "batch_norm",
                "skipped_micro_step", "unused_parameters", "pipeline_sync", "divide_by_own_size", "repeated_samples",
                "zero_grad_inside")
-ACCRUE_CHOICES(Validation, full, "none", "positive", "clash", "handler_type", "full")
 
 }  // namespace accrue

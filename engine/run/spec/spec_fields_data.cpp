@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::string_view later_data[] = {"indexed"};
 constexpr std::string_view token_types[] = {"uint16", "uint32"};
-constexpr std::string_view shard_rules[] = {"contiguous-batches"};
 
 bool is_file(const RunSpec& spec) {
   return spec.data.kind == DataKind::text || spec.data.kind == DataKind::tokens || spec.data.kind == DataKind::csv;
@@ -45,18 +44,6 @@ void add_data_fields(FieldList& list) {
            "Bytes of one token number in the file: uint16 has 2, uint32 has 4, least significant byte first.")
       .one_of(token_types)
       .when([](const RunSpec& spec) { return spec.data.kind == DataKind::tokens; })
-      .advanced();
-  list.add("data.shard", "Division over ranks", ACCRUE_MEMBER(data.shard),
-           "contiguous-batches: batches of micro_batch samples in order; rank r of W takes batches r, r + W, and so "
-           "on.")
-      .one_of(shard_rules)
-      .advanced();
-  list.add(
-          "data.stream", "Stream", ACCRUE_MEMBER(data.stream),
-          "The ranks read on without knowing where the data end: they look one window ahead and agree on its size. The "
-          "plan shown before the run counts the data as they are now.")
-      .alias("Accelerate", "IterableDataset")
-      .alias("PyTorch", "IterableDataset")
       .advanced();
   list.add("data.label_columns", "Label columns", ACCRUE_MEMBER(data.label_columns),
            "Columns of a csv file that hold y: names of its header line, or numbers from 1. Left empty: the last one.")

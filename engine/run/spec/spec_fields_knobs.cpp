@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the knobs K1..K18 in [accumulation]. Each is optional: left out, the dialect's preset holds.
+// Rows of the knobs K1 to K17 in [accumulation]. Each is optional: left out, the dialect's preset holds.
 #include "spec_field_list.h"
 
 namespace accrue::field_detail {
@@ -153,20 +153,14 @@ void add_boundary_knobs(FieldList& list) {
   list.add("accumulation.no_sync_cover", "No-sync covers", ACCRUE_MEMBER(accumulation.knobs.no_sync_cover),
            "K9. The part of a micro-step that the no-sync scope covers. A scope around the backward alone comes too "
            "late, as "
-           "with PyTorch's DDP: every micro-step reduces. It changes traffic, never results. reduce_when goes first.")
+           "with PyTorch's DDP: every micro-step reduces. It changes the traffic, never the result. reduce_when takes "
+           "precedence.")
       .alias("PyTorch", "no_sync")
       .alias("MMEngine", "optim_context")
       .alias("Accelerate", "accumulate")
       .advanced();
-  list.add("accumulation.clear_gradients", "Clear gradients", ACCRUE_MEMBER(accumulation.knobs.clear_gradients),
-           "K10. Who sets gradients to zero: the engine after an update, or the user's call where the window is empty "
-           "or at a boundary.")
-      .alias("PyTorch", "zero_grad")
-      .alias("MMEngine", "zero_kwargs")
-      .advanced();
   list.add("accumulation.clip_stage", "Clip when", ACCRUE_MEMBER(accumulation.knobs.clip_stage),
-           "K11. Where clipping stands: in the update, as a stage of its own at the boundary, in every micro-step, "
-           "left to the backend, or nowhere.")
+           "K11. Where gradients are clipped: in the update, in every micro-step, or nowhere.")
       .alias("Accelerate", "clip_grad_norm_")
       .alias("Colossal-AI", "clip_grad_norm")
       .alias("MMEngine", "clip_grad")
@@ -184,7 +178,7 @@ void add_boundary_knobs(FieldList& list) {
       .advanced();
 }
 
-// K13 to K18: clock, ranks, what is kept and what is told.
+// K13 to K17: clock, ranks, what is kept and what is reported.
 void add_bookkeeping_knobs(FieldList& list) {
   list.add("accumulation.schedule_clock", "Schedule clock", ACCRUE_MEMBER(accumulation.knobs.schedule_clock),
            "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
@@ -201,8 +195,7 @@ void add_bookkeeping_knobs(FieldList& list) {
       .alias("Accelerate", "adjust_scheduler");
   list.add("accumulation.uneven_ranks", "Uneven ranks", ACCRUE_MEMBER(accumulation.knobs.uneven_ranks),
            "K14. What happens where the samples do not divide among the ranks. repeat: from the start of the data. "
-           "empty_micro_steps: a rank without samples adds nothing. join: the same, for ranks that end early. drop: "
-           "the surplus is not trained on.")
+           "empty_micro_steps: a rank without samples adds nothing. drop: the surplus is not trained on.")
       .alias("Accelerate", "even_batches")
       .alias("PyTorch", "drop_last")
       .alias("Accelerate", "join_uneven_inputs")
@@ -219,11 +212,8 @@ void add_bookkeeping_knobs(FieldList& list) {
       .advanced();
   list.add("accumulation.reported_loss", "Reported loss", ACCRUE_MEMBER(accumulation.knobs.reported_loss),
            "K17. by_denominator: the value whose gradient the update used. mean_of_micro: mean of the micro-steps' "
-           "losses. last_micro: that of the last one. Every dialect's update event tells the first unless this is set; "
-           "micro_steps events tell the single losses.")
-      .advanced();
-  list.add("accumulation.validation", "Checks", ACCRUE_MEMBER(accumulation.knobs.validation),
-           "K18. Which combinations are refused before the start.")
+           "losses. last_micro: that of the last one. Update events report the first unless this is set; "
+           "micro_steps events report the single losses.")
       .advanced();
 }
 

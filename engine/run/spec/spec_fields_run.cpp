@@ -127,7 +127,8 @@ void add_run_fields(FieldList& list) {
            "Every update event carries all weights; for models under 1,000 parameters.")
       .advanced();
   list.add("run.on_non_finite", "On NaN or Inf", ACCRUE_MEMBER(run.on_non_finite),
-           "What a non-finite loss or gradient does: pause at the boundary (stop where nobody can answer), stop, or "
+           "What a non-finite loss or gradient does: pause at the boundary (stop if no user is there to answer), stop, "
+           "or "
            "skip the window.")
       .advanced();
   list.add("run.name", "Name", ACCRUE_MEMBER(run.name), "What the table of runs shows. Left empty: made from the spec.")

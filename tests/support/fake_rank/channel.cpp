@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "accrue/run/event_codec.h"
+#include "accrue/run/monotonic_clock.h"
 
 namespace fake_rank {
 namespace {
@@ -39,9 +40,7 @@ Channel::~Channel() {
 }
 
 std::int64_t Channel::now_ns() const {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec - settings_.origin_ns;
+  return accrue::monotonic_ns() - settings_.origin_ns;
 }
 
 void Channel::queue_event(accrue::EventBody body) {

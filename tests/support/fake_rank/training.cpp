@@ -210,14 +210,14 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   update.seconds = static_cast<double>(channel_.now_ns()) / 1e9;
   update.compute_seconds = update.seconds;
   update.reason = to_string(plan.reason);
-  update.steps = window_.position().steps;
+  update.steps = window_.position().steps();
   channel_.emit(std::move(update));
 }
 
 void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) {
   if (wished > 0) window_.change_steps(wished);
   if (rank_ != 0 || (wished <= 0 && !window_.steps_set_here())) return;
-  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps, wished <= 0});
+  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps(), wished <= 0});
 }
 
 /// Rank 0 commits, as the real one does: write aside, rename.

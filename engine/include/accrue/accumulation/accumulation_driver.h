@@ -53,12 +53,16 @@ class [[nodiscard]] Cover {
   std::vector<std::pair<std::weak_ptr<DrivenModel>, bool>> before_;
 };
 
+/// K10: whether a system's own calls of step() and zero_grad() act. engine: all of them do. The others step at
+/// boundaries, and clear while no micro-step is pending, or at boundaries.
+enum class ClearGradients { engine, user_if_empty, user_if_boundary };
+
 class AccumulationDriver {
  public:
-  /// `sync`: the model, if there is one and it reduces; it must outlive this. `name_of_steps`: what the system calls N,
+  /// `gate`: of the caller's loop; a planned run steps and clears by itself. `sync`: the model, if there is one and it reduces; it must outlive this. `name_of_steps`: what the system calls N,
   /// for the error where the ranks' differ; empty where they cannot. Errors: throws std::invalid_argument without a
   /// window.
-  AccumulationDriver(SharedWindow window, std::string name_of_steps, GradSync* sync = nullptr);
+  AccumulationDriver(SharedWindow window, ClearGradients gate, std::string name_of_steps, GradSync* sync = nullptr);
 
   AccumulationWindow& window() { return *window_; }
   const AccumulationWindow& window() const { return *window_; }
@@ -103,10 +107,10 @@ class AccumulationDriver {
 
  private:
   void agree(GradSync& sync);
-  /// Who decides about steps and clears.
-  ClearGradients gate() const;
+  ClearGradients gate() const { return planned_ ? ClearGradients::engine : gate_; }
 
   SharedWindow window_;
+  ClearGradients gate_;
   std::string name_of_steps_;
   DrivenModels models_;
   bool agreed_ = false;               ///< that all ranks accumulate alike

@@ -31,20 +31,22 @@ namespace accrue {
 
 /// What a run needs, besides tensors, to resume bit-identically.
 struct TrainingCursor {
-  std::int64_t micro_step = 0;  ///< done, including those of an open window
-  std::int64_t update = 0;      ///< boundaries passed
-  std::int64_t schedule_position = 0;
+  WindowPosition window;
   std::int64_t optimizer_steps = 0;
   std::int64_t samples = 0;  ///< over all ranks
   std::int64_t tokens = 0;
   double seconds = 0.0;
   double loss = 0.0;  ///< of the last update
   bool finite = true;
-  WindowPosition window;
   double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
   std::int64_t scale_growth = 0;  ///< updates since it last changed
   double frozen_lr = -1.0;        ///< replayed defect: the constant rate of a resumed run; negative = none
-  CheckpointMark mark() const { return {update, window.position}; }
+  /// Micro-steps done, those of an open window included.
+  std::int64_t micro_step() const { return window.micro_step(); }
+  /// Boundaries passed.
+  std::int64_t update() const { return window.updates(); }
+  std::int64_t schedule_position() const { return window.schedule_position(); }
+  CheckpointMark mark() const { return {update(), window.position()}; }
   bool operator==(const TrainingCursor&) const = default;
 };
 

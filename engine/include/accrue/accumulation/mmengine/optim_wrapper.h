@@ -96,7 +96,7 @@ class OptimWrapper : public BaseOptimizer {
   virtual OptimContext optim_context(torch::nn::Module& model);
 
   /// Micro-iterations done, lost ones included.
-  std::int64_t inner_count() const { return window()->position().counter; }
+  std::int64_t inner_count() const { return window()->position().counter(); }
   std::int64_t accumulative_counts() const { return window()->shape().steps; }
   std::int64_t max_counts() const { return window()->shape().max_iters.value_or(unset_counts); }
   /// Size of the run's last window where it is short, 0 where it is not, unset_counts where max_counts is.

@@ -64,7 +64,7 @@ struct DialectComparison {
   const DialectPlan* of(Dialect dialect) const;
 };
 
-/// The spec as another dialect would read it: the overrides of its own dialect's preset (K2 to K18) and that system's
+/// The spec as another dialect would read it: the overrides of its own dialect's preset (K2 to K17) and that system's
 /// own keys are left out, each with a note; length, data, model, optimizer and schedule stay.
 RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::string>* notes = nullptr);
 

@@ -70,8 +70,14 @@ struct RunOrder {
   bool interactive = false;             ///< somebody can answer a pause
 };
 
+/// The largest plan.json that is written and read. Inline data are part of it.
+inline constexpr std::size_t max_plan_bytes = std::size_t{256} << 20;
+
 std::string to_json(const RunOrder& order);
 Result<RunOrder> run_order_from_json(const std::string& json);
+Result<RunOrder> read_run_order(const std::filesystem::path& plan_file);
+/// Writes an order's JSON whole, or leaves the file as it was. Errors: larger than max_plan_bytes (config), disk.
+Result<void> write_plan_file(const std::string& json, const std::filesystem::path& plan_file);
 /// The derived numbers alone, for "plan --json" and run_started.
 std::string plan_summary_json(const RunPlan& plan);
 /// The derived numbers as text for people: what "accrue-run plan" prints.

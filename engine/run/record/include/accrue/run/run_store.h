@@ -124,10 +124,6 @@ Result<RunSummary> read_run(const std::filesystem::path& dir);
 /// Its problems, and what reading all of its events found: `last_update` is that of the last one.
 std::vector<std::string> record_problems(const RunSummary& run, const ReadProblems& events, std::int64_t last_update);
 std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir);
-/// Of a folder of checkpoints, for its one writer: removes what was never finished or was on its way out, and settles a
-/// ".replaced-step-N", which was step-N until another folder was about to take its name: it gets it back where none
-/// did. What cannot be removed stays for the next time.
-void clear_checkpoint_leftovers(const std::filesystem::path& checkpoints);
 /// True while a supervisor or a rank holds the folder's lock.
 bool is_locked(const std::filesystem::path& dir);
 /// What "show --json" prints, and summary.json holds beside the hash of its contents; the spec is not repeated in it.

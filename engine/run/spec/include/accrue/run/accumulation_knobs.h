@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The eighteen knobs (K1..K18) by which the accumulation systems differ, and the five dialects, each a preset of all of
-// them. A dialect is data: presets live in one table (accumulation_presets.cpp), so "what would X do" is a lookup.
+// The knobs (K1 to K17) by which the accumulation systems differ, and the five dialects, each a preset of all of them.
+// What the systems' own tables call K10 (who clears the gradients) and K18 (which settings are checked) is no choice in
+// a run: the trainer clears after each update, and everything is checked. A dialect is data: presets live in one table
+// (accumulation_presets.cpp), so "what would X do" is a lookup.
 #pragma once
 
 #include <cstdint>
@@ -37,25 +39,22 @@ enum class ReduceOp { mean, sum };
 enum class ReduceMechanism { reducer, post_backward, handlers };
 /// K9: what the no-sync scope covers (communication, not results).
 enum class NoSyncCover { forward_backward, forward, backward };
-/// K10: who clears gradients.
-enum class ClearGradients { engine, user_if_empty, user_if_boundary };
-/// K11
-enum class ClipStage { in_update, separate_stage, every_micro_step, backend, none };
+/// K11: where gradients are clipped.
+enum class ClipStage { in_update, every_micro_step, none };
 enum class ClipKind { norm, value };
 /// K12: after an overflow the window is discarded; the schedule then ...
 enum class OverflowPolicy { hold, advance, raise };
 /// K13: what moves the learning-rate schedule.
 enum class ScheduleClock { update, update_times_world, micro_step, epoch, every_nth_call, external };
-/// K14: ranks with different numbers of batches.
-enum class UnevenRanks { repeat, empty_micro_steps, join, drop };
+/// K14: ranks with different numbers of batches. join is a prepared loader's own and has no name in a spec: ranks that
+/// have no batch left take part in what the others exchange.
+enum class UnevenRanks { repeat, empty_micro_steps, drop, join };
 /// K15
 enum class CheckpointScope { boundary, anywhere, counter_only, nothing };
 /// K16
 enum class AccumulationDtype { parameter, float32, float32_compensated };
 /// K17
 enum class ReportedLoss { by_denominator, mean_of_micro, last_micro };
-/// K18
-enum class Validation { none, positive, clash, handler_type, full };
 
 /// K1 global_batch where micro_batch x ranks does not divide it: refused, the nearest multiple, or the next one up.
 enum class BatchRounding { error, round, fill };
@@ -97,7 +96,6 @@ struct LengthChange {
   KNOB(ReduceOp, reduce_op, sum)                         \
   KNOB(ReduceMechanism, reduce_mechanism, post_backward) \
   KNOB(NoSyncCover, no_sync_cover, forward_backward)     \
-  KNOB(ClearGradients, clear_gradients, engine)          \
   KNOB(ClipStage, clip_stage, in_update)                 \
   KNOB(ClipKind, clip_kind, norm)                        \
   KNOB(OverflowPolicy, overflow, hold)                   \
@@ -105,8 +103,7 @@ struct LengthChange {
   KNOB(UnevenRanks, uneven_ranks, empty_micro_steps)     \
   KNOB(CheckpointScope, checkpoint_scope, anywhere)      \
   KNOB(AccumulationDtype, accumulation_dtype, float32)   \
-  KNOB(ReportedLoss, reported_loss, by_denominator)      \
-  KNOB(Validation, validation, full)
+  KNOB(ReportedLoss, reported_loss, by_denominator)
 
 /// All knobs, resolved: what the planner and the engine obey.
 struct AccumulationKnobs {

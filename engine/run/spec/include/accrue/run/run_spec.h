@@ -53,11 +53,9 @@ struct DataSpec {
   DataKind kind = DataKind::synthetic;
   std::string path;  ///< text, tokens, csv; relative to the spec file
   bool shuffle = true;
-  double validation_fraction = 0.0;   ///< the last part of the data is kept for evaluation
-  std::int64_t samples = 512;         ///< synthetic: how many samples the seeded generator makes
-  std::string token_type = "uint16";  ///< tokens: uint16 | uint32
-  std::string shard = "contiguous-batches";
-  bool stream = false;                            ///< the ranks find the end of the data themselves, a window ahead
+  double validation_fraction = 0.0;               ///< the last part of the data is kept for evaluation
+  std::int64_t samples = 512;                     ///< synthetic: how many samples the seeded generator makes
+  std::string token_type = "uint16";              ///< tokens: uint16 | uint32
   std::vector<std::string> label_columns;         ///< csv: columns that are labels; default the last one
   Matrix x;                                       ///< inline
   Matrix y;                                       ///< inline

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,40 +93,62 @@ struct WindowShape {
 };
 
 /// Where a window stands between two micro-steps: what a checkpoint keeps, so that a run continues whatever happened to
-/// its plan.
-struct WindowPosition {
-  std::int64_t micro_step = 0;  ///< done
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;       ///< next batch of the epoch
-  std::int64_t updates = 0;     ///< boundaries passed
-  std::int64_t position = 0;    ///< micro-steps in the open window
-  std::int64_t counter = 0;     ///< what the boundary test compares with N (K4, K7)
-  std::int64_t steps = 0;       ///< N of the open window
-  std::int64_t next_steps = 0;  ///< N as set at run time; 0 = the shape's
-  std::int64_t schedule_position = 0;
-  std::int64_t schedule_calls = 0;  ///< calls since the last tick (K13 every_nth_call)
-  std::int64_t guard_count = 0;     ///< what K13's guard on total reads
-  std::int64_t epoch_length = 0;    ///< L of this epoch of a stream, once it is announced; 0 = it is not
-  bool at_boundary = false;         ///< the last micro-step ended its window, or would have
+/// its plan. Only a window moves it; besides, it can be written down and read back whole, by for_each_field.
+class WindowPosition {
+ public:
+  std::int64_t micro_step() const { return micro_step_; }  ///< done
+  std::int64_t epoch() const { return epoch_; }
+  std::int64_t batch() const { return batch_; }            ///< next batch of the epoch
+  std::int64_t updates() const { return updates_; }        ///< boundaries passed
+  std::int64_t position() const { return position_; }      ///< micro-steps in the open window
+  std::int64_t counter() const { return counter_; }        ///< what the boundary test compares with N (K4, K7)
+  std::int64_t steps() const { return steps_; }            ///< N of the open window
+  std::int64_t next_steps() const { return next_steps_; }  ///< N as set at run time; 0 = the shape's
+  std::int64_t schedule_position() const { return schedule_position_; }
+  std::int64_t epoch_length() const { return epoch_length_; }  ///< L of this epoch of a stream; 0 = not announced
+  bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or would have
+  /// The same place under the N that another position was given at run time.
+  WindowPosition with_steps_of(const WindowPosition& other) const;
   bool operator==(const WindowPosition&) const = default;
+
+ private:
+  friend class AccumulationWindow;
+  friend class WindowTransition;
+  friend class WindowWalk;
+  template <typename Position, typename Visit>
+  friend void for_each_field(Position& at, Visit&& visit);
+
+  std::int64_t micro_step_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t batch_ = 0;
+  std::int64_t updates_ = 0;
+  std::int64_t position_ = 0;
+  std::int64_t counter_ = 0;
+  std::int64_t steps_ = 0;
+  std::int64_t next_steps_ = 0;
+  std::int64_t schedule_position_ = 0;
+  std::int64_t schedule_calls_ = 0;  ///< calls since the last tick (K13 every_nth_call)
+  std::int64_t guard_count_ = 0;     ///< what K13's guard on total reads
+  std::int64_t epoch_length_ = 0;
+  bool at_boundary_ = false;
 };
 
 /// Calls visit(name, member) for every field of a position: what checkpoints and state dictionaries hold of it.
 template <typename Position, typename Visit>
 void for_each_field(Position& at, Visit&& visit) {
-  visit("micro_step", at.micro_step);
-  visit("epoch", at.epoch);
-  visit("batch", at.batch);
-  visit("updates", at.updates);
-  visit("position", at.position);
-  visit("counter", at.counter);
-  visit("steps", at.steps);
-  visit("next_steps", at.next_steps);
-  visit("schedule_position", at.schedule_position);
-  visit("schedule_calls", at.schedule_calls);
-  visit("guard_count", at.guard_count);
-  visit("epoch_length", at.epoch_length);
-  visit("at_boundary", at.at_boundary);
+  visit("micro_step", at.micro_step_);
+  visit("epoch", at.epoch_);
+  visit("batch", at.batch_);
+  visit("updates", at.updates_);
+  visit("position", at.position_);
+  visit("counter", at.counter_);
+  visit("steps", at.steps_);
+  visit("next_steps", at.next_steps_);
+  visit("schedule_position", at.schedule_position_);
+  visit("schedule_calls", at.schedule_calls_);
+  visit("guard_count", at.guard_count_);
+  visit("epoch_length", at.epoch_length_);
+  visit("at_boundary", at.at_boundary_);
 }
 
 /// A schedule that follows a window beside others: where it stands, and where it ends.
@@ -146,14 +167,10 @@ class AccumulationWindow {
   /// What next() or count() would answer, without moving.
   std::optional<MicroPlan> peek() const;
 
-  /// Of a stream: the epoch ends after that many more micro-steps (0 or more). A reader that looks one window ahead
-  /// says so before the window begins, which makes its planned size exact from its first micro-step; said inside a
-  /// window, it corrects the size from the next micro-step on. The ranks agree on the least of their numbers.
+  /// Of a stream: the epoch of the next micro-step ends after that many more (0 or more). A reader that looks one
+  /// window ahead says so before the window begins, which makes its planned size exact from its first micro-step; said
+  /// inside a window, it corrects the size from the next micro-step on. The ranks agree on the least of their numbers.
   void announce_end(std::int64_t remaining);
-
-  /// Passes over what is not trained on, to the epoch of the next micro-step, so that its end can be announced. False
-  /// when the run is over.
-  bool settle();
 
   /// Call-driven: a micro-step begins. Where K7 is exact or at_least the window stays open until take_boundary(); a
   /// counter that runs past N is then what that system makes of it (exact: never again a boundary). Throws
@@ -169,9 +186,9 @@ class AccumulationWindow {
   /// was skipped at the boundary that the last micro-step is. The window stays as it is.
   std::int64_t call_schedule(FollowingSchedule& schedule, bool skipped) const;
 
-  /// Passes over up to at_most full windows at once, as if next() had been called for each of their micro-steps, and
-  /// says how many: 0 unless a window has just ended, and near an end of an epoch or the run, where each is its own.
-  std::int64_t skip_full_windows(std::int64_t at_most);
+  /// Passes over the micro-steps up to that many updates from now, as if next() had been called for each of them, or to
+  /// the end of the run.
+  void pass_updates(std::int64_t updates);
 
   /// Tells what became of the boundary that next() or count() answered last; holds or advances the schedule by K12. Not
   /// calling it means updated.
@@ -192,6 +209,9 @@ class AccumulationWindow {
   /// Continues from a position that this window or one of the same shape had. Those below change a part of it and leave
   /// the rest: nothing else edits a position.
   void restore(const WindowPosition& position);
+  /// N of a position's open window, if that is past its end and can never close; nothing where it closes or the run's N
+  /// may have changed on the way.
+  std::optional<std::int64_t> missed_end(const WindowPosition& position) const;
   /// restore(), but for the schedule's part: an optimizer's state says nothing about its schedule.
   void restore_counts(const WindowPosition& position);
   /// The schedule's part alone.
@@ -208,11 +228,11 @@ class AccumulationWindow {
   void resume_at(std::int64_t micro_step);
 
   const WindowShape& shape() const { return shape_; }
-  std::int64_t micro_steps_done() const { return at_.micro_step; }
-  std::int64_t updates_done() const { return at_.updates; }
+  std::int64_t micro_steps_done() const { return at_.micro_step_; }
+  std::int64_t updates_done() const { return at_.updates_; }
   /// Micro-steps in the open window; 0 at a boundary.
-  std::int64_t open_micro_steps() const { return at_.position; }
-  std::int64_t schedule_position() const { return at_.schedule_position; }
+  std::int64_t open_micro_steps() const { return at_.position_; }
+  std::int64_t schedule_position() const { return at_.schedule_position_; }
 
  private:
   std::optional<MicroPlan> move(bool planned);
@@ -226,7 +246,7 @@ class AccumulationWindow {
   bool held_ = false;        ///< the last boundary was left out, and the schedule waits (K12)
 };
 
-/// Totals of a whole plan, by walking it once (10 million micro-steps take well under a second).
+/// Totals of a whole plan. What repeats is counted once, so that the longest run takes milliseconds.
 struct WindowTotals {
   std::int64_t micro_steps = 0;
   std::int64_t updates = 0;
@@ -241,10 +261,8 @@ WindowTotals total_windows(const WindowShape& shape);
 /// The first `count` micro-steps of a plan, for previews.
 std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t count);
 
-/// The window that the first epoch ends in, up to the micro-step that ends the epoch. Empty where the run ends before,
-/// or where finding it would take more than `most_walked` single micro-steps.
-std::vector<MicroPlan> window_at_epoch_end(const WindowShape& shape,
-                                           std::int64_t most_walked = std::numeric_limits<std::int64_t>::max());
+/// The last micro-step of the first epoch; 0 where the run ends before.
+std::int64_t first_epoch_end(const WindowShape& shape);
 
 /// The largest N of a plan: that of the shape, of its schedule of lengths or set while the run ran.
 std::int64_t largest_steps(const WindowShape& shape);

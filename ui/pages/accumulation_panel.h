@@ -20,11 +20,11 @@ struct RankStatus;
 
 /// The window dock: what the gradients of each rank hold of the open window, how the last one ended, what the last
 /// reduction moved.
-class WindowPanel : public QWidget {
+class AccumulationPanel : public QWidget {
   Q_OBJECT
 
  public:
-  explicit WindowPanel(RunControl* control, QWidget* parent = nullptr);
+  explicit AccumulationPanel(RunControl* control, QWidget* parent = nullptr);
   /// Once per frame at most.
   void refresh();
   /// The pools in words: what they hold, how the last window ended, what was carried.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "window_panel.h"
+#include "accumulation_panel.h"
 
 #include <QGridLayout>
 #include <QLabel>
@@ -18,7 +18,7 @@
 
 namespace accrue::ui {
 
-WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
+AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
     : QWidget(parent),
       control_(control),
       title_(new QLabel(this)),
@@ -36,7 +36,7 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   // Room for two lines, so that what stands below does not move.
   said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
   later_.setSingleShot(true);
-  connect(&later_, &QTimer::timeout, this, &WindowPanel::showPools);
+  connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showPools);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   auto* grid = new QGridLayout(facts_);
@@ -67,7 +67,8 @@ WindowPanel::WindowPanel(RunControl* control, QWidget* parent)
   refresh();
 }
 
-QLabel* WindowPanel::addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help) {
+QLabel* AccumulationPanel::addRow(QGridLayout* grid, const QString& name, const QString& object_name,
+                                  const QString& help) {
   const int row = grid->rowCount();
   auto* label = new QLabel(name, facts_);
   auto* value = new QLabel(facts_);
@@ -83,7 +84,7 @@ QLabel* WindowPanel::addRow(QGridLayout* grid, const QString& name, const QStrin
   return value;
 }
 
-void WindowPanel::refresh() {
+void AccumulationPanel::refresh() {
   const RunSeries* run = control_->run();
   const auto ranks = control_->ranks().inWindow();
   const bool any = run && !ranks.empty();
@@ -108,7 +109,7 @@ void WindowPanel::refresh() {
   next_->setText(control_->isLive() ? phase : tr("ended"));
 }
 
-void WindowPanel::showLamp(const ExactnessLamp& lamp) {
+void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
   const ThemeColors colors = themeColors(palette());
   QColor color = colors.muted;
   if (lamp.light() == ExactnessLamp::Light::exact) color = colors.finished;
@@ -122,7 +123,7 @@ void WindowPanel::showLamp(const ExactnessLamp& lamp) {
   lamp_->setAccessibleDescription(lamp.text());
 }
 
-void WindowPanel::showPools() {
+void AccumulationPanel::showPools() {
   later_.stop();
   since_pools_.start();
   const RankTracker& tracker = control_->ranks();
@@ -134,7 +135,7 @@ void WindowPanel::showPools() {
   pool_->setAccessibleDescription(text());
 }
 
-bool WindowPanel::levelsFirst() {
+bool AccumulationPanel::levelsFirst() {
   const RankTracker& tracker = control_->ranks();
   if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
   if (!allLevelled(tracker.ranks())) return false;
@@ -146,7 +147,7 @@ bool WindowPanel::levelsFirst() {
   return since_level_.elapsed() < level_time.count();
 }
 
-QString WindowPanel::stateText() const {
+QString AccumulationPanel::stateText() const {
   const RankTracker& tracker = control_->ranks();
   const auto ranks = tracker.inWindow();
   if (ranks.empty()) return {};
@@ -172,11 +173,11 @@ QString WindowPanel::stateText() const {
   return parts.join(QStringLiteral("; "));
 }
 
-QString WindowPanel::text() const {
+QString AccumulationPanel::text() const {
   return tr("%1. %2").arg(pool_->text(), said_->text());
 }
 
-QString WindowPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
+QString AccumulationPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
   std::int64_t total = 0;
   for (const auto& [rank, status] : ranks) total += status.window_tokens;
   if (total == 0 || ranks.size() > 4) return groupedNumber(total);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "accrue/run/version.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+/// The verbs that are added to a program; the one that is named leaves its exit status.
+class Verbs {
+ public:
+  Verbs(CLI::App& app, int& status) : app_(app), status_(status) {}
+
+  /// A verb whose options live as long as the program's.
+  template <typename Options>
+  std::pair<CLI::App*, Options*> add(const char* name, const char* help, int (*act)(const Options&)) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb = app_.add_subcommand(name, help);
+    verb->callback([options, act, &status = status_] { status = act(*options); });
+    return {verb, options.get()};
+  }
+
+ private:
+  CLI::App& app_;
+  int& status_;
+};
+
+void add_spec_input(CLI::App& verb, SpecInput& input) {
+  verb.add_option("SPEC", input.file, "The run spec (*.accrue)")->required();
+  verb.add_option("--set", input.sets, "Change one key: --set accumulation.steps=16")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_dir(CLI::App& verb, std::string& dir, const char* help = "The run folder") {
+  verb.add_option("DIR", dir, help)->required();
+}
+
+void add_run_flags(CLI::App& verb, RunOptions& options) {
+  verb.add_flag("--detach", options.detach, "Train in a separate process; return once the ranks have joined");
+  verb.add_flag("--quiet", options.quiet, "Print only warnings and errors");
+  verb.add_option("--supervise-fd", options.supervise_fd)->group("");
+}
+
+void add_planning(Verbs& verbs) {
+  const auto [spec, print] =
+      verbs.add("spec", "Print every key with its default, or the JSON Schema of a spec", print_spec);
+  auto* what = spec->add_option_group("what");
+  what->add_flag("--defaults", print->defaults, "Every key with its default, unit, range and help");
+  what->add_flag("--schema", print->schema, "A JSON Schema (draft 2020-12)");
+  what->require_option(1);
+
+  const auto [plan, planned] =
+      verbs.add("plan", "Validate a spec and print every number that follows from it", print_plan);
+  add_spec_input(*plan, planned->input);
+  plan->add_flag("--json", planned->json, "As JSON");
+  plan->add_flag("--dialects", planned->dialects, "What each of the five dialects would do with the spec");
+
+  const auto [trace, traced] =
+      verbs.add("trace", "Print the plan micro-step by micro-step, one JSON object per line", print_trace);
+  add_spec_input(*trace, *traced);
+  trace->footer(
+      "schedule_position and lr are the values after the micro-step: an update uses the rate of the line before its "
+      "own. In windows that teaching.overflow_at spoils, the schedule moves as accumulation.overflow says.");
+}
+
+void add_training(Verbs& verbs) {
+  const auto [run, runs] = verbs.add("run", "Train a spec; prints the run folder", run_spec);
+  add_spec_input(*run, runs->input);
+  run->add_option("--out", runs->dir, "Run folder to create (default: a new one in the user's data folder)")
+      ->type_name("DIR");
+  add_run_flags(*run, *runs);
+
+  const auto [resume, resumes] =
+      verbs.add("resume", "Continue an interrupted, stopped or failed run from its last checkpoint", resume_run);
+  add_dir(*resume, resumes->dir, "The run folder, or one checkpoint in it");
+  add_run_flags(*resume, *resumes);
+
+  const auto [verify, verifies] = verbs.add(
+      "verify", "Compare the gradient of each window with that of the same samples in one batch, on all ranks",
+      verify_spec);
+  add_spec_input(*verify, verifies->input);
+  verify->add_option("--updates", verifies->updates, "Windows to check (default: the first epoch's, at most 64)")
+      ->check(CLI::Range(1, 1'000'000));
+  verify->add_flag("--json", verifies->json, "As JSON");
+  verify->footer("Exit status: 0 if every window is exact or close and nothing else is wrong, 3 otherwise.");
+}
+
+void add_control(Verbs& verbs) {
+  const auto [attach, attaches] =
+      verbs.add("attach", "Follow a run that another process trains; Ctrl+C leaves it running", attach_to_run);
+  add_dir(*attach, attaches->dir);
+  attach->add_flag("--quiet", attaches->quiet, "Print only warnings and errors");
+
+  const auto [stop, stops] =
+      verbs.add("stop", "Ask a run to stop after its current micro-step, and wait until it has", stop_run);
+  add_dir(*stop, stops->dir);
+  auto* checkpoint =
+      stop->add_flag("--checkpoint", stops->checkpoint, "Stop at the end of the update, with a checkpoint");
+  stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(checkpoint);
+
+  const auto [pause, paused] = verbs.add("pause", "Pause a run after its current micro-step", pause_run);
+  add_dir(*pause, *paused);
+  const auto [proceed, continued] = verbs.add("continue", "Continue a paused run", continue_run);
+  add_dir(*proceed, *continued);
+
+  const auto [steps, wish] =
+      verbs.add("steps", "Change the accumulation steps of a run, from its next window on", set_steps);
+  add_dir(*steps, wish->dir);
+  steps->add_option("N", wish->steps, "Micro-steps per window")->required();
+}
+
+void add_records(Verbs& verbs) {
+  const auto [show, shows] = verbs.add("show", "Print a run's summary and its losses", show_run);
+  add_dir(*show, shows->dir);
+  show->add_flag("--json", shows->json, "As JSON, with every update");
+
+  const auto [compare, compares] =
+      verbs.add("compare", "Compare runs: differing keys, losses at equal samples, first divergence", compare_runs_of);
+  compare->add_option("DIR", compares->dirs, "Two or more run folders")->required()->expected(2, 64);
+  compare->add_flag("--json", compares->json, "As JSON, with every common point");
+
+  const auto [doctor, checks] =
+      verbs.add("doctor", "Check this installation; the exit status is the number of problems", check_installation);
+  doctor->add_flag("--json", checks->json, "As JSON");
+}
+
+/// `command`: what stands after "--" on the command line.
+void add_launch(Verbs& verbs, std::vector<std::string> command) {
+  const auto [launch, options] =
+      verbs.add("launch", "Start a program of yours as the ranks of one world on this host", launch_programs);
+  options->group.command = std::move(command);
+  launch->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(CLI::Range(1, 1024));
+  launch
+      ->add_option("--threads", options->group.threads,
+                   "Threads of each rank (default: OMP_NUM_THREADS, or an equal share of the cores)")
+      ->check(CLI::Range(1, 4096));
+  launch->add_option("--env", options->group.environment, "Pass a variable on: NAME, or NAME=VALUE; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  launch->add_option("--out", options->dir, "New folder for the ranks' output: DIR/ranks/R.log")->type_name("DIR");
+  launch->add_option("--guard-fd", options->guard)->group("");
+  launch->footer(
+      "The program and its arguments follow --:  accrue-run launch -n 2 -- ./train --lr 0.1\n"
+      "The ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in their\n"
+      "environment, and of the caller's the variables that ranks of a run get, ACCELERATE_* and OMP_*. Others need\n"
+      "--env. If one rank fails, the others are ended.\n"
+      "Exit status: 0 all ranks ended with 0, 2 nothing was started, 4 a rank failed or was killed, 5 the folder\n"
+      "cannot be written, 130 stopped by the user.");
+}
+
+/// Where the words after "launch ... --" begin: they belong to another program, and nothing is looked for in them.
+int first_of_another_program(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "launch") return argc;
+  for (int i = 2; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") return i + 1;
+  return argc;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  const int others = first_of_another_program(argc, argv);
+  CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};
+  app.set_version_flag("--version", accrue::version());
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  app.footer(
+      "Exit status: 0 done, 2 refused before the start, 3 the training failed, 4 ranks were lost,\n"
+      "5 disk or store, 130 stopped by the user.");
+  int status = status_done;
+  Verbs verbs(app, status);
+  add_planning(verbs);
+  add_training(verbs);
+  add_control(verbs);
+  add_records(verbs);
+  add_launch(verbs, {argv + others, argv + argc});
+  try {
+    app.parse(others < argc ? others - 1 : argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    const auto unknown = app.remaining();
+    if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;
+    std::fprintf(stderr, "accrue-run: there is no subcommand \"%s\"\nRun with --help for more information.\n",
+                 unknown.front().c_str());
+    return status_refused;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? status_done : status_refused;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "accrue-run: %s\n", error.what());
+    return exit_status(ErrorCode::internal);
+  }
+  return status;
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "window_walk.h"
+
+#include <algorithm>
+
+#include "window_transition.h"
+
+namespace accrue {
+
+struct WalkStride {
+  std::int64_t most = 0;  ///< repetitions before something else happens, the limits of the run aside
+  std::int64_t micro_steps = 0;
+  std::int64_t epochs = 0;
+  std::int64_t batches = 0;  ///< in an epoch
+  std::int64_t updates = 0;
+  std::int64_t positions = 0;
+  std::int64_t counter = 0;
+  std::int64_t ticks = 0;
+  std::int64_t calls = 0;
+  std::int64_t guard = 0;
+  std::int64_t dropped = 0;
+  std::int64_t last_batches = 0;
+};
+
+namespace {
+
+/// How often `each` can be added to `now` with the sum still below the limit.
+std::int64_t times_below(std::int64_t limit, std::int64_t now, std::int64_t each) {
+  return each <= 0 ? no_end : std::max<std::int64_t>((limit - now - 1) / each, 0);
+}
+
+/// Where N changes next after that update or epoch, in a list that rises; no_end where it does not.
+std::int64_t next_change(const std::vector<LengthChange>& changes, std::int64_t after) {
+  const auto next = std::ranges::upper_bound(changes, after, {}, &LengthChange::from);
+  return next == changes.end() ? no_end : next->from;
+}
+
+}  // namespace
+
+std::int64_t WindowWalk::count(const WalkClock& clock) const {
+  return clock.per_micro_step * at_.micro_step_ + clock.per_update * at_.updates_ +
+         clock.per_last_batch * last_batches_ + clock.per_tick * at_.schedule_position_;
+}
+
+bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
+  return (goal.target != no_target && count(goal.clock) >= goal.target) || (goal.epoch_end && micro.epoch_ends);
+}
+
+/// A window that is filled up by repeating its epoch, which is shorter: so many times over.
+WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) {
+  WalkStride stride = one;
+  stride.most = most;
+  stride.last_batches = 1;
+  for (std::int64_t WalkStride::*each :
+       {&WalkStride::micro_steps, &WalkStride::batches, &WalkStride::positions, &WalkStride::counter,
+        &WalkStride::ticks, &WalkStride::calls, &WalkStride::guard})
+    stride.*each *= length;
+  return stride;
+}
+
+/// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next move.
+WalkStride WindowWalk::inside_window() {
+  const WindowTransition now(shape_, at_);
+  const std::int64_t steps = now.compared_steps();
+  const std::int64_t length = now.length_of_epoch();
+  const ScheduleClock clock = shape_.knobs.schedule_clock;
+  WalkStride stride;
+  stride.micro_steps = stride.batches = stride.positions = stride.counter = 1;
+  stride.ticks = clock == ScheduleClock::micro_step || clock == ScheduleClock::external ? 1 : 0;
+  stride.calls = 1 - stride.ticks;
+  stride.guard = stride.ticks + (shape_.knobs.micro_bump ? 1 : 0);
+  const std::int64_t batch = shape_.knobs.tail == EpochTail::pad_repeat ? at_.batch_ % length : at_.batch_;
+  stride.most = length == no_end ? no_end : length - 1 - batch;
+  const bool closes = counts_modulo(shape_) || shape_.knobs.boundary_compare == BoundaryCompare::at_least ||
+                      at_.counter_ < steps;  // an exact counter past N never meets it
+  const std::int64_t counted = counts_modulo(shape_) ? at_.counter_ % steps : at_.counter_;
+  if (closes) stride.most = std::min(stride.most, steps - counted - 1);
+  if (clock != ScheduleClock::every_nth_call) {
+    const bool laps = shape_.knobs.tail == EpochTail::pad_repeat && closes && length < steps - counted;
+    return laps ? laps_of_epoch(stride, length, (steps - counted - 1) / length) : stride;
+  }
+  if (closes || at_.schedule_calls_ > 0) {
+    stride.most = std::min(stride.most, steps - at_.schedule_calls_ - 1);
+    return stride;
+  }
+  // Nothing happens any more but moves of the schedule.
+  stride.micro_steps = stride.batches = stride.positions = stride.counter = steps;
+  stride.ticks = 1;
+  stride.calls = 0;
+  stride.guard = 1;
+  if (stride.most != no_end) stride.most /= steps;
+  return stride;
+}
+
+/// Full windows from the start of one, up to the epoch's last.
+WalkStride WindowWalk::full_window() {
+  const WindowTransition now(shape_, at_);
+  const std::int64_t steps = now.scheduled_steps();
+  const bool in_phase = counts_modulo(shape_) ? at_.counter_ % steps == 0 : at_.counter_ == 0;
+  WalkStride stride;
+  if (at_.position_ != 0 || at_.steps_ != steps || !in_phase) return stride;
+  stride.micro_steps = stride.batches = steps;
+  stride.updates = 1;
+  stride.counter = counts_modulo(shape_) ? steps : 0;
+  switch (shape_.knobs.schedule_clock) {
+    case ScheduleClock::update:
+      stride.ticks = now.guarded_ticks(1);
+      break;
+    case ScheduleClock::update_times_world:
+      stride.ticks = now.guarded_ticks(shape_.world);
+      break;
+    case ScheduleClock::micro_step:
+    case ScheduleClock::external:
+      stride.ticks = steps;
+      break;
+    case ScheduleClock::every_nth_call:
+      if (at_.schedule_calls_ >= steps) return {};
+      stride.ticks = 1;
+      break;
+    case ScheduleClock::epoch:
+      break;
+  }
+  stride.calls = stride.ticks > 0 ? 0 : steps;
+  stride.guard = stride.ticks + (shape_.knobs.micro_bump ? steps - 1 : 0);
+  const std::int64_t length = now.length_of_epoch();
+  stride.most = length == no_end ? no_end : (length - at_.batch_) / steps - 1;
+  return stride;
+}
+
+/// What was added since an earlier end of an epoch.
+WalkStride WindowWalk::since(const WindowWalk& earlier) const {
+  const WindowPosition& then = earlier.at_;
+  WalkStride stride;
+  stride.micro_steps = at_.micro_step_ - then.micro_step_;
+  stride.epochs = at_.epoch_ - then.epoch_;
+  stride.updates = at_.updates_ - then.updates_;
+  stride.counter = at_.counter_ - then.counter_;
+  stride.ticks = at_.schedule_position_ - then.schedule_position_;
+  stride.guard = at_.guard_count_ - then.guard_count_;
+  stride.dropped = dropped_ - earlier.dropped_;
+  stride.last_batches = last_batches_ - earlier.last_batches_;
+  // What an update or a move of the schedule set back stands where it does after every repetition.
+  stride.positions = stride.updates > 0 ? 0 : at_.position_ - then.position_;
+  stride.calls = stride.ticks > 0 ? 0 : at_.schedule_calls_ - then.schedule_calls_;
+  return stride;
+}
+
+/// The schedule has reached its total, and moves no more.
+bool WindowWalk::guard_is_used_up() const {
+  return follows_updates(shape_.knobs.schedule_clock) && shape_.knobs.total_guard && shape_.schedule_total &&
+         at_.guard_count_ >= *shape_.schedule_total;
+}
+
+/// How often what was added since an earlier end of an epoch is added again, the limits of the run aside: always where
+/// everything that decides what comes next is as it was then, and until a counter reaches N where that alone grew.
+std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
+  WindowPosition then = earlier.at_;
+  const GroupLength length = shape_.knobs.group_length;
+  const bool same_lengths =
+      next_change(shape_.steps_set, then.updates_) > at_.updates_ &&
+      (length != GroupLength::by_update || next_change(shape_.length_schedule, then.updates_) > at_.updates_) &&
+      (length != GroupLength::by_epoch || next_change(shape_.length_schedule, then.epoch_) > at_.epoch_);
+  const bool same_state = (at_.position_ > 0) == (then.position_ > 0) && at_.batch_ == then.batch_ &&
+                          at_.steps_ == then.steps_ && at_.next_steps_ == then.next_steps_ &&
+                          at_.epoch_length_ == then.epoch_length_ && at_.at_boundary_ == then.at_boundary_ &&
+                          guard_is_used_up() == earlier.guard_is_used_up();
+  if (!same_lengths || !same_state) return 0;
+  const WindowTransition now(shape_, at_);
+  if (shape_.max_iters &&
+      (now.iteration() < *shape_.max_iters) != (WindowTransition(shape_, then).iteration() < *shape_.max_iters))
+    return 0;
+  const std::int64_t steps = now.compared_steps();
+  // A count that only grows repeats what it did until it reaches N.
+  const auto until_full = [steps](std::int64_t count, std::int64_t added) {
+    return count >= added && added > 0 ? times_below(steps, count, added) : 0;
+  };
+  std::int64_t times = no_end;
+  if (shape_.knobs.schedule_clock == ScheduleClock::every_nth_call && at_.schedule_calls_ != then.schedule_calls_)
+    times = at_.schedule_position_ == then.schedule_position_
+                ? until_full(at_.schedule_calls_, at_.schedule_calls_ - then.schedule_calls_)
+                : 0;
+  const bool modulo = counts_modulo(shape_);
+  const std::int64_t added = at_.counter_ - then.counter_;
+  const bool never_full = !modulo && shape_.knobs.boundary_compare != BoundaryCompare::at_least &&
+                          std::min(at_.counter_, then.counter_) >= std::max(steps, at_.steps_);
+  if (never_full || (modulo ? added % steps == 0 : added == 0)) return times;
+  if (added != at_.micro_step_ - then.micro_step_) return 0;  // it was set back on the way
+  return std::min(times, until_full(modulo ? at_.counter_ % steps : at_.counter_, added));
+}
+
+/// How often the stride can be taken: every limit of the run, change of N and goal stays ahead, to be walked up to.
+std::int64_t WindowWalk::repetitions(const WalkStride& stride, const Goal& goal) {
+  std::int64_t times = stride.most;
+  const auto stay_below = [&times](const std::optional<std::int64_t>& limit, std::int64_t now, std::int64_t each) {
+    if (limit) times = std::min(times, times_below(*limit, now, each));
+  };
+  stay_below(shape_.max_micro_steps, at_.micro_step_, stride.micro_steps);
+  stay_below(shape_.max_updates, at_.updates_, stride.updates);
+  if (shape_.max_epochs) stay_below(*shape_.max_epochs - 1, at_.epoch_, stride.epochs);
+  const std::int64_t iteration = WindowTransition(shape_, at_).iteration();
+  const bool counts_on = counts_modulo(shape_) && shape_.knobs.counter_reset == CounterReset::never;
+  if (shape_.max_iters && iteration < *shape_.max_iters)
+    stay_below(shape_.max_iters, iteration, counts_on ? stride.counter : stride.micro_steps);
+  const auto stay_before_change = [&](const std::vector<LengthChange>& changes, std::int64_t now, std::int64_t each) {
+    if (const std::int64_t next = next_change(changes, now); next != no_end) stay_below(next, now, each);
+  };
+  stay_before_change(shape_.steps_set, at_.updates_, stride.updates);
+  if (shape_.knobs.group_length == GroupLength::by_update)
+    stay_before_change(shape_.length_schedule, at_.updates_, stride.updates);
+  if (shape_.knobs.group_length == GroupLength::by_epoch)
+    stay_before_change(shape_.length_schedule, at_.epoch_, stride.epochs);
+  const bool guarded =
+      follows_updates(shape_.knobs.schedule_clock) && shape_.knobs.total_guard && shape_.schedule_total;
+  if (guarded && !guard_is_used_up()) stay_below(*shape_.schedule_total + 1, at_.guard_count_, stride.guard);
+  if (goal.target != no_target)
+    stay_below(goal.target, count(goal.clock),
+               goal.clock.per_micro_step * stride.micro_steps + goal.clock.per_update * stride.updates +
+                   goal.clock.per_last_batch * stride.last_batches + goal.clock.per_tick * stride.ticks);
+  return std::max<std::int64_t>(times, 0);
+}
+
+void WindowWalk::take(const WalkStride& stride, std::int64_t times) {
+  at_.micro_step_ += times * stride.micro_steps;
+  at_.epoch_ += times * stride.epochs;
+  at_.batch_ += times * stride.batches;
+  at_.updates_ += times * stride.updates;
+  at_.position_ += times * stride.positions;
+  at_.counter_ += times * stride.counter;
+  at_.schedule_position_ += times * stride.ticks;
+  at_.schedule_calls_ += times * stride.calls;
+  at_.guard_count_ += times * stride.guard;
+  dropped_ += times * stride.dropped;
+  last_batches_ += times * stride.last_batches;
+  last_epoch_ += times * stride.epochs;
+}
+
+/// Takes what was added since an earlier end of an epoch as often as it repeats; nothing where it has no end.
+std::optional<std::int64_t> WindowWalk::take_again(const WindowWalk& earlier, const Goal& goal) {
+  WalkStride stride = since(earlier);
+  stride.most = repeats(earlier);
+  const std::int64_t times = repetitions(stride, goal);
+  if (times == no_end) return std::nullopt;
+  take(stride, times);
+  return times;
+}
+
+// The end of an epoch is compared with that of the epoch before, since which a counter may only have grown, and
+// with an earlier one, which is replaced by a later one after twice as many epochs each time: so a repetition is found
+// within three times its length (Brent's search for a cycle).
+bool WindowWalk::walk(const Goal& goal) {
+  std::optional<WindowWalk> before, earlier;
+  std::int64_t epochs = 0, wait = 1;
+  while (const auto micro = WindowTransition(shape_, at_).advance(false, dropped_)) {
+    last_epoch_ = micro->epoch;
+    if (micro->batch + 1 == shape_.batches_per_epoch) ++last_batches_;
+    if (reached(goal, *micro)) return true;
+    const WalkStride near = micro->update ? full_window() : inside_window();
+    const std::int64_t times = repetitions(near, goal);
+    if (times == no_end) return false;
+    take(near, times);
+    if (!micro->epoch_ends) continue;
+    if (before && !take_again(*before, goal)) return false;
+    before.emplace(*this);
+    const auto taken = earlier ? take_again(*earlier, goal) : 0;
+    if (!taken) return false;
+    if (*taken > 0) {
+      before.reset();
+      wait = 1;
+    } else if (earlier && ++epochs < wait) {
+      continue;
+    }
+    earlier.emplace(*this);
+    epochs = 0;
+    wait *= 2;
+  }
+  return false;
+}
+
+bool WindowWalk::to(const WalkClock& clock, std::int64_t target) {
+  return walk({.clock = clock, .target = target});
+}
+
+bool WindowWalk::to_epoch_end() {
+  return walk({.epoch_end = true});
+}
+
+void WindowWalk::to_end() {
+  walk({});
+}
+
+std::int64_t size_of_window(const WindowShape& shape, const WindowPosition& at) {
+  WindowWalk walk(shape, at);
+  walk.to({.per_update = 1}, at.updates() + 1);
+  return at.position() + walk.at().micro_step() - at.micro_step();
+}
+
+}  // namespace accrue

@@ -59,7 +59,7 @@ class GradArena {
   std::vector<at::Tensor> views_;
   std::vector<at::Tensor> lost_;        ///< views of the compensation
   std::vector<char> in_use_;            ///< the view was .grad: without a .grad now, its gradient has been dropped
-  std::vector<std::int64_t> versions_;  ///< of the views as fold() left them: another one is somebody else's writing
+  std::vector<std::int64_t> versions_;  ///< of the views as fold() left them: another one: it was written to since
 };
 
 }  // namespace accrue

@@ -8,7 +8,7 @@
 // does nothing and the gradients go on accumulating.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
-//   { auto quiet = ddp.no_sync(); loss_of(*model, batch).backward(); }
+//   { auto scope = ddp.no_sync(); loss_of(*model, batch).backward(); }
 //   ddp.before_forward();    // buffers follow rank 0, as Python's forward does it
 //   loss_of(*model, batch).backward();
 //   ddp.finish();            // all buckets reduced; a parameter that no rank used has no gradient
@@ -48,7 +48,7 @@ struct DataParallelOptions {
   LaunchBuckets launch = LaunchBuckets::at_finish;
   /// K16. float32: gradients of half-precision parameters accumulate in float32 (.grad is then of that type, which
   /// optimizers take); float32 and float64 accumulate as they are. float32_compensated: with a term that carries what
-  /// each addition rounds off (Kahan), for twice the memory. Whoever writes to a .grad drops its term.
+  /// each addition rounds off (Kahan), for twice the memory. Writing to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
 };
 
@@ -95,7 +95,7 @@ class DistributedDataParallel final : public GradSync {
   const std::vector<at::Tensor>& parameters() const;
   /// Which of them have a gradient: a backward has reached them, after finish() one of any rank.
   std::vector<bool> reached() const;
-  /// For whoever has put gradients into flat_gradients(): these parameters have one, the others have none.
+  /// After gradients were put into flat_gradients(): these parameters have one, the others have none.
   void set_reached(const std::vector<bool>& reached);
   std::int64_t reductions() const;  ///< bucket reductions since construction
 

@@ -49,7 +49,7 @@ GradientsByKind gradients_of(BaseOptimizer& optimizer) {
 /// Divides in place; true if any element is not finite. The fused kernel multiplies by a float32 inverse, which would
 /// cost float64 gradients half their digits under a scale that is no power of two.
 bool unscale_kind(const GradientKind& kind, std::vector<at::Tensor>& gradients, double scale) {
-  const at::NoGradGuard quiet;
+  const at::NoGradGuard no_grad;
   if (kind.second == at::kDouble) {
     bool finite = true;
     for (at::Tensor& grad : gradients) {

@@ -55,7 +55,8 @@ void GradientAccumulationLRScheduler::load_state_dict(const StateDict& state) {
 
 void GradientAccumulationLRScheduler::step_inner(std::optional<std::int64_t> epoch) {
   if (!detached_) return inner().step(epoch);
-  // The inner scheduler moves the rates of a copy; there is one optimizer here, so it is lent the copy's rates.
+  // The inner scheduler moves the rates of a copy; there is one optimizer here, so it is given the copy's rates
+  // meanwhile.
   const auto live = learning_rates(*frozen_);
   set_learning_rates(*frozen_, *detached_);
   inner().step(epoch);

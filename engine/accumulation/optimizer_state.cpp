@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind's options and fields are listed once, for saving and loading alike. A load first builds the whole of the
-// new state and then puts it in place, so that nothing is half loaded; the moments exist twice meanwhile.
+// Each kind's options and fields are listed once, for making, saving and loading alike. A load first builds the whole
+// of the new state and then puts it in place, so that nothing is half loaded; the moments exist twice meanwhile.
 #include "optimizer_state.h"
 
 #include <ATen/ops/empty.h>
@@ -16,6 +16,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace accrue {
@@ -24,6 +25,7 @@ namespace {
 using Betas = std::tuple<double, double>;
 
 struct Sgd {
+  using Optimizer = torch::optim::SGD;
   using Options = torch::optim::SGDOptions;
   using State = torch::optim::SGDParamState;
   static constexpr const char* name = "SGD";
@@ -64,14 +66,17 @@ struct AdamFamily {
 };
 
 struct Adam : AdamFamily<torch::optim::AdamOptions, torch::optim::AdamParamState> {
+  using Optimizer = torch::optim::Adam;
   static constexpr const char* name = "Adam";
 };
 
 struct AdamW : AdamFamily<torch::optim::AdamWOptions, torch::optim::AdamWParamState> {
+  using Optimizer = torch::optim::AdamW;
   static constexpr const char* name = "AdamW";
 };
 
 struct RmsProp {
+  using Optimizer = torch::optim::RMSprop;
   using Options = torch::optim::RMSpropOptions;
   using State = torch::optim::RMSpropParamState;
   static constexpr const char* name = "RMSprop";
@@ -94,6 +99,7 @@ struct RmsProp {
 };
 
 struct Adagrad {
+  using Optimizer = torch::optim::Adagrad;
   using Options = torch::optim::AdagradOptions;
   using State = torch::optim::AdagradParamState;
   static constexpr const char* name = "Adagrad";
@@ -243,7 +249,57 @@ void print(std::ostream& out, const Betas& value) {
   out << '(' << std::get<0>(value) << ", " << std::get<1>(value) << ')';
 }
 
+void assign(double& value, const std::vector<double>& given) {
+  value = given.at(0);
+}
+void assign(bool& value, const std::vector<double>& given) {
+  value = given.at(0) != 0.0;
+}
+void assign(Betas& value, const std::vector<double>& given) {
+  value = {given.at(0), given.at(1)};
+}
+
+/// Null where the configuration is of another kind. LibTorch's SGD alone has no rate by default; Python's is 1e-3.
+template <typename Kind>
+std::shared_ptr<BaseOptimizer> built(const std::vector<at::Tensor>& parameters, const OptimizerConfig& config) {
+  if (config.type != Kind::name) return nullptr;
+  typename Kind::Options options(1e-3);
+  if constexpr (std::is_default_constructible_v<typename Kind::Options>) options = typename Kind::Options();
+  std::string names;
+  std::size_t taken = 0;
+  Kind::options(options, [&](const char* name, auto& value) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+    const auto found = config.settings.find(name);
+    if (found == config.settings.end()) return;
+    const std::size_t numbers = std::is_same_v<std::decay_t<decltype(value)>, Betas> ? 2 : 1;
+    if (found->second.size() != numbers)
+      throw std::invalid_argument("build_optimizer: " + config.type + "'s " + name + " takes " +
+                                  std::to_string(numbers) + " numbers, not " + std::to_string(found->second.size()));
+    assign(value, found->second);
+    ++taken;
+  });
+  if (taken != config.settings.size())
+    throw std::invalid_argument("build_optimizer: " + config.type + " has the settings " + names +
+                                "; the configuration names others");
+  struct Owner {
+    Owner(const std::vector<at::Tensor>& params, const typename Kind::Options& how)
+        : optimizer(params, how), wrapped(wrap(optimizer)) {}
+    typename Kind::Optimizer optimizer;
+    std::shared_ptr<BaseOptimizer> wrapped;
+  };
+  const auto owner = std::make_shared<Owner>(parameters, options);
+  return {owner, owner->wrapped.get()};
+}
+
 }  // namespace
+
+std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& parameters,
+                                               const OptimizerConfig& config) {
+  for (const auto build : {built<Sgd>, built<Adam>, built<AdamW>, built<RmsProp>, built<Adagrad>})
+    if (auto optimizer = build(parameters, config)) return optimizer;
+  throw std::invalid_argument("build_optimizer: there is no optimizer of type \"" + config.type +
+                              "\"; there are SGD, Adam, AdamW, RMSprop and Adagrad");
+}
 
 std::string optimizer_text(const torch::optim::Optimizer& optimizer) {
   return with_kind(optimizer, [&]<typename Kind>(Kind) {

@@ -234,6 +234,18 @@ class TestAccelerateCalls : public QObject {
     QVERIFY(mapped.source() == nullptr);
     QCOMPARE(mapped.map().samples, std::int64_t{5});
   }
+
+  void a_loader_says_where_it_is() {
+    const auto axis = single_communicator();
+    Accelerator accelerator({}, *axis);
+    auto loader = accelerator.prepare(value_loader(5, {.batch_size = 2}));
+    loader.set_epoch(4);
+    auto at = loader.begin();
+    ++at;
+    std::ostringstream text;
+    text << loader;
+    QCOMPARE(text.str(), std::string("PreparedLoader: 3 batches an epoch; epoch 4, 2 handed out"));
+  }
 };
 
 QTEST_GUILESS_MAIN(TestAccelerateCalls)

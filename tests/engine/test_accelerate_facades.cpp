@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/accelerate_cases.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -19,16 +20,6 @@ Environment variable(const char* value) {
     if (std::string(name) != "ACCELERATE_GRADIENT_ACCUMULATION_STEPS" || value == nullptr) return std::nullopt;
     return value;
   };
-}
-
-template <typename F>
-std::string error_of(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
 }
 
 /// As data sets of torch::data are: a size that may be unknown, and batches by request.

@@ -11,21 +11,12 @@
 
 #include "support/accelerate_cases.h"
 #include "support/rank_harness.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
 
 namespace {
-
-template <typename F>
-std::string error_of(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
 
 /// Its second save fails after the model's file has been written.
 struct FailsToSave final : BaseOptimizer {

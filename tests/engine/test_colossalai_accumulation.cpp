@@ -13,6 +13,7 @@
 
 #include "accrue/accumulation/colossalai.h"
 #include "accrue/accumulation/llm_amp.h"
+#include "support/counted_sync.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
 
@@ -66,14 +67,6 @@ struct CountingHandler final : colossalai::BaseGradientHandler {
   std::vector<double> seen;
 };
 
-struct NotedSync final : GradSync {
-  bool sync_enabled() const override { return enabled; }
-  void set_sync_enabled(bool value) override { enabled = value; }
-  void finish() override { ++finished; }
-  bool enabled = true;
-  int finished = 0;
-};
-
 /// LibTorch's warnings while it lives.
 struct Warnings final : c10::WarningHandler {
   void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
@@ -104,6 +97,14 @@ class TestColossalaiAccumulation : public QObject {
     });
     QCOMPARE(handed_out, 10);
     QVERIFY2(text.contains(u"declares 12 batches an epoch and ended after 10"), qPrintable(text));
+  }
+
+  void a_loader_says_what_it_drops() {
+    const std::vector<int> numbers = ten_batches();
+    auto source = source_of(numbers);
+    std::ostringstream text;
+    text << GradAccumDataloader<int>(source, 4);
+    QCOMPARE(text.str(), std::string("GradAccumDataloader: 8 batches an epoch, in windows of 4; 2 are dropped"));
   }
 
   void ten_batches_give_the_documented_weights_data() {
@@ -307,14 +308,14 @@ class TestColossalaiAccumulation : public QObject {
   void a_gradient_from_elsewhere_is_not_divided() {
     Line line;
     auto sgd = sgd_over(line);
-    NotedSync sync;
+    CountedSync sync;
     GradAccumOptimizer optimizer(sgd, 2, &sync);
     optimizer.backward_by_grad(line.w * 3.0, at::full({1}, 5.0, at::kDouble));
     ACCRUE_NEAR(line.gradient(), 15.0);
     QCOMPARE(optimizer.step(), StepOutcome::accumulated);
-    QCOMPARE(sync.finished, 0);
+    QCOMPARE(sync.reductions, 0);
     optimizer.backward_by_grad(line.w * 3.0, at::full({1}, 5.0, at::kDouble));
-    QCOMPARE(sync.finished, 1);
+    QCOMPARE(sync.reductions, 1);
     QCOMPARE(optimizer.step(), StepOutcome::updated);
     ACCRUE_NEAR(line.weight(), -30.0 * ten_batch_lr);
   }
@@ -418,7 +419,7 @@ class TestColossalaiAccumulation : public QObject {
   void a_backward_that_has_to_reduce_is_refused_under_no_sync() {
     Line line;
     auto sgd = sgd_over(line);
-    NotedSync sync;
+    CountedSync sync;
     GradAccumOptimizer optimizer(sgd, 1, &sync);
     const auto quiet = sync.no_sync();
     QVERIFY(thrown_by<std::logic_error>([&] { optimizer.backward(line.loss(1.0)); }).contains(u"no_sync scope"));

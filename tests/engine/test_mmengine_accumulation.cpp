@@ -12,7 +12,8 @@
 #include "accrue/accumulation/base_scheduler.h"
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
 #include "accrue/accumulation/mmengine/param_scheduler_hook.h"
-#include "support/mmengine_checks.h"
+#include "support/counted_sync.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;
@@ -343,6 +344,42 @@ class TestMmengineAccumulation : public QObject {
     QCOMPARE(hook.epoch_position(), 1);
     QCOMPARE(hook.iteration_position(), 10);
     QCOMPARE(rate_of_update, (QList<std::int64_t>{3, 7, 9}));
+  }
+
+  void an_optimizer_may_come_from_a_configuration() {
+    Line line;
+    auto optimizer = build_optimizer({line.w}, {"AdamW", {{"lr", {0.25}}, {"betas", {0.8, 0.9}}, {"amsgrad", {1.0}}}});
+    OptimWrapper wrapper(std::move(optimizer), {.accumulative_counts = 1});
+    const auto& options = static_cast<const torch::optim::AdamWOptions&>(wrapper.param_groups().at(0).options());
+    QCOMPARE(options.lr(), 0.25);
+    QVERIFY(options.amsgrad() && std::get<1>(options.betas()) == 0.9);
+    QCOMPARE(options.weight_decay(), torch::optim::AdamWOptions().weight_decay());
+    QCOMPARE(wrapper.get_momentum().at("momentum"), std::vector<double>{0.8});
+    wrapper.update_params(line.loss(1.0));
+    QVERIFY(line.weight() != 0.0);
+    QCOMPARE(build_optimizer({line.w}, {"SGD", {}})->param_groups().at(0).options().get_lr(), 1e-3);  // as Python's
+    const auto refused_config = [&](const OptimizerConfig& config) {
+      return thrown_by<std::invalid_argument>([&] { build_optimizer({line.w}, config); });
+    };
+    QVERIFY(refused_config({"Lion", {}}).contains("Adagrad"));
+    QVERIFY(refused_config({"SGD", {{"learning_rate", {0.1}}}}).contains("lr, momentum"));
+    QVERIFY(refused_config({"Adam", {{"betas", {0.9}}}}).contains("2 numbers"));
+  }
+
+  void several_parameter_groups_have_a_base_rate() {
+    Line one, two;
+    torch::optim::SGD sgd(
+        {torch::optim::OptimizerParamGroup({one.w}),
+         torch::optim::OptimizerParamGroup({two.w}, std::make_unique<torch::optim::SGDOptions>(0.25))},
+        torch::optim::SGDOptions(0.5).momentum(0.75));
+    OptimWrapper wrapper(sgd);
+    LambdaLR halved(sgd, [](std::int64_t n) { return std::pow(0.5, static_cast<double>(n)); });
+    halved.step();
+    QCOMPARE(wrapper.get_lr().at("lr"), (std::vector<double>{0.25, 0.125}));
+    QCOMPARE(wrapper.get_lr().at("base_lr"), std::vector<double>{0.25});
+    QCOMPARE(wrapper.get_momentum().at("base_momentum"), std::vector<double>{0.75});
+    torch::optim::SGD single({one.w}, torch::optim::SGDOptions(0.5));
+    QVERIFY(!OptimWrapper(single).base_param_settings());
   }
 
   // --- reduction ----------------------------------------------------------------------------------------------------

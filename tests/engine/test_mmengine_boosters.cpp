@@ -6,7 +6,8 @@
 #include <QTest>
 
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
-#include "support/mmengine_checks.h"
+#include "support/counted_sync.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;

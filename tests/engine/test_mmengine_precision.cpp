@@ -9,7 +9,8 @@
 #include <limits>
 
 #include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
-#include "support/mmengine_checks.h"
+#include "support/counted_sync.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;

@@ -6,24 +6,13 @@
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-template <typename F>
-std::string error_of(F&& call) {
-  try {
-    call();
-  } catch (const CommError&) {
-    return "lost";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
 
 /// Rank r pads r + 1 values.
 int pads(RankContext& rank) {

@@ -103,11 +103,6 @@ int sync_each_batch(RankContext& rank) {
   return 0;
 }
 
-bool ranks_agree(Accelerator& accelerator, const at::Tensor& tensor) {
-  const at::Tensor all = accelerator.gather(tensor.reshape({1, -1}));
-  return all[0].equal(all[1]);
-}
-
 /// 80 samples, batches of 16, N = 2: L = 3 a rank.
 int gradients_in_sync(RankContext& rank) {
   auto axis = join_ranks(rank);

@@ -14,11 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool ranks_agree(Accelerator& accelerator, const at::Tensor& tensor) {
-  const at::Tensor all = accelerator.gather(tensor.reshape({1, -1}));
-  return all[0].equal(all[1]);
-}
-
 /// How a loop clips.
 enum class Clip { none, accelerators, own };
 

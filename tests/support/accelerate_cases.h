@@ -53,6 +53,12 @@ inline auto value_loader(std::int64_t samples, LoaderOptions options, std::int64
   return map_loader(samples, fetch, options);
 }
 
+/// Whether the tensor is the same on both ranks.
+inline bool ranks_agree(Accelerator& accelerator, const at::Tensor& tensor) {
+  const at::Tensor all = accelerator.gather(tensor.reshape({1, -1}));
+  return all[0].equal(all[1]);
+}
+
 /// Where a loop clears gradients: after the step, before the scope, or in it before the backward.
 enum class ClearAt { after_step, before_scope, before_backward };
 

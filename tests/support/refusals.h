@@ -26,6 +26,12 @@ std::string refused(Call&& call) {
   return thrown_by<std::invalid_argument>(std::forward<Call>(call)).toStdString();
 }
 
+/// The same of any failure.
+template <typename Call>
+std::string error_of(Call&& call) {
+  return thrown_by<std::exception>(std::forward<Call>(call)).toStdString();
+}
+
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

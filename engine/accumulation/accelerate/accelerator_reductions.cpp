@@ -76,15 +76,17 @@ void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
     const at::Tensor share = loss / gradient_accumulation_steps();
     (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
   }
+  bool covered = true;  // on all ranks alike
   std::vector<bool> wanted;
   for (const auto& each : impl.models) {
+    covered = covered && !each->triggered && !each->ddp->sync_enabled();
     const bool reached = each->moved();
     wanted.push_back(reached && each->reduces(when));
     if (!reached || wanted.back()) continue;
     each->ddp->leave_local();
     each->unreduced = each->unreduced || each->waits(when);
   }
-  impl.reduce(std::move(wanted));
+  if (!covered) impl.reduce(std::move(wanted));
 }
 
 }  // namespace accrue::accelerate

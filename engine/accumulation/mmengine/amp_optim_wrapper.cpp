@@ -21,11 +21,8 @@ GradScalerOptions scaler_options(const AmpOptions& amp) {
 
 }  // namespace
 
-AmpOptimWrapper::AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOptions amp, OptimWrapperOptions options)
-    : OptimWrapper(std::move(optimizer), std::move(options)), amp_(amp), scaler_(scaler_options(amp), amp.axis) {}
-
-AmpOptimWrapper::AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options)
-    : AmpOptimWrapper(wrap(optimizer), amp, std::move(options)) {}
+AmpOptimWrapper::AmpOptimWrapper(const AnyOptimizer& optimizer, AmpOptions amp, OptimWrapperOptions options)
+    : OptimWrapper(optimizer, std::move(options)), amp_(amp), scaler_(scaler_options(amp), amp.axis) {}
 
 StepOutcome AmpOptimWrapper::update(const Closure& closure) {
   if (clips()) {

@@ -28,20 +28,14 @@ void BoosterSync::finish() {
   if (!std::exchange(reduced_, false)) booster->reduce(optimizer_);
 }
 
-ColossalAIOptimWrapper::ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer,
-                                               std::shared_ptr<Booster> booster, std::int64_t accumulative_counts,
-                                               WarningSink warn, std::vector<Replay> replay)
-    : OptimWrapper(std::move(optimizer),
+ColossalAIOptimWrapper::ColossalAIOptimWrapper(const AnyOptimizer& optimizer, std::shared_ptr<Booster> booster,
+                                               std::int64_t accumulative_counts, WarningSink warn,
+                                               std::vector<Replay> replay)
+    : OptimWrapper(optimizer,
                    {.accumulative_counts = accumulative_counts, .warn = std::move(warn), .replay = std::move(replay)}),
       sync_(inner()) {
   set_booster(std::move(booster));
 }
-
-ColossalAIOptimWrapper::ColossalAIOptimWrapper(torch::optim::Optimizer& optimizer, std::shared_ptr<Booster> booster,
-                                               std::int64_t accumulative_counts, WarningSink warn,
-                                               std::vector<Replay> replay)
-    : ColossalAIOptimWrapper(wrap(optimizer), std::move(booster), accumulative_counts, std::move(warn),
-                             std::move(replay)) {}
 
 void ColossalAIOptimWrapper::set_booster(std::shared_ptr<Booster> booster) {
   if (booster && accumulative_counts() > 1 && !booster->plugin().supports_accumulation)
@@ -93,9 +87,9 @@ ColossalAIStrategy::ColossalAIStrategy(ColossalAIStrategyOptions options) : opti
 }
 
 std::shared_ptr<ColossalAIOptimWrapper> ColossalAIStrategy::build_optim_wrapper(
-    std::shared_ptr<BaseOptimizer> optimizer, std::shared_ptr<Booster> booster) const {
-  return std::make_shared<ColossalAIOptimWrapper>(std::move(optimizer), std::move(booster),
-                                                  options_.accumulative_counts, options_.warn, options_.replay);
+    const AnyOptimizer& optimizer, std::shared_ptr<Booster> booster) const {
+  return std::make_shared<ColossalAIOptimWrapper>(optimizer, std::move(booster), options_.accumulative_counts,
+                                                  options_.warn, options_.replay);
 }
 
 void ColossalAIStrategy::prepare(const torch::nn::Module& model, OptimWrapper& optim_wrapper) const {

@@ -57,16 +57,14 @@ double momentum_of(const torch::optim::OptimizerOptions& options) {
 
 }  // namespace
 
-OptimWrapper::OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options)
-    : optimizer_(std::move(optimizer)),
+OptimWrapper::OptimWrapper(const AnyOptimizer& optimizer, OptimWrapperOptions options)
+    : optimizer_(optimizer.shared()),
       options_(checked(std::move(options))),
       driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), ClearGradients::engine, "OptimWrapper: accumulative_counts",
               options_.sync) {
   window()->resume_at(0);
+  if (param_groups().size() > 1) first_rate_ = learning_rates(torch()).front();
 }
-
-OptimWrapper::OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options)
-    : OptimWrapper(wrap(optimizer), std::move(options)) {}
 
 void OptimWrapper::initialize_count_status(const torch::nn::Module& model, std::int64_t init_counts,
                                            std::int64_t max_counts) {
@@ -151,14 +149,24 @@ OptimContext OptimWrapper::optim_context(torch::nn::Module&) {
   return context;
 }
 
+std::unique_ptr<torch::optim::OptimizerOptions> OptimWrapper::base_param_settings() const {
+  if (!first_rate_) return nullptr;
+  auto base = torch().defaults().clone();
+  if (*first_rate_ != 0.0) base->set_lr(base->get_lr() * (learning_rates(torch()).front() / *first_rate_));
+  return base;
+}
+
 std::map<std::string, std::vector<double>> OptimWrapper::get_lr() const {
-  return {{"lr", learning_rates(torch())}};
+  std::map<std::string, std::vector<double>> rates{{"lr", learning_rates(torch())}};
+  if (const auto base = base_param_settings()) rates["base_lr"] = {base->get_lr()};
+  return rates;
 }
 
 std::map<std::string, std::vector<double>> OptimWrapper::get_momentum() const {
-  std::vector<double> all;
-  for (const auto& group : torch().param_groups()) all.push_back(momentum_of(group.options()));
-  return {{"momentum", std::move(all)}};
+  std::map<std::string, std::vector<double>> all;
+  for (const auto& group : torch().param_groups()) all["momentum"].push_back(momentum_of(group.options()));
+  if (const auto base = base_param_settings()) all["base_momentum"] = {momentum_of(*base)};
+  return all;
 }
 
 }  // namespace accrue::mmengine

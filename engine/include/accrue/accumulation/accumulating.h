@@ -19,7 +19,7 @@
 namespace accrue {
 
 /// Defects of the original that a wrapper reproduces on purpose, so that one of its runs can be compared. None unless
-/// named; what each does stands at the wrapper that has it.
+/// named; the wrapper that has one says what it does.
 using Replays = std::vector<Replay>;
 
 /// Errors: throws std::invalid_argument, beginning with `what`, for a number of micro-steps per update below 1 or above

@@ -70,6 +70,16 @@ std::ostream& operator<<(std::ostream& out, const BaseOptimizer& optimizer);
 /// LBFGS, whose step asks for the loss again.
 std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer);
 
+/// An optimizer as the originals' configuration files name it: {"AdamW", {{"lr", {0.1}}, {"betas", {0.9, 0.99}}}}.
+struct OptimizerConfig {
+  std::string type;                                     ///< SGD, Adam, AdamW, RMSprop or Adagrad
+  std::map<std::string, std::vector<double>> settings;  ///< by the names of its options; yes and no are 1 and 0
+};
+/// Makes it over one parameter group; the answer owns it. Errors: throws std::invalid_argument that names a type or a
+/// setting that there is none of, and what there is.
+std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& parameters,
+                                               const OptimizerConfig& config);
+
 /// Numbers in a StateDict.
 at::Tensor state_number(double value);
 at::Tensor state_number(std::int64_t value);

@@ -26,8 +26,8 @@ class BaseScheduler {
   virtual void step(std::optional<std::int64_t> epoch = std::nullopt) = 0;
   /// The rates that the last step put in force, one per group.
   virtual std::vector<double> get_last_lr() const = 0;
-  /// Positions after which the schedule has nothing more to say; none where it goes on for ever. Wrappers that tick
-  /// several times an update stop there.
+  /// Positions after which the schedule has ended; none where it has no end. Wrappers that tick several times an update
+  /// stop there.
   virtual std::optional<std::int64_t> total_steps() const { return std::nullopt; }
 
   virtual StateDict state_dict() const = 0;
@@ -36,7 +36,7 @@ class BaseScheduler {
 };
 
 /// A scheduler of LibTorch's family. LibTorch shows of it only how often it stepped and the rates in force, so that is
-/// its whole state: one that remembers more, as a best metric or patience, begins anew there. Such schedulers count
+/// its whole state: one that remembers more, as a best metric or patience, starts over. Such schedulers count
 /// from their first step(): LibTorch's StepLR changes the rate one step later than Python's, which counts from its
 /// construction; accrue::StepLR is Python's. `scheduler` and `optimizer`, the one it was made for, must outlive the
 /// answer. Errors: its step(epoch) throws std::invalid_argument, as LibTorch's cannot go to a position.

@@ -23,8 +23,8 @@ class BatchSource {
   virtual std::optional<Batch> next() = 0;
   /// L, batches per epoch; nothing for a stream.
   virtual std::optional<std::int64_t> length() const { return std::nullopt; }
-  /// Who keeps only the beginning of an epoch reads on to its end and throws the rest away, for sources that begin anew
-  /// there by themselves. False for LibTorch's loaders, which are simply left.
+  /// A loader that keeps only the beginning of an epoch reads on to its end and drops the rest, for sources that start
+  /// over there by themselves. False for LibTorch's loaders, which need no draining.
   virtual bool drained_when_cut() const { return true; }
 };
 
@@ -42,7 +42,7 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
   ~RangeSource() override {
     try {
       if (length_) reset();
-    } catch (...) {  // a batch that cannot be made, and that nobody asked for
+    } catch (...) {  // a batch that cannot be made, and is not needed
     }
   }
   RangeSource(const RangeSource&) = delete;

@@ -106,7 +106,7 @@ struct Accumulated {
 
 GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWindow& window);
 
-/// The four wrappers over one window, also for N = 1. `model` may be empty where handlers, or nobody, reduce.
+/// The four wrappers over one window, also for N = 1. `model` may be null where handlers reduce, or nothing does.
 /// `dataloader` and what is given by reference must outlive the answer. Errors: throws std::invalid_argument for N < 1,
 /// a loader without a length, an empty handler. `replay`: clip_partial_sums, drain_early, narrow_no_sync. Source:
 /// colossalai.utils.gradient_accumulation.accumulate_gradient.

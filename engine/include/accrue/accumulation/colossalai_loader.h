@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <ostream>
 #include <utility>
 
 #include "accrue/accumulation/accumulating.h"
@@ -42,6 +43,7 @@ class GradAccumDataloader final : public BatchSource<Batch> {
   BatchSource<Batch>& source() { return source_; }
   /// Batches that an epoch yields.
   std::optional<std::int64_t> length() const override { return totals_.micro_steps; }
+  std::int64_t accumulate_size() const { return plan_.shape().steps; }
   /// Batches that are never yielded, each epoch the same places: a bias unless the data is shuffled.
   std::int64_t dropped() const { return totals_.dropped_batches; }
 
@@ -102,5 +104,11 @@ class GradAccumDataloader final : public BatchSource<Batch> {
   AccumulationWindow plan_;
   WindowTotals totals_;
 };
+
+template <typename Batch>
+std::ostream& operator<<(std::ostream& out, const GradAccumDataloader<Batch>& loader) {
+  return out << "GradAccumDataloader: " << *loader.length() << " batches an epoch, in windows of "
+             << loader.accumulate_size() << "; " << loader.dropped() << " are dropped";
+}
 
 }  // namespace accrue::colossalai

@@ -53,7 +53,7 @@ class GradScaler {
   /// Forgets what was looked at since the last update(), which then has nothing to go by: for gradients that were
   /// thrown away.
   void forget_gradients() { unscaled_.clear(); }
-  /// The same for one optimizer, which may then be unscaled again: for gradients that were scaled anew.
+  /// The same for one optimizer, which may then be unscaled again: for gradients that have another scale now.
   void forget_gradients(BaseOptimizer& optimizer) {
     std::erase_if(unscaled_, [&](const Unscaled& each) { return each.optimizer == &optimizer.torch(); });
   }

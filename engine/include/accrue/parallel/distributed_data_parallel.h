@@ -8,7 +8,7 @@
 // does nothing and the gradients continue to accumulate.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
-//   { auto quiet = ddp.no_sync(); loss_of(*model, batch).backward(); }
+//   { auto scope = ddp.no_sync(); loss_of(*model, batch).backward(); }
 //   ddp.before_forward();    // copies rank 0's buffers, as Python's forward does
 //   loss_of(*model, batch).backward();
 //   ddp.finish();            // all buckets reduced; a parameter that no rank used has no gradient

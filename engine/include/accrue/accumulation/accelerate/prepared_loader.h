@@ -21,6 +21,8 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <ostream>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -270,5 +272,12 @@ class PreparedLoader final : public PreparedLoaderBase {
   BatchSource<Batch>* source_ = nullptr;
   Communicator& axis_;
 };
+
+template <typename Batch>
+std::ostream& operator<<(std::ostream& out, const PreparedLoader<Batch>& loader) {
+  const auto length = loader.length();
+  return out << "PreparedLoader: " << (length ? std::to_string(*length) : "an unknown number of")
+             << " batches an epoch; epoch " << loader.epoch() << ", " << loader.position() << " handed out";
+}
 
 }  // namespace accrue::accelerate

@@ -33,7 +33,7 @@ class SharedScaler {
   void cleared(BaseOptimizer& optimizer);
   /// The update that is due after a step.
   void settle();
-  /// Gives up whatever was begun: the gradients are other ones.
+  /// Forgets what is known of the gradients: they have been replaced.
   void begin_anew();
   /// The same, and forgets all optimizers.
   void forget();

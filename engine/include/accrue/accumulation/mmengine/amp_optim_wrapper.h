@@ -21,8 +21,7 @@ struct AmpOptions {
 
 class AmpOptimWrapper : public OptimWrapper {
  public:
-  AmpOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, AmpOptions amp, OptimWrapperOptions options = {});
-  AmpOptimWrapper(torch::optim::Optimizer& optimizer, AmpOptions amp, OptimWrapperOptions options = {});
+  AmpOptimWrapper(const AnyOptimizer& optimizer, AmpOptions amp, OptimWrapperOptions options = {});
 
   /// The scope of one forward: autocast, and what OptimWrapper's holds.
   OptimContext optim_context(torch::nn::Module& model) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Booster: the seam to whatever shards and reduces, as ColossalAIOptimWrapper meets it. A plugin is a description of
-// what its backend can do; SyncBooster gives it life over Accrue's own data parallelism, so that a program behaves as
-// it would on that backend as far as accumulation goes: when gradients travel, and what is refused.
-// Thread: the training thread. Source: colossalai.booster, whose plugins these are named after.
+// Booster: the seam between ColossalAIOptimWrapper and the backend that shards and reduces. A plugin is a description
+// of what its backend can do; SyncBooster gives it life over Accrue's own data parallelism, so that a program behaves
+// as it would on that backend as far as accumulation goes: when gradients travel, and what is refused. Thread: the
+// training thread. Source: colossalai.booster, whose plugins these are named after.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -33,11 +33,7 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   /// backward is not under no_sync, so a plugin that asks there (LowLevelZero) reduces in every micro-step.
   /// restart_count is ColossalAIStrategy's. Errors: throws std::invalid_argument for accumulative_counts below 1, or
   /// above 1 with a plugin whose gradients do not add up.
-  explicit ColossalAIOptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, std::shared_ptr<Booster> booster = nullptr,
-                                  std::int64_t accumulative_counts = 1, WarningSink warn = {},
-                                  std::vector<Replay> replay = {});
-  /// `optimizer` must outlive the wrapper.
-  explicit ColossalAIOptimWrapper(torch::optim::Optimizer& optimizer, std::shared_ptr<Booster> booster = nullptr,
+  explicit ColossalAIOptimWrapper(const AnyOptimizer& optimizer, std::shared_ptr<Booster> booster = nullptr,
                                   std::int64_t accumulative_counts = 1, WarningSink warn = {},
                                   std::vector<Replay> replay = {});
 
@@ -49,8 +45,8 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   /// the user's own module; it must live until the backward. Errors: throws std::logic_error without a booster.
   OptimContext optim_context(torch::nn::Module& model) override;
   /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
-  /// booster's no_sync, so a plugin that asks in backward is told as well as one that asks in forward. Errors: throws
-  /// std::logic_error where it has to reduce and a no_sync scope is open.
+  /// booster's no_sync too, so that a plugin that reduces in backward does not, nor one that decides in forward.
+  /// Errors: throws std::logic_error where it has to reduce and a no_sync scope is open.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
 
  protected:
@@ -78,7 +74,8 @@ class ColossalAIStrategy {
   /// 1.
   explicit ColossalAIStrategy(ColossalAIStrategyOptions options);
 
-  std::shared_ptr<ColossalAIOptimWrapper> build_optim_wrapper(std::shared_ptr<BaseOptimizer> optimizer,
+  /// The optimizer as it is, or as build_optimizer() makes it of a configuration.
+  std::shared_ptr<ColossalAIOptimWrapper> build_optim_wrapper(const AnyOptimizer& optimizer,
                                                               std::shared_ptr<Booster> booster) const;
   /// A run that begins.
   void prepare(const torch::nn::Module& model, OptimWrapper& optim_wrapper) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptimWrapper: MMEngine's way to accumulate. The wrapper is told the length of a window and, through
-// initialize_count_status(), where the run stands and how long it is; update_params() then does everything:
+// OptimWrapper: MMEngine's way to accumulate. The wrapper is given the length of a window and, through
+// initialize_count_status(), where the run is and how long it is; update_params() then does everything:
 //
 //   accrue::mmengine::OptimWrapper optim_wrapper(optimizer, {.accumulative_counts = 4});
 //   optim_wrapper.initialize_count_status(*model, 0, max_iters);
@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "accrue/accumulation/accumulation_driver.h"
-#include "accrue/accumulation/base_optimizer.h"
+#include "accrue/accumulation/any_optimizer.h"
 #include "accrue/accumulation/mmengine/clip_grad.h"
 #include "accrue/accumulation/mmengine/optim_context.h"
 
@@ -62,11 +62,9 @@ class OptimWrapper : public BaseOptimizer {
  public:
   /// Errors: throws std::invalid_argument for accumulative_counts below 1 or above a million, a clip_grad without a
   /// bound or a replayed defect that this system does not have.
-  explicit OptimWrapper(std::shared_ptr<BaseOptimizer> optimizer, OptimWrapperOptions options = {});
-  /// `optimizer` must outlive the wrapper.
-  explicit OptimWrapper(torch::optim::Optimizer& optimizer, OptimWrapperOptions options = {});
+  explicit OptimWrapper(const AnyOptimizer& optimizer, OptimWrapperOptions options = {});
 
-  /// The run stands at micro-iteration `init_counts` of `max_counts` (of the whole run, not of an epoch; unset_counts
+  /// The run is at micro-iteration `init_counts` of `max_counts` (of the whole run, not of an epoch; unset_counts
   /// where it is open). Warns of gradients that a resume inside a window has lost, and of BatchNorm with N above 1.
   /// Errors: throws std::invalid_argument for a negative count.
   void initialize_count_status(const torch::nn::Module& model, std::int64_t init_counts, std::int64_t max_counts);
@@ -102,10 +100,15 @@ class OptimWrapper : public BaseOptimizer {
   /// Size of the run's last window where it is short, 0 where it is not, unset_counts where max_counts is.
   std::int64_t remainder_counts() const;
 
-  /// {"lr": one rate per group}.
+  /// {"lr": one rate per parameter group}, and with several groups {"base_lr": that of base_param_settings()}.
   std::map<std::string, std::vector<double>> get_lr() const;
-  /// {"momentum": one a group}: the first beta of Adam's kind, the momentum of SGD and RMSprop, else 0.
+  /// {"momentum": one per parameter group}, and "base_momentum" likewise: the first beta of Adam's kind, the momentum
+  /// of SGD and RMSprop, else 0.
   std::map<std::string, std::vector<double>> get_momentum() const;
+  /// The options of an optimizer with several parameter groups as none of them changed them, so that one rate can be
+  /// shown: its defaults, at a rate that has moved by the factor of the first group's since the wrapper was made. Null
+  /// for an optimizer that had one group then.
+  std::unique_ptr<torch::optim::OptimizerOptions> base_param_settings() const;
   /// Norm of the gradients before the last step() clipped them; nothing before that, or where clipping is by value.
   std::optional<double> grad_norm() const { return grad_norm_; }
 
@@ -141,6 +144,7 @@ class OptimWrapper : public BaseOptimizer {
   std::shared_ptr<BaseOptimizer> optimizer_;
   OptimWrapperOptions options_;
   AccumulationDriver driver_;
+  std::optional<double> first_rate_;  ///< of the first of several parameter groups, as the wrapper was made
   std::optional<double> grad_norm_;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of MMEngine's wrappers share.
+// A model that reduces nothing.
 #pragma once
 
 #include "accrue/comm/grad_sync.h"
-#include "support/refusals.h"
 
 namespace accrue::test {
 

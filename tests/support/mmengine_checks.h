@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of MMEngine's wrappers share.
+// Shared by the tests of MMEngine's wrappers.
 #pragma once
 
 #include "accrue/comm/grad_sync.h"

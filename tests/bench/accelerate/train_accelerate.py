@@ -102,5 +102,5 @@ def main():
 
 
 main()
-# Gloo's threads can hold up the interpreter's own shutdown for ever; everything is written by now.
+# Gloo's threads can block the interpreter's shutdown forever; everything is written by now.
 os._exit(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake ranks' collective: a star over the store socket. Rank 0 accepts, the others connect; a round carries a few
-// flags up and their union down. A peer that is gone shows at once, as it does in Gloo.
+// flags up and their union down. A peer that is gone is noticed at once, as with Gloo.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace fake_rank {
 
 inline constexpr std::uint32_t flag_checkpoint = 1;
 inline constexpr std::uint32_t flag_stop = 2;
-inline constexpr int steps_shift = 8;  ///< N for the windows to come lies above the flags
+inline constexpr int steps_shift = 8;  ///< N from the next window on is stored above the flags
 
 enum class Round { done, peer_lost };
 
@@ -21,7 +21,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// False if a peer did not come.
+  /// False if a peer did not connect.
   bool join();
   /// Unites the ranks' flags.
   Round unite(std::uint32_t& flags);

@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More planned points than this say nothing more to an eye.
+/// More planned points than this make no visible difference.
 constexpr std::int64_t mostPlannedPoints = 20000;
 
 PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro) {
@@ -30,7 +30,7 @@ PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro
 
 /// Micro-steps that the form previews from the start of a run.
 constexpr std::int64_t sketchedMicroSteps = 256;
-/// An epoch longer than this ends beyond what anybody looks at.
+/// The tail of an epoch longer than this is not previewed.
 constexpr std::int64_t longestEpochSketched = 50'000;
 
 /// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
@@ -59,7 +59,7 @@ PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& canc
     if (!micro->update) continue;
     last = micro;
     if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
-    // A run of a hundred million updates is laid out as quickly as one of thousands; its last window is walked to.
+    // A run of a hundred million updates is outlined as quickly as one of thousands: only its last window is walked to.
     walk.skip_full_windows(stride - 1 - micro->window % stride);
   }
   if (last && last->window % stride != 0) outline.points.push_back(pointOf(plan, *last));

@@ -3,6 +3,7 @@
 // standard error and decides the exit status.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,7 @@ int train(const accrue::RankArguments& arguments) {
   return run.end(result);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit then fails, as on a full disk
@@ -41,4 +40,13 @@ int main(int argc, char** argv) {
   if (arguments->version) return std::printf("accrue-rank %s\n", accrue::version()) < 0;
   if (arguments->probe) return std::printf("%s\n", accrue::to_json(accrue::probe_facts()).c_str()) < 0;
   return train(*arguments);
+}
+
+}  // namespace
+
+// The run is over and its files are closed. LibTorch's static destructors would only take their time.
+int main(int argc, char** argv) {
+  const int status = run_program(argc, argv);
+  const bool flushed = std::fflush(nullptr) == 0;
+  std::_Exit(flushed || status != 0 ? status : accrue::exit_status(accrue::ErrorCode::disk));
 }

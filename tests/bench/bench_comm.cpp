@@ -13,9 +13,7 @@
 #include <torch/nn/module.h>
 
 #include <QCoreApplication>
-#include <QObject>
 #include <cstdio>
-#include <cstring>
 
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "support/joined_rank.h"
@@ -127,10 +125,7 @@ int bench_rank(RankContext& rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc >= 4 && std::strcmp(argv[1], "--rank-body") == 0) {
-    QObject none;
-    return rank_test_main(argc, argv, none, {{"bench_rank", bench_rank}});
-  }
+  start_rank_forker({{"bench_rank", bench_rank}});
   for (const char* backend : {"shm", "gloo"}) {
     std::vector<std::string> arguments = {backend};
     arguments.insert(arguments.end(), argv + 1, argv + argc);

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,10 +15,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+
+#include "support/rank_forker.h"
 
 extern char** environ;
 
@@ -28,11 +29,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where a rank finds its descriptors; the harness puts them there at the spawn.
+// Where a rank finds its descriptors.
 constexpr int kReportFd = 3;
 constexpr int kLifelineFd = 4;
 constexpr int kStoreFd = 5;
-constexpr int kFirstFreeFd = 32;  // the parent keeps its own ends above the targets, so that dup2 never overwrites one
 constexpr unsigned kAlarmSeconds = 600;
 constexpr std::size_t kErrorTail = 64 * 1024;
 
@@ -40,18 +40,10 @@ constexpr std::size_t kErrorTail = 64 * 1024;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-int raised(int fd) {
-  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeFd);
-  if (high < 0) refuse("fcntl(F_DUPFD_CLOEXEC)");
-  ::close(fd);
-  return high;
-}
-
 std::pair<int, int> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe2");
-  const int reader = raised(ends[0]);
-  return {reader, raised(ends[1])};
+  return {ends[0], ends[1]};
 }
 
 int listen_on_loopback(int& port) {
@@ -65,7 +57,7 @@ int listen_on_loopback(int& port) {
   socklen_t length = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) refuse("getsockname");
   port = ntohs(address.sin_port);
-  return raised(fd);
+  return fd;
 }
 
 std::vector<std::string> rank_environment(int rank, int world, int port, const RankGroupOptions& options) {
@@ -91,13 +83,6 @@ std::vector<std::string> rank_environment(int rank, int world, int port, const R
   }
   for (const auto& [name, value] : own) all.push_back(name + "=" + value);
   return all;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (auto& each : strings) result.push_back(each.data());
-  result.push_back(nullptr);
-  return result;
 }
 
 bool drain_into(int& fd, std::string& into) {
@@ -127,13 +112,13 @@ void watch_lifeline() {
   ::alarm(kAlarmSeconds);
 }
 
-int run_body(int argc, char** argv, const std::vector<NamedRankBody>& bodies) {
-  const std::string name = argv[2];
+int run_body(const std::string& name, const std::vector<std::string>& arguments,
+             const std::vector<NamedRankBody>& bodies) {
   RankContext rank;
   rank.rank = std::atoi(std::getenv("RANK"));
   rank.world = std::atoi(std::getenv("WORLD_SIZE"));
-  rank.store_fd = std::atoi(argv[3]);
-  rank.arguments.assign(argv + 4, argv + argc);
+  rank.store_fd = std::atoi(arguments.at(0).c_str());
+  rank.arguments.assign(arguments.begin() + 1, arguments.end());
   watch_lifeline();
   for (const auto& each : bodies) {
     if (name != each.name) continue;
@@ -148,6 +133,8 @@ int run_body(int argc, char** argv, const std::vector<NamedRankBody>& bodies) {
   std::fprintf(stderr, "no rank body is named %s\n", name.c_str());
   return 71;
 }
+
+std::unique_ptr<RankForker> forker;
 
 }  // namespace
 
@@ -209,28 +196,18 @@ void RankGroup::start(int rank, const std::string& body, const RankGroupOptions&
   ::fcntl(report_reader, F_SETFL, O_NONBLOCK);
   ::fcntl(error_reader, F_SETFL, O_NONBLOCK);
 
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, error_writer, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, error_writer, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, report_writer, kReportFd);
-  posix_spawn_file_actions_adddup2(&actions, lifeline_reader, kLifelineFd);
-  if (listener >= 0) posix_spawn_file_actions_adddup2(&actions, listener, kStoreFd);
-
-  std::vector<std::string> arguments = {"/proc/self/exe", "--rank-body", body,
-                                        std::to_string(listener >= 0 ? kStoreFd : -1)};
-  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
-  std::vector<std::string> environment = rank_environment(rank, static_cast<int>(processes_.size()), port_, options);
-  auto argv = pointers(arguments);
-  auto envp = pointers(environment);
-  const int failure = ::posix_spawn(&process.pid, "/proc/self/exe", &actions, nullptr, argv.data(), envp.data());
-  posix_spawn_file_actions_destroy(&actions);
+  RankStart request{.body = body,
+                    .arguments = {std::to_string(listener >= 0 ? kStoreFd : -1)},
+                    .environment = rank_environment(rank, static_cast<int>(processes_.size()), port_, options),
+                    .output = error_writer,
+                    .descriptors = {report_writer, lifeline_reader}};
+  request.arguments.insert(request.arguments.end(), options.arguments.begin(), options.arguments.end());
+  if (listener >= 0) request.descriptors.push_back(listener);
+  process.pid = forker->start(request);
   ::close(report_writer);
   ::close(error_writer);
   process.reports = report_reader;
   process.errors = error_reader;
-  if (failure != 0) throw std::system_error(failure, std::generic_category(), "posix_spawn");
 }
 
 RankGroup::~RankGroup() {
@@ -329,8 +306,14 @@ std::vector<RankOutcome> RankGroup::finish(std::chrono::milliseconds deadline) {
   return outcomes;
 }
 
+void start_rank_forker(const std::vector<NamedRankBody>& bodies) {
+  forker = std::make_unique<RankForker>([bodies](const std::string& body, const std::vector<std::string>& arguments) {
+    return run_body(body, arguments, bodies);
+  });
+}
+
 int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies) {
-  if (argc >= 4 && std::strcmp(argv[1], "--rank-body") == 0) return run_body(argc, argv, bodies);
+  start_rank_forker(bodies);
   QCoreApplication application(argc, argv);
   return QTest::qExec(&tests, argc, argv);
 }

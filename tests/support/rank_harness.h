@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// N ranks as processes, each a copy of the running test program started with the name of a rank body. The harness plays
-// the supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
+// N ranks as processes, each a fork of the test program (rank_forker.h) that runs a rank body. The harness plays the
+// supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
 // RANK, WORLD_SIZE, ... Everything has a deadline; processes left at the end are killed, and a rank whose test died
 // ends by itself (its lifeline pipe closes, with an alarm as a second safeguard).
 //
@@ -109,7 +109,10 @@ class RankGroup {
   std::chrono::steady_clock::time_point began_;
 };
 
-/// main() of a test program with rank bodies: runs the body that the arguments name, else the tests.
+/// Starts the process that ranks are forked from and names the bodies they can run. Call it first in main().
+void start_rank_forker(const std::vector<NamedRankBody>& bodies);
+
+/// main() of a test program with rank bodies.
 int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies);
 
 }  // namespace accrue::test

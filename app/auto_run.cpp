@@ -46,13 +46,13 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* contro
 
 void AutoRun::start() {
   for (const QString& file : line_.files) window_->openPath(file);
-  if (unreadable_) return;  // the form still holds some other spec, and nobody asked to train that
+  if (unreadable_) return;  // the form still holds another spec, which was not requested
   if (line_.demo)
     window_->runDemo();
   else if (line_.run)
     control_->start();
   else if (!line_.screenshot.isEmpty() || line_.exit_when_finished)
-    finishWhenRead();  // no run to wait for: the window as it opens
+    finishWhenRead();  // no run to wait for
 }
 
 void AutoRun::finishWhenRead() {
@@ -71,7 +71,7 @@ void AutoRun::finish(int exit_status) {
 
 void AutoRun::leave(int exit_status) {
   if (!line_.screenshot.isEmpty() && !window_->picture().save(line_.screenshot)) {
-    std::fprintf(stderr, "accrue: %s could not be written. Give a folder that exists and can be written to\n",
+    std::fprintf(stderr, "accrue: %s could not be written. Choose a folder that exists and is writable\n",
                  qPrintable(line_.screenshot));
     exit_status = exit_status == 0 ? accrue::exit_status(ErrorCode::disk) : exit_status;
   }

@@ -11,7 +11,7 @@ class MainWindow;
 class RunControl;
 class RunLibrary;
 
-/// Does what the command line asks of the open window: runs, photographs, leaves with the run's exit status.
+/// Does what the command line requests of the open window: runs, saves a picture, exits with the run's status.
 class AutoRun : public QObject {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class AutoRun : public QObject {
   void start();
 
  private:
-  /// Ends once the histories of the run folders are in the window.
+  /// Exits once the window shows the histories of the run folders.
   void finishWhenRead();
   void finish(int exit_status);
   void leave(int exit_status);
@@ -32,7 +32,7 @@ class AutoRun : public QObject {
   RunLibrary* library_;
   bool finished_ = false;
   bool unreadable_ = false;
-  bool reading_ = false;  ///< waits for histories
+  bool reading_ = false;  ///< histories are still being read
 };
 
 }  // namespace accrue::ui

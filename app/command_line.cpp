@@ -21,19 +21,19 @@ namespace {
 CommandLine parseCommandLine(const QStringList& arguments) {
   const auto tr = [](const char* text) { return QCoreApplication::translate("CommandLine", text); };
   QCommandLineParser parser;
-  parser.setApplicationDescription(tr("Gradient-accumulated, distributed training in a window."));
+  parser.setApplicationDescription(tr("Distributed training with gradient accumulation, in a window."));
   const QCommandLineOption help = parser.addHelpOption();
   const QCommandLineOption version = parser.addVersionOption();
   const QCommandLineOption demo(QStringLiteral("demo"), tr("Open the built-in demo and run it."));
   const QCommandLineOption run(QStringLiteral("run"), tr("Run the opened spec."));
   const QCommandLineOption screenshot(QStringLiteral("screenshot"),
-                                      tr("Write the window as it stands when the run ends."), tr("FILE.png"));
+                                      tr("Save a picture of the window when the run ends."), tr("FILE.png"));
   const QCommandLineOption exits(QStringLiteral("exit-when-finished"),
                                  tr("Close when the run ends, with its exit status."));
-  const QCommandLineOption self_test(QStringLiteral("selftest"), tr("Run a short built-in run and print one line."));
-  const QCommandLineOption paths(QStringLiteral("paths"), tr("Print where settings, runs and cache lie."));
+  const QCommandLineOption self_test(QStringLiteral("selftest"), tr("Train a short built-in run and print one line."));
+  const QCommandLineOption paths(QStringLiteral("paths"), tr("Print where settings, runs and cache are kept."));
   const QCommandLineOption instance(QStringLiteral("new-instance"),
-                                    tr("Do not hand the files to a window that is open."));
+                                    tr("Open a new window instead of passing the files to an open one."));
   parser.addOptions({demo, run, screenshot, exits, self_test, paths, instance});
   parser.addPositionalArgument(QStringLiteral("FILE"), tr("Run specs (*.accrue) or run folders."),
                                QStringLiteral("[FILE\u2026]"));

@@ -16,7 +16,7 @@ struct CommandLine {
   bool paths = false;
   bool new_instance = false;
 
-  /// The command line asks for work that needs no answers.
+  /// The command line requests work that needs no user.
   bool runsByItself() const { return demo || run || exit_when_finished || !screenshot.isEmpty(); }
   bool wantsInstanceOfItsOwn() const { return new_instance || runsByItself(); }
 };

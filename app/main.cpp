@@ -24,7 +24,7 @@ void setIdentity() {
   QGuiApplication::setDesktopFileName(QStringLiteral("org.accrue.Accrue"));
 }
 
-/// The options that print and end work where no display is.
+/// Options that print and exit work without a display.
 bool needsNoWindow(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const QByteArray argument(argv[i]);

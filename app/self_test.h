@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// Trains a tiny model on two ranks for a few updates in a temporary folder, prints one line and answers the exit
+/// Trains a tiny model on two ranks for a few updates in a temporary folder, prints one line and returns the exit
 /// status: 0 if it finished. Needs a QCoreApplication.
 int runSelfTest(const BridgeOptions& options);
 

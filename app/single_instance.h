@@ -7,7 +7,7 @@
 
 namespace accrue::ui {
 
-/// One window per user and display: a second start hands its files to the first and ends.
+/// One window per user and display: a second start passes its files to the first and exits.
 class SingleInstance : public QObject {
   Q_OBJECT
 
@@ -16,11 +16,11 @@ class SingleInstance : public QObject {
 
   /// True if another instance took the files.
   bool handOver(const QStringList& files) const;
-  /// Becomes the instance that others hand over to.
+  /// Becomes the instance that receives the files of later starts.
   bool listen();
 
  Q_SIGNALS:
-  /// Another start's files; empty = show the window.
+  /// The files of a later start; empty = show the window.
   void filesReceived(const QStringList& files);
 
  private:

@@ -76,7 +76,7 @@ void Studio::start() {
   Parts* parts = parts_.get();
   parts->window.show();
   QTimer::singleShot(0, &parts->window, [parts] { parts->auto_run.start(); });
-  // What the devices offer takes a process and a third of a second: asked once the window stands.
+  // Probing the devices takes a process and a third of a second: done once the window is shown.
   QTimer::singleShot(std::chrono::milliseconds(500), &parts->window, [parts] {
     parts->jobs.run([program = rankProgram(parts->control.bridgeOptions())] { return probe_host(program); },
                     [parts](const Result<HostFacts>& facts) {

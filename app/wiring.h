@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Wiring: creates what the studio is made of and connects it; the only place that knows all of it.
+// Wiring: creates the parts of the studio and connects them; the only place that knows them all.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ class QApplication;
 
 namespace accrue::ui {
 
-/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether somebody is there to
-/// answer a run that stands still.
+/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether a user can answer a
+/// run that pauses on non-finite values.
 BridgeOptions bridgeOptions(bool interactive);
 
 class Studio {
  public:
   Studio(QApplication& application, const CommandLine& line, const AppPaths& paths);
   ~Studio();
-  /// Shows the window and does what the command line asks.
+  /// Shows the window and does what the command line requests.
   void start();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifest.json of a checkpoint: what was saved, where the run stood, on what kind of machine, and a hash of every
+// manifest.json of a checkpoint: what was saved, how far the run was, on what kind of machine, and a hash of every
 // file. It is written last, so a folder without it is not a checkpoint.
 #pragma once
 

@@ -159,7 +159,7 @@ class HeaderSax final : public json::json_sax_t {
   std::set<std::string> seen_fields_;
 };
 
-/// Bytes that the shape and dtype need; false where they do not fit 63 bits.
+/// Bytes that the shape and dtype need; false if they do not fit 63 bits.
 bool needed_bytes(const ArchiveEntry& entry, std::uint64_t& bytes) {
   bytes = archive_dtype_bytes(entry.dtype);
   if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) {

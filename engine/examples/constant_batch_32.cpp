@@ -176,7 +176,7 @@ int compare(int argc, char** argv) {
   std::printf("updates 1 to %zu: the losses differ by %.1e at most\n", full, spread(curves, 0, full));
   std::printf("from update %zu on: by %.1e\n", full + 1, spread(curves, full, curves[0].loss.size()));
   const bool same = spread(curves, 0, full) < 1e-12;
-  std::printf("%s\n", same ? "one curve until the first epoch ends" : "the curves part too early");
+  std::printf("%s\n", same ? "one curve until the first epoch ends" : "the curves differ too early");
   if (const auto file = examples::option(argc, argv, "--csv")) write_csv(*file, curves);
   if (const auto file = examples::option(argc, argv, "--svg"))
     if (!examples::write_loss_plot(*file, curves, effective_batch)) throw std::runtime_error(*file + ": not written");

@@ -18,7 +18,7 @@ at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& ta
 
 /// Sum over rows of -log softmax(logits)[target], leaving out rows whose target is -100.
 /// Shapes: logits [..., classes], targets int64 with one element a row -> []. Half types are summed in float32.
-/// Errors: throws std::invalid_argument where the numbers of rows differ.
+/// Errors: throws std::invalid_argument if the numbers of rows differ.
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets);
 
 /// The type in which sums are taken: float64 for float64, float32 otherwise.

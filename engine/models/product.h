@@ -14,7 +14,7 @@
 //    4096   384 x 1536    1.14      1.17        1.06
 //
 // A weight gradient's result has as many rows as the layer has outputs, the others as many as there are tokens: our
-// tiles win where the result has 96 rows or more. AVX2 and generic code were not measured and stay with LibTorch.
+// tiles win if the result has 96 rows or more. AVX2 and generic code were not measured and stay with LibTorch.
 #pragma once
 
 #include <ATen/core/Tensor.h>

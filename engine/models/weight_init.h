@@ -31,7 +31,7 @@ class WeightSource {
 void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias);
 
 /// Copies `values` over the parameters in their order, row-major.
-/// Errors: throws std::invalid_argument where the numbers do not fit exactly.
+/// Errors: throws std::invalid_argument if the numbers do not fit exactly.
 void fill_with_values(std::span<const double> values, std::vector<at::Tensor> parameters);
 
 at::ScalarType scalar_type(Dtype dtype);

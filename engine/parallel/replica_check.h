@@ -14,7 +14,7 @@ namespace accrue {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Throws std::invalid_argument on every rank where the ranks' lists differ in length, name, shape, dtype or
+/// Throws std::invalid_argument on every rank if the ranks' lists differ in length, name, shape, dtype or
 /// requires_grad, naming the first tensor that differs, or where `options`, as text, differ. Collective: the axis.
 void verify_replicas(const NamedTensors& tensors, const std::string& options, Communicator& axis);
 

@@ -144,7 +144,7 @@ std::size_t EventOutbox::waiting_bytes() const {
   return sealed_bytes_;
 }
 
-/// True where the body was a trace; it is then merged, or dropped behind a reader that does not read.
+/// True if the body was a trace; it is then merged, or dropped while the reader does not read.
 bool EventOutbox::append_trace(EventBody& body, std::int64_t now_ns) {
   auto* micro = std::get_if<MicroSteps>(&body);
   auto* operations = std::get_if<Operations>(&body);

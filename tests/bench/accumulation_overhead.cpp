@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What accumulating costs beside computing: a window of N micro-steps through a facade and DistributedDataParallel
-// against N bare forwards and backwards and one step of the same optimizer, of the same model on the same samples, in
-// turns. Prints the ratio of each round and their median; run it by hand:
+// The cost of accumulating compared with computing: a window of N micro-steps through a facade and
+// DistributedDataParallel against N bare forwards and backwards and one step of the same optimizer, with the same model
+// and samples, alternating. Prints the ratio of each round and their median; run it by hand:
 //   accumulation_overhead [N] [rounds] [layers] [width] [context]
 #include <ATen/Parallel.h>
 #include <ATen/ops/randint.h>
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   accumulated();
   std::vector<double> ratios, bare_times, times;
   for (std::int64_t round = 0; round < rounds; ++round) {
-    // In turns, and first one then the other, so that a clock that drifts favours neither.
+    // Alternating, with the order swapped each round, so that a drifting clock rate favours neither.
     double one = 0.0;
     double other = 0.0;
     if (round % 2 == 0) {

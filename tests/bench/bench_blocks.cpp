@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-steps of the GPT, fused and out of plain operators, in turn, in two processes pinned to one core each: the
-// reference of every change to engine/models and engine/kernels. Prints one line a variant: seconds a micro-step
-// (least, median), tokens a second of all processes together, and the peak memory of a process.
+// Micro-steps of the GPT, fused and in plain operators, alternating, in two processes pinned to one core each: the
+// reference for every change to engine/models and engine/kernels. Prints one line per variant: seconds per micro-step
+// (least, median), tokens per second of all processes together, and the peak memory of a process.
 //
 //   bench_blocks [--processes 2] [--rounds 6] [--batch 4] [--length 256] [--layers 6] [--width 384] [--heads 6]
 //                [--vocabulary 256] [--only fused|plain] [--accumulate 4]
@@ -40,7 +40,7 @@ struct Options {
 
 struct Took {
   double seconds;
-  double processor;  // seconds of this process: on a shared machine the steadier figure
+  double processor;  // seconds of this process: steadier than wall time on a shared machine
 };
 
 double processor_seconds() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reduction costs: all-reduce over shared memory against Gloo on loopback, and what DistributedDataParallel adds
-// to forward and backward. Two ranks as processes run the same benchmarks with fixed iteration counts, side by side;
-// rank 0 prints. Each backend has processes of its own.
+// The cost of a reduction: all-reduce over shared memory against Gloo on loopback, and what DistributedDataParallel
+// adds to forward and backward. Two ranks as processes run the same benchmarks with fixed iteration counts, side by
+// side; rank 0 prints. Each backend has processes of its own.
 //
 //   bench_comm [--benchmark_filter=...] [--benchmark_repetitions=5]
 #include <ATen/Parallel.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three products of a linear layer (output, gradient of the input, gradient of the weight) on our tiles and on
-// LibTorch's routine, in turn in one process: the measurement behind product_path() in engine/models/product.h.
+// LibTorch's routine, alternating in one process: the measurement behind product_path() in engine/models/product.h.
 // Prints billions of operations a second of the thread's processor time, the best of the rounds, and our rate over
 // LibTorch's.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The whole window over two fake ranks that report 20 000 events a second: how long until it stands, how long from Run
-// to the first point, how late its event loop is while idle and in the burst, and whether the window holds what the run
-// folder does. Run it by hand on an idle machine:
+// The whole window with two fake ranks that report 20 000 events a second: how long until it is shown, how long from
+// Run to the first point, how late its event loop is while idle and in the burst, and whether the window holds the same
+// events as the run folder. Run it by hand on an idle machine:
 //   build/default/bench/bench_ui_window [seconds]
 #include <QDir>
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace accrue::ui;
 
 namespace {
 
-/// How late a timer of 5 ms fires, for so long.
+/// Measures for a time how late a 5 ms timer fires.
 std::vector<double> lateness(double seconds) {
   std::vector<double> late;
   QElapsedTimer since;
@@ -43,7 +43,7 @@ void report(const char* what, const std::vector<double>& late) {
               at(late, 0.99), at(late, 1.0));
 }
 
-/// Micro-steps that every rank has told, as the run folder has them.
+/// Micro-steps that all ranks reported, by the run folder.
 std::size_t recorded(const QString& folder) {
   const auto read = read_events(QDir(folder).filePath(QStringLiteral("events.jsonl")).toStdString());
   std::map<std::int64_t, int> ranks_of;

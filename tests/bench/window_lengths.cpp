@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the length of a window costs and what it saves: runs of the engine host with its rank processes that differ in
-// N and in the micro-batch only, so that every update sees the same global batch. Tokens a second in interleaved
-// rounds, as ratios to N = 1 of the same round, and the gradient bytes that a rank reduces per update, from the sync
-// events. Fails where those bytes are not the plan's: alike for every N, and N times as many where every micro-step
-// reduces. Run it by hand:
+// The cost and savings of longer windows: runs of the engine host with its rank processes that differ only in N and the
+// micro-batch, so that every update has the same global batch. Prints tokens per second in interleaved rounds, as
+// ratios to N = 1 of the same round, and the gradient bytes that a rank reduces per update, from the sync events. Fails
+// if those bytes differ from the plan's: the same for every N, and N times as many if every micro-step reduces. Run it
+// by hand:
 //   window_lengths [rounds] [updates] [context] [layers] [width]
 // A run's first update is warm-up; its rate is taken from the end of the first update to the end of the last. Other
 // work on the machine spoils the ratios. It shows in the CPU share (the least of the runs of each N): near 1 on a quiet
@@ -68,7 +68,7 @@ RunSpec spec_of(const Shape& shape, std::int64_t ranks, std::int64_t length, Red
   return spec;
 }
 
-/// Everything a run said, once it has ended.
+/// All events of a run, once it has ended.
 std::vector<RunEvent> hosted(RunPlan plan, const fs::path& folder) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -161,7 +161,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2.0;
 }
 
-/// By N, one entry a round. Each round starts with another N, so that a clock that drifts favours none.
+/// By N, one entry per round. Each round starts with a different N, so that a drifting clock rate favours none.
 using Rounds = std::map<std::int64_t, std::vector<Measured>>;
 
 Rounds run_rounds(const Shape& shape, std::int64_t ranks, std::int64_t rounds) {
@@ -199,7 +199,7 @@ void print_rates(const Rounds& measured, std::int64_t ranks) {
   std::fflush(stdout);
 }
 
-/// The bytes of each N beside those where every micro-step reduces; false where they are not what they must be.
+/// Prints the bytes for each N beside those with a reduction in every micro-step; false if they differ from the plan's.
 bool print_traffic(const Rounds& measured, Shape shape, std::int64_t ranks) {
   shape.updates = 1;
   const std::int64_t one = measured.at(1).front().bytes_per_update;

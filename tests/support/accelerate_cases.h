@@ -66,10 +66,10 @@ struct EightPoints {
   ClearAt clear = ClearAt::after_step;
   ReplaySwitches replay;
   bool own_backward = false;           ///< loss.backward() instead of the Accelerator's
-  bool step_on_boundary_only = false;  ///< the loop asks sync_gradients() itself
+  bool step_on_boundary_only = false;  ///< the loop itself checks sync_gradients()
 };
 
-/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update, after which w is answered.
+/// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update. Returns w after it.
 inline double run_eight_points(const EightPoints& how) {
   const auto axis = single_communicator();
   Line model;
@@ -93,10 +93,10 @@ inline double run_eight_points(const EightPoints& how) {
   return model.value();
 }
 
-/// What a run of the ten-batch case showed, one entry per micro-step.
+/// Observations of a run of the ten-batch case, one entry per micro-step.
 struct TenBatches {
   std::vector<int> boundaries;          ///< micro-steps, from 1
-  std::vector<int> updates;             ///< micro-steps after which the parameter was another
+  std::vector<int> updates;             ///< micro-steps after which the parameter had changed
   std::vector<int> reductions;          ///< micro-steps in which buckets were reduced
   std::vector<double> divisors;         ///< raw gradient over what was added
   std::string schedule;                 ///< inner steps taken, one digit a micro-step

@@ -17,9 +17,9 @@ case $launcher in
 esac
 echo "started by ${start[*]}"
 
-# started ARGUMENT...: what the two ranks say, into `said`.
+# started ARGUMENT...: stores the output of the two ranks in `said`.
 started() { said=$(timeout 100 "${start[@]}" "$example" "$@" 2>&1) || { printf 'FAILED: status %s\n%s\n' $? "$said"; exit 1; }; }
-# has PATTERN TIMES: lines of `said` that end so, behind any prefix of the launcher.
+# has PATTERN TIMES: checks how many lines of `said` end with the pattern, after any prefix of the launcher.
 has() { [ "$(grep -cE -- "$1\$" <<<"$said")" = "$2" ] || { printf 'FAILED: not said %s times: %s\n%s\n' "$2" "$1" "$said"; exit 1; }; }
 
 started

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The constant-batch example and what it writes: a table and a plot, each with a curve for every configuration.
+# Checks the constant-batch example and its output: a table and a plot, each with a curve for every configuration.
 #   check_constant_batch.sh EXAMPLE
 set -euo pipefail
 folder=$(mktemp -d)

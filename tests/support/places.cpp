@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only unit of the tests that knows where this build lies; the others are the same at every path, and so is what
-// the compiler cache keeps of them.
+// The only unit of the tests that knows the build's path; the others are the same at every path, so that the compiler
+// cache serves all of them.
 #include "support/places.h"
 
 #include <QLatin1Char>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forker forks twice: the rank's first parent ends at once, and the kernel gives the rank to the test, which has
-// declared itself the reaper of its descendants. So the test waits for ranks as for any child.
+// The forker forks twice: the rank's first parent ends at once, and the kernel makes the rank a child of the test,
+// which has declared itself the reaper of its descendants. So the test waits for ranks as for any child.
 #include "support/rank_forker.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ bool write_all(int fd, const void* from, std::size_t bytes) {
   return true;
 }
 
-/// The size of what follows, with the descriptors.
+/// The size of the message that follows, with the descriptors.
 bool send_head(int socket, std::size_t size, const std::vector<int>& descriptors) {
   iovec part{&size, sizeof size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * most_descriptors)] = {};
@@ -112,7 +112,7 @@ bool receive_head(int socket, std::size_t& size, std::vector<int>& descriptors) 
   return true;
 }
 
-/// In the rank: its descriptors in their places, everything else closed, its own environment.
+/// In the rank: moves its descriptors into place, closes all others and sets its environment.
 void take_place(std::vector<int> descriptors, const std::vector<std::string>& environment) {
   const int high = 64;
   for (int& each : descriptors) each = ::fcntl(each, F_DUPFD_CLOEXEC, high);
@@ -131,7 +131,7 @@ void take_place(std::vector<int> descriptors, const std::vector<std::string>& en
   }
 }
 
-/// In the forker: the rank's pid; -1 where there is none.
+/// In the forker: the rank's pid; -1 if there is none.
 pid_t fork_rank(const std::string& request, const std::vector<int>& descriptors, const RankForker::Main& main) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -148,7 +148,7 @@ pid_t fork_rank(const std::string& request, const std::vector<int>& descriptors,
     take_place(descriptors, take_all(request, at));
     const int status = main(body, arguments);
     std::fflush(nullptr);
-    ::_exit(status);  // without the destructors of every library, as the forker goes on
+    ::_exit(status);  // without the destructors of the libraries, which the forker still uses
   }
   ::close(ends[1]);
   pid_t rank = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the harness' ranks come from: a process that was forked before the test made its first thread, with every
-// library loaded. A rank is a fork of it: a process of its own, with its own environment and descriptors, that does not
-// load LibTorch once more, which would take longer than most of what ranks do in tests. Needs Linux.
+// Starts the harness's ranks: a forker process that is forked with every library loaded, before the test creates a
+// thread. A rank is a fork of the forker, with its own environment and descriptors; it need not load LibTorch again,
+// which would take longer than most tests of ranks. Needs Linux.
 #pragma once
 
 #include <sys/types.h>
@@ -23,10 +23,10 @@ struct RankStart {
 
 class RankForker {
  public:
-  /// In a rank: its main function, which answers the exit status.
+  /// A rank's main function; returns its exit status.
   using Main = std::function<int(const std::string& body, const std::vector<std::string>& arguments)>;
 
-  /// Call it first in main(), before anything makes a thread. Throws std::system_error.
+  /// Call it first in main(), before any thread is created. Throws std::system_error.
   explicit RankForker(Main main);
   ~RankForker();
   RankForker(const RankForker&) = delete;

@@ -170,7 +170,7 @@ RankGroup::RankGroup(const std::string& body, int world, RankGroupOptions option
   const int store = options.hand_over_store ? ::memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
   const auto [lifeline_reader, lifeline_writer] = make_pipe();
   lifeline_ = lifeline_writer;
-  // The reader's end travels to each rank as kLifelineFd; the writer's end stays here alone.
+  // Each rank gets the read end as kLifelineFd; only this process holds the write end.
   for (int rank = 0; rank < world; ++rank) {
     const bool left_out =
         std::find(options.leave_out.begin(), options.leave_out.end(), rank) != options.leave_out.end();

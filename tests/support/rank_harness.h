@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // N ranks as processes, each a fork of the test program (rank_forker.h) that runs a rank body. The harness plays the
-// supervisor: it makes the store's memory, hands it to every rank and gives them the environment of RANK,
-// WORLD_SIZE, ... Everything has a deadline; what is left at the end is killed, and a rank whose test died ends
-// by itself (its lifeline pipe closes, and an alarm backs that up).
+// supervisor: it makes the store's memory, passes it to every rank and gives them the environment of RANK,
+// WORLD_SIZE, ... Everything has a deadline; processes left at the end are killed, and a rank whose test died ends by
+// itself (its lifeline pipe closes, with an alarm as a second safeguard).
 //
 //   static int sum_ranks(accrue::test::RankContext& rank) { ...; rank.report("42"); return 0; }
 //   ACCRUE_RANK_TEST_MAIN(TestSum, {{"sum_ranks", sum_ranks}})
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 struct RankContext {
   int rank = 0;
   int world = 1;
-  int store_fd = -1;  ///< the memory in which the ranks meet; the body hands it on
+  int store_fd = -1;  ///< the memory in which the ranks meet; the body passes it on
   std::vector<std::string> arguments;
 
   /// One line to the test. Lines arrive in order and are visible at once.
@@ -48,7 +48,7 @@ struct NamedRankBody {
 /// How a rank ended and what it said.
 struct RankOutcome {
   bool timed_out = false;  ///< had to be killed at the deadline
-  int exit_status = -1;    ///< -1 where a signal ended it
+  int exit_status = -1;    ///< -1 if a signal ended it
   int signal = 0;
   std::vector<std::string> lines;  ///< what report() sent
   std::string errors;              ///< its standard error, the last 64 KiB
@@ -58,7 +58,7 @@ struct RankOutcome {
   std::string text() const;  ///< for QVERIFY2
 };
 
-/// Empty where all ranks ended well, else the first failure's text: QVERIFY2(failure.empty(), failure.c_str()).
+/// Empty if all ranks ended well, else the first failure's text: QVERIFY2(failure.empty(), failure.c_str()).
 std::string first_failure(const std::vector<RankOutcome>& outcomes);
 
 struct RankGroupOptions {
@@ -71,7 +71,7 @@ struct RankGroupOptions {
 class RankGroup {
  public:
   RankGroup(const std::string& body, int world, RankGroupOptions options = {});
-  ~RankGroup();  ///< kills and reaps what is left
+  ~RankGroup();  ///< kills and reaps the remaining processes
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
@@ -84,7 +84,7 @@ class RankGroup {
   /// Waits until the rank has ended; false at the deadline.
   bool wait_for_end(int rank, std::chrono::milliseconds deadline = 20s);
 
-  /// Waits for all, kills what is left at the deadline, and answers by rank. A rank left out has a default outcome.
+  /// Waits for all, kills those left at the deadline, and returns outcomes by rank. A rank left out has a default one.
   std::vector<RankOutcome> finish(std::chrono::milliseconds deadline = 60s);
 
  private:
@@ -109,7 +109,7 @@ class RankGroup {
   std::chrono::steady_clock::time_point began_;
 };
 
-/// Call it first in main(): what ranks are forked from, and the bodies they can run.
+/// Starts the process that ranks are forked from and names the bodies they can run. Call it first in main().
 void start_rank_forker(const std::vector<NamedRankBody>& bodies);
 
 /// main() of a test program with rank bodies.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call says as it refuses.
+// The messages of calls that refuse.
 #pragma once
 
 #include <QString>
@@ -9,7 +9,7 @@
 
 namespace accrue::test {
 
-/// What `call` throws as text; empty where it returns.
+/// The text of what `call` throws; empty if it returns.
 template <typename Thrown, typename Call>
 QString thrown_by(Call&& call) {
   try {
@@ -20,7 +20,7 @@ QString thrown_by(Call&& call) {
   return {};
 }
 
-/// The same of a call that refuses what it was given.
+/// The same for a call that refuses its argument.
 template <typename Call>
 std::string refused(Call&& call) {
   return thrown_by<std::invalid_argument>(std::forward<Call>(call)).toStdString();

@@ -25,7 +25,7 @@ inline at::Tensor numbers(at::IntArrayRef shape, std::uint32_t seed, at::ScalarT
   return result.to(dtype);
 }
 
-/// Two layers; `spare` takes no part in the loss, `head` shares the first layer's weight where asked.
+/// Two layers; `spare` is not used in the loss, `head` shares the first layer's weight on request.
 struct Net : torch::nn::Module {
   explicit Net(std::uint32_t seed, at::ScalarType dtype = at::kDouble, std::int64_t width = 37) {
     in = register_parameter("in", numbers({width, 5}, seed, dtype));

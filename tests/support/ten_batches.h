@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ten-batch case: batch b = 1..10 is one sample x = b, y = 2b; the model is w x with w = 0 at first; squared error,
 // SGD with rate 0.005, float64. With d = w - 2, a group of batches multiplies d by 1 - 0.005 * sum(2 b^2) / divisor, so
-// every weight can be had by hand.
+// every weight can be computed by hand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -34,7 +34,7 @@ inline std::vector<int> ten_batches() {
   return batches;
 }
 
-/// The batch of micro-step m = 1, 2, ... as epochs of ten go round.
+/// The batch of micro-step m = 1, 2, ... in epochs of ten.
 inline double batch_of(std::int64_t m) {
   return static_cast<double>((m - 1) % 10 + 1);
 }
@@ -59,7 +59,7 @@ inline bool near(double value, double expected, double tolerance = 1e-12) {
 
 }  // namespace accrue::test
 
-/// Equal to 1e-12, or a failure that shows both in full.
+/// Passes if equal to 1e-12; a failure shows both in full.
 #define ACCRUE_NEAR(value, expected)                                                                                  \
   do {                                                                                                                \
     const double accrue_value = (value), accrue_expected = (expected);                                                \

@@ -69,7 +69,7 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .steps_set = changes_from(words.at(13))};
 }
 
-/// A disk without room, for whoever may not mount one: writing past the limit fails with EFBIG.
+/// Imitates a full disk without mounting one: writing past the limit fails with EFBIG.
 void limit_files(bool limited) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
@@ -78,7 +78,7 @@ void limit_files(bool limited) {
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/// Plays the supervisor's part by script and reports every event as a line.
+/// Acts as the supervisor by script and reports every event as a line.
 class ScriptedChannel final : public RankChannel {
  public:
   ScriptedChannel(const TrainingScript& script, const RankContext& rank) : script_(script), rank_(rank) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank body that trains a spec through train_run, without a supervisor: the channel is a script and a recorder. What
-// it reports are event lines as a supervisor would see them, and at the end the outcome.
+// A rank body that trains a spec through train_run, without a supervisor: its channel follows a script and records. It
+// reports event lines as a supervisor would see them, and at the end the outcome.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace accrue::test {
 
-/// What to train and what happens on the way. Travels to the ranks as arguments.
+/// What to train and what happens on the way. Passed to the ranks as arguments.
 struct TrainingScript {
   std::string spec;         ///< TOML
   std::string base_dir;     ///< where relative data paths start
@@ -22,14 +22,14 @@ struct TrainingScript {
   bool interactive = false;
   bool cuda = false;                  ///< the plan, made for the CPU, is run on CUDA devices
   std::int64_t stop_before = 0;       ///< the gate says stop before this micro-step
-  std::int64_t checkpoint_wish = 0;   ///< rank 0 wishes for a checkpoint at this update's boundary
-  std::int64_t stop_wish = 0;         ///< the last rank wishes for checkpoint and stop there
+  std::int64_t checkpoint_wish = 0;   ///< rank 0 requests a checkpoint at this update's boundary
+  std::int64_t stop_wish = 0;         ///< the last rank requests checkpoint and stop there
   std::int64_t full_disk_update = 0;  ///< no file may grow past 1 KiB at this update's boundary
-  std::int64_t die_at_update = 0;     ///< every rank ends without a word when this update has been reported
+  std::int64_t die_at_update = 0;     ///< every rank ends without a report once this update has been reported
   std::int64_t kill_before = 0;       ///< the last rank is killed by a signal before this micro-step
-  std::int64_t steps_wish = 0;        ///< the last rank wishes for `wished_steps` at this update's boundary
+  std::int64_t steps_wish = 0;        ///< the last rank requests `wished_steps` at this update's boundary
   std::int64_t wished_steps = 0;
-  std::vector<LengthChange> steps_set;  ///< N as the run that is continued had it set
+  std::vector<LengthChange> steps_set;  ///< changes of N recorded by the run that is continued
 };
 
 /// One rank's run, read back.
@@ -39,7 +39,7 @@ struct TrainedRank {
   std::string message;  ///< of an error
   std::string weights_sha256;
   std::int64_t updates = 0;
-  std::int64_t holds = 0;  ///< times it stood still on its own account
+  std::int64_t holds = 0;  ///< times it paused on its own initiative
   RankOutcome process;
 
   template <typename Body>
@@ -52,10 +52,10 @@ struct TrainedRank {
   std::string text() const;  ///< for QVERIFY2
 };
 
-/// The order that a supervisor would write for it. Throws with the findings where the spec is refused.
+/// The order that a supervisor would write for it. Throws with the findings if the spec is refused.
 RunOrder order_for(const TrainingScript& script);
 
-/// To be registered as {"train", train_body}.
+/// Register as {"train", train_body}.
 int train_body(RankContext& rank);
 
 /// Trains on `world` ranks and waits for all.

@@ -103,9 +103,9 @@ void TestPool::tanks_level_out_at_sync_and_drain_at_step() {
   const RunPlan plan = planOf(EpochTail::flush);
   RankTracker tracker(plan);
   for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8), micro(1, step, 8)});
-  QVERIFY(!tracker.ranks().at(0).levelled());
+  QVERIFY(!tracker.ranks().at(0).isReduced());
   tracker.take({reduced(0, 1, 4), reduced(1, 1, 4)});
-  QVERIFY(tracker.ranks().at(0).levelled());
+  QVERIFY(tracker.ranks().at(0).isReduced());
   GradientPool pool;
   pool.setView(viewOf(tracker));
   QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, reduced; rank 1: 4 of 4, reduced"));
@@ -119,7 +119,7 @@ void TestPool::tanks_level_out_at_sync_and_drain_at_step() {
   QVERIFY(!tracker.drained());
   QCOMPARE(tracker.inWindow().at(0).slots, (std::vector<PoolSlot>{{7, 1}}));
   QVERIFY(tracker.inWindow().at(1).slots.empty());
-  QVERIFY(!tracker.inWindow().at(0).levelled());
+  QVERIFY(!tracker.inWindow().at(0).isReduced());
 }
 
 void TestPool::an_overflow_is_said_and_the_tank_is_empty() {

@@ -36,7 +36,7 @@ EngineBridge::~EngineBridge() {
 }
 
 Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem::path run_dir) {
-  // A host of its own for every run: what the former one still had queued cannot be taken for the new run's.
+  // A new host for every run, so that events still queued in the former one are not taken for the new run's.
   auto host = makeHost(options_);
   auto started = host->start(RunRequest{std::move(plan), std::move(run_dir)});
   if (!started) return started;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// EngineBridge: commands go down to an EngineHost, its events come up in batches of one frame. The state shown is the
-// one that the last batch told, so that what a window says and what it has drawn belong together.
+// EngineBridge: commands go down to an EngineHost, its events come up in batches, one a frame. The state is that of the
+// last batch, so that the state a window shows always matches the events it has drawn.
 #pragma once
 
 #include <QObject>
@@ -25,10 +25,10 @@ namespace accrue::ui {
 struct BridgeOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: beside this program
   std::chrono::milliseconds stop_grace{5000};
-  bool interactive = true;  ///< somebody answers a run that stands still on non-finite values; else it fails
+  bool interactive = true;  ///< a run with non-finite values pauses and asks the user; else it fails
 };
 
-/// The rank program that these options mean.
+/// The rank program that these options select.
 std::string rankProgram(const BridgeOptions& options);
 
 /// Follows one run at a time: hosted here or attached to.
@@ -55,15 +55,15 @@ class EngineBridge : public QObject {
   void checkpointAndStop();
   void setSteps(std::int64_t steps);
 
-  /// As the last batch told; the engine may be ahead of it by one frame.
+  /// As of the last batch; the engine may be ahead of it by one frame.
   RunState state() const { return state_; }
   QString detail() const { return detail_; }
   std::filesystem::path runDir() const { return run_dir_; }
   bool attached() const;
-  /// Events of the run followed that were left out because they came faster than they could be taken; its folder has
-  /// them all.
+  /// Events of the followed run that were left out because they arrived faster than they could be taken; the run's
+  /// folder has them all.
   std::int64_t dropped() const;
-  /// False while a run is followed that can only be watched.
+  /// False while the followed run can only be watched.
   bool controls() const;
   const BridgeOptions& options() const { return options_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// EventPump: one timer at 33 ms empties the engine's queue and hands everything that waited over as one batch, so that
-// the cost of showing a run is paid once a frame, whatever the rate of its events.
+// EventPump: a 33 ms timer empties the engine's queue and hands the events over as one batch, so that the cost of
+// showing a run is paid once a frame, whatever the rate of its events.
 #pragma once
 
 #include <QObject>
@@ -26,7 +26,7 @@ class EventPump : public QObject {
 
   void start();
   void stop();
-  /// Hands over at once what waits (also when stopped).
+  /// Hands over the waiting events at once (also when stopped).
   void flush();
 
  Q_SIGNALS:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Work that may take longer than a frame (scanning data, listing runs, reading histories) runs here; its result comes
-// back to the owner's thread, and is dropped if the owner is gone by then.
+// Work that may take longer than a frame (scanning data, listing runs, reading histories) runs here; its result is
+// delivered on the owner's thread, and dropped if the owner is gone by then.
 #pragma once
 
 #include <QMetaObject>
@@ -12,7 +12,7 @@
 
 namespace accrue::ui {
 
-/// Thread: the owner's; work runs on one background thread, in order. The destructor waits for the job in hand.
+/// Thread: the owner's; work runs on one background thread, in order. The destructor waits for the current job.
 class JobRunner : public QObject {
  public:
   explicit JobRunner(QObject* parent = nullptr) : QObject(parent) { pool_.setMaxThreadCount(1); }
@@ -21,7 +21,7 @@ class JobRunner : public QObject {
     pool_.waitForDone();
   }
 
-  /// work() runs in the background and must own all it touches; done(result) is called on the owner's thread.
+  /// work() runs in the background and must own everything it uses; done(result) is called on the owner's thread.
   template <typename Work, typename Done>
   void run(Work work, Done done) {
     pool_.start([this, work = std::move(work), done = std::move(done)]() mutable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chunked: an append-only array in fixed blocks. Growing never moves what is there, so a live series of a million
-// points costs no copy pauses and no spare capacity beyond one block.
+// Chunked: an append-only array in fixed blocks. Growing never moves existing elements, so a live series of a million
+// points has no pauses for copying and no spare capacity beyond one block.
 #pragma once
 
 #include <cstddef>

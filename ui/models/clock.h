@@ -32,10 +32,10 @@ QString clockUnit(Clock clock);
 QString clockAxisTitle(Clock clock);
 /// One sentence of help.
 QString clockHelp(Clock clock);
-/// The untranslated key settings store: "micro_step", "update", "sample", "token", "epoch", "seconds",
+/// The untranslated key that settings store: "micro_step", "update", "sample", "token", "epoch", "seconds",
 /// "compute_seconds".
 QString clockKey(Clock clock);
-/// The clock of a key; update where it is unknown.
+/// The clock of a key; update if the key is unknown.
 Clock clockFromKey(const QString& key);
 /// True for clocks that count (their values are whole numbers at recorded points).
 bool clockCounts(Clock clock);

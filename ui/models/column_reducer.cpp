@@ -90,7 +90,7 @@ ReducedLine reduceLine(const SeriesView& view, double from, double to, double wi
     while (at < last) {
       const double edge = (std::floor(clock[at] / width) + 1.0) * width;
       std::size_t next = std::min(clock.lowerBound(edge), last);
-      if (next <= at) next = at + 1;  // an edge that rounds onto the point itself
+      if (next <= at) next = at + 1;  // the edge was rounded onto the point itself
       build.bin(at, next);
       at = next;
     }

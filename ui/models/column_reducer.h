@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The reduction from stored points to what a plot of some pixels can show. Pure. A line keeps the first, the smallest,
-// the largest and the last point of every bin at their true places; bins are two pixels or a little more, so a line has
-// at most two points a pixel. Bins lie at multiples of their width in data space: panning and new data do not move
-// them.
+// Reduces stored points to what a plot of a given width in pixels can show. Pure functions. A line keeps the first,
+// smallest, largest and last point of every bin at their true places; a bin is two pixels or slightly more, so a line
+// has at most two points a pixel. Bins lie at multiples of their width in data space, so panning and new data do not
+// move them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace accrue::ui {
 
-/// A column of values with its positions on one clock; what both measured and smoothed series look like.
+/// A column of values with its positions on one clock: the common form of measured and smoothed series.
 struct SeriesView {
   const ClockColumn* clock = nullptr;
   const Chunked<double>* values = nullptr;
@@ -44,7 +44,7 @@ ReducedLine reduceLine(const SeriesView& view, double from, double to, double wi
 std::vector<BandColumn> reduceBand(const SeriesView& view, double from, double to, double width);
 /// Smallest and largest finite value in [from, to].
 MinMax valueRange(const SeriesView& view, double from, double to);
-/// Smallest finite value above zero in [from, to], for a logarithmic axis; NaN where there is none.
+/// Smallest finite value above zero in [from, to], for a logarithmic axis; NaN if there is none.
 double smallestPositive(const SeriesView& view, double from, double to);
 
 }  // namespace accrue::ui

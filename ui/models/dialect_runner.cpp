@@ -21,7 +21,7 @@ void DialectRunner::setWanted(bool wanted) {
 void DialectRunner::refresh() {
   asked_ = true;
   if (preflight_->isCurrent()) start();
-  // Else the preflight that is under way will ask.
+  // Otherwise the preflight that is running will start it.
 }
 
 bool DialectRunner::isCurrent() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DialectRunner: works out, in the background, what each dialect would do with the spec as it stands; only while
-// somebody wants to know.
+// DialectRunner: works out, in the background, what each dialect would do with the current spec, but only while the
+// answer is shown.
 #pragma once
 
 #include <QObject>
@@ -21,13 +21,13 @@ class DialectRunner : public QObject {
  public:
   DialectRunner(SpecDocument* document, PreflightRunner* preflight, QObject* parent = nullptr);
 
-  /// While wanted, every answer of the preflight is followed by one of this.
+  /// While wanted, every preflight result is followed by a comparison.
   void setWanted(bool wanted);
-  /// Asks once, wanted or not; finished() tells.
+  /// Compares once, wanted or not; finished() follows.
   void refresh();
-  /// The newest answer; nullptr before the first and while the data cannot be read.
+  /// The newest comparison; nullptr before the first and while the data cannot be read.
   const std::shared_ptr<const DialectComparison>& result() const { return result_; }
-  /// Whether it belongs to the document as it stands.
+  /// Whether it belongs to the current document.
   bool isCurrent() const;
 
  Q_SIGNALS:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The events log: the newest events as sentences, and a proxy that filters them and puts them in order. Traces (what
-// every micro-step and collective says) have a ring of their own, so that they push nothing else out.
+// The events log: the newest events as sentences, and a proxy that filters and sorts them. Traces (the events of every
+// micro-step and collective) have a separate ring, so that they do not displace other events.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -17,7 +17,7 @@
 namespace accrue::ui {
 
 /// Thread: GUI. Append once per frame. The rows of other events come first, then those of traces, each oldest first;
-/// orderRole is the order in which they came.
+/// orderRole is the order of arrival.
 class EventLogModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -26,7 +26,7 @@ class EventLogModel : public QAbstractTableModel {
   enum Role {
     kindRole = Qt::UserRole + 1,  ///< as the file spells it
     rankRole,                     ///< -1 = supervisor
-    updateRole,                   ///< update the event belongs to, 0 = none: where a plot should go
+    updateRole,                   ///< update the event belongs to, 0 = none: what a plot should show
     severityRole,                 ///< 0 plain, 1 warning, 2 failure
     secondsRole,
     runIdRole,
@@ -35,10 +35,10 @@ class EventLogModel : public QAbstractTableModel {
 
   explicit EventLogModel(int capacity = 20000, QObject* parent = nullptr);
 
-  /// Appends the events that say something to a reader (heartbeats and gauges do not).
+  /// Appends the events that have a sentence (heartbeats and gauges have none).
   void append(const QString& runId, const std::vector<accrue::RunEvent>& events);
   void clear();
-  /// Forgets a run's events, before they are read again.
+  /// Removes a run's events, before they are read again.
   void removeRun(const QString& runId);
   /// Rows of each ring.
   int capacity() const { return capacity_; }
@@ -46,7 +46,7 @@ class EventLogModel : public QAbstractTableModel {
   static bool isTrace(const QString& kind);
   /// Rows that have left the rings; the run folder still has them.
   std::int64_t dropped() const;
-  /// Those of one run: of its traces, or of all else.
+  /// Those of one run: its traces, or its other events.
   std::int64_t dropped(const QString& runId, bool traces) const;
   /// A row as one line, tab separated (Copy).
   QString textOf(int row) const;

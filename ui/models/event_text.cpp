@@ -34,7 +34,7 @@ class Sentences {
         .arg(range(body.micro_step.front(), body.micro_step.back()), valueText(loss),
              spanText(static_cast<double>(busy) * 1e-9 / count));
   }
-  QString operator()(const accrue::Operations&) const { return {}; }  // the micro-steps' sentence says it
+  QString operator()(const accrue::Operations&) const { return {}; }  // covered by the micro-steps' sentence
   QString operator()(const accrue::Sync& body) const {
     if (body.op.empty()) return {};
     const std::int64_t bytes = std::accumulate(body.bytes.begin(), body.bytes.end(), std::int64_t{0});
@@ -49,7 +49,7 @@ class Sentences {
     const QString number = groupedNumber(body.update);
     switch (body.outcome) {
       case accrue::StepOutcome::skipped_overflow:
-        return tr("Update %1 skipped, overflow: its gradients were not finite and are thrown away.").arg(number);
+        return tr("Update %1 skipped, overflow: its gradients were not finite and were discarded.").arg(number);
       case accrue::StepOutcome::skipped_empty:
         return tr("Update %1 skipped, empty: its window held nothing to train on.").arg(number);
       case accrue::StepOutcome::accumulated:

@@ -8,11 +8,11 @@
 
 namespace accrue::ui {
 
-/// One sentence; empty for kinds that say nothing to a reader (heartbeat, holding, gauge).
+/// One sentence; empty for kinds without one (heartbeat, holding, gauge).
 QString eventSentence(const accrue::RunEvent& event);
 /// 0 plain, 1 warning, 2 failure.
 int eventSeverity(const accrue::RunEvent& event);
-/// The update an event belongs to; 0 where it belongs to none.
+/// The update an event belongs to; 0 if it belongs to none.
 std::int64_t eventUpdate(const accrue::RunEvent& event);
 /// The kind as people read it: "update", "micro-steps", "collectives", ...
 QString eventKindText(const QString& kind);

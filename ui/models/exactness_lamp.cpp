@@ -61,7 +61,7 @@ QString ExactnessLamp::word() const {
 
 QString ExactnessLamp::text() const {
   const auto* check = worst();
-  if (!check) return translated("No window was compared with one batch yet.");
+  if (!check) return translated("No window has been compared with one batch yet.");
   const Light light = lightOf(*check);
   const auto alike = std::ranges::count_if(checks_, [light](const auto& each) { return lightOf(each) == light; });
   const QString windows = translated("%1 of %2 checked windows")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The lamp beside a run: what its checks against the one-batch gradient have come to.
+// The lamp beside a run: the result of its checks against the one-batch gradient.
 #pragma once
 
 #include <QString>
@@ -13,20 +13,20 @@ namespace accrue::ui {
 /// Thread: GUI.
 class ExactnessLamp {
  public:
-  /// close also stands for what costs without changing a number (needless reductions, the schedule's pace).
+  /// close also covers costs that change no number (needless reductions, the schedule's pace).
   enum class Light { off, exact, close, different };
 
   void take(const accrue::ExactnessCheck& check);
-  /// Forgets what came after an update: a resumed run reports it once more.
+  /// Drops the checks after an update: a resumed run reports them once more.
   void rewind(std::int64_t update);
 
   /// Of one check.
   static Light lightOf(const accrue::ExactnessCheck& check);
   /// The worst so far.
   Light light() const;
-  /// "✓ exact", "~ close", "✗ not exact", empty while nothing was checked.
+  /// "✓ exact", "~ close", "✗ not exact"; empty before the first check.
   QString word() const;
-  /// In sentences: how many windows, the worst of them with its figures, and why.
+  /// In sentences: how many windows were checked, the worst of them with its figures, and why.
   QString text() const;
   std::size_t checks() const { return checks_.size(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The findings of the last preflight as rows: what is wrong, where, and what would mend it. Errors come first.
+// The findings of the last preflight as rows: what is wrong, where, and what would fix it. Errors come first.
 #pragma once
 
 #include <QAbstractListModel>

@@ -22,7 +22,7 @@ std::size_t MicroStepJoin::needed() const {
 void MicroStepJoin::take(std::int64_t rank, const accrue::MicroSteps& body) {
   if (silentRanks_.contains(rank)) return;
   for (std::size_t i = 0; i < body.micro_step.size(); ++i) {  // the codec has checked that lengths are equal
-    if (body.micro_step[i] <= emitted_) continue;             // a rank that came after its point was given out
+    if (body.micro_step[i] <= emitted_) continue;             // the point was emitted before this rank reported
     Partial& partial = waiting_[body.micro_step[i]];
     partial.update = body.update[i];
     partial.position = body.position[i];
@@ -108,8 +108,8 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   ready_.push_back(point);
 }
 
-/// The clocks that follow from where the micro-step lies in its window and its epoch. Every window has a number of its
-/// own, whether or not its optimizer step was taken.
+/// The clocks that follow from the micro-step's place in its window and its epoch. Every window has its own number,
+/// whether or not its optimizer step was taken.
 void MicroStepJoin::place(JoinedMicroStep& point, const Partial& partial) const {
   point.windowPosition = partial.position;
   point.windowSize = partial.size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MicroStepJoin: brings the micro-steps of all ranks together. Each rank reports its own mean loss in its own batches;
-// a point of the loss curve is the mean over the items of all ranks, and exists once all have reported (or the run has
-// moved on without one).
+// MicroStepJoin: combines the micro-steps of all ranks. Each rank reports the mean loss over its own items; a point of
+// the loss curve is the mean over the items of all ranks, and is complete once all have reported (or so many later
+// micro-steps wait that it is emitted without the slow rank).
 #pragma once
 
 #include <cstdint>
@@ -26,28 +26,28 @@ struct JoinedMicroStep {
 /// Thread: GUI.
 class MicroStepJoin {
  public:
-  /// Batches of an epoch, for the epoch clock; 0 = not known: it then moves with the updates only.
+  /// Batches of an epoch, for the epoch clock; 0 = not known: the clock then moves with the updates only.
   void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
-  /// The ranks whose losses a point needs, from the plan; ranks that say they are ready are added.
+  /// The ranks whose losses a point needs, from the plan; ranks that report ready are added.
   void expectRanks(std::int64_t count);
   /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
   void addRank(std::int64_t rank, bool reportsLoss);
   void take(std::int64_t rank, const accrue::MicroSteps& body);
-  /// The truth at an update: later points count on from here.
+  /// The exact clock positions at an update: later points count on from here.
   void takeUpdate(const accrue::Update& body);
-  /// No more will come: gives out what still waits.
+  /// No more events will come: emits the points that still wait.
   void flush();
-  /// Starts over after an update of which a checkpoint was resumed.
+  /// Starts over after an update, because the run was resumed from its checkpoint.
   void rewind(const ClockPoint& at);
   void reset();
 
-  /// Seconds to add to the ranks' times: what a resumed run had behind it.
+  /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
   void setTimeOffset(double seconds) { timeOffset_ = seconds; }
 
   /// Points completed since the last call, in order.
   std::vector<JoinedMicroStep> takeJoined();
 
-  /// Points that wait for a slower rank; beyond this many the oldest is given out with what came.
+  /// Points that may wait for a slower rank; beyond this many the oldest is emitted as far as it was reported.
   static constexpr std::size_t patience = 1024;
 
  private:

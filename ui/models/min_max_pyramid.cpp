@@ -41,7 +41,7 @@ void MinMaxPyramid::append(std::size_t index, double value) {
 MinMax MinMaxPyramid::range(const Chunked<double>& values, std::size_t first, std::size_t last) const {
   last = std::min(last, values.size());
   if (first >= last) return {};
-  // Walk right in the largest aligned bins that fit; order of indices is kept, so that "first index" stays true.
+  // Walk right in the largest aligned bins that fit, in the order of indices, so that "first index" is correct.
   MinMax result;
   std::size_t at = first;
   while (at < last) {

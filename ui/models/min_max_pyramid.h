@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // MinMaxPyramid: smallest and largest finite value of any index range in O(log n). Bins are anchored at index 0, so
-// appending changes only the last bin of each level: what was reduced once stays as it was.
+// appending changes only the last bin of each level.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ struct MinMax {
 class MinMaxPyramid {
  public:
   static constexpr std::size_t leaf = 16;   ///< values a bin of the lowest level
-  static constexpr std::size_t fanOut = 8;  ///< bins of a level a bin of the next
+  static constexpr std::size_t fanOut = 8;  ///< bins of a level in one bin of the next
 
   /// Takes the value that was just pushed as number `index`.
   void append(std::size_t index, double value);

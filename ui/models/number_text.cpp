@@ -19,7 +19,7 @@ QString superscript(int number) {
 }
 
 QString grouped(const QString& digits) {
-  // Of the whole part only; four digits stay together only where nothing else is grouped, so all are grouped alike.
+  // Groups the whole part only, including four digits, so that all numbers of an axis look the same.
   const qsizetype point = digits.indexOf(QLatin1Char('.'));
   QString whole = point < 0 ? digits : digits.left(point);
   for (qsizetype at = whole.size() - 3; at > 0; at -= 3) whole.insert(at, thinSpace);

@@ -11,7 +11,7 @@ namespace accrue::ui {
 inline constexpr QChar thinSpace{0x2009};
 inline constexpr QChar minusSign{0x2212};
 
-/// "3.0×10⁻⁴", "0.012", "2.311", "1 204", "1.2 M": a value in a read-out.
+/// "3.0×10⁻⁴", "0.012", "2.311", "1 204", "1.2 M": a value at the cursor.
 QString valueText(double value, int significant = 4);
 /// A count on an axis or in a badge: "950", "24 000", "1.2 M", "3 G".
 QString countText(double count);

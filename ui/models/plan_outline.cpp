@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More planned points than this say nothing more to an eye.
+/// More planned points than this make no visible difference.
 constexpr std::int64_t mostPlannedPoints = 20000;
 
 PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro) {
@@ -64,7 +64,7 @@ PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& canc
     if (!micro->update) continue;
     last = micro;
     if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
-    // A run of a hundred million updates is laid out as quickly as one of thousands, up to its last window.
+    // A run of a hundred million updates is outlined as quickly as one of thousands: only its last window is walked to.
     walk.pass_updates(std::min(stride - 1 - micro->window % stride, outline.totals.updates - micro->window - 2));
   }
   if (last && last->window % stride != 0) outline.points.push_back(pointOf(plan, *last));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plan says of a run before its first step, as plots and the form show it: the learning rate over every clock
-// and the totals; the arithmetic in a sentence and the first windows. Found by walking the plan, which may take seconds
-// for a very long one: never on the GUI thread.
+// What a plan says about a run before its first step, for the plots and the form: the learning rate over every clock
+// and the totals; the arithmetic in a sentence and the first windows. Walks the plan, which may take seconds for a very
+// long one: never on the GUI thread.
 #pragma once
 
 #include <atomic>
@@ -23,14 +23,14 @@ struct PlanOutline {
   accrue::WindowTotals totals;
 };
 
-/// Empty where `cancelled` became true meanwhile. Thread: any.
+/// Empty if `cancelled` became true meanwhile. Thread: any.
 PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& cancelled);
 
 struct PlanSketch {
   std::string arithmetic;                ///< RunPlan::arithmetic()
   std::int64_t steps = 0;                ///< N
   std::vector<accrue::MicroPlan> first;  ///< micro-steps from the start of the run
-  /// Of the window that the first epoch ends with, where it is shorter than the others.
+  /// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
   std::vector<accrue::MicroPlan> epochTail;
 };
 

@@ -68,7 +68,7 @@ Finding dataFinding(const Error& error) {
 
 }  // namespace
 
-/// Touched by the background thread alone, one job at a time.
+/// Used by the background thread only, one job at a time.
 struct PreflightRunner::ScanCache {
   std::optional<ScanKey> key;
   Result<DataFacts> facts;

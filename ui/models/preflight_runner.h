@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PreflightRunner: after every edit, works out the plan or the findings in the background. Data is scanned only when
-// what the scan depends on has changed, and its file's time and size tell when that is.
+// PreflightRunner: after every edit, works out the plan or the findings in the background. Data is scanned again only
+// when the fields that the scan depends on, or the file's time or size, have changed.
 #pragma once
 
 #include <QObject>
@@ -28,16 +28,16 @@ class PreflightRunner : public QObject {
 
   explicit PreflightRunner(SpecDocument* document, QObject* parent = nullptr);
 
-  /// The newest answer; isCurrent() says whether it belongs to the document as it stands.
+  /// The newest result; isCurrent() says whether it belongs to the current document.
   const Preflight& result() const { return result_; }
   bool isCurrent() const;
-  /// What the form shows of the newest answer's plan; empty without one.
+  /// What the form shows of the newest result's plan; empty without one.
   const std::optional<PlanSketch>& sketch() const { return sketch_; }
-  /// What the newest answer knew of the data; empty where it could not be read.
+  /// The data facts of the newest result; empty if the data could not be read.
   const std::optional<DataFacts>& dataFacts() const { return data_; }
-  /// Asks again at once (before a run, or after the host's facts changed).
+  /// Checks again at once (before a run, or after the host's facts changed).
   void refresh();
-  /// What the device probe said; asks again.
+  /// Takes the result of the device probe and checks again.
   void setHostFacts(const HostFacts& facts);
   const HostFacts& hostFacts() const { return host_; }
 

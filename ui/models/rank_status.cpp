@@ -15,8 +15,8 @@ RankTracker::RankTracker(const RunPlan& plan) : reduces_(plan.window.knobs.reduc
   }
 }
 
-bool allLevelled(const std::map<std::int64_t, RankStatus>& ranks) {
-  return !ranks.empty() && std::ranges::all_of(ranks, [](const auto& entry) { return entry.second.levelled(); });
+bool allReduced(const std::map<std::int64_t, RankStatus>& ranks) {
+  return !ranks.empty() && std::ranges::all_of(ranks, [](const auto& entry) { return entry.second.isReduced(); });
 }
 
 void RankTracker::take(const std::vector<RunEvent>& events) {
@@ -104,7 +104,7 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
     status.last_sync_update = sync.update[i];
     status.last_sync_bytes += sync.bytes[i];
     // The ranks' agreement on a window gathers a few numbers whether gradients are reduced or not.
-    if (i < sync.op.size() && sync.op[i] == "all_reduce" && reduces_) status.levelled_at = sync.micro_step[i];
+    if (i < sync.op.size() && sync.op[i] == "all_reduce" && reduces_) status.reduced_at = sync.micro_step[i];
   }
 }
 
@@ -125,7 +125,7 @@ std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
   std::map<std::int64_t, RankStatus> ranks = ranks_;
   for (auto& [rank, status] : ranks)
     if (status.window < now) {  // has not begun it yet
-      status.filled = status.window_tokens = status.carried = status.levelled_at = 0;
+      status.filled = status.window_tokens = status.carried = status.reduced_at = 0;
       status.slots.clear();
     }
   return ranks;

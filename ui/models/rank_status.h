@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RankStatus: how far each rank is in its open window, and what of it the rank's gradients hold, from the run's events.
-// What the window dock draws.
+// RankStatus: how far each rank is in its open window, and which micro-steps its gradients hold, from the run's events.
+// The window dock draws it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace accrue::ui {
 
-/// A micro-batch's share of a rank's gradients; where a window has more micro-steps than slots, several share one.
+/// A micro-batch's share of a rank's gradients; if a window has more micro-steps than slots, several share one.
 struct PoolSlot {
   std::int64_t tokens = 0;
   std::int64_t micro_steps = 0;
@@ -34,26 +34,26 @@ struct RankStatus {
   std::int64_t last_sync_update = -1;
   std::int64_t last_sync_bytes = 0;  ///< payload of the newest window's collectives over the data axis
   bool lost = false;
-  std::vector<PoolSlot> slots;   ///< of the window, by position
-  std::int64_t carried = 0;      ///< micro-steps of the window that an earlier epoch brought
-  std::int64_t epoch = 0;        ///< of the last micro-step, from 0
-  std::int64_t levelled_at = 0;  ///< micro-step whose gradients were reduced last, perhaps before its own end is told
-  /// What its last micro-step left has been reduced: this rank holds the same sum as every other.
-  bool levelled() const { return micro_step > 0 && levelled_at == micro_step; }
+  std::vector<PoolSlot> slots;  ///< of the window, by position
+  std::int64_t carried = 0;     ///< micro-steps of the window from an earlier epoch
+  std::int64_t epoch = 0;       ///< of the last micro-step, from 0
+  std::int64_t reduced_at = 0;  ///< micro-step of the last reduction; may arrive before the micro-step's own event
+  /// The gradients after its last micro-step have been reduced: this rank holds the same sum as every other.
+  bool isReduced() const { return micro_step > 0 && reduced_at == micro_step; }
 };
 
-bool allLevelled(const std::map<std::int64_t, RankStatus>& ranks);
+bool allReduced(const std::map<std::int64_t, RankStatus>& ranks);
 
 /// How the newest window ended.
 struct WindowEnd {
   std::int64_t update = 0;
-  std::int64_t micro_step = 0;   ///< that it ended with
-  std::int64_t micro_steps = 0;  ///< that it had; 0 = not known
+  std::int64_t micro_step = 0;   ///< its last
+  std::int64_t micro_steps = 0;  ///< how many it had; 0 = not known
   std::int64_t planned = 0;      ///< of a full one
   StepOutcome outcome = StepOutcome::updated;
   std::string reason;  ///< full, epoch_end, run_end, requested
   double grad_norm = 0.0;
-  std::int64_t dropped_batches = 0;  ///< of its epoch, after it, never trained on
+  std::int64_t dropped_batches = 0;  ///< batches of its epoch after it that are never trained on
   std::int64_t epoch = 0;            ///< from 0
 };
 
@@ -65,17 +65,17 @@ class RankTracker {
 
   void take(const std::vector<RunEvent>& events);
   const std::map<std::int64_t, RankStatus>& ranks() const { return ranks_; }
-  /// The backend the ranks said they use; empty before they are ready.
+  /// The backend that the ranks use; empty before they are ready.
   std::string backend() const;
   /// The newest window that any rank has trained in, as the number of its update; 0 before the first micro-step.
   std::int64_t window() const;
-  /// How the newest window that is over ended; empty before the first update.
+  /// How the newest complete window ended; empty before the first update.
   const std::optional<WindowEnd>& lastEnd() const { return last_end_; }
   /// The newest window has ended, and none has begun since.
   bool drained() const;
-  /// Slots that a rank's pool shows at most.
+  /// The most slots that a rank's pool shows.
   static constexpr std::int64_t most_slots = 64;
-  /// All ranks as that window sees them: empty where a rank has not begun it.
+  /// All ranks' state within that window: empty for a rank that has not begun it.
   std::map<std::int64_t, RankStatus> inWindow() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What may be done in each state of a run: one table for the window, the tests and the help.
+// The actions allowed in each state of a run: one table for the window, the tests and the help.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ inline constexpr std::array allRunStates = {
     RunState::idle,     RunState::preflight,  RunState::starting, RunState::running, RunState::paused,
     RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed,  RunState::finished};
 
-/// resume is in it where a state can have something to resume; whether it has is the run's own matter (a checkpoint,
-/// an end before the plan's).
+/// Includes resume if a run in this state may be resumable; whether it is depends on the run (it has a checkpoint and
+/// ended before the plan's end).
 RunActions enabledActions(RunState state);
 
 }  // namespace accrue::ui

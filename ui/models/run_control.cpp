@@ -99,7 +99,7 @@ void RunControl::resume(const QString& folder) {
     resumeLoaded(folder);
     return;
   }
-  // What was measured before comes first, then what the resumed ranks add.
+  // The measurements from before come first, then those of the resumed ranks.
   resume_pending_ = folder;
   library_->open(folder);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunControl: what the Run menu does. It brings document, preflight, engine and library together and holds the state
-// that the window shows; it knows no widget.
+// RunControl: what the Run menu does. It connects document, preflight, engine and library and holds the state that the
+// window shows; it uses no widget.
 #pragma once
 
 #include <QObject>
@@ -32,7 +32,7 @@ class RunControl : public QObject {
   ~RunControl() override;
 
   RunState state() const;
-  /// The run that is hosted or attached now or was last; nullptr before the first.
+  /// The run that is hosted or attached, or the last one that was; nullptr before the first.
   RunSeries* run() const { return run_; }
   const RankTracker& ranks() const { return ranks_; }
   bool isLive() const { return is_live(state()); }
@@ -40,30 +40,30 @@ class RunControl : public QObject {
   /// False while the run can only be watched.
   bool controls() const { return bridge_.controls(); }
   const BridgeOptions& bridgeOptions() const { return bridge_.options(); }
-  /// The state's table, and what this run allows of it.
+  /// The actions that the state's table and this run allow.
   RunActions actions() const;
-  /// Fields that differ from the spec of the last run; nothing before the first.
+  /// Number of fields that differ from the spec of the last run; empty before the first.
   std::optional<int> editsNotRun() const;
-  /// Of the run that ended last; 0 before.
+  /// Exit status of the run that ended last; 0 before.
   int exitStatus() const { return exit_status_; }
 
   /// Checks the document and runs it if there is no error.
   void start();
-  /// Runs a plan that was made of the document as it stands, e.g. under another dialect. False where it cannot begin;
-  /// commandFailed() says why.
+  /// Runs a plan made from the current document, e.g. under another dialect. False if it cannot begin; commandFailed()
+  /// says why.
   bool startPlan(const RunPlan& plan);
-  /// Whether the run that ended last did so because the user stopped it.
+  /// Whether the run that ended last was stopped by the user.
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
   /// One micro-step, or up to the next boundary. A running run is paused first.
   void stepMicro();
   void stepUpdate();
-  /// Preflight: gives up. Then: ends after the micro-step; asked again while stopping, it kills.
+  /// During preflight: cancels. Later: ends the run after the micro-step; called again while stopping, kills it.
   void stop();
   void kill();
   void checkpoint();
   void checkpointAndStop();
-  /// N from the next window on.
+  /// Sets N from the next window on.
   void setSteps(std::int64_t steps);
   /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
   void resume(const QString& folder);
@@ -71,7 +71,7 @@ class RunControl : public QObject {
   void attach(const QString& folder);
 
  Q_SIGNALS:
-  /// Numbers or state moved; once a frame at most.
+  /// Numbers or state changed; at most once a frame.
   void changed();
   void stateChanged(accrue::RunState state);
   /// A run begins here, before its first event.
@@ -96,7 +96,7 @@ class RunControl : public QObject {
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
   RankTracker ranks_;
-  std::int64_t dropped_before_ = 0;  ///< of the run, before what is followed now
+  std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
   std::optional<RunSpec> last_spec_;
   QString resume_pending_;  ///< waits for its history
   bool checking_ = false;

@@ -79,7 +79,7 @@ void RunLibrary::refresh() {
 
 void RunLibrary::takeListing(const Listing& listing) {
   listing_ = false;
-  // Runs from elsewhere on disk are in no listing: watchLive asks after them.
+  // Runs from elsewhere on disk are in no listing: watchLive() checks them.
   const QStringList before = std::exchange(live_elsewhere_, {});
   interrupted_.clear();
   QSet<QString> listed;
@@ -103,7 +103,7 @@ void RunLibrary::takeSummary(RunSummary summary) {
   const bool ended = run && run->isLive() && summary.state != "running";
   const bool reread = ended && loaded_.contains(run);
   if (run && run->hasEvents()) {
-    // What was read of it while it went on lacks its end; while it is still being read, the next look sees that.
+    // A run that was read while it trained lacks its end; if it is still being read, the next check sees that.
     if (!reread) {
       if (ended) noteLive(folder);
       return;
@@ -267,7 +267,7 @@ void RunLibrary::feedSlice() {
   RunSeries* run = history.run;
   if (history.summary) {
     run->setSummary(*history.summary);
-    // The last event of a run whose supervisor died says "running"; its folder knows better.
+    // The last event of a run whose supervisor died says "running", but no process holds its folder.
     if (history.summary->state == "interrupted")
       run->setState(RunState::failed, tr("interrupted after update %1").arg(run->last().update));
   }

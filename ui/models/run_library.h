@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RunLibrary: every run the studio knows, live and from disk, with its table and its log. Folders are listed and read
-// in the background; their events come in a slice a frame.
+// in the background; their events are delivered one slice a frame.
 #pragma once
 
 #include <QHash>
@@ -35,7 +35,7 @@ class RunLibrary : public QObject {
  public:
   /// Events handed to a run per frame while its history is read.
   static constexpr std::size_t slice = 4000;
-  /// The newest runs of the folder that are listed.
+  /// How many runs of the folder are listed, newest first.
   static constexpr std::size_t listed_runs = 500;
 
   enum class Past { keep, forget };
@@ -49,24 +49,25 @@ class RunLibrary : public QObject {
 
   /// Lists the runs folder in the background, and again whenever it changes.
   void refresh();
-  /// A run that is hosted or attached here from now on. What it has measured is kept (a resume continues it) or
-  /// forgotten (an attach brings the whole history again).
+  /// A run that is hosted or attached here from now on. Its measured data are kept (a resume continues them) or cleared
+  /// (an attach delivers the whole history again).
   RunSeries* addLive(const QString& folder, const std::optional<RunPlan>& plan, Past past);
-  /// Adds the run of a folder, from anywhere on disk, and reads it. The answer comes with opened() or openFailed().
+  /// Adds the run of a folder, anywhere on disk, and reads it; opened() or openFailed() follows.
   void open(const QString& folder);
-  /// Reads a listed run's events unless that was done.
+  /// Reads a listed run's events unless they have been read.
   void load(RunSeries* run);
-  /// How often runs that another process hosts are looked after, in the background.
+  /// How often runs that another process hosts are checked, in the background.
   static constexpr std::chrono::milliseconds watch_interval{3000};
   /// True once a run's events are all there, or come from its host.
   bool isLoaded(const RunSeries* run) const;
   RunSeries* find(const QString& folder) const;
 
-  /// Gives runs that are shown for the first time the lowest index that no run of the table has. A run keeps its own.
+  /// Gives each run that is shown for the first time the lowest colour index that no run of the table has. A run keeps
+  /// its index.
   void assignColors(const QList<RunSeries*>& shown);
   /// Hands a live batch to the run and the log.
   void append(RunSeries* run, const std::vector<RunEvent>& events);
-  /// Folders (canonical) whose runs ended without saying so, newest first; and those that another process hosts.
+  /// Folders (canonical) whose runs ended without a last event, newest first; and those that another process hosts.
   QStringList interrupted() const { return interrupted_; }
   QStringList liveElsewhere() const { return live_elsewhere_; }
   /// The update a listed run could go on from; 0 = from its start.
@@ -74,7 +75,7 @@ class RunLibrary : public QObject {
 
  Q_SIGNALS:
   void refreshed();
-  /// The answer to open(); reading what is shown goes on without it.
+  /// Follows open() alone; a run that is read because it is shown does not emit it.
   void opened(accrue::ui::RunSeries* run);
   /// A run that was read turned out to be hosted by another process.
   void liveFound(accrue::ui::RunSeries* run);

@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 RunQueue::RunQueue(RunControl* control, QObject* parent) : QObject(parent), control_(control) {
   connect(control_, &RunControl::runBegun, this, &RunQueue::takeBegun);
-  // Queued: the next run begins after everybody has seen this one end.
+  // Queued: the next run begins after all receivers have handled this one's end.
   connect(control_, &RunControl::ended, this, &RunQueue::takeEnd, Qt::QueuedConnection);
 }
 
@@ -70,7 +70,7 @@ QString RunQueue::sentence() const {
   const auto all = static_cast<int>(runs_.size());
   if (active_ && at_ < runs_.size()) {
     const int now = static_cast<int>(at_) + 1;
-    if (count(QueuedState::left_out) > 0) return tr("%1 is training, the rest is left out").arg(runs_[at_].label);
+    if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(runs_[at_].label);
     return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
   }
   QString text = tr("%1 of %2 runs finished").arg(count(QueuedState::finished)).arg(all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunQueue: runs one plan after another. A run that fails does not hold up those behind it; a run that the user ends
-// does, for who stops one of five seldom wants the next.
+// RunQueue: runs one plan after another. A run that fails does not stop the queue; a run that the user stops does,
+// because a user who stops one of five seldom wants the next.
 #pragma once
 
 #include <QObject>
@@ -24,20 +24,20 @@ struct QueuedRun {
   RunSeries* run = nullptr;  ///< once it has begun; owned by the library
 };
 
-/// Thread: GUI. Starts through the RunControl, so that a queued run is a run like any other.
+/// Thread: GUI. Starts through the RunControl, so that a queued run is an ordinary run.
 class RunQueue : public QObject {
   Q_OBJECT
 
  public:
   explicit RunQueue(RunControl* control, QObject* parent = nullptr);
 
-  /// Forgets what was queued before and starts the first. False, and nothing changed, while a run is live.
+  /// Replaces the queue and starts its first run. Returns false and changes nothing while a run is live.
   bool start(std::vector<QueuedRun> runs);
-  /// Leaves out what has not begun. The run in hand goes on.
+  /// Leaves out the runs that have not begun. The current run continues.
   void cancel();
   bool isActive() const { return active_; }
   const std::vector<QueuedRun>& runs() const { return runs_; }
-  /// "2 of 5: llm is training"; what came of all once it is over.
+  /// "Run 2 of 5: llm is training"; the results once the queue has ended.
   QString sentence() const;
 
  Q_SIGNALS:
@@ -54,7 +54,7 @@ class RunQueue : public QObject {
 
   RunControl* control_;
   std::vector<QueuedRun> runs_;
-  std::size_t at_ = 0;  ///< the run in hand, or the next
+  std::size_t at_ = 0;  ///< the current run, or the next
   bool active_ = false;
 };
 

@@ -91,7 +91,7 @@ void RunSeries::setPlan(const accrue::RunPlan& plan) {
   Q_EMIT changed();
 }
 
-/// What follows from the plan's window. The walk through it is done in the background; the newest plan counts.
+/// What follows from the plan. It is walked in the background; a newer plan cancels the walk.
 void RunSeries::takeWindow() {
   last_.plannedUpdates = plan_->totals.updates;
   join_.setEpochLength(plan_->window.batches_per_epoch);
@@ -248,7 +248,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
           ? false
           : static_cast<double>(body.micro_step) <= updateClocks_[Clock::microStep][updateClocks_.size() - 1];
   if (repeated) return;
-  // Whether "seconds" counts like the event times or already holds what came before a resume: the nearer one.
+  // "seconds" may count like the event times or include the time before a resume: take the nearer one.
   const double stamp = static_cast<double>(event.time_ns) * 1e-9;
   settleTimeOffset(stamp);
   const bool countsLikeEvents = std::abs(body.seconds - stamp) < std::abs(body.seconds - stamp - timeOffset_);
@@ -276,7 +276,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
 }
 
 void RunSeries::measurePace() {
-  // Over the last two seconds or ten updates, whichever is more: steady, yet it follows a change.
+  // Over the last two seconds or ten updates, whichever is longer: steady, but it follows changes.
   const ClockColumn& seconds = updateClocks_[Clock::seconds];
   const std::size_t newest = updateClocks_.size() - 1;
   std::size_t from = seconds.lowerBound(seconds[newest] - 2.0);

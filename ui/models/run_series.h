@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunSeries: everything the studio knows of one run, live or from disk: what it was asked to do, where it stands, and
-// its measured series with their position on every clock.
+// RunSeries: everything the studio knows about one run, live or from disk: its spec and plan, its progress, and its
+// measured series with their positions on every clock. From event to point: append() takes a batch of events,
+// MicroStepJoin makes one point of all ranks' reports of a micro-step, a SeriesStore keeps the point with its clocks,
+// and a plot draws it through column_reducer.h.
 #pragma once
 
 #include <QObject>
@@ -33,7 +35,7 @@ namespace accrue::ui {
 
 enum class Metric { microLoss, updateLoss, evaluationLoss, learningRate, gradNorm };
 
-/// The newest of each reading; NaN or 0 where nothing has come yet.
+/// The newest value of each measurement; NaN or 0 before the first.
 struct LastValues {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::int64_t update = 0;
@@ -100,12 +102,12 @@ class RunSeries : public QObject {
   const std::optional<accrue::RunSpec>& spec() const { return spec_; }
   const std::optional<accrue::RunPlan>& plan() const { return plan_; }
   void setSpec(const accrue::RunSpec& spec);
-  /// Also sets the spec. Gives the planned LR curve and the window's arithmetic.
+  /// Also sets the spec. Starts the planned LR curve and the window's arithmetic.
   void setPlan(const accrue::RunPlan& plan);
-  /// What a run folder's summary says, for a run whose events are not read (yet).
+  /// Takes a run folder's summary, for a run whose events are not read (yet).
   void setSummary(const accrue::RunSummary& summary);
 
-  /// What the checks against one batch have come to.
+  /// The result of the checks against one batch.
   const ExactnessLamp& lamp() const { return lamp_; }
 
   accrue::RunState state() const { return state_; }
@@ -113,14 +115,14 @@ class RunSeries : public QObject {
   void setState(accrue::RunState state, const QString& detail = {});
   bool isLive() const { return accrue::is_live(state_); }
 
-  /// Takes a batch, once per frame. Emits changed() once, stateChanged() where the state moved.
+  /// Takes a batch, once per frame. Emits changed() once, and stateChanged() if the state changed.
   void append(const std::vector<accrue::RunEvent>& events);
-  /// Forgets all measured data (before a history is read again).
+  /// Clears all measured data (before a history is read again).
   void clear();
   /// True once events have been taken.
   bool hasEvents() const { return eventsTaken_ > 0; }
   std::int64_t eventsTaken() const { return eventsTaken_; }
-  /// Traces that came too fast to be taken and are in the run folder only.
+  /// Traces that arrived too fast to be taken and are in the run folder only.
   std::int64_t tracesNotDrawn() const { return tracesNotDrawn_; }
   void setTracesNotDrawn(std::int64_t count);
 
@@ -128,35 +130,35 @@ class RunSeries : public QObject {
   const RunOutcome& outcome() const { return outcome_; }
   const std::vector<RunProblem>& problems() const { return problems_; }
   std::int64_t ranks() const;
-  /// N as it is now; 0 = not known.
+  /// The current N; 0 = not known.
   std::int64_t steps() const;
 
-  /// "2 of 4": where the open window stands.
+  /// "2 of 4": progress in the open window.
   QString windowText() const;
   /// "update 120 of 300, micro-step 2 of 4".
   QString progressText() const;
 
-  /// The series of a metric; never null, empty where nothing was measured.
+  /// The series of a metric; never null, empty if nothing was measured.
   const SeriesStore& series(Metric metric) const;
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   const SyncTimeline& timeline() const { return timeline_; }
   /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
-  /// background, which changed() tells. On wall and compute time the plan is
-  /// laid out at the measured pace; empty while there is none.
+  /// background, when changed() is emitted. On wall and compute time the plan is placed at the measured pace; empty
+  /// before there is one.
   std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
   /// Where the plan ends on a clock, if it is known.
   std::optional<double> plannedEnd(Clock clock) const;
   /// The newest position on a clock; 0 before the first point.
   double latest(Clock clock) const;
 
-  /// Grows with every change to the measured data; what a plot compares to know whether to draw.
+  /// Grows with every change to the measured data; a plot compares it to know whether to draw.
   std::uint64_t revision() const { return revision_; }
 
  Q_SIGNALS:
   void changed();
   void stateChanged();
-  /// What the run was asked to do is known now, or has changed.
+  /// Spec and plan are known now, or have changed.
   void specChanged();
 
  private:
@@ -217,7 +219,7 @@ class RunSeries : public QObject {
   bool offsetPending_ = false;
   double timeOffset_ = 0.0;
   double keptSeconds_ = 0.0;
-  JobRunner jobs_;  ///< last: its jobs end before what they report to
+  JobRunner jobs_;  ///< last, so that its jobs end before the members they report to
 };
 
 }  // namespace accrue::ui

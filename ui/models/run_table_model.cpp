@@ -15,7 +15,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// N of the spec, and of now where it was changed while the run ran.
+/// N of the spec, and the current N if it was changed during the run.
 QString stepsText(const RunSeries& run) {
   if (!run.spec()) return {};
   const std::int64_t written = run.spec()->accumulation.steps;
@@ -26,7 +26,7 @@ QString stepsText(const RunSeries& run) {
 const std::vector<int> everyColumn = {
     RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
     RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
-/// What gives way to the differing keys: N, micro, ranks.
+/// The columns that differing keys replace: N, micro, ranks.
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
 
@@ -70,7 +70,7 @@ void RunTableModel::removeRun(RunSeries* run) {
 }
 
 void RunTableModel::forget(QObject* object) {
-  // While a run is being destroyed only its address is left of it.
+  // The run is being destroyed: only its address may be used.
   const auto found = std::find_if(runs_.begin(), runs_.end(),
                                   [object](RunSeries* run) { return static_cast<QObject*>(run) == object; });
   if (found == runs_.end()) return;
@@ -99,7 +99,7 @@ int RunTableModel::rowOf(const RunSeries* run) const {
 void RunTableModel::setOnlyDiffering(bool on) {
   if (on == onlyDiffering_) return;
   onlyDiffering_ = on;
-  // No reset: the selection in the table is what is compared.
+  // No reset: that would clear the selection, which decides what is compared.
   if (on) {
     beginRemoveColumns({}, firstSetUp, lastSetUp);
     std::erase_if(shown_, isSetUp);
@@ -364,7 +364,7 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
       case updatesColumn:
         return tr("Updates done / planned");
       case exactColumn:
-        return tr("Whether windows gave the gradient of the same samples in one batch: the worst so far");
+        return tr("Whether a window's gradient equals that of the same samples in one batch: the worst result so far");
       case weightsColumn:
         return tr("Weights after the newest update, where the run records them");
       default:

@@ -26,8 +26,8 @@ class RunTableModel : public QAbstractTableModel {
     lossColumn,
     rateColumn,
     updatesColumn,
-    exactColumn,    ///< only while a shown run was checked against one batch
-    weightsColumn,  ///< only while a shown run recorded its weights
+    exactColumn,    ///< shown only while a shown run was checked against one batch
+    weightsColumn,  ///< shown only while a shown run recorded its weights
     fixedColumns
   };
   enum Role {
@@ -35,7 +35,7 @@ class RunTableModel : public QAbstractTableModel {
     stateRole,       ///< int(RunState)
     colorIndexRole,  ///< int, for the swatch
     iconNameRole,    ///< name of the state's icon in resources/icons
-    sortRole,        ///< a value that sorts as the column should
+    sortRole,        ///< the value to sort the column by
     fieldKeyRole,    ///< header: dotted key of a differing column
   };
 
@@ -49,10 +49,10 @@ class RunTableModel : public QAbstractTableModel {
   RunSeries* run(const QModelIndex& index) const { return index.isValid() ? run(index.row()) : nullptr; }
   int rowOf(const RunSeries* run) const;
 
-  /// On: one column a differing key, and the fixed set-up columns (N, micro, ranks) give way to them.
+  /// On: one column per differing key, in place of the fixed set-up columns (N, micro, ranks).
   void setOnlyDiffering(bool on);
   bool onlyDiffering() const { return onlyDiffering_; }
-  /// The runs that the differing columns compare, if they are two or more; else all are.
+  /// The runs that the differing columns compare; with fewer than two, all runs.
   void setCompared(const QList<RunSeries*>& runs);
   /// Dotted keys in which the compared runs differ, in the order of a spec file.
   QStringList differingKeys() const;
@@ -67,7 +67,7 @@ class RunTableModel : public QAbstractTableModel {
   void refreshRow(RunSeries* run, int firstColumn, int lastColumn);
   void refreshColumns();
   void showKeys(std::vector<std::string> keys);
-  /// Lets the weights' column come and go with the runs that are shown.
+  /// Shows or hides the weights column to suit the shown runs.
   void refreshOptional();
   bool anyHas(Column column) const;
   QVariant fixedText(const RunSeries& run, int column) const;
@@ -78,7 +78,7 @@ class RunTableModel : public QAbstractTableModel {
 
   std::vector<RunSeries*> runs_;
   std::vector<int> shown_;         ///< fixed columns in order
-  std::vector<std::string> keys_;  ///< differing keys after them
+  std::vector<std::string> keys_;  ///< differing keys, in columns after them
   std::vector<const RunSeries*> compared_;
   bool onlyDiffering_ = false;
 };

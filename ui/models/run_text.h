@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sentences and numbers about a run, as the window says them.
+// Sentences and numbers about a run, as the window shows them.
 #pragma once
 
 #include <QString>
@@ -13,14 +13,14 @@ namespace accrue::ui {
 
 class RunSeries;
 
-/// Continues the state's word to a sentence: "Paused" + "at micro 2 of 4, in update 18".
+/// The words after the state's: "at micro 2 of 4, in update 18" after "Paused".
 QString stateSentence(const RunSeries& run, RunState state);
-/// "Stopped" where the user ended the run, else the state's name.
+/// "Stopped" if the user stopped the run, else the state's name.
 QString stateWord(const RunSeries* run, RunState state);
-/// The newest recorded weights: "0.95475", "0.0953, 0.4337", "0.1, 0.2, 0.3, 0.4 and 96 more"; empty where none were
+/// The newest recorded weights: "0.95475", "0.0953, 0.4337", "0.1, 0.2, 0.3, 0.4 and 96 more"; empty if none were
 /// recorded.
 QString lastWeightsText(const RunSeries& run, std::size_t most = 4);
-/// Seconds to the planned end at the mean speed so far; nothing before two updates.
+/// Seconds to the planned end at the mean speed so far; empty before two updates.
 std::optional<double> secondsLeft(const RunSeries& run);
 
 /// 1 234 567 with thin spaces (four digits stay together).

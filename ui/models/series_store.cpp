@@ -20,7 +20,7 @@ void ClockColumn::truncate(std::size_t size) {
 }
 
 std::size_t ClockColumn::lowerBound(double x) const {
-  // Over the bases first: they lie together in memory.
+  // Search the bases first: they are contiguous in memory.
   const auto base = std::lower_bound(bases_.begin(), bases_.end(), x);
   std::size_t low = base == bases_.begin() ? 0 : static_cast<std::size_t>(base - bases_.begin() - 1) * blockSize;
   std::size_t high = std::min(low + blockSize, size());

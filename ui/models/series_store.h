@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SeriesStore: one measured quantity, append-only, with a min/max pyramid and the places where it was not finite; and
-// ClockTable: the positions of its points on every clock, shared by the quantities that are measured together.
+// SeriesStore: one measured quantity, append-only, with a min/max pyramid and the points where it was not finite.
+// ClockTable: the positions of its points on every clock, shared by quantities that are measured together.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class ClockColumn {
 
   std::size_t size() const { return offsets_.size(); }
   double operator[](std::size_t i) const { return bases_[i / blockSize] + static_cast<double>(offsets_[i]); }
-  /// A position before the last one is taken as the last one, so that searching stays possible.
+  /// A position before the last one is stored as the last one, so that positions stay sorted.
   void push(double position);
   void truncate(std::size_t size);
   /// First index whose position is >= x.
@@ -69,7 +69,7 @@ class SeriesStore {
 
   void append(double value);
   void truncate(std::size_t size);
-  /// Counts truncations: what was derived from an older generation must be made anew.
+  /// Counts truncations: anything derived from an older generation must be recomputed.
   std::uint64_t generation() const { return generation_; }
 
   /// Smallest and largest finite value of points [first, last).
@@ -78,9 +78,9 @@ class SeriesStore {
   const std::vector<Mark>& marks() const { return marks_; }
   /// Finite points that a logarithmic axis cannot show.
   std::size_t countNotPositive() const { return notPositive_; }
-  /// Index of the point nearest to x on a clock; size() where there is none.
+  /// Index of the point nearest to x on a clock; size() if there is none.
   std::size_t nearest(Clock clock, double x) const;
-  /// The same, but size() where the series has not begun or has ended by more than a step: nothing is known there.
+  /// The same, but size() if x lies more than a step before the first point or after the last.
   std::size_t reading(Clock clock, double x) const;
 
  private:

@@ -26,7 +26,7 @@ void SmoothedSeries::catchUp() {
     const double value = source_->value(i);
     double smoothed = std::numeric_limits<double>::quiet_NaN();
     if (std::isfinite(value)) {
-      // mean_t = mean + (x - mean) (1 - w) / (1 - w^t): the debiased mean itself, so a constant is met exactly.
+      // mean_t = mean + (x - mean) (1 - w) / (1 - w^t): updates the debiased mean itself, so a constant stays exact.
       remaining_ *= weight_;
       mean_ += (value - mean_) * ((1.0 - weight_) / (1.0 - remaining_));
       smoothed = mean_;

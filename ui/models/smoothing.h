@@ -21,7 +21,7 @@ class SmoothedSeries {
 
   double weight() const { return weight_; }
   const SeriesStore& source() const { return *source_; }
-  /// Takes the points that came since the last call; starts over where the source was cut.
+  /// Takes the points that arrived since the last call; starts over if the source was truncated.
   void catchUp();
   double value(std::size_t i) const { return values_[i]; }
   std::size_t size() const { return values_.size(); }
@@ -39,7 +39,7 @@ class SmoothedSeries {
 
 /// "s(t) = sum 0.9^k x(t-k) / sum 0.9^k over finite points"
 QString smoothingFormula(double weight);
-/// The weight a slider or a key moves to: 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999.
+/// The weights that a slider or a key steps through: 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999.
 double nextSmoothing(double weight, int direction);
 
 }  // namespace accrue::ui

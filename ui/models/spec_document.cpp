@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> length_keys = {"run.updates", "run.epochs", "run.samples", "run.tokens"};
 
-/// A relative data path as seen from another folder, so that it goes on naming the same file.
+/// A relative data path rewritten for another folder, so that it still names the same file.
 std::string rebased(const std::string& path, const std::filesystem::path& from, const std::filesystem::path& to) {
   if (path.empty() || std::filesystem::path(path).is_absolute()) return path;
   const std::filesystem::path relative = (from / path).lexically_normal().lexically_relative(to);

@@ -22,18 +22,18 @@ class SpecDocument : public QObject {
   Q_OBJECT
 
  public:
-  /// Edits of one field that follow each other within this time become one step of undo.
+  /// Successive edits of one field within this time become one undo step.
   static constexpr qint64 merge_ms = 300;
 
   explicit SpecDocument(QObject* parent = nullptr);
 
   const RunSpec& spec() const { return spec_; }
-  /// Counts every change of the spec; what was computed for an older revision is out of date.
+  /// Counts every change of the spec; results for an older revision are out of date.
   quint64 revision() const { return revision_; }
   /// Where relative paths of the spec start: the file's folder, the current folder before the first save.
   std::filesystem::path baseDir() const;
   QString filePath() const { return file_path_; }
-  /// File name, or what an unsaved spec is called.
+  /// File name, or the name of an unsaved spec.
   QString displayName() const;
   bool isModified() const { return !undo_.isClean(); }
   QUndoStack* undoStack() { return &undo_; }
@@ -41,7 +41,7 @@ class SpecDocument : public QObject {
   /// One undoable edit. Values of the length group (updates, epochs, samples, tokens) clear each other, so that exactly
   /// one of them is set.
   void setField(const SpecField& field, const SpecValue& value);
-  /// The same from a value as --set takes it; false and nothing changed if it does not fit.
+  /// The same with a value written as for --set; returns false and changes nothing if it does not fit.
   bool setFieldText(const SpecField& field, const QString& text, QString* problem = nullptr);
 
   /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
@@ -49,7 +49,8 @@ class SpecDocument : public QObject {
 
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
-  /// Edits that were never saved, of a file or of none (empty): modified from the start. Clears the history.
+  /// Restores unsaved edits of a file (empty: never saved); the document is modified from the start. Clears the
+  /// history.
   void restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir, const QString& file_path);
   /// Replaces the document by a file's. On error the document stays as it was, and the findings say why.
   std::vector<Finding> open(const QString& path);
@@ -57,7 +58,7 @@ class SpecDocument : public QObject {
   Result<void> saveAs(const QString& path);
 
  Q_SIGNALS:
-  /// key is empty where more than one field may have changed.
+  /// key is empty if more than one field may have changed.
   void changed(const QString& key);
   void fileChanged();
   void modifiedChanged(bool modified);
@@ -74,7 +75,7 @@ class SpecDocument : public QObject {
   quint64 revision_ = 0;
 };
 
-/// The keys of which a spec has exactly one: how long the run is.
+/// The keys for the length of a run; a spec has exactly one of them.
 bool isLengthKey(std::string_view key);
 
 }  // namespace accrue::ui

@@ -24,7 +24,7 @@ double lengthOf(const SyncSpan& span) {
   return std::max(span.end - span.begin, 0.0);
 }
 
-/// Time that spans spent before a moment, given the prefix sums of their lengths.
+/// Time covered by spans before a moment, given the prefix sums of their lengths.
 template <typename Span>
 double spentBefore(const std::vector<Span>& spans, const std::vector<double>& before, double time) {
   const std::size_t count = beginningBefore(spans, time);
@@ -33,7 +33,7 @@ double spentBefore(const std::vector<Span>& spans, const std::vector<double>& be
   return before[count - 1] + std::clamp(time - last.begin, 0.0, lengthOf(last));
 }
 
-/// Spans come ordered by begin; one that does not is left out.
+/// Spans arrive ordered by begin; one that is out of order is left out.
 template <typename Span>
 bool pushSpan(std::vector<Span>& spans, std::vector<double>& before, const Span& span) {
   if (!spans.empty() && span.begin < spans.back().begin) return false;
@@ -95,7 +95,7 @@ LaneShare Lane::spent(double time) const {
 std::int64_t Lane::largestBytes(double from, double to) const {
   std::int64_t largest = 0;
   const std::size_t last = beginningBefore(sync, to);
-  // A stretch of a pixel seldom holds many collectives; where it does, a sample of them tells the height.
+  // A pixel seldom holds many collectives; if it does, a sample of them decides the height.
   const std::size_t first = beginningBefore(sync, from);
   const std::size_t stride = std::max<std::size_t>((last - first) / 64, 1);
   for (std::size_t i = first; i < last; i += stride) largest = std::max(largest, sync[i].bytes);

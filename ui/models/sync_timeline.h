@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncTimeline: what each rank did when, from its own reports: spans of forward, backward and optimizer steps, and
-// communication with its axis and bytes. Times are seconds from the run's origin; whatever lies between spans is
-// waiting.
+// SyncTimeline: what each rank did and when, from its own reports: spans of forward, backward and optimizer steps, and
+// communication with its axis and bytes. Times are seconds from the run's origin; time between spans is waiting.
 #pragma once
 
 #include <QString>
@@ -24,7 +23,7 @@ struct ComputeSpan {
   double end() const { return begin + static_cast<double>(seconds); }
 };
 
-/// Where a micro-step begins on a lane: with the first of its operations.
+/// Where a micro-step begins on a lane: at its first operation.
 struct MicroPlace {
   double begin = 0.0;
   std::int64_t microStep = 0;
@@ -59,15 +58,15 @@ class Lane {
 
   double begin() const;
   double end() const;
-  /// Time spent per kind before a moment, by prefix sums: O(log n) however much lies before it. The difference of two
-  /// moments is the share of what lies between.
+  /// Time spent per kind before a moment, by prefix sums: O(log n). The difference between two moments is the time
+  /// spent between them.
   LaneShare spent(double time) const;
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
 
   void push(accrue::ComputeKind kind, const ComputeSpan& span);
   void pushSync(const SyncSpan& span);
-  /// Keeps what belongs to micro-steps up to this one.
+  /// Keeps the spans of micro-steps up to this one.
   void truncate(std::int64_t microStep);
 
  private:
@@ -83,9 +82,9 @@ class SyncTimeline {
   void take(std::int64_t rank, const accrue::Operations& body);
   void take(std::int64_t rank, const accrue::Sync& body);
   void clear();
-  /// Forgets what followed a micro-step: the run was resumed there.
+  /// Drops everything after a micro-step: the run was resumed there.
   void rewind(std::int64_t microStep);
-  /// Seconds to add to the ranks' times: what a resumed run had behind it.
+  /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
   void setTimeOffset(double seconds) { offset_ = seconds; }
 
   bool empty() const { return lanes_.empty(); }

@@ -33,7 +33,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   said_->setFont(tabularFont(TextSize::small));
   said_->setWordWrap(true);
   said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-  // Room for two lines, so that what stands below does not move.
+  // Room for two lines, so that the widgets below do not move.
   said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
   later_.setSingleShot(true);
   connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showPools);
@@ -47,12 +47,12 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   tokens_ = addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
                    tr("What the window has counted so far, and each rank's share of it"));
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
-                 tr("Bytes that each rank put into the last reduction of gradients"));
+                 tr("Bytes that each rank contributed to the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
-  lamp_ =
-      addRow(grid, tr("Exactness"), QStringLiteral("windowLamp"),
-             tr("Whether a window gave the gradient of the same samples in one batch; evaluate.exactness_every asks "
-                "for checks"));
+  lamp_ = addRow(
+      grid, tr("Exactness"), QStringLiteral("windowLamp"),
+      tr("Whether a window's gradient equals that of the same samples in one batch; evaluate.exactness_every turns "
+         "the checks on"));
   lamp_->setWordWrap(true);
   next_ = addRow(grid, tr("Phase"), QStringLiteral("windowPhase"), tr("What rank 0 was doing a moment ago"));
   auto* layout = new QVBoxLayout(this);
@@ -105,7 +105,7 @@ void AccumulationPanel::refresh() {
   const double norm = run->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
   showLamp(run->lamp());
-  const QString phase = first.phase.empty() ? tr("not told") : QString::fromStdString(first.phase);
+  const QString phase = first.phase.empty() ? tr("unknown") : QString::fromStdString(first.phase);
   next_->setText(control_->isLive() ? phase : tr("ended"));
 }
 
@@ -128,23 +128,23 @@ void AccumulationPanel::showPools() {
   since_pools_.start();
   const RankTracker& tracker = control_->ranks();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
-  const bool level = levelsFirst();
-  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !level});
-  said_->setText(level ? tr("Reduced: all ranks hold the same gradient") : stateText());
-  if (level) later_.start(level_time);
+  const bool reduced = showsReductionFirst();
+  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !reduced});
+  said_->setText(reduced ? tr("Reduced: all ranks hold the same gradient") : stateText());
+  if (reduced) later_.start(reduced_time);
   pool_->setAccessibleDescription(text());
 }
 
-bool AccumulationPanel::levelsFirst() {
+bool AccumulationPanel::showsReductionFirst() {
   const RankTracker& tracker = control_->ranks();
   if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
-  if (!allLevelled(tracker.ranks())) return false;
-  if (level_window_ != tracker.window()) {
-    level_window_ = tracker.window();
-    since_level_.start();
+  if (!allReduced(tracker.ranks())) return false;
+  if (reduced_window_ != tracker.window()) {
+    reduced_window_ = tracker.window();
+    since_reduced_.start();
     return true;
   }
-  return since_level_.elapsed() < level_time.count();
+  return since_reduced_.elapsed() < reduced_time.count();
 }
 
 QString AccumulationPanel::stateText() const {
@@ -160,13 +160,13 @@ QString AccumulationPanel::stateText() const {
     parts << (first.filled == 1
                   ? tr("1 micro-step is left in the gradients and never used")
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
-  else if (allLevelled(ranks))
+  else if (allReduced(ranks))
     parts << tr("Reduced: all ranks hold the same gradient");
   else
     parts << tr("%1 of %2 micro-steps are in the gradients")
                  .arg(groupedNumber(first.filled), groupedNumber(first.window_size));
   if (const QString carried = carriedText(first); !carried.isEmpty()) parts << carried;
-  // What became of the window before is told until the next one ends, where it was not as usual.
+  // An unusual end of the previous window is shown until the next one ends.
   if (const auto& end = tracker.lastEnd();
       end && (end->outcome != StepOutcome::updated || end->reason != "full" || end->dropped_batches > 0))
     parts << windowEndText(*end);

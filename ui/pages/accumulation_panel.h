@@ -18,27 +18,27 @@ class GradientPool;
 class RunControl;
 struct RankStatus;
 
-/// The window dock: what the gradients of each rank hold of the open window, how the last one ended, what the last
-/// reduction moved.
+/// The window dock: which micro-steps of the open window each rank's gradients hold, how the last window ended, and the
+/// size of the last reduction.
 class AccumulationPanel : public QWidget {
   Q_OBJECT
 
  public:
   explicit AccumulationPanel(RunControl* control, QWidget* parent = nullptr);
-  /// Once per frame at most.
+  /// Call at most once per frame.
   void refresh();
   /// The pools in words: what they hold, how the last window ended, what was carried.
   QString text() const;
-  /// Between two looks at pools that fill: pictures that move faster explain nothing.
+  /// Interval between repaints of filling pools: faster changes could not be followed by eye.
   static constexpr std::chrono::milliseconds pool_interval{66};
-  /// How long tanks stand level before they drain, so that the reduction is seen where one steps through a window.
-  static constexpr std::chrono::milliseconds level_time{350};
+  /// How long tanks are shown reduced before they drain, so that a user who steps through a window sees the reduction.
+  static constexpr std::chrono::milliseconds reduced_time{350};
 
  private:
   void showPools();
   void showLamp(const ExactnessLamp& lamp);
-  /// Whether the tanks are to be shown level although they have drained since.
-  bool levelsFirst();
+  /// Whether to show the tanks as reduced although they have drained since.
+  bool showsReductionFirst();
   QString stateText() const;
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
@@ -56,8 +56,8 @@ class AccumulationPanel : public QWidget {
   QLabel* next_;
   QElapsedTimer since_pools_;
   QTimer later_;
-  QElapsedTimer since_level_;
-  std::int64_t level_window_ = 0;  ///< of which the tanks were shown level last
+  QElapsedTimer since_reduced_;
+  std::int64_t reduced_window_ = 0;  ///< window whose tanks were shown as reduced last
 };
 
 }  // namespace accrue::ui

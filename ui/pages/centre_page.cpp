@@ -22,7 +22,7 @@ CentrePage::CentrePage(QWidget* parent)
       read_out_(new ElidedLabel(this)) {
   setObjectName(QStringLiteral("centrePage"));
   plots_->setObjectName(QStringLiteral("plotArea"));
-  plots_->setEmptyText(tr("No run yet. Press F5 to train what is set up."));
+  plots_->setEmptyText(tr("No run yet. Press F5 to train this set-up."));
   read_out_->setObjectName(QStringLiteral("readOut"));
   read_out_->setFont(tabularFont(TextSize::small));
   read_out_->setAutoFillBackground(true);

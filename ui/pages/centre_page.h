@@ -13,7 +13,7 @@ class MessageBar;
 class PlotArea;
 class StartPage;
 
-/// The centre of the window: messages on top, then the start page or the plots with the read-out beneath them.
+/// The centre of the window: messages on top, then the start page or the plots with the cursor's values beneath them.
 class CentrePage : public QWidget {
   Q_OBJECT
 

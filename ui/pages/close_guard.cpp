@@ -31,13 +31,13 @@ CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* setting
 bool CloseGuard::mayClose() {
   if (!control_->isLive() || control_->attached()) return true;
   if (waiting_) {
-    // Asked again while it waits: the user does not want to wait.
+    // Closed again while waiting: the user does not want to wait.
     force();
     return false;
   }
   answer_ = ask();
   if (answer_ == CloseAnswer::cancel) return false;
-  // The run may have ended behind the question.
+  // The run may have ended while the question was open.
   if (!control_->isLive()) return true;
   carryOut();
   if (!control_->isLive()) return true;
@@ -49,7 +49,7 @@ bool CloseGuard::mayClose() {
 
 void CloseGuard::carryOut() {
   const bool stopping = control_->state() == RunState::stopping;
-  // Who has stopped the run does not keep it.
+  // A run that the user has stopped is not kept running.
   if (stopping && answer_ == CloseAnswer::keepRunning) answer_ = CloseAnswer::checkpointAndStop;
   if (answer_ != CloseAnswer::stopNow && control_->actions().contains(RunAction::checkpointAndStop))
     control_->checkpointAndStop();
@@ -58,13 +58,13 @@ void CloseGuard::carryOut() {
   switch (answer_) {
     case CloseAnswer::keepRunning:
       Q_EMIT waitingFor(
-          tr("Closing once the update in hand is saved; the run goes on from there. Close again to end at once."));
+          tr("Closing once the current update is saved; the run continues from there. Close again to end it at once."));
       break;
     case CloseAnswer::checkpointAndStop:
-      Q_EMIT waitingFor(tr("Closing once the update in hand is saved. Close again to end at once."));
+      Q_EMIT waitingFor(tr("Closing once the current update is saved. Close again to end the run at once."));
       break;
     case CloseAnswer::stopNow:
-      Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end at once."));
+      Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end them at once."));
       break;
     case CloseAnswer::cancel:
       break;
@@ -78,7 +78,7 @@ void CloseGuard::takeEnd(const RunSeries* run) {
   if (answer_ == CloseAnswer::keepRunning && !killed_) {
     const QString outcome = run->outcome().outcome;
     if (outcome == QLatin1String("failed")) {
-      Q_EMIT stays(QString());  // what failed and how to go on is said by the window
+      Q_EMIT stays(QString());  // the window shows what failed and what to do
       return;
     }
     if (outcome == QLatin1String("stopped")) {
@@ -105,7 +105,7 @@ CloseAnswer CloseGuard::ask() {
   for (const auto& [answer, word] : remembered_words)
     if (remembered == QLatin1String(word)) return answer;
   const CloseChoice choice =
-      dialogs_->askClose(window_, tr("A run is training in this window. What should become of it?"));
+      dialogs_->askClose(window_, tr("A run is training in this window. What should happen to it?"));
   if (!choice.remember) return choice.answer;
   for (const auto& [answer, word] : remembered_words) {
     if (choice.answer != answer) continue;
@@ -120,9 +120,9 @@ void CloseGuard::passDeadline() {
     force();
     return;
   }
-  // What is being saved is worth more than the wait: the user decides.
+  // The run is saving, so the user decides whether to wait.
   Q_EMIT stillSaving(
-      tr("The ranks are still saving. The window closes when they are done; Stop now drops what was "
+      tr("The ranks are still saving. The window closes when they are done; Stop now discards everything "
          "trained since the last checkpoint."));
   deadline_.start();
 }
@@ -133,7 +133,7 @@ void CloseGuard::stopNow() {
 
 void CloseGuard::force() {
   if (killed_) {
-    // Not even a kill was answered: what is left is ended when the engine's host is destroyed.
+    // Even a kill had no effect: the remaining ranks are ended when the engine's host is destroyed.
     waiting_ = false;
     Q_EMIT readyToClose();
     return;

@@ -16,21 +16,21 @@ namespace accrue::ui {
 class RunControl;
 class RunSeries;
 
-/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the run and waits with
-/// the event loop alive. After a deadline an end that was to come at once is forced; one that saves is asked about.
+/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the run and waits while
+/// the event loop runs. After a deadline it kills a run that was to stop now, and asks again about one that is saving.
 class CloseGuard : public QObject {
   Q_OBJECT
 
  public:
   CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* settings, QWidget* window);
 
-  /// True: the window may close now. False: it stays, for good (cancelled) or until readyToClose().
+  /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
   bool mayClose();
   bool isWaiting() const { return waiting_; }
-  /// Ends the run that is waited for, whatever it was saving.
+  /// Ends the run that the window waits for, even while it saves.
   void stopNow();
   bool remembersAnswer() const;
-  /// The next closing during a run asks again.
+  /// Closing during a run asks again from now on.
   void forgetAnswer();
   void setDeadline(std::chrono::milliseconds deadline) { deadline_.setInterval(deadline); }
 
@@ -38,9 +38,9 @@ class CloseGuard : public QObject {
   /// The window waits for the run to end.
   void waitingFor(const QString& sentence);
   void readyToClose();
-  /// The deadline is over and the ranks still save; the wait goes on.
+  /// The deadline has passed and the ranks are still saving; the wait continues.
   void stillSaving(const QString& sentence);
-  /// The window stays after all; why is empty where the run's own end says it.
+  /// The window stays open after all; `why` is empty if the message about the run's end explains it.
   void stays(const QString& why);
   void rememberedChanged();
 

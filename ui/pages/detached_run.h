@@ -8,9 +8,9 @@
 
 namespace accrue::ui {
 
-/// Continues a run from its newest checkpoint in a process of its own, which outlives this one: accrue-run, from beside
-/// this program or beside the rank program of the options. Returns once that process exists; what becomes of it is in
-/// the run's folder. Errors (device): there is no accrue-run there, or it cannot be started.
+/// Continues a run from its newest checkpoint in a separate process that outlives this one: accrue-run, from the folder
+/// of this program or of the rank program in the options. Returns once that process exists; the run's folder shows its
+/// progress. Errors (device): there is no accrue-run there, or it cannot be started.
 Result<void> resumeDetached(const BridgeOptions& options, const QString& folder);
 
 }  // namespace accrue::ui

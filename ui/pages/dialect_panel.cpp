@@ -42,7 +42,7 @@ QString refusalOf(const DialectPlan& answer) {
 QString outcomeOf(const QueuedRun& queued) {
   switch (queued.state) {
     case QueuedState::waiting:
-      return DialectPanel::tr("waits for its turn");
+      return DialectPanel::tr("waiting for its turn");
     case QueuedState::running:
       return DialectPanel::tr("training");
     case QueuedState::failed:
@@ -178,7 +178,7 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQ
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll_->setFocusPolicy(Qt::NoFocus);
   bar_->setObjectName(QStringLiteral("dialectScroll"));
-  bar_->setAccessibleName(tr("Micro-steps in sight"));
+  bar_->setAccessibleName(tr("Visible micro-steps"));
   bar_->setFocusPolicy(Qt::NoFocus);
   detail_->setObjectName(QStringLiteral("dialectDetail"));
   detail_->setFont(tabularFont(TextSize::small));
@@ -189,7 +189,7 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQ
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::inGroup, space::inGroup);
   layout->setSpacing(space::base);
   layout->addWidget(buildTop());
-  // As far in as the strips, which their cards indent.
+  // Indented like the strips in their cards.
   auto* ruler_row = new QHBoxLayout;
   ruler_row->setContentsMargins(space::inGroup, 0, 0, 0);
   ruler_row->addWidget(ruler_);
@@ -210,7 +210,7 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQ
 
 QWidget* DialectPanel::buildTop() {
   auto* top = new QWidget(this);
-  auto* what = new QLabel(tr("The set-up as it stands, under the rules of each system."), top);
+  auto* what = new QLabel(tr("The current set-up under the rules of each system."), top);
   what->setWordWrap(true);
   auto* row = new QHBoxLayout(top);
   row->setContentsMargins(0, 0, 0, 0);
@@ -269,7 +269,7 @@ QString DialectPanel::text() const {
 
 void DialectPanel::use(Dialect dialect) {
   const DialectPlan* answer = shown_ ? shown_->of(dialect) : nullptr;
-  // An answer of a moment ago must not undo what has been typed since.
+  // An outdated comparison must not undo later edits.
   if (!answer || !answer->plan || answer->chosen || !dialects_->isCurrent()) return;
   document_->setSpec(answer->spec, tr("Use the dialect %1").arg(dialectName(dialect)));
 }
@@ -340,7 +340,7 @@ void DialectPanel::hideEvent(QHideEvent* event) {
 
 void DialectPanel::resizeEvent(QResizeEvent* event) {
   QDialog::resizeEvent(event);
-  // Once the layout has given the strips their new width.
+  // Queued until the layout has given the strips their new width.
   QTimer::singleShot(0, this, &DialectPanel::fitScrollBar);
 }
 

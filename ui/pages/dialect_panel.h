@@ -22,7 +22,7 @@ class RunQueue;
 class SpecDocument;
 struct DialectColumns;
 
-/// One dialect's part of the panel: its name, its strip, what becomes of the last batches, and a button that makes it
+/// One dialect's part of the panel: its name, its strip, what happens to the last batches, and a button that makes it
 /// the set-up's dialect.
 class DialectCard : public QWidget {
   Q_OBJECT
@@ -32,11 +32,11 @@ class DialectCard : public QWidget {
 
   void show(const std::shared_ptr<const DialectComparison>& comparison,
             const std::shared_ptr<const DialectColumns>& columns, std::size_t row);
-  /// What a queued run of this dialect has come to; empty hides it.
+  /// The state of this dialect's queued run; empty hides it.
   void showOutcome(const QString& text);
   DialectStrip* strip() const { return strip_; }
   QPushButton* useButton() const { return use_; }
-  /// All that the card says.
+  /// All text of the card.
   QString text() const;
 
  protected:
@@ -56,8 +56,8 @@ class DialectCard : public QWidget {
   QLabel* notes_;
 };
 
-/// "What would each dialect do": the five strips of the set-up as it stands, one below the other. Not modal: they
-/// follow the form while it is edited.
+/// "What would each dialect do": the five strips of the current set-up, one below the other. Not modal: they follow the
+/// form while it is edited.
 class DialectPanel : public QDialog {
   Q_OBJECT
 
@@ -66,7 +66,7 @@ class DialectPanel : public QDialog {
   DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
 
   DialectCard* card(Dialect dialect) const;
-  /// The whole panel as text, as Copy takes it.
+  /// The whole panel as text, for Copy.
   QString text() const;
 
  protected:

@@ -83,7 +83,7 @@ void DialectRuns::showEnd() {
   for (const QueuedRun& run : queue_->runs()) all = all && run.state == QueuedState::finished;
   QStringList parts{queue_->sentence()};
   parts << left_out_;
-  if (all) parts << tr("Their curves stand on samples");
+  if (all) parts << tr("Their curves are drawn over samples");
   bar_->post({QLatin1String(message_id),
               all ? RunState::finished : RunState::degraded,
               parts.join(QStringLiteral(". ")),

@@ -13,21 +13,21 @@ class MessageBar;
 class RunQueue;
 class SpecDocument;
 
-/// "Run all five": makes of the comparison's answers a queue of ordinary runs, one a dialect, and says how far it is
-/// and whom it left out. Thread: GUI.
+/// "Run all five": turns the comparison's plans into a queue of ordinary runs, one per dialect, and shows its progress
+/// and which dialects it left out. Thread: GUI.
 class DialectRuns : public QObject {
   Q_OBJECT
 
  public:
   DialectRuns(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, MessageBar* bar, QObject* parent);
 
-  /// Begins once the comparison belongs to the document as it stands.
+  /// Begins once the comparison belongs to the current document.
   void start();
 
  Q_SIGNALS:
   /// The first run is about to begin.
   void aboutToBegin();
-  /// Nothing could be queued; what was refused stands in the message bar.
+  /// Nothing could be queued; the message bar shows why.
   void refused();
 
  private:

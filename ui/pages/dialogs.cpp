@@ -21,7 +21,7 @@ QString tr(const char* text) {
   return QCoreApplication::translate("Dialogs", text);
 }
 
-/// Adds the suffix of the chosen filter ("PNG image (*.png)") where the name has none.
+/// Adds the suffix of the chosen filter ("PNG image (*.png)") if the name has none.
 QString withSuffix(const QString& file, const QString& filter) {
   if (file.isEmpty() || !QFileInfo(file).suffix().isEmpty()) return file;
   const qsizetype at = filter.indexOf(QLatin1String("*."));
@@ -67,10 +67,9 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
   QMessageBox box(QMessageBox::Question, tr("A run is in progress"), sentence, QMessageBox::NoButton, parent);
   box.setObjectName(QStringLiteral("closeDialog"));
   box.setInformativeText(
-      tr("Keep running saves at the next boundary and goes on from there without a window; the next start offers to "
-         "attach. Checkpoint and stop ends after the update in hand, and Resume goes on from there. Stop now drops "
-         "what was "
-         "trained since the last checkpoint."));
+      tr("Keep running saves at the next boundary and continues without a window; the next start offers to attach. "
+         "Checkpoint and stop ends after the current update, and Resume continues from there. Stop now discards "
+         "everything trained since the last checkpoint."));
   QPushButton* keep = box.addButton(tr("Keep running"), QMessageBox::AcceptRole);
   QPushButton* checkpoint = box.addButton(tr("Checkpoint and stop"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop now"), QMessageBox::DestructiveRole);
@@ -92,7 +91,7 @@ std::optional<std::int64_t> WidgetDialogs::askSteps(QWidget* parent, std::int64_
   bool accepted = false;
   const int steps = QInputDialog::getInt(
       parent, tr("Accumulation steps"),
-      tr("Micro-steps a window, from the next window on.\nThe learning rate keeps the course that was planned."),
+      tr("Micro-steps per window, from the next window on.\nThe learning rate keeps its planned course."),
       static_cast<int>(now), least, most, 1, &accepted);
   return accepted ? std::optional<std::int64_t>(steps) : std::nullopt;
 }

@@ -30,11 +30,11 @@ class Dialogs {
   virtual UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) = 0;
   /// A run is hosted in the window that is about to close.
   virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
-  /// N for the windows to come; nothing = cancelled.
+  /// N from the next window on; empty = cancelled.
   virtual std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) = 0;
 };
 
-/// The real ones.
+/// Asks with Qt's dialogs.
 class WidgetDialogs final : public Dialogs {
  public:
   QString openSpec(QWidget* parent, const QString& folder) override;

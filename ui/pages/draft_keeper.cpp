@@ -28,7 +28,7 @@ QString markedLine(const QString& text, const char* mark) {
 
 std::unique_ptr<QLockFile> lockFor(const QString& file) {
   auto lock = std::make_unique<QLockFile>(file + QStringLiteral(".lock"));
-  lock->setStaleLockTime(0);  // held as long as its process lives, however long that is
+  lock->setStaleLockTime(0);  // never stale while its process lives
   return lock->tryLock(0) ? std::move(lock) : nullptr;
 }
 

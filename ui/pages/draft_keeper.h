@@ -26,7 +26,7 @@ struct Draft {
 };
 
 /// Writes unsaved edits to the state folder every few seconds, so that neither closing nor a crash loses them. Every
-/// window writes a file of its own, locked while the window lives, so that no other window takes it for left over.
+/// window has its own file, locked while the window is open, so that no other window mistakes it for a left-over draft.
 class DraftKeeper : public QObject {
   Q_OBJECT
 
@@ -34,10 +34,10 @@ class DraftKeeper : public QObject {
   DraftKeeper(SpecDocument* document, QString folder, QObject* parent = nullptr);
   ~DraftKeeper() override;
 
-  /// The newest draft that a window left which is gone; it is this window's to offer until it is dropped, and stays on
-  /// the disk until then.
+  /// The newest draft of a window that no longer exists. This window alone may offer it until dropLeftOver(); it stays
+  /// on disk until then.
   std::optional<Draft> leftOver();
-  /// Removes the draft that leftOver() answered: it was restored or dismissed.
+  /// Removes the draft that leftOver() returned: it was restored or dismissed.
   void dropLeftOver();
   /// Writes or removes the draft now.
   void keep();

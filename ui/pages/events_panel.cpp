@@ -27,7 +27,7 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
       view_(new QTreeView(this)) {
   setObjectName(QStringLiteral("eventsPanel"));
   filter_->setSourceModel(log);
-  // A micro-step a line would drown everything else; the filter brings them back.
+  // One line a micro-step would bury all other events; the filter can show them.
   filter_->hideKinds({QStringLiteral("micro_steps"), QStringLiteral("sync")});
   search_->setObjectName(QStringLiteral("eventsFilter"));
   search_->setPlaceholderText(tr("Filter"));
@@ -105,7 +105,7 @@ void EventsPanel::showOlder() {
 
 void EventsPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  followEnd();  // rows came while nobody looked
+  followEnd();  // rows arrived while the panel was hidden
 }
 
 void EventsPanel::followEnd() {

@@ -20,11 +20,11 @@ class EventsPanel : public QWidget {
  public:
   explicit EventsPanel(EventLogModel* log, QWidget* parent = nullptr);
   void setRun(const RunSeries* run);
-  /// What belongs into the dock's title.
+  /// The controls for the dock's title.
   QWidget* titleControl() const;
 
  Q_SIGNALS:
-  /// A row was opened: where the plots should go.
+  /// A row was opened: the update that the plots should show.
   void updateRequested(qint64 update);
 
  protected:
@@ -32,7 +32,7 @@ class EventsPanel : public QWidget {
 
  private:
   void followEnd();
-  /// Says how many of the run's events have left the log.
+  /// Shows how many of the run's events are no longer in the log.
   void showOlder();
   void noteScroll();
   void copySelected();

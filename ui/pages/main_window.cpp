@@ -147,7 +147,7 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
   connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
-    centre_->plots()->fit();  // a view zoomed into another run would hide the one that begins
+    centre_->plots()->fit();  // a view zoomed into another run could hide the new one
     centre_->showPlots();
     runs_->showAlso(run);
   });
@@ -166,7 +166,7 @@ void MainWindow::connectRuns() {
   connect(parts_.library, &RunLibrary::opened, this, [this](RunSeries* run) {
     centre_->showPlots();
     runs_->showAlso(run);
-    // A fitted view grows while the run's events come in.
+    // A fitted view grows while the run's events arrive.
     if (!parts_.control->isLive()) centre_->plots()->fit();
   });
   connect(parts_.library, &RunLibrary::loaded, this, [this] {
@@ -248,7 +248,7 @@ void MainWindow::showDialects() {
   dialect_panel_->activateWindow();
 }
 
-// Runs of different windows stand side by side where they have seen the same samples.
+// Over samples, runs with different window lengths can be compared.
 void MainWindow::showComparison() {
   QList<RunSeries*> runs;
   for (const QueuedRun& queued : queue_->runs())
@@ -333,7 +333,7 @@ void MainWindow::tick() {
 }
 
 void MainWindow::showTitle() {
-  // The task bar says what a run out of sight does.
+  // The title shows the run's state in the task bar when the window is hidden.
   const RunControl& control = *parts_.control;
   const QString doing =
       control.isLive() ? QStringLiteral(" (%1)").arg(stateWord(control.run(), control.state())) : QString();
@@ -342,7 +342,7 @@ void MainWindow::showTitle() {
   setWindowTitle(title);
   setWindowModified(parts_.document->isModified());
   setWindowFilePath(parts_.document->filePath());
-  // setWindowFilePath names the window after the file where no title is set; ours stays.
+  // The file's path must not replace the title.
   setWindowTitle(title);
 }
 
@@ -378,7 +378,7 @@ void MainWindow::showContinuations() {
   const RunSeries* run = focusedRun();
   const RunControl& control = *parts_.control;
   const bool idle = !control.isLive() && control.state() != RunState::preflight;
-  // The library may not have seen yet that the run which ended here is over.
+  // The library may not know yet that the run which ended here is over.
   const bool elsewhere = run && run != control.run() && parts_.library->liveElsewhere().contains(run->folder());
   actions_.attach->setEnabled(idle && elsewhere);
   actions_.resume->setEnabled(idle && run && !elsewhere && !run->isLive() &&
@@ -437,7 +437,7 @@ bool MainWindow::formHolds() {
   setup_->form()->focusField(rejected.front());
   centre_->messages()->post({QStringLiteral("refused"),
                              RunState::failed,
-                             tr("What stands in the form cannot be run: a field has no valid value"),
+                             tr("The set-up cannot be run: a field has no valid value"),
                              {},
                              {}});
   return false;
@@ -472,7 +472,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
   if (shown_before_) return;
   shown_before_ = true;
-  // Nothing that touches the disk comes before the window.
+  // The window is shown before anything that uses the disk.
   QTimer::singleShot(0, this, [this] {
     parts_.preflight->refresh();
     parts_.library->refresh();

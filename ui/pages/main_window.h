@@ -42,7 +42,7 @@ class Theme;
 class WindowFiles;
 class AccumulationPanel;
 
-/// What the window is made of; all outlive it.
+/// The parts that the window uses; all outlive it.
 struct StudioParts {
   SpecDocument* document = nullptr;
   PreflightRunner* preflight = nullptr;
@@ -51,7 +51,7 @@ struct StudioParts {
   Dialogs* dialogs = nullptr;
   QSettings* settings = nullptr;  ///< layout, recent files, remembered answers
   Theme* theme = nullptr;
-  bool offer_drafts = true;  ///< somebody is there to answer
+  bool offer_drafts = true;  ///< a user is there to answer
 };
 
 class MainWindow : public QMainWindow {
@@ -69,9 +69,9 @@ class MainWindow : public QMainWindow {
   CloseGuard* closeGuard() const { return close_guard_; }
   /// Opens a spec or a run folder.
   void openPath(const QString& path);
-  /// The demo, trained at once.
+  /// Opens the demo and trains it at once.
   void runDemo();
-  /// Draws what waits and answers the window as it stands.
+  /// Draws pending changes and returns the window as an image.
   QImage picture();
   RunSeries* focusedRun() const;
 
@@ -99,7 +99,7 @@ class MainWindow : public QMainWindow {
   void focusPane(int pane);
 
   void run();
-  /// False, and said, where text in the form means no value.
+  /// False, with a message, if a field of the form has no valid value.
   bool formHolds();
   void tick();
   void showTitle();

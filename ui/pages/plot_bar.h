@@ -12,8 +12,8 @@ namespace accrue::ui {
 struct WindowActions;
 class PlotArea;
 
-/// The plots' controls in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors what the plots
-/// change by their own keys.
+/// The plots' controls in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors changes made by
+/// the plots' own keys.
 class PlotBar : public QObject {
   Q_OBJECT
 

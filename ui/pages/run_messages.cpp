@@ -34,7 +34,7 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   connect(control_, &RunControl::stateChanged, this, &RunMessages::showState);
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
   connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
-    told_problems_ = run->problems().size();
+    shown_problems_ = run->problems().size();
     for (const char* id : {"refused", "command", "end", "degraded", "interrupted"}) bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
@@ -51,8 +51,8 @@ void RunMessages::showRefused(const std::vector<Finding>& findings) {
   const auto errors = std::count_if(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.severity == Severity::error; });
   bar_->post({QStringLiteral("refused"), RunState::failed,
-              errors == 1 ? tr("One thing must be mended before this can run")
-                          : tr("%n things must be mended before this can run", nullptr, static_cast<int>(errors)),
+              errors == 1 ? tr("One error must be fixed before this can run")
+                          : tr("%n errors must be fixed before this can run", nullptr, static_cast<int>(errors)),
               tr("Show the first"), [this] { Q_EMIT errorFieldRequested(); }});
   Q_EMIT errorFieldRequested();
 }
@@ -67,9 +67,9 @@ void RunMessages::showState(RunState state) {
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Show log"), [this] { Q_EMIT logRequested(); }});
-  } else if (state == RunState::paused && run && run->problems().size() > told_problems_ &&
+  } else if (state == RunState::paused && run && run->problems().size() > shown_problems_ &&
              run->problems().back().className == QLatin1String("numerics")) {
-    told_problems_ = run->problems().size();
+    shown_problems_ = run->problems().size();
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Continue"), [this] { control_->togglePause(); }});

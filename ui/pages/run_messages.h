@@ -15,7 +15,7 @@ class RunControl;
 class RunLibrary;
 class RunSeries;
 
-/// Turns what happens to runs into messages of the window, each with the one thing that helps.
+/// Shows what happens to runs as messages of the window, each with at most one action that helps.
 class RunMessages : public QObject {
   Q_OBJECT
 
@@ -40,7 +40,7 @@ class RunMessages : public QObject {
   RunLibrary* library_;
   MessageBar* bar_;
   bool offered_ = false;
-  std::size_t told_problems_ = 0;  ///< of the run, already shown or older than this window's part of it
+  std::size_t shown_problems_ = 0;  ///< problems of the run that were shown or came before this window followed it
 };
 
 }  // namespace accrue::ui

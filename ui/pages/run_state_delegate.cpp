@@ -11,7 +11,7 @@ void RunStateDelegate::initStyleOption(QStyleOptionViewItem* option, const QMode
   option->features |= QStyleOptionViewItem::HasDecoration;
   const auto state = static_cast<RunState>(index.data(RunTableModel::stateRole).toInt());
   const QString name = index.data(RunTableModel::iconNameRole).toString();
-  // A run that was stopped ended well, but not at its end: it has an icon of its own.
+  // A stopped run ended without an error but before its planned end: it has a separate icon.
   option->icon = name == stateIconName(state) ? stateIcon(state) : themedIcon(name);
   option->decorationSize = QSize(space::icon, space::icon);
 }

@@ -27,7 +27,7 @@ void RunSwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opt
   const QRect area = option.rect.adjusted(space::base, 0, -space::base, 0);
   painter->save();
   if (color >= 0 && item.state.testFlag(QStyle::State_Selected)) {
-    // On the selection's own colour a series may not be told apart: a plate of the surface lies beneath.
+    // A series may be invisible on the selection's colour, so it is drawn on a patch of the surface colour.
     const QRect plate(area.left(), area.center().y() - 6, swatch_width + 4, 13);
     painter->setRenderHint(QPainter::Antialiasing);
     painter->setPen(Qt::NoPen);

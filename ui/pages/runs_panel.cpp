@@ -23,8 +23,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
       sorted_(new QSortFilterProxyModel(this)),
       view_(new QTreeView(this)),
       differing_(new QCheckBox(tr("Only differing columns"), this)),
-      empty_(
-          new QLabel(tr("No runs yet. Press F5 to train what is set up; every run stays here for comparison."), this)) {
+      empty_(new QLabel(tr("No runs yet. Press F5 to train this set-up; every run stays here for comparison."), this)) {
   setObjectName(QStringLiteral("runsPanel"));
   sorted_->setSourceModel(library_->table());
   sorted_->setSortRole(RunTableModel::sortRole);
@@ -68,7 +67,7 @@ void RunsPanel::connectSignals() {
   connect(differing_, &QCheckBox::toggled, library_->table(), &RunTableModel::setOnlyDiffering);
   connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &RunsPanel::shownRunsChanged);
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &RunsPanel::shownRunsChanged);
-  // Queued: columns must not come and go while a selection is being changed.
+  // Queued: columns must not change while the selection is being changed.
   connect(
       this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
       Qt::QueuedConnection);

@@ -15,7 +15,7 @@ namespace accrue::ui {
 class RunLibrary;
 class RunSeries;
 
-/// The runs table: the legend of the plots and the list of what was trained. The selected runs are the ones shown.
+/// The runs table: the legend of the plots and the list of runs. The selected runs are the ones shown.
 class RunsPanel : public QWidget {
   Q_OBJECT
 
@@ -25,12 +25,12 @@ class RunsPanel : public QWidget {
   /// The selected runs in the table's order, the current one last (on top).
   QList<RunSeries*> shownRuns() const;
   RunSeries* currentRun() const;
-  /// Shows a run besides those shown, and makes it the current one.
+  /// Shows a run in addition to those shown, and makes it the current one.
   void showAlso(RunSeries* run);
-  /// Shows these and no other; the last becomes the current one.
+  /// Shows only these; the last becomes the current one.
   void showOnly(const QList<RunSeries*>& runs);
   void focusTable();
-  /// What belongs into the dock's title.
+  /// The controls for the dock's title.
   QWidget* titleControl() const;
 
  Q_SIGNALS:
@@ -45,7 +45,7 @@ class RunsPanel : public QWidget {
  private:
   void connectSignals();
   void showEmptyState();
-  /// Columns that come after a row was selected belong to the selection, too.
+  /// Extends the selection of rows to columns added since.
   void selectWholeRows();
   void showMenu(const QPoint& at);
   void activate(const QModelIndex& index);

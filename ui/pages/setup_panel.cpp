@@ -24,7 +24,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
       arithmetic_(new ArithmeticPanel(this)) {
   setObjectName(QStringLiteral("setupPanel"));
   search_->setObjectName(QStringLiteral("fieldSearch"));
-  search_->setPlaceholderText(tr("Find a field, by any tool's name"));
+  search_->setPlaceholderText(tr("Find a field by its name in any tool"));
   search_->setAccessibleName(tr("Find a field"));
   search_->setClearButtonEnabled(true);
   search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);

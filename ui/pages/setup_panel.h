@@ -13,7 +13,7 @@ class PreflightRunner;
 class RunControl;
 class SpecDocument;
 
-/// The set-up dock: search, form, and below them what the spec amounts to.
+/// The set-up dock: search, form, and below them the plan's arithmetic.
 class SetupPanel : public QWidget {
   Q_OBJECT
 

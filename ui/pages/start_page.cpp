@@ -74,7 +74,8 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   demo_ =
       new StartCard(QStringLiteral("demo"), tr("Demo"), tr("A small model learns while you watch. Press Enter."), this);
   auto* open = new StartCard(QStringLiteral("open"), tr("Open"), tr("A run spec: a *.accrue file."), this);
-  auto* runs = new StartCard(QStringLiteral("recent"), tr("Recent runs"), tr("Look at what was trained before."), this);
+  auto* runs =
+      new StartCard(QStringLiteral("recent"), tr("Recent runs"), tr("Open a run that was trained before."), this);
   auto* fresh = new StartCard(QStringLiteral("document-new"), tr("New"), tr("Start from the defaults."), this);
   auto* batches = new StartCard(QStringLiteral("compare"), tr("Ten batches, N = 4"),
                                 tr("Two are left over. What would each system do?"), this);
@@ -131,7 +132,7 @@ void StartPage::setRecentFiles(const QStringList& files) {
     recent_->addWidget(link, 0, Qt::AlignLeft);
     connect(link, &QPushButton::clicked, this, [this, file] { Q_EMIT fileRequested(file); });
   }
-  // The disk is asked once the window stands.
+  // The disk is read once the window is shown.
   QTimer::singleShot(0, this, &StartPage::disableMissing);
 }
 
@@ -141,7 +142,7 @@ void StartPage::disableMissing() {
     const QString file = link->property(file_property).toString();
     const bool there = QFileInfo::exists(file);
     link->setEnabled(there);
-    link->setToolTip(there ? file : tr("%1 is gone").arg(file));
+    link->setToolTip(there ? file : tr("%1 no longer exists").arg(file));
   }
 }
 

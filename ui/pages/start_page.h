@@ -10,7 +10,7 @@ class QVBoxLayout;
 
 namespace accrue::ui {
 
-/// A card of the start page: a picture, what it does and a sentence about it; a button in every other respect.
+/// A card of the start page: a button with a picture, a title and a sentence.
 class StartCard : public QPushButton {
   Q_OBJECT
 
@@ -27,13 +27,13 @@ class StartCard : public QPushButton {
   QString sentence_;
 };
 
-/// What fills the centre while nothing is open: four ways to begin, two examples, and the files used last.
+/// Fills the centre while nothing is open: four ways to begin, two examples, and the recent files.
 class StartPage : public QWidget {
   Q_OBJECT
 
  public:
   explicit StartPage(QWidget* parent = nullptr);
-  /// Files that are gone are shown, but cannot be opened.
+  /// Files that no longer exist are shown but disabled.
   void setRecentFiles(const QStringList& files);
   void focusDefault();
 
@@ -42,7 +42,7 @@ class StartPage : public QWidget {
   void openRequested();
   void runsRequested();
   void newRequested();
-  /// A spec that comes with the program: its resource and what the document is called.
+  /// A spec that comes with the program: its resource and the document's name.
   void presetRequested(const QString& resource, const QString& name);
   void fileRequested(const QString& file);
 

@@ -30,10 +30,10 @@ StatusRow::StatusRow(QWidget* parent)
       QStringLiteral("statusProgress"),
       tr("micro %1, update %2 of %3, %4 samples")
           .arg(QStringLiteral("00000"), QStringLiteral("00000"), QStringLiteral("00000"), QStringLiteral("000 000")),
-      tr("Where the run stands on three clocks"));
+      tr("The run's progress on three clocks"));
   speed_ = addNumber(QStringLiteral("statusSpeed"), tr("%1 samples/s").arg(QStringLiteral("00000")),
                      tr("Samples per second over all ranks"));
-  ranks_ = addNumber(QStringLiteral("statusRanks"), QString(), tr("Ranks and the way they talk to each other"));
+  ranks_ = addNumber(QStringLiteral("statusRanks"), QString(), tr("Ranks and the backend that connects them"));
   memory_ = addNumber(QStringLiteral("statusMemory"), QString(), tr("Resident memory of all ranks"));
   frames_ = addNumber(QStringLiteral("statusFrames"), tr("%1 fps").arg(QStringLiteral("00")),
                       tr("Frames that this window drew in the last second"));
@@ -61,7 +61,7 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
   chain_->setText(host == RunHost::viewed ? tr("Viewing") : tr("Attached"));
   chain_->setToolTip(host == RunHost::viewed
                          ? tr("Another process hosts this run and takes no commands from this window")
-                         : tr("Another process hosts this run; it goes on when this window closes"));
+                         : tr("Another process hosts this run; it continues when this window closes"));
   const bool has_run = run != nullptr;
   sentence_->setFullText(has_run                        ? stateSentence(*run, state)
                          : state == RunState::preflight ? tr("spec, data, memory and devices")

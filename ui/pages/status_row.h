@@ -15,17 +15,17 @@ class RankTracker;
 class RunSeries;
 class StateChip;
 
-/// Who hosts the run that is shown: this window, or another process that takes its commands or only lets it watch.
+/// Who hosts the shown run: this window, another process that takes commands from it, or one that it can only watch.
 enum class RunHost { here, attached, viewed };
 
-/// The bottom line: the state as a sentence, how far the run is, and what it costs.
+/// The bottom line: the state as a sentence, the run's progress, and what it costs.
 class StatusRow : public QWidget {
   Q_OBJECT
 
  public:
   explicit StatusRow(QWidget* parent = nullptr);
 
-  /// run may be nullptr (nothing was ever run).
+  /// `run` is nullptr before the first run.
   void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend);
   /// Counts a drawn frame.
   void countFrame();

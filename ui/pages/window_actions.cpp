@@ -40,8 +40,7 @@ QList<QKeySequence> keys(const char* first, const char* second = nullptr) {
 
 }  // namespace
 
-// Keys are given outright instead of by QKeySequence::StandardKey, which is empty for Save as, Quit and others on some
-// platforms.
+// Keys are written out, because QKeySequence::StandardKey is empty for Save as, Quit and others on some platforms.
 WindowActions::WindowActions(QObject* owner) {
   newSpec = add(owner, "newSpecAction", tr("&New spec"), keys("Ctrl+N"), "document-new");
   open = add(owner, "openAction", tr("&Open\u2026"), keys("Ctrl+O"), "open", tr("Open a run spec"));
@@ -52,7 +51,7 @@ WindowActions::WindowActions(QObject* owner) {
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
                    tr("Every point of the shown runs on every clock, as CSV"));
   askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
-                     tr("Forget the remembered answer to what becomes of a run when the window closes"));
+                     tr("Forget the remembered answer to closing the window during a run"));
   closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));
   quit = add(owner, "quitAction", tr("&Quit"), keys("Ctrl+Q"));
 
@@ -62,8 +61,7 @@ WindowActions::WindowActions(QObject* owner) {
              tr("Find a field by its name, here or in another tool"));
 
   run = add(owner, "runAction", tr("&Run"), keys("F5"), "run", tr("Check the spec and train"));
-  pause =
-      add(owner, "pauseAction", tr("&Pause"), keys("F8"), "pause", tr("Stand still after this micro-step, or go on"));
+  pause = add(owner, "pauseAction", tr("&Pause"), keys("F8"), "pause", tr("Pause after this micro-step, or continue"));
   stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro");
   stepUpdate = add(owner, "stepUpdateAction", tr("Next &update"), keys("Shift+F11"), "step-update");
   stop = add(owner, "stopAction", tr("&Stop"), keys("Shift+F5"), "stop",
@@ -73,15 +71,15 @@ WindowActions::WindowActions(QObject* owner) {
                    tr("Save at the end of this update"));
   checkpointAndStop = add(owner, "checkpointAndStopAction", tr("Checkpoint and s&top"));
   setSteps = add(owner, "setStepsAction", tr("Change accumulation steps\u2026"), keys("Ctrl+Shift+N"), nullptr,
-                 tr("Another N from the next window on; dialects accrue and accelerate"));
+                 tr("Change N from the next window on (dialects accrue and accelerate only)"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
                tr("Continue the selected run from its newest checkpoint"));
   attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,
                tr("Follow the selected run, which another process trains"));
   compareDialects = add(owner, "compareDialectsAction", tr("&What would each dialect do\u2026"), keys("Ctrl+Shift+W"),
-                        "compare", tr("The present set-up under the rules of all five systems, side by side"));
+                        "compare", tr("The current set-up under the rules of all five systems, side by side"));
   runAllDialects = add(owner, "runAllDialectsAction", tr("Run all &five dialects"), {}, "run",
-                       tr("Train the present set-up under all five systems, one after another, and compare them"));
+                       tr("Train the current set-up under all five systems, one after another, and compare them"));
   compareDialects->setIconText(tr("What would each do?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
@@ -123,7 +121,7 @@ WindowActions::WindowActions(QObject* owner) {
 
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
-                    tr("The same run without a window, for a terminal"));
+                    tr("The same run without a window, in a terminal"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
   report = add(owner, "copyReportAction", tr("&Copy diagnostic report"));
   about = add(owner, "aboutAction", tr("&About Accrue"));

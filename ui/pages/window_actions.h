@@ -11,8 +11,8 @@ class QActionGroup;
 
 namespace accrue::ui {
 
-/// Every command of the window: one QAction each, with an object name that tests and macros can rely on. Menus, tool
-/// bar and the shortcut sheet are made of these.
+/// Every command of the window: one QAction each, with an object name that tests can rely on. Menus, tool bar and the
+/// shortcut sheet are made of these.
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 

@@ -81,15 +81,15 @@ void MainWindow::copyReport() {
   if (const RunSeries* run = parts_.control->run())
     lines.append(tr("Last run %1: %2, %3").arg(run->folder(), stateWord(run, run->state()), run->progressText()));
   const QString text = lines.join(QLatin1Char('\n'));
-  // Shown before it is copied: the user sees what they are about to paste somewhere.
+  // Shown before it is copied, so that users see what they are about to paste.
   centre_->messages()->post({QStringLiteral("report"), RunState::idle, text, tr("Copy"),
                              [text] { QGuiApplication::clipboard()->setText(text); }});
 }
 
 void MainWindow::showAbout() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Accrue"),
-                              tr("<h3>Accrue %1</h3><p>Gradient-accumulated, distributed training in a window and "
-                                 "without one.</p><p>GPL-3.0-or-later; engine and command line Apache-2.0.</p>")
+                              tr("<h3>Accrue %1</h3><p>Distributed training with gradient accumulation, in a window or "
+                                 "headless.</p><p>GPL-3.0-or-later; engine and command line Apache-2.0.</p>")
                                   .arg(QLatin1String(version())),
                               QMessageBox::Close, this);
   box->setIconPixmap(windowIcon().pixmap(64, 64));

@@ -95,7 +95,7 @@ void WindowFiles::openPath(const QString& path) {
     library_->open(path);
     return;
   }
-  // Read before anything is asked: edits are not to be given up for a file that cannot take their place.
+  // Read before asking: edits must not be discarded for a file that cannot be opened.
   if (const auto read = read_spec(path.toStdString()); has_errors(read.findings)) {
     Q_EMIT failed(textOf(read.findings));
     return;
@@ -166,7 +166,7 @@ void WindowFiles::fillRecentMenu(QMenu* menu) {
     QAction* action = menu->addAction(QFileInfo(file).fileName());
     action->setToolTip(file);
     action->setStatusTip(file);
-    // Shown, so that one sees what is gone, but not offered.
+    // A file that no longer exists is shown but disabled.
     action->setEnabled(QFileInfo::exists(file));
     connect(action, &QAction::triggered, this, [this, file] { openPath(file); });
   }

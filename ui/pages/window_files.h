@@ -18,7 +18,7 @@ class RunLibrary;
 class RunSeries;
 class SpecDocument;
 
-/// What the File menu does: specs and run folders, opened and saved, and the list of those used last.
+/// What the File menu does: opens and saves specs and run folders, and keeps the list of recent ones.
 class WindowFiles : public QObject {
   Q_OBJECT
 
@@ -40,7 +40,7 @@ class WindowFiles : public QObject {
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
-  /// False if the user wants to keep what would be lost.
+  /// False if the user wants to keep unsaved edits.
   bool mayReplace();
 
   QStringList recentFiles() const;

@@ -36,12 +36,12 @@ constexpr auto smoothing_key = "plots/smoothing";
 void MainWindow::restoreLayout() {
   const QSettings& settings = *parts_.settings;
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
-    // The offscreen platform invents a screen of 800 x 800; pictures of the window are taken at the size people see.
+    // The offscreen platform reports a screen of 800 x 800; pictures of the window should have the usual size.
     const bool real_screen = screen() && QGuiApplication::platformName() != QLatin1String("offscreen");
     const QSize room = real_screen ? screen()->availableGeometry().size() : QSize(1366, 768);
     const QSize whole(1366, 768);
     resize(whole.boundedTo(room));
-    // Its frame is not known before it is shown: where it could reach over the screen's edge, it fills the screen.
+    // The frame's size is unknown before the window is shown: if it might not fit the screen, the window is maximised.
     const QSize frame(16, 48);
     if (real_screen && (whole + frame).boundedTo(room) != whole + frame) setWindowState(Qt::WindowMaximized);
   }
@@ -51,7 +51,7 @@ void MainWindow::restoreLayout() {
   plots->setClock(clockFromKey(settings.value(QLatin1String(clock_key), clockKey(Clock::update)).toString()));
   plots->setLogY(settings.value(QLatin1String(log_key), false).toBool());
   plots->setSmoothing(settings.value(QLatin1String(smoothing_key), plots->smoothing()).toDouble());
-  // A window that was left on a screen that is gone comes back into sight.
+  // A window that was last on a screen that no longer exists is moved to a visible one.
   if (screen() && !screen()->availableGeometry().intersects(frameGeometry()))
     move(screen()->availableGeometry().topLeft());
 }

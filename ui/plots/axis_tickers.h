@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where ticks lie and how they are written: thin spaces, SI steps, powers of ten, minutes for long times.
+// Places and labels of ticks: thin spaces, SI steps, powers of ten, minutes for long times.
 #pragma once
 
 #include "models/clock.h"
@@ -21,8 +21,8 @@ class ValueTicker : public QCPAxisTicker {
   double step_ = 1.0;
 };
 
-/// Values on a logarithmic axis: powers of ten, with 2 and 5 between them where there is room; a linear division where
-/// the range is less than a decade.
+/// Values on a logarithmic axis: powers of ten, with 2 and 5 between them if there is room; linear steps if the range
+/// is less than a decade.
 class LogTicker : public QCPAxisTicker {
  public:
   LogTicker();
@@ -36,7 +36,7 @@ class LogTicker : public QCPAxisTicker {
   double linearStep_ = 0.0;  // 0 = decades
 };
 
-/// Positions on a clock: whole numbers for what is counted, minutes and hours for long times.
+/// Positions on a clock: whole numbers for counts, minutes and hours for long times.
 class ClockTicker : public QCPAxisTicker {
  public:
   ClockTicker();

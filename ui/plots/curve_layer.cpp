@@ -10,14 +10,14 @@ namespace accrue::ui {
 
 namespace {
 
-/// Coordinates far outside the picture upset the rasteriser; nothing is to be seen there.
+/// Coordinates far outside the picture overflow the rasteriser; they are clamped, which is invisible.
 constexpr double farOutside = 1e5;
 
 double bounded(double pixel) {
   return std::clamp(pixel, -farOutside, farOutside);
 }
 
-/// Pictures are painted without cosmetic pens: their widths belong to the picture.
+/// Exported pictures use no cosmetic pens, so that line widths scale with the picture.
 bool isPicture(const QCPPainter& painter) {
   return painter.modes().testFlag(QCPPainter::pmNonCosmetic);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CurveLayer: all curves of a plot as one QCPLayerable. It is given data that are already reduced (at most two points a
-// pixel) and paints them so that its cost depends on the width of the plot alone: hairlines as cosmetic polylines, and
-// whatever is wider segment by segment, because the outline of a whole wide polyline costs seconds.
+// CurveLayer: all curves of a plot as one QCPLayerable. Its data are already reduced (at most two points a pixel), and
+// its cost depends only on the width of the plot: hairlines are painted as cosmetic polylines, wider lines segment by
+// segment, because outlining a whole wide polyline takes seconds.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace accrue::ui {
 
-/// Lines break at NaN; a point alone between gaps is painted as a dot. The pen's width is in logical pixels; on screen
-/// one of up to 1 is a hairline of one device pixel at every pixel ratio, and in a picture it grows with the picture.
+/// Lines break at NaN; a single point between gaps is painted as a dot. The pen's width is in logical pixels; on screen
+/// a width of up to 1 is one device pixel at every pixel ratio, in an exported picture it scales with the picture.
 struct LineItem {
   ReducedLine line;
   QPen pen;
@@ -30,7 +30,7 @@ struct MarkerItem {
   int seriesIndex = 0;
   qreal size = 7.0;
   QColor color;
-  QColor halo;  ///< painted around it where valid, so that it stands clear of lines
+  QColor halo;  ///< if valid, painted around the marker to set it off from lines
 };
 
 class CurveLayer final : public QCPLayerable {
@@ -44,7 +44,7 @@ class CurveLayer final : public QCPLayerable {
   void add(BandItem band) { bands_.push_back(std::move(band)); }
   void add(LineItem line) { lines_.push_back(std::move(line)); }
   void add(MarkerItem markers) { markers_.push_back(std::move(markers)); }
-  /// Points handed over, for the frame's account.
+  /// Number of points to paint, for the plot's badge and the benchmarks.
   std::size_t pointsShown() const;
 
  protected:

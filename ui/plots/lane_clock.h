@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LaneClock: where a moment of a rank lies on the X axis. On wall time moments are themselves. On every other clock a
-// micro-step and all that follows it until the next one (waiting, collectives, the optimizer) fill the micro-step's
-// place on that clock in proportion to their time, so that micro-steps are equal blocks.
+// LaneClock: maps a rank's times to the X axis. On wall time the map is the identity. On every other clock a micro-step
+// and everything after it until the next one (waiting, collectives, the optimizer) fill the micro-step's place on that
+// clock in proportion to their time, so that micro-steps are equal blocks.
 #pragma once
 
 #include "models/run_series.h"
@@ -14,9 +14,9 @@ class LaneClock {
 
   double toX(double time) const;
   double toTime(double x) const;
-  /// First and one past the last micro span that may show within [from, to] of X.
+  /// First and one past the last micro span that may be visible within [from, to] of X.
   std::pair<std::size_t, std::size_t> spansWithin(double from, double to) const;
-  /// The time a micro span's place covers: from its begin to the next one's.
+  /// The time that a micro span's place covers: from its begin to the next one's.
   std::pair<double, double> period(std::size_t span) const;
 
  private:

@@ -73,7 +73,7 @@ void LearningRatePlot::rebuild(double pixels) {
       !reduced
           ? QString()
           : tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels))));
-  // Rates are read against zero.
+  // The axis starts at zero.
   const double top = extent.empty() || extent.high <= 0.0 ? 1.0 : extent.high;
   const Span fitted = fittedY(0.0, top, false);
   setYRange(hub().y(number()) ? fitted : Span{0.0, fitted.high * 1.04});
@@ -106,7 +106,7 @@ QString LearningRatePlot::summary() const {
   if (runs.isEmpty()) return tr("learning rate: no run");
   const RunSeries& last = *runs.last();
   const QString text = runs.size() == 1 ? tr("learning rate: 1 run") : tr("learning rate: %1 runs").arg(runs.size());
-  if (last.last().update <= 0) return tr("%1, nothing used yet").arg(text);
+  if (last.last().update <= 0) return tr("%1, no update yet").arg(text);
   return tr("%1, last %2 at update %3")
       .arg(text, valueText(last.last().learningRate, 3), groupedNumber(last.last().update));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LearningRatePlot: the planned curve dashed, the rate each update used solid over it.
+// LearningRatePlot: the planned curve dashed, and over it, solid, the rate that each update used.
 #pragma once
 
 #include "models/column_reducer.h"

@@ -85,7 +85,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   take(microView);
   ReducedLine trace = reduceLine(microView, x.low, x.high, bin);
   account_.stored += trace.points;
-  // More than two points a pixel make a surface, not a line.
+  // With more than two points a pixel a line would become a filled area, so a band is drawn.
   if (static_cast<double>(trace.points) > 2.0 * pixels) {
     account_.reduced = true;
     const double column = binWidth(x.size(), 2.0 * pixels);
@@ -129,7 +129,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
 void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double spacing) {
   if (view.size() == 0 || !(spacing > 0.0)) return;
   MarkerItem item{{}, {}, run.colorIndex(), 6.0, seriesColor(canvas().colors(), run.colorIndex()), {}};
-  // Anchored in data space at a spacing that changes seldom; runs are shifted so that markers do not meet.
+  // Anchored in data space at a spacing that changes seldom; shifted between runs so that markers do not coincide.
   const double step = niceCeiling(spacing);
   const double shift = std::fmod(0.37 * (run.colorIndex() + 1), 1.0);
   const Span x = hub().x();

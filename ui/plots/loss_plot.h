@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LossPlot: the loss of each micro-step pale (a trace, or a min-max band where there are more than pixels), the loss of
-// each update over it, smoothed on request, and evaluations as points.
+// LossPlot: the loss of each micro-step pale (a line, or a min-max band if there are more points than pixels), over it
+// the loss of each update, smoothed on request, and evaluations as points.
 #pragma once
 
 #include <map>
@@ -37,7 +37,7 @@ class LossPlot final : public PlotView {
     bool reduced = false;
     std::size_t notFinite = 0;
     std::size_t notPositive = 0;
-    std::int64_t notDrawn = 0;  ///< traces the studio was too slow for
+    std::int64_t notDrawn = 0;  ///< traces left out because the studio was too slow
   };
   void addRun(RunSeries& run, double pixels);
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);

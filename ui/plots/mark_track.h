@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MarkTrack: where a series was not finite. A cross (NaN) or an arrow (infinite) at the top of the plot over a
-// hairline; marks that fall on one pixel are painted once.
+// MarkTrack: marks the points where a series was not finite. A cross (NaN) or an arrow (infinite) at the top of the
+// plot over a hairline; marks that fall on one pixel are painted once.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What assistive technology meets where a plot is: a chart with a name, a sentence that sums it up, and the values at
-// the cursor.
+// A plot for assistive technology: a chart with a name, a sentence that sums it up, and the values at the cursor.
 #pragma once
 
 namespace accrue::ui {

@@ -73,7 +73,7 @@ PlotArea::PlotArea(QWidget* parent)
 }
 
 PlotArea::~PlotArea() {
-  // The views hold references to the hub: they go first.
+  // The views hold references to the hub, so they are destroyed first.
   delete splitter_;
 }
 
@@ -181,7 +181,7 @@ void PlotArea::showEmptyState() {
   const QWidget* focus = QApplication::focusWidget();
   const bool had = focus != nullptr && (focus == this || isAncestorOf(focus));
   stack_->setCurrentWidget(page);
-  // The keyboard goes where a focus mark can show it.
+  // Focus goes to a canvas, which shows a focus mark.
   setFocusProxy(any ? static_cast<QWidget*>(&loss_->canvas()) : nullptr);
   if (had) setFocus();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotArea: loss, learning rate and sync strip, stacked, on one X axis. The window tells it which runs to show and
-// ticks it once per frame; it draws what changed.
+// PlotArea: loss, learning rate and sync strip, stacked, on one X axis. The window sets the runs to show and calls
+// tick() once per frame; the area draws what changed.
 #pragma once
 
 #include <QImage>
@@ -39,7 +39,7 @@ class PlotArea : public QWidget {
   /// The visible overlays, bottom first.
   void setRuns(const QList<RunSeries*>& runs);
   QList<RunSeries*> runs() const;
-  /// The run the sync strip shows and whose curves lie on top.
+  /// The run that the sync strip shows and whose curves are on top.
   void setFocusedRun(RunSeries* run);
   RunSeries* focusedRun() const;
 
@@ -61,7 +61,7 @@ class PlotArea : public QWidget {
   /// Brings a position into view and puts the cursor on it.
   void goTo(double x);
 
-  /// Once per frame, by the window's 33 ms timer. Draws only plots that are visible and whose data or view changed.
+  /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed.
   void tick();
 
   /// All plots as one picture, at a pixel ratio.

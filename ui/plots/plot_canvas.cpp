@@ -7,7 +7,7 @@
 
 namespace accrue::ui {
 
-/// Cursor hairline, the points it rests on, and the zoom box: on a buffered layer, so that moving it repaints no curve.
+/// Cursor hairline, its points and the zoom box: on a separate buffered layer, so that moving them repaints no curve.
 class CursorLayer final : public QCPLayerable {
  public:
   explicit CursorLayer(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("cursor")) {}

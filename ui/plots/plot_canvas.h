@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotCanvas: a QCustomPlot with our policies: fixed margins, one pixel pens, queued replots, the studio's palette, and
-// its own mouse: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click fits.
+// PlotCanvas: a QCustomPlot with our policies: fixed margins, one-pixel pens, queued replots, the studio's palette, and
+// these mouse controls: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click
+// fits.
 #pragma once
 
 #include <optional>
@@ -31,14 +32,14 @@ class PlotCanvas final : public QCustomPlot {
   /// Whether this plot carries the labels and title of X.
   void setShowsClock(bool on);
   bool showsClock() const { return showsClock_; }
-  /// Drag and wheel change Y, too.
+  /// Whether drag and wheel change Y, too.
   void setZoomsY(bool on) { zoomsY_ = on; }
   const ThemeColors& colors() const { return colors_; }
   /// Takes colours and fonts from the widget's palette.
   void applyTheme();
   /// Width of the drawing area for a canvas of some width.
   static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin - rightMargin, 1); }
-  /// Points the cursor rests on, in data coordinates, with their run's colour.
+  /// The points at the cursor, in data coordinates, with their run's colour.
   struct CursorDot {
     double x = 0.0;
     double y = 0.0;
@@ -54,7 +55,7 @@ class PlotCanvas final : public QCustomPlot {
   void themeApplied();
 
  protected:
-  /// Adds the mark of a plot that has the keyboard.
+  /// Adds the focus mark.
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;

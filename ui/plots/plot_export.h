@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A stack of plots as a picture or a document, painted anew for its size: never a screenshot.
+// A stack of plots as a picture or a document, repainted for its size: never a screenshot.
 #pragma once
 
 #include <QByteArray>
@@ -19,8 +19,8 @@ struct ExportPart {
 };
 
 QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal devicePixelRatio);
-/// The format by the file's suffix: png (3 pixels a point), svg, pdf. Empty on success, else what went wrong and what
-/// to do. The file is complete or as it was before.
+/// The file's suffix decides the format: png (3 pixels a point), svg, pdf. Returns empty on success, else what went
+/// wrong and what to do. On failure the file is as it was before.
 QString writePicture(const std::vector<ExportPart>& parts, int width, const QString& file);
 
 }  // namespace accrue::ui

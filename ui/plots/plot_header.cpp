@@ -71,7 +71,7 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   left += titleMetrics.horizontalAdvance(title_) + space::inGroup;
   painter.setFont(plain);
   painter.setPen(colors.muted);
-  // What is read now goes before what the plot is: the unit gives way where both do not fit.
+  // If both do not fit, the values at the cursor take precedence over the unit.
   int wanted = badge_.isEmpty() ? 0 : plainMetrics.horizontalAdvance(badge_) + space::betweenGroups;
   for (const HeaderItem& item : items_) wanted += itemWidth(item, numberMetrics) + space::betweenGroups;
   const int room = std::max(rect.right() - space::betweenGroups - left - wanted, 0);

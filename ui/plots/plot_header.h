@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotHeader: the line above a plot. Left what it shows, in the middle the read-out at the cursor (or a legend), right
-// the badge that says what was reduced or left out. Painted, not laid out: nothing moves when numbers change.
+// PlotHeader: the line above a plot. Left the title and unit, in the middle the values at the cursor (or a legend),
+// right a badge that says what was reduced or left out. Painted, not laid out: nothing moves when numbers change.
 #pragma once
 
 #include <QColor>

@@ -10,10 +10,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// Spans beyond these confuse an axis: nothing is to be seen there.
+/// Limits of a span: beyond them an axis shows nothing useful.
 constexpr double smallestSpan = 1e-6;
 constexpr double largestSpan = 1e15;
-/// Of the plan's length: from here on a live plot shows the whole plan.
+/// Part of the plan's length from which on a live plot shows the whole plan.
 constexpr double showWholePlanFrom = 0.1;
 constexpr std::size_t longestHistory = 100;
 
@@ -56,7 +56,7 @@ void PlotHub::setClock(Clock clock) {
   back_.clear();
   forward_.clear();
   y_.clear();
-  // Fitted to the new clock at once; it goes on growing only where it follows.
+  // Fitted to the new clock at once; it grows further only if it follows.
   fitted_ = true;
   cursor_.reset();
   ++revision_;
@@ -83,7 +83,7 @@ void PlotHub::setSmoothing(double weight) {
 }
 
 void PlotHub::setFollow(bool on) {
-  if (!on && fitted_) {  // a fitted view grows with the run: it stands still only when it is no longer fitted
+  if (!on && fitted_) {  // a fitted view would keep growing with the run
     remember();
     fitted_ = false;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotHub: what stacked plots have in common: the runs they show, the clock and range of X, the cursor, and how they
-// are drawn. Plots read it and ask it for changes; it draws nothing.
+// PlotHub: what stacked plots share: the runs they show, the clock and range of X, the cursor, and how they are drawn.
+// Plots read it and request changes from it; it draws nothing.
 #pragma once
 
 #include <QList>
@@ -30,7 +30,7 @@ class PlotHub : public QObject {
   explicit PlotHub(QObject* parent = nullptr);
 
   void setRuns(const QList<RunSeries*>& runs);
-  /// Those that still exist, bottom first; the focused one last.
+  /// The shown runs that still exist, bottom first; the focused one last.
   QList<RunSeries*> runs() const;
   void setFocused(RunSeries* run);
   RunSeries* focused() const { return focused_; }
@@ -48,7 +48,7 @@ class PlotHub : public QObject {
   Span x() const { return x_; }
   /// The range of Y a user chose for a plot; empty = fitted to the data.
   std::optional<Span> y(int plot) const;
-  /// User changes: remembered for zoomBack, and the view no longer follows.
+  /// Sets the range for the user: recorded for zoomBack(), and the view no longer follows.
   void zoomTo(const Span& x, int plot = -1, std::optional<Span> y = {});
   /// Continues the last user change (wheel, drag) without a new step in the history.
   void moveTo(const Span& x);
@@ -61,15 +61,15 @@ class PlotHub : public QObject {
   /// Follows live data: called once per frame.
   void advance();
 
-  /// Position of the shared cursor on the clock, if it is shown.
+  /// Position of the shared cursor on the clock; empty if it is hidden.
   std::optional<double> cursor() const { return cursor_; }
   void setCursor(std::optional<double> x);
-  /// To the next recorded point of the focused run.
+  /// Moves the cursor to the next recorded point of the focused run.
   void stepCursor(int direction);
 
-  /// Changes with everything that moves what the plots show, but not with measured data.
+  /// Changes with everything that affects the plots, except measured data.
   std::uint64_t revision() const { return revision_; }
-  /// The runs' own revisions, summed: grows when any of them has news.
+  /// The sum of the runs' revisions: grows when any of them changes.
   std::uint64_t dataRevision() const;
 
  Q_SIGNALS:
@@ -108,11 +108,11 @@ class PlotHub : public QObject {
   std::uint64_t revision_ = 1;
 };
 
-/// The next of 1, 2, 5, 10, ... that is not below a value.
+/// The smallest of 1, 2, 5, 10, ... that is not below a value.
 double niceCeiling(double value);
-/// A range that shows [low, high] with a little air; a constant gets air by its magnitude.
+/// A range that shows [low, high] with a small margin; for a constant the margin follows its magnitude.
 Span padded(double low, double high, bool logarithmic);
-/// Keeps a range as long as it fits its data tolerably, so that a live axis does not breathe.
+/// Keeps a range as long as it fits its data well enough, so that a live axis does not change in every frame.
 Span settled(const Span& current, const Span& wanted, bool logarithmic);
 
 }  // namespace accrue::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotView: one plot of the stack: its header and its canvas, and when it has to be drawn. Subclasses say what.
+// PlotView: one plot of the stack: its header, its canvas, and when it must be drawn. Subclasses decide what is drawn.
 #pragma once
 
 #include <QString>
@@ -28,15 +28,15 @@ class PlotView : public QWidget {
   const PlotHeader& header() const { return *header_; }
   void setShowsClock(bool on);
 
-  /// Draws where data, view or size changed since the last time; nothing while hidden. True if it drew.
+  /// Draws if data, view or size changed since the last time and the plot is visible. True if it drew.
   bool refreshIfNeeded();
   void markStale() { stale_ = true; }
   /// One sentence: what the plot shows.
   virtual QString summary() const = 0;
-  /// What a run shows at a position: "loss 2.311"; empty where it shows nothing.
+  /// A run's value at a position: "loss 2.311"; empty if it has none.
   virtual QString valueAt(const RunSeries& run, double x) const = 0;
 
-  /// Header and plot into a rectangle, reduced for its width. The next refresh draws the window's own again.
+  /// Paints header and plot into a rectangle, reduced for its width. The next refresh() draws for the window again.
   void renderInto(QCPPainter& painter, const QRect& rect);
   int headerHeight() const;
 
@@ -48,14 +48,14 @@ class PlotView : public QWidget {
   /// Fills the layers for a drawing area of this many device pixels and sets the range of Y.
   virtual void rebuild(double pixels) = 0;
   virtual Readout readout(double x) const = 0;
-  /// What the header shows while the cursor is elsewhere.
+  /// Sets what the header shows without a cursor.
   virtual std::vector<HeaderItem> legend() const { return {}; }
 
   const PlotHub& hub() const { return hub_; }
   PlotHub& hub() { return hub_; }
   int number() const { return number_; }
   void setYRange(const Span& wanted);
-  /// The range of Y that an unlocked axis keeps from frame to frame.
+  /// The range of Y that an axis not set by the user keeps from frame to frame.
   Span fittedY(double low, double high, bool logarithmic);
 
   void paintEvent(QPaintEvent* event) override;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// QCustomPlot's header uses the keywords that the studio is built without; they exist only while it is read.
+// QCustomPlot's header uses Qt's keywords, which the studio is built without; they are defined only while it is
+// included.
 #pragma once
 
 #include <QObject>

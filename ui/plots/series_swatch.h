@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a run is recognised: a stretch of its line with its marker. Used in the plots, their read-outs and the runs
-// table.
+// A run's swatch: a piece of its line with its marker. Used in the plots, their headers and the runs table.
 #pragma once
 
 #include <QPainter>

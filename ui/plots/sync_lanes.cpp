@@ -8,12 +8,12 @@ namespace accrue::ui {
 
 namespace {
 
-/// A micro-step narrower than this is no block any more.
+/// A micro-step narrower than this is not painted as a block.
 constexpr double smallestBlock = 4.0;
 constexpr double boundarySpacing = 14.0;
 constexpr double laneGap = 4.0;
 constexpr double tallestLane = 30.0;
-/// The smallest collective still has this part of the lane's height.
+/// The smallest collective has this part of the lane's height.
 constexpr double shortestBar = 0.35;
 
 }  // namespace
@@ -53,7 +53,7 @@ void SyncLanes::draw(QCPPainter* painter) {
   for (const auto& [rank, lane] : run_->timeline().lanes()) {
     const QRectF rect = laneRect(index++);
     const LaneClock clock = clockOf(lane);
-    // The hatch beneath is what remains: time in which the rank neither computed nor reduced.
+    // The hatching below stays visible where the rank neither computed nor communicated.
     const double left = std::max(key_->coordToPixel(clock.toX(lane.begin())), rect.left());
     const double right = std::min(key_->coordToPixel(clock.toX(lane.end())), rect.right() + 1.0);
     if (right > left)
@@ -90,7 +90,7 @@ void SyncLanes::drawBlocks(QCPPainter* painter, const Lane& lane, const LaneCloc
   drawSpans(painter, lane.forward, colors_.forward, clock, rect);
   drawSpans(painter, lane.backward, colors_.backward, clock, rect);
   drawSpans(painter, lane.step, colors_.optimizerStep, clock, rect);
-  // Micro-steps that touch are told apart by a gap, where there is room for one.
+  // Adjacent micro-steps are separated by a gap if there is room for one.
   const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
   for (std::size_t i = first; i < last; ++i) {
     const auto [begin, end] = clock.period(i);

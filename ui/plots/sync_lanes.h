@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncLanes: all spans of all ranks as one QCPLayerable. Where blocks have width they are painted as blocks; where many
-// fall on one pixel, each pixel column shows the shares of its time, so that the cost follows the pixels.
+// SyncLanes: all spans of all ranks as one QCPLayerable. Spans that are wide enough are painted as blocks; if many fall
+// on one pixel, each pixel column shows shares of its time, so that the cost depends on the number of pixels.
 #pragma once
 
 #include <QPointer>
@@ -21,7 +21,7 @@ class SyncLanes final : public QCPLayerable {
   void show(const RunSeries* run, Clock clock, const ThemeColors& colors);
   /// Y range [0, lanes]; lane i lies between i and i + 1, the first on top.
   int laneCount() const;
-  /// True where columns show shares of their time instead of blocks.
+  /// True while columns show shares of their time instead of blocks.
   bool showsShares() const { return shares_; }
 
  protected:

@@ -13,10 +13,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// A micro-step's operations are looked for among so many that follow its first.
+/// A micro-step's operations are searched among this many after its first.
 constexpr int furthest = 1024;
 
-/// What the operations of a micro-step took on this lane: in a pipeline those of each chunk.
+/// Time of a micro-step's operations on this lane, over all chunks of a pipeline.
 double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place) {
   double seconds = 0.0;
   auto span = std::lower_bound(spans.begin(), spans.end(), place.begin,
@@ -68,7 +68,7 @@ void SyncStrip::rebuild(double) {
   const int count = std::max(lanes_->laneCount(), 1);
   setYRange({0.0, static_cast<double>(count)});
   if (run == nullptr || run->timeline().empty()) {
-    header().setTitle(tr("Sync"), tr("ranks and their collectives appear here while a run goes on"));
+    header().setTitle(tr("Sync"), tr("ranks and their collectives appear here while a run trains"));
     header().setBadge({});
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncStrip: one lane a rank: forward, backward and optimizer in three tints, collectives in a second hue with their
+// SyncStrip: one lane per rank: forward, backward and optimizer in three tints, collectives in a second hue with a
 // height by bytes, waiting hatched, windows separated by hairlines.
 #pragma once
 

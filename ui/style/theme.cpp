@@ -29,7 +29,7 @@ bool digitsAreTabular(const QFont& font) {
   return true;
 }
 
-/// Black on white or white on black, and nothing between: a palette somebody chose for contrast.
+/// Pure black on white or white on black: a palette chosen for contrast.
 bool isHighContrast(const QPalette& palette) {
   const QRgb window = palette.color(QPalette::Window).rgb();
   const QRgb text = palette.color(QPalette::WindowText).rgb();
@@ -75,7 +75,7 @@ void Theme::setMode(ThemeMode mode) {
 void Theme::apply() {
   if (applying_) return;
   applying_ = true;
-  QApplication::setPalette(QPalette());  // what the system says, free of ours
+  QApplication::setPalette(QPalette());  // back to the system's palette
   const QPalette system = QGuiApplication::palette();
   const bool untouched = mode_ == ThemeMode::highContrast || (mode_ == ThemeMode::system && isHighContrast(system));
   dark_ = mode_ == ThemeMode::dark || (mode_ != ThemeMode::light && isDark(system));
@@ -85,7 +85,7 @@ void Theme::apply() {
 }
 
 bool Theme::eventFilter(QObject* object, QEvent* event) {
-  // The platform announces a new system theme to every window; the first one is enough.
+  // The platform announces a new system theme to every window; the first announcement is enough.
   if (event->type() == QEvent::ThemeChange && !applying_) apply();
   return QObject::eventFilter(object, event);
 }

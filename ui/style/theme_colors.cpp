@@ -145,7 +145,8 @@ Qt::PenStyle seriesDash(int index) {
 
 QPen seriesPen(const ThemeColors& colors, int index, double opacity) {
   QPen pen(mixed(seriesColor(colors, index), colors.surface, opacity), 1.0, seriesDash(index));
-  pen.setCosmetic(true);  // one pixel of the device: a wider antialiased polyline costs seconds where points are dense
+  pen.setCosmetic(
+      true);  // one pixel of the device: a wider antialiased polyline takes seconds to draw if points are dense
   return pen;
 }
 

@@ -26,8 +26,8 @@ struct ThemeColors {
 
 const ThemeColors& lightColors();
 const ThemeColors& darkColors();
-/// Light or dark by which of window and text is lighter. Where the palette is not ours (high contrast), surfaces and
-/// text are the palette's own.
+/// Light or dark, depending on whether the window or its text is lighter. With a high-contrast palette, surfaces and
+/// text keep the palette's colours.
 ThemeColors themeColors(const QPalette& palette);
 bool isDark(const QPalette& palette);
 /// Our palette for widgets.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Icons that take their colour as they are painted: the SVG is drawn in the text colour of the palette of that moment.
+// Icons that are coloured when they are painted: the SVG is drawn in the current palette's text colour.
 #include <QFile>
 #include <QGuiApplication>
 #include <QIconEngine>

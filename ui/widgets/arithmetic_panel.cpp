@@ -43,7 +43,7 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
   checking_->setObjectName(QStringLiteral("arithmeticChecking"));
   checking_->setFont(textFont(TextSize::small));
   checking_->setForegroundRole(QPalette::PlaceholderText);
-  // It comes and goes with every key: its room stays, so that nothing else moves.
+  // It appears and disappears with every key press, so its space is kept and nothing else moves.
   QSizePolicy keeps_room = checking_->sizePolicy();
   keeps_room.setRetainSizeWhenHidden(true);
   checking_->setSizePolicy(keeps_room);
@@ -118,7 +118,7 @@ void ArithmeticPanel::showWarnings(const std::vector<Finding>& findings) {
 }
 
 void ArithmeticPanel::showPlan(const RunPlan& plan, const PlanSketch& sketch) {
-  // The first clause is the headline, the rest stands below the picture it explains.
+  // The first clause is the headline; the rest is shown below the picture that it explains.
   const QString arithmetic = QString::fromStdString(sketch.arithmetic);
   const qsizetype clause = arithmetic.indexOf(QLatin1String("; "));
   line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
@@ -140,7 +140,7 @@ void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
   const auto more = std::count_if(findings.begin(), findings.end(),
                                   [](const Finding& finding) { return finding.severity == Severity::error; }) -
                     1;
-  details_->setText(tr("and %n more to mend", nullptr, static_cast<int>(more)));
+  details_->setText(tr("and %n more to fix", nullptr, static_cast<int>(more)));
   details_->setVisible(more > 0);
   preview_->hide();
   key_ = QString::fromStdString(error->key);

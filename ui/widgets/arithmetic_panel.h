@@ -15,19 +15,19 @@ namespace accrue::ui {
 
 class WindowPreview;
 
-/// What the spec amounts to, always visible and always true: the plan's arithmetic and its first windows, or, where
-/// there is no plan, the first reason why not.
+/// The plan's arithmetic and its first windows, always visible and up to date, or the first reason why there is no
+/// plan.
 class ArithmeticPanel : public QWidget {
   Q_OBJECT
 
  public:
   explicit ArithmeticPanel(QWidget* parent = nullptr);
 
-  /// `sketch`: of the result's plan, where it has one.
+  /// `sketch`: of the result's plan, if it has one.
   void showResult(const Preflight& result, const std::optional<PlanSketch>& sketch);
   /// The result shown belongs to an older document; the next is being worked out.
   void setChecking(bool checking);
-  /// Fields whose text means no value: while there are any, no plan is shown, for none belongs to what stands there.
+  /// Fields without a valid value: while there are any, no plan is shown, because none belongs to the form's text.
   void setRejectedFields(const QStringList& keys);
   /// "2 edits not run"; 0 or nothing hides it.
   void setEditsNotRun(std::optional<int> edits);

@@ -8,8 +8,8 @@ class QComboBox;
 
 namespace accrue::ui {
 
-/// One of the names of an enum, or of yes and no, with what each means in the list; an optional one also offers to
-/// leave it to the plan or the dialect.
+/// Chooses a name of an enum, or yes or no, with the meaning of each in the list; an optional field also offers to
+/// leave the choice to the plan or the dialect.
 class ChoiceEditor : public FieldEditor {
   Q_OBJECT
 
@@ -20,7 +20,7 @@ class ChoiceEditor : public FieldEditor {
 
  private:
   void addNotes();
-  /// What is left to the dialect says what the dialect makes of it.
+  /// The entry for "as the dialect" also shows the dialect's value.
   void showDerived(const RunSpec& spec);
 
   const SpecField& field_;

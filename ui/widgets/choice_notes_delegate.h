@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// A choice in the list of a combo box: its name, and beside it in muted text what it means and which system does it.
+/// A choice in the list of a combo box: its name, and beside it in muted text its meaning and which system uses it.
 class ChoiceNotesDelegate : public QStyledItemDelegate {
   Q_OBJECT
 

@@ -36,7 +36,7 @@ std::vector<PlacedCell> placedCells(const DialectPlan& answer) {
   Place before{-1, -1};
   for (const ComparedMicroStep& step : answer.steps) {
     Place place{step.plan.epoch, step.plan.batch};
-    // A window that is filled up takes the epoch's first batches again: they stand after its last.
+    // A window that is filled up reuses the epoch's first batches: they are placed after its last.
     if (place.first == before.first && place.second <= before.second) place.second = before.second + 1;
     before = place;
     const bool unused = step.plan.window >= answer.plan->totals.updates;
@@ -47,7 +47,7 @@ std::vector<PlacedCell> placedCells(const DialectPlan& answer) {
   return cells;
 }
 
-/// Ends of epochs as most dialects see them.
+/// Ends of epochs as most dialects place them.
 bool endsEpoch(const DialectComparison& comparison, const Place& place) {
   for (const DialectPlan& answer : comparison.dialects)
     if (answer.plan && place.second + 1 == answer.plan->window.batches_per_epoch) return true;
@@ -131,7 +131,7 @@ QString cellText(const DialectPlan& plan, const DialectCell& cell, const Dialect
     static constexpr const char* reasons[] = {"", QT_TRANSLATE_NOOP("DialectColumns", "its window is full"),
                                               QT_TRANSLATE_NOOP("DialectColumns", "the epoch ends"),
                                               QT_TRANSLATE_NOOP("DialectColumns", "the run ends"),
-                                              QT_TRANSLATE_NOOP("DialectColumns", "it was asked for")};
+                                              QT_TRANSLATE_NOOP("DialectColumns", "it was requested")};
     lines << tr("The optimizer steps after it: %1. It uses schedule position %2.")
                  .arg(tr(reasons[static_cast<std::size_t>(micro.reason)]),
                       groupedNumber(micro.schedule_position - micro.schedule_ticks));

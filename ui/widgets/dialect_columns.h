@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DialectColumns: where the strips of a comparison put their cells. A column is one batch of one epoch and stands at
-// the same place in every strip, so that what dialects do with the same batch stands one below the other.
+// DialectColumns: where the strips of a comparison place their cells. A column is one batch of one epoch and has the
+// same place in every strip, so that what each dialect does with a batch is aligned.
 #pragma once
 
 #include <QString>
@@ -12,7 +12,7 @@ namespace accrue::ui {
 
 struct DialectColumn {
   std::int64_t epoch = 0;
-  std::int64_t batch = 0;  ///< in the epoch, from 0; beyond its length where a dialect fills a window up
+  std::int64_t batch = 0;  ///< in the epoch, from 0; beyond its length if a dialect fills up a window
   int x = 0;
   int width = 0;
   bool gap_before = false;  ///< micro-steps are left out here
@@ -42,7 +42,7 @@ struct DialectColumns {
 
 /// What a cell means, as sentences for a tooltip and a screen reader.
 QString cellText(const DialectPlan& plan, const DialectCell& cell, const DialectColumn& column);
-/// "÷ 4", "÷ items", "unused", "never seen": what stands below a cell.
+/// The label below a cell: "÷ 4", "÷ items", "unused", "never seen".
 QString cellLabel(const DialectPlan& plan, const DialectCell& cell);
 
 }  // namespace accrue::ui

@@ -17,12 +17,12 @@ class DialectStrip : public QWidget {
  public:
   explicit DialectStrip(QWidget* parent = nullptr);
 
-  /// row: which of the comparison's dialects. Both are shared by the strips and outlive them.
+  /// `row`: which of the comparison's dialects. The strips share both objects.
   void setPlan(std::shared_ptr<const DialectComparison> comparison, std::shared_ptr<const DialectColumns> columns,
                std::size_t row);
   /// Scrolls sideways, together with the other strips.
   void setOffset(int offset);
-  /// The cell that the keys are at; -1 before the first key.
+  /// The cell selected by keys; -1 before the first key.
   int currentCell() const { return current_; }
   /// The strip in words: letters, updates, divisors, schedule, last batches.
   QString text() const;
@@ -37,9 +37,9 @@ class DialectStrip : public QWidget {
  Q_SIGNALS:
   /// Enter, Space or a double click.
   void chosen();
-  /// The cell under the pointer or the keys; empty where there is none.
+  /// The text of the cell under the pointer or selected by keys; empty if there is none.
   void described(const QString& text);
-  /// The keys have moved to a cell: it should be in sight.
+  /// The keys have moved to a cell, which should be scrolled into view.
   void cellReached(int x, int width);
 
  protected:

@@ -9,14 +9,14 @@ class QToolButton;
 
 namespace accrue::ui {
 
-/// The title of a dock: its name, the controls that its content wants there, and a button that hides it. It can be
-/// dragged like any title.
+/// The title of a dock: its name, the controls of its content, and a button that hides it. It can be dragged like any
+/// title.
 class DockTitle : public QWidget {
   Q_OBJECT
 
  public:
   explicit DockTitle(QDockWidget* dock);
-  /// Puts a control at the right of the name; stretch gives it the room that is left.
+  /// Adds a control to the right of the name; `stretch` gives it the remaining space.
   void addControl(QWidget* control, int stretch = 0);
   QSize minimumSizeHint() const override;
 

@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// One line that gives way: shortened with an ellipsis where the room ends, in full in the tooltip.
+/// One line of text, shortened with an ellipsis if it does not fit; the tooltip has it in full.
 class ElidedLabel : public QLabel {
   Q_OBJECT
 

@@ -11,7 +11,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Owned by its widget.
+/// The editor is owned by its widget.
 class FieldEditor : public QObject {
   Q_OBJECT
 
@@ -21,12 +21,12 @@ class FieldEditor : public QObject {
 
   /// What takes the focus.
   virtual QWidget* widget() const = 0;
-  /// Shows the spec's value without signals. Text in hand that already means it is left as it was typed.
+  /// Shows the spec's value without signals. Text that already means this value is left as it was typed.
   virtual void show(const RunSpec& spec) = 0;
 
  Q_SIGNALS:
   void edited(const accrue::SpecValue& value);
-  /// What was typed means no value; an empty problem means that it does again.
+  /// The typed text is not a valid value; an empty problem: it is again.
   void problemChanged(const QString& problem);
 
  protected:

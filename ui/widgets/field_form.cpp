@@ -31,7 +31,7 @@ QString sectionTitle(std::string_view section) {
   return fromView(section);
 }
 
-/// The order of work: what one changes between two runs stands first.
+/// What users change most between two runs comes first.
 int sectionOrder(std::string_view section) {
   static constexpr std::string_view order[] = {"accumulation", "model",    "data",     "optimizer",  "schedule",
                                                "run",          "parallel", "evaluate", "checkpoint", "launch"};
@@ -109,7 +109,7 @@ void FieldForm::showEvent(QShowEvent* event) {
 }
 
 void FieldForm::keepContentInSight() {
-  // There is no scrolling sideways: the dock is never narrower than its fields.
+  // The form does not scroll sideways: the dock is never narrower than its fields.
   setMinimumWidth(content_->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
 }
 
@@ -139,7 +139,7 @@ void FieldForm::showDocument() {
 }
 
 void FieldForm::showOtherDocument() {
-  // Text that was refused belongs to the document it was typed into. One without history has just been opened or made.
+  // Rejected text belongs to the document it was typed into. A document without history was just opened or created.
   if (document_->undoStack()->count() > 0) return;
   for (const auto& [key, row] : rows_) row->discardText(document_->spec());
 }
@@ -237,7 +237,7 @@ void FieldForm::setEditable(bool editable) {
     return;
   }
   content_->setEnabled(true);
-  // Back to where one typed, unless the user has gone elsewhere meanwhile.
+  // Back to the field that was edited, unless the user has moved on meanwhile.
   if (focus_before_ && window()->focusWidget() == focus_meanwhile_) focus_before_->setFocus(Qt::OtherFocusReason);
   focus_before_ = nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// FieldForm: the set-up form, made from the spec's field table: one section a table of the file, basic fields first,
-// findings under their fields. It edits a SpecDocument and knows no field by name.
+// FieldForm: the set-up form, generated from the spec's field table: one section per table of the file, basic fields
+// first, findings under their fields. It edits a SpecDocument and names no field.
 #pragma once
 
 #include <QPointer>
@@ -28,28 +28,28 @@ class FieldForm : public QScrollArea {
   explicit FieldForm(SpecDocument* document, QWidget* parent = nullptr);
 
   void setFindings(const std::vector<Finding>& findings);
-  /// Shows only fields that the text finds: by label, key, help or another tool's name. Empty shows all.
+  /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
-  /// Focuses the first field that the filter leaves; false where it leaves none.
+  /// Focuses the first field that the filter shows; false if it shows none.
   bool focusFirstFound();
   FieldRow* row(const QString& key) const;
-  /// Puts a command beside the title of a section, named as the spec's table ("accumulation").
+  /// Adds a command beside the title of a section, which is named like the spec's table ("accumulation").
   void addTitleAction(const QString& section, QAction* action);
-  /// Keys of the fields whose text means no value.
+  /// Keys of the fields without a valid value.
   QStringList rejectedFields() const;
   void setEditable(bool editable);
-  /// Sections and their folds, for the window's state.
+  /// Which sections are folded, for the window's state.
   QStringList foldState() const;
   void restoreFoldState(const QStringList& state);
 
   QSize sizeHint() const override;
 
  Q_SIGNALS:
-  /// A field is about to be focused: what hides the form should give way.
+  /// A field is about to be focused, so the form must become visible.
   void attentionWanted();
-  /// The filter hid the field that was asked for and is empty now.
+  /// The filter hid the requested field and was cleared.
   void filterDropped();
   void rejectedFieldsChanged();
 

@@ -48,7 +48,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   label_->setWordWrap(true);
   label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   grid->addWidget(label_, row, 0);
-  // A choice is as wide as its names are long; numbers keep to one width.
+  // A choice is as wide as its longest name; numbers share one width.
   const bool wide = field.type == FieldType::choice && field.unit.empty();
   grid->addWidget(editor_->widget(), row, 1, 1, wide ? 2 : 1);
   grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);

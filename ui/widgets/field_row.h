@@ -28,16 +28,16 @@ class FieldRow : public QObject {
   QWidget* editorWidget() const;
   QLabel* label() const { return label_; }
   QLabel* unit() const { return unit_; }
-  /// Shows the spec's value. Text that means no value stays, for the user to mend, unless the value has changed.
+  /// Shows the spec's value. Invalid text stays, for the user to correct, unless the spec's value has changed.
   void showSpec(const RunSpec& spec);
-  /// Shows the spec's value in place of text that means none.
+  /// Shows the spec's value in place of invalid text.
   void discardText(const RunSpec& spec);
   void setFindings(std::vector<Finding> findings);
-  /// An error or a warning, which must be seen even where the field itself would be folded away.
+  /// Has an error or a warning, which must be visible even if the field would be folded away.
   bool needsAttention() const;
-  /// What was typed means no value, so the field shows something that is not in the spec.
+  /// The typed text is not a valid value, so the field differs from the spec.
   bool isTextRejected() const { return !problem_.isEmpty(); }
-  /// Shown beneath while a search found the field by another tool's name; empty hides it.
+  /// Shown below the field while a search finds it by another tool's name; empty hides it.
   void setFoundAs(const QString& name);
   void setVisible(bool visible);
   bool isVisible() const { return visible_; }
@@ -60,7 +60,7 @@ class FieldRow : public QObject {
   QLabel* found_as_;
   std::vector<Finding> findings_;
   QString problem_;
-  SpecValue shown_;  ///< the spec's value when it was shown last
+  SpecValue shown_;  ///< the spec's value that was shown last
   bool visible_ = true;
 };
 

@@ -102,8 +102,7 @@ void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecFiel
   for (FieldRow* row : rows_) {
     const SpecField& field = row->field();
     const bool applies = !field.applies || field.applies(spec);
-    // A field that needs attention is shown even where it means nothing or is folded away: it must be seen to be
-    // mended.
+    // A field that needs attention is shown even if it does not apply or is folded away, so that it can be corrected.
     const bool attention = row->needsAttention();
     const bool wanted = filter ? std::find(filter->begin(), filter->end(), &field) != filter->end()
                                : (!folded && (!field.advanced || isAdvancedShown())) || attention;

@@ -14,7 +14,7 @@ namespace accrue::ui {
 
 class FoldButton;
 
-/// A group of the form: a title that folds it, its basic fields, and the advanced ones behind a line of their own.
+/// A group of the form: a title that folds it, its basic fields, and the advanced ones behind a second fold.
 class FieldSection : public QWidget {
   Q_OBJECT
 
@@ -24,7 +24,7 @@ class FieldSection : public QWidget {
   FieldRow* addField(const SpecField& field);
   /// A command that belongs to the section, as a button beside its title.
   void addTitleAction(QAction* action);
-  /// After the last addField.
+  /// Call after the last addField().
   void finish(int label_width, int unit_width);
   const std::vector<FieldRow*>& rows() const { return rows_; }
   int labelWidth() const;
@@ -34,8 +34,8 @@ class FieldSection : public QWidget {
   bool isExpanded() const;
   void setAdvancedShown(bool shown);
   bool isAdvancedShown() const;
-  /// Shows what the spec gives a meaning; with a filter, only those fields, whether advanced or folded. What needs
-  /// attention is shown in any fold. To be called again after foldingChanged().
+  /// Shows the fields that apply to the spec; with a filter, only matching ones, even if advanced or folded. A field
+  /// that needs attention is always shown. Call again after foldingChanged().
   void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter);
 
  Q_SIGNALS:

@@ -55,7 +55,7 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
   }
   text_->setText(sentences.join(QLatin1Char('\n')));
   fix_->setVisible(!fix_value_.isEmpty());
-  //: Button that mends a field; %1 is the value it would get
+  //: Button that corrects a field; %1 is the value it would get
   fix_->setText(tr("Use %1").arg(fix_value_));
   fix_->setAccessibleName(fix_->text());
   updateIcon();

@@ -11,13 +11,13 @@ class QPushButton;
 
 namespace accrue::ui {
 
-/// The findings of one field, under it: the gravest one's icon, their sentences, and one button that mends them.
+/// The findings of one field, below it: the icon of the most severe, their sentences, and one button that fixes them.
 class FindingNote : public QWidget {
   Q_OBJECT
 
  public:
   explicit FindingNote(QWidget* parent = nullptr);
-  /// Hidden where there are none.
+  /// Hidden if there are none.
   void setFindings(const std::vector<Finding>& findings);
   QString text() const;
 

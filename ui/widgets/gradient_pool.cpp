@@ -32,13 +32,13 @@ QString windowEndText(const WindowEnd& end) {
   QStringList parts;
   switch (end.outcome) {
     case StepOutcome::skipped_overflow:
-      parts << tr("Update %1 skipped: overflow, its gradients are thrown away").arg(number);
+      parts << tr("Update %1 skipped: overflow, its gradients were discarded").arg(number);
       break;
     case StepOutcome::skipped_empty:
       parts << tr("Update %1 skipped: its window held nothing").arg(number);
       break;
     case StepOutcome::accumulated:
-      parts << tr("Step asked for within a window: nothing moved");
+      parts << tr("Step requested inside a window: nothing moved");
       break;
     case StepOutcome::updated:
       parts << tr("Update %1: weights moved by a gradient of norm %2").arg(number, valueText(end.grad_norm, 3));
@@ -84,7 +84,7 @@ QString GradientPool::text() const {
       row = tr("%1, lost").arg(row);
     else if (view_.drained)
       row = tr("%1, drained").arg(row);
-    else if (status.levelled())
+    else if (status.isReduced())
       row = tr("%1, reduced").arg(row);
     else if (status.window_tokens > 0)
       row = tr("%1, %2 items").arg(row, groupedNumber(status.window_tokens));
@@ -154,12 +154,12 @@ void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankSta
   painter.fillRect(tank, colors.plotGrid);
   const QRect inside = tank.adjusted(1, 2, -1, -1);
   if (view_.drained) {
-    // Hollow: what was there has gone. A skipped window says so where its gradients stood.
+    // Empty: the gradients have been used. A skipped window is labelled as such.
     const bool skipped = view_.end && view_.end->outcome != StepOutcome::updated;
     painter.setPen(skipped ? colors.failed : colors.optimizerStep);
     const QString word = skipped ? tr("\u2715 skipped") : tr("\u2193 step");
     painter.drawText(inside, Qt::AlignCenter, word);
-  } else if (status.levelled()) {
+  } else if (status.isReduced()) {
     paintLevel(painter, inside, levelHeight(fullest));
   } else {
     paintSlots(painter, inside, status, fullest);

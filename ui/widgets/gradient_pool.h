@@ -8,16 +8,16 @@
 
 namespace accrue::ui {
 
-/// What the pools show: as many ranks as there are, and how the newest window ended.
+/// What the pools show: all ranks, and how the newest window ended.
 struct PoolView {
   std::map<std::int64_t, RankStatus> ranks;
   std::optional<WindowEnd> end;
-  bool drained = false;  ///< the window shown has ended: its gradients have gone into the weights, or nowhere
+  bool drained = false;  ///< the shown window has ended: its gradients were used in an update or discarded
 };
 
-/// The gradients of each rank as a tank with a slot for each micro-batch of the window: slots fill with the
-/// micro-batches' tints, as high as their share of the tokens; when the ranks reduce, the tanks level out; when the
-/// optimizer steps, they drain.
+/// The gradients of each rank as a tank with a slot for each micro-batch of the window. Each micro-batch fills its slot
+/// to the height of its share of the items; when the ranks reduce, all tanks show the same level; when the optimizer
+/// steps, they drain.
 class GradientPool : public QWidget {
   Q_OBJECT
 
@@ -48,7 +48,7 @@ class GradientPool : public QWidget {
 /// How the newest window ended, as a sentence: "Update 3: weights moved by a gradient of norm 0.82", "Update 3 skipped:
 /// overflow, ...", with what was flushed, carried or dropped.
 QString windowEndText(const WindowEnd& end);
-/// What the open window holds beyond its own epoch: "carried: 2 micro-steps of epoch 1"; empty where nothing is.
+/// What the open window holds from an earlier epoch: "carried: 2 micro-steps from epoch 1"; empty if nothing.
 QString carriedText(const RankStatus& status);
 
 }  // namespace accrue::ui

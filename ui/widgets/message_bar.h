@@ -14,16 +14,16 @@ class QToolButton;
 namespace accrue::ui {
 
 struct Message {
-  QString id;                      ///< a later message with the same id takes the former's place
-  RunState tone = RunState::idle;  ///< whose icon and colour it wears
+  QString id;                      ///< a message replaces an earlier one with the same id
+  RunState tone = RunState::idle;  ///< decides icon and colour
   QString text;
   QString action;  ///< of the button; empty = none
   std::function<void()> act;
   std::function<void()> dismissed = {};  ///< closed by the user without acting
 };
 
-/// Messages of the window, one at a time, the gravest first, each with at most one button. Never in the way: the rest
-/// of the window stays usable.
+/// Messages of the window, one at a time, the most severe first, each with at most one button. The rest of the window
+/// stays usable.
 class MessageBar : public QWidget {
   Q_OBJECT
 
@@ -32,7 +32,7 @@ class MessageBar : public QWidget {
 
   void post(Message message);
   void withdraw(const QString& id);
-  /// Of the message shown; empty where there is none.
+  /// Of the shown message; empty if there is none.
   QString currentId() const;
   QString text() const;
 

@@ -23,7 +23,7 @@ QString shown(double number) {
   return QString::fromStdString(format_value(SpecValue(number)));
 }
 
-/// The next value of the series 1, 2, 5 per decade, for reals whose scale is open.
+/// The next value of the series 1, 2, 5 per decade, for reals that span many decades.
 double nextOnScale(double value, int direction) {
   const double decade = std::pow(10.0, std::floor(std::log10(value) + 1e-9));
   const double digit = value / decade;
@@ -104,7 +104,7 @@ QString NumberEdit::rangeText() const {
 }
 
 QValidator::State NumberEdit::validate(QString&, int&) const {
-  return QValidator::Acceptable;  // what is wrong is said under the field
+  return QValidator::Acceptable;  // the note under the field says what is wrong
 }
 
 double NumberEdit::stepped(double value, int steps) const {

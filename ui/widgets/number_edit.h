@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumberEdit: a spin box for what specs hold: 64-bit counts and reals over many decades ("3e-4"), in the C locale of
-// the spec file. It takes any text while one types and says what is wrong with it; it never silently rounds or clamps.
+// NumberEdit: a spin box for the numbers of specs: 64-bit counts and reals over many decades ("3e-4"), in the C locale
+// of the spec file. It accepts any text while the user types and says what is wrong with it; it never silently rounds
+// or clamps.
 #pragma once
 
 #include <QAbstractSpinBox>
@@ -19,9 +20,9 @@ class NumberEdit : public QAbstractSpinBox {
 
   /// Shows a value without signals; monostate shows an empty field.
   void setValue(const SpecValue& value);
-  /// What the text says now; nothing while it is no number in range.
+  /// The number in the text; empty unless it is a number in range.
   std::optional<SpecValue> value() const;
-  /// Why value() is empty, as a sentence; empty where it is not.
+  /// Why value() is empty, as a sentence; empty if it is not.
   QString problem() const;
   void setPlaceholder(const QString& text);
 

@@ -24,7 +24,7 @@ class TextEditor : public FieldEditor {
   const SpecField& field_;
   QLineEdit* edit_;
   RunSpec shown_;
-  bool rejected_ = false;  ///< what stands there means no value
+  bool rejected_ = false;  ///< the text is not a valid value
 };
 
 }  // namespace accrue::ui

@@ -22,7 +22,7 @@ void UndoGuard::protect(FieldEditor* editor) {
   if (!line) return;
   auto* guard = new UndoGuard(editor);
   line->installEventFilter(guard);
-  // A spin box hands the event to its line edit by a plain call, which no filter of the line edit sees.
+  // A spin box passes the event to its line edit by a direct call, which bypasses the line edit's event filters.
   if (widget != line) widget->installEventFilter(guard);
 }
 

@@ -7,8 +7,8 @@ namespace accrue::ui {
 
 class FieldEditor;
 
-/// Leaves Undo and Redo to the window, whose history holds every edit: a line edit would keep the keys for its own.
-/// Text that means no value never reached the document; while it stands, the keys are the line edit's.
+/// Leaves Undo and Redo to the window, whose history holds every edit; a line edit would otherwise handle the keys
+/// itself. Invalid text never reached the document, so while it is shown the line edit keeps the keys.
 class UndoGuard : public QObject {
   Q_OBJECT
 

@@ -7,14 +7,14 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Keeps the wheel from editing a field that merely lies under the pointer: without focus, the event goes to what is
-/// being scrolled.
+/// Keeps the wheel from editing a field that merely lies under the pointer: without focus, the event goes to the
+/// scrolled area.
 class WheelGuard : public QObject {
   Q_OBJECT
 
  public:
   using QObject::QObject;
-  /// Guards a spin box, combo box or slider, and takes focus by click and Tab only.
+  /// Guards a spin box, combo box or slider, and lets it take focus by click and Tab only.
   static void protect(QWidget* widget);
 
  protected:

@@ -8,9 +8,9 @@
 
 namespace accrue::ui {
 
-/// The first windows of a plan as a strip: a block a micro-step (darker where it reduces), a bar where the optimizer
-/// steps, a tick where the schedule moves, a hairline where an epoch ends. Planned, hence drawn hollow. Everything
-/// comes from AccumulationWindow.
+/// The first windows of a plan as a strip: a block per micro-step (darker if it reduces), a bar where the optimizer
+/// steps, a tick where the schedule moves, a hairline where an epoch ends. Drawn hollow, because it is a plan. All of
+/// it comes from AccumulationWindow.
 class WindowPreview : public QWidget {
   Q_OBJECT
 
@@ -42,7 +42,7 @@ class WindowPreview : public QWidget {
   std::int64_t steps_ = 0;
   std::vector<MicroPlan> plans_;
   std::vector<Block> blocks_;
-  /// Micro-steps at the end of an epoch that the strip jumps to, so that the tail is always seen.
+  /// Micro-steps at the end of an epoch that the strip skips ahead to, so that the tail is always visible.
   std::vector<MicroPlan> tail_;
   int gap_x_ = -1;
   QString text_;

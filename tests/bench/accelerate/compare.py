@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Accrue beside Hugging Face Accelerate: throughput, memory, time to the first update, loss curves, bytes on the wire.
+"""Accrue compared with Hugging Face Accelerate: throughput, memory, time to the first update, loss curves, bytes on the wire.
 
 Both sides train the same GPT from the same weights on the same tokens in the same order, with the same number of ranks and one thread each; the
 Python side imports the torch wheel that Accrue's build links, from an environment under build/ that this program makes (2.2 GB to download once).
@@ -49,7 +49,7 @@ def ensure_environment(work):
 
 
 def write_tokens(path, count):
-    """Bytes of the licence texts over and over, as uint16."""
+    """Bytes of the licence texts, repeated, as uint16."""
     text = (ROOT / "LICENSE-GPL-3.0.txt").read_bytes() + (ROOT / "LICENSE-Apache-2.0.txt").read_bytes()
     text = (text * (count // len(text) + 1))[:count]
     path.write_bytes(struct.pack(f"<{count}H", *text))
@@ -89,7 +89,7 @@ updates = {updates}
 
 
 def peak_memory(pid):
-    """VmHWM of a process in bytes; 0 when it has gone."""
+    """VmHWM of a process in bytes; 0 if it has ended."""
     try:
         for line in open(f"/proc/{pid}/status"):
             if line.startswith("VmHWM:"):
@@ -132,7 +132,7 @@ class Measured:
 
 
 def watch(command, lines_of, rank_word, log, environment=None):
-    """Runs a command to its end; meanwhile notes when its first update appeared and how much memory its ranks took at most."""
+    """Runs a command to its end; records when its first update appeared and the peak memory of its ranks."""
     begin = time.monotonic()
     first, peaks = None, {}
     with open(log, "w") as output:
@@ -197,14 +197,14 @@ def run_accelerate(args, work, name, shape, tokens, weights, updates, environmen
 
 
 def initial_weights(args, work, shape, tokens):
-    """One update at a rate that cannot move a float32 weight leaves the weights the seed gave, in final/model.safetensors."""
+    """One update at a rate too small to change a float32 weight writes the initial weights to final/model.safetensors."""
     single = argparse.Namespace(**{**vars(shape), "accumulate": 1, "micro_batch": 1})
     _, folder = run_accrue(args, work, "initial", single, tokens, 1, lr=1e-30)
     return folder / "final/model.safetensors"
 
 
 def wire_bytes(folder, ranks, lengths):
-    """What rank 0 reduced per update over the data axis, and the least that could be: every parameter once."""
+    """What rank 0 reduced per update over the data axis, and the minimum: every parameter once."""
     parameters = 0
     with open(folder / "final/model.safetensors", "rb") as archive:
         header = json.loads(archive.read(struct.unpack("<Q", archive.read(8))[0]))
@@ -267,7 +267,7 @@ def count_bytes(args, work, shape):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/default", help="build folder with bin/accrue-run")
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench/accelerate", help="where the environment and the runs go")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench/accelerate", help="folder for the environment and the runs")
     for name, value in (("layers", 6), ("width", 384), ("heads", 6), ("context", 256), ("micro-batch", 4), ("accumulate", 4), ("ranks", 2),
                         ("updates", 20), ("warmup", 5), ("rounds", 2), ("loss-updates", 20)):
         parser.add_argument(f"--{name}", type=int, default=value)

@@ -20,7 +20,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 
 class TokenWindows(Dataset):
-    """Sample i is the tokens [i * context, (i + 1) * context]: context inputs and, one further, context targets."""
+    """Sample i is the tokens [i * context, (i + 1) * context]: `context` inputs and, one token further on, `context` targets."""
 
     def __init__(self, path, context):
         self.tokens = numpy.memmap(path, dtype=numpy.uint16, mode="r")
@@ -102,5 +102,5 @@ def main():
 
 
 main()
-# Gloo's threads can hold up the interpreter's own shutdown for ever; everything is written by now.
+# Gloo's threads can block the interpreter's shutdown forever; everything is written by now.
 os._exit(0)

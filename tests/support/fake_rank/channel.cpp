@@ -209,7 +209,7 @@ void Channel::obey(const accrue::RankCommand& command) {
       queue_event(accrue::Holding{in_flight_, false});
       break;
     case accrue::RankCommandKind::hold_after:
-      // Out of a standstill this is a step: the proceed that follows it belongs to it.
+      // While paused this is a step: the proceed that follows belongs to it.
       stepping_ = hold_after_ && in_flight_ >= *hold_after_ && command.micro_step > in_flight_;
       hold_after_ = command.micro_step;
       asked_to_hold_ = false;

@@ -25,7 +25,7 @@ class Channel {
     bool deaf = false;
   };
   explicit Channel(Settings settings);
-  /// Sends what waits, then closes.
+  /// Sends the waiting events, then closes.
   ~Channel();
 
   void emit(accrue::EventBody body);
@@ -34,17 +34,17 @@ class Channel {
   void set_phase(std::string phase, std::int64_t update, std::int64_t micro_step, std::int64_t collective);
   std::int64_t now_ns() const;
 
-  /// Holds the training thread if that was agreed; false when the run is to end after this micro-step.
+  /// Pauses the training thread if that was agreed; false if the run must end after this micro-step.
   bool after_micro_step(std::int64_t micro_step);
-  /// Stands still of its own accord until told to proceed; false when told to stop.
+  /// Pauses on the rank's own initiative until a proceed; false on a stop.
   bool stand_still(std::int64_t micro_step);
-  /// What this rank has been told for the next boundary.
+  /// The commands for the next boundary.
   bool wants_checkpoint() const;
   bool wants_stop() const;
-  /// N for the windows to come, told once; 0 = as it is.
+  /// N from the next window on, returned once; 0 = unchanged.
   std::int64_t take_steps();
   void checkpoint_done();
-  /// Works for a time (or sleeps, as far as anyone can tell).
+  /// Pretends to work for a time, by sleeping.
   void work(double seconds);
   void wait_for_ever();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-fake-rank: speaks a rank's side of the protocol without LibTorch and trains nothing, at the speed and with the
-// misfortunes that its script names.
+// faults that its script names.
 #include <signal.h>
 
 #include <cstdio>

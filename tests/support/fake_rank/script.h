@@ -8,15 +8,19 @@
 //   save_ms=T          rank 0 writes T milliseconds at a checkpoint, while the others wait
 //   finish_ms=T        likewise the final model
 //   absent=R           rank R never joins
-//   die=R@M:S          rank R dies of signal S
+//   die=R@M:S          signal S kills rank R
 //   exit=R@M:S         rank R exits with status S
 //   fail=R@M:C         rank R reports a failure of class C and exits with that class's status
-//   stall=R@M          rank R makes no progress any more, but answers and sends heartbeats
-//   nan=M              the loss is NaN in micro-step M: all ranks warn at the boundary, then stand still (interactive)
-//   or exit 3 flood=R@M:B        rank R prints B bytes to standard output garble=R@M         rank R sends a damaged
-//   line gap=R@M:N          rank R leaves out N numbers of its sequence version=R          rank R speaks version 99 of
-//   the protocol hang_on_loss=R     rank R does not notice that a peer is gone deaf=R             rank R answers no
-//   command once               die, exit, fail and stall happen in the run's first attempt only
+//   stall=R@M          rank R stops making progress, but answers and sends heartbeats
+//   nan=M              the loss is NaN in micro-step M: all ranks warn at the boundary, then pause (interactive) or
+//                      exit with 3
+//   flood=R@M:B        rank R prints B bytes to standard output
+//   garble=R@M         rank R sends a damaged line
+//   gap=R@M:N          rank R leaves out N numbers of its sequence
+//   version=R          rank R speaks version 99 of the protocol
+//   hang_on_loss=R     rank R does not notice that a peer is gone
+//   deaf=R             rank R answers no command
+//   once               die, exit, fail and stall happen in the run's first attempt only
 #pragma once
 
 #include <cstdint>

@@ -226,7 +226,7 @@ void Training::save(const accrue::MicroPlan& plan) {
   channel_.checkpoint_done();
   if (rank_ == 0) commit(plan);
   std::uint32_t none = 0;
-  world_.unite(none);  // nobody goes on before it is committed; a peer that is lost shows at the next boundary
+  world_.unite(none);  // no rank continues before the commit; a lost peer is noticed at the next boundary
 }
 
 void Training::commit(const accrue::MicroPlan& plan) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake rank trains: nothing, on the plan's own window, with a loss that falls as a loss should.
+// The fake rank's training: it computes nothing, but follows the plan's window and reports a falling loss.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake ranks' collective: a star. Rank 0 listens on a Unix socket, whose name it writes into the inherited store;
-// the others connect. A round carries a few flags up and their union down. A peer that is gone shows at once, as it
-// does in Gloo.
+// the others connect. A round carries a few flags up and their union down. A peer that is gone is noticed at once, as
+// with Gloo.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fake_rank {
 
 inline constexpr std::uint32_t flag_checkpoint = 1;
 inline constexpr std::uint32_t flag_stop = 2;
-inline constexpr int steps_shift = 8;  ///< N for the windows to come lies above the flags
+inline constexpr int steps_shift = 8;  ///< N from the next window on is stored above the flags
 
 enum class Round { done, peer_lost };
 
@@ -22,7 +22,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// False if a peer did not come.
+  /// False if a peer did not connect.
   bool join();
   /// Unites the ranks' flags.
   Round unite(std::uint32_t& flags);

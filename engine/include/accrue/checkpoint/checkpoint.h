@@ -64,7 +64,7 @@ struct CheckpointIdentity {
 struct PlacedTensor {
   std::string name;   ///< the same in every layout
   TensorSlice slice;  ///< which part of the whole this is
-  at::Tensor values;  ///< [*slice.extent] where the slice is a box, otherwise [slice.range.size]
+  at::Tensor values;  ///< [*slice.extent] if the slice is a box, otherwise [slice.range.size]
 };
 PlacedTensor whole_tensor(std::string name, at::Tensor values);
 
@@ -101,7 +101,7 @@ class CheckpointReader {
   const TrainingCursor& cursor() const;
   const CheckpointIdentity& identity() const;
   std::vector<std::string> tensor_names() const;
-  /// Null where there is no such tensor.
+  /// Null if there is no such tensor.
   const Stored* find(const std::string& tensor) const;
   /// Fills into.values: straight from the file if the slice was written as requested, else by copying one part at a
   /// time. Errors (protocol): no such tensor, or of another shape or type; (disk): cannot be read.

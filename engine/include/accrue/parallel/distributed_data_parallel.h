@@ -90,7 +90,7 @@ class DistributedDataParallel final : public GradSync {
   at::Tensor flat_gradients(std::size_t arena = 0) const;
   /// What the additions so far have rounded off, of the same shape; undefined unless accumulation is compensated.
   at::Tensor flat_compensation(std::size_t arena = 0) const;
-  /// parameters[i] is where the gradient of the arena's i-th parameter lies.
+  /// parameters[i] is the range of the gradient of the arena's i-th parameter.
   const FlatLayout& layout(std::size_t arena = 0) const;
   /// The parameters in the arenas: by type, and in module order within a type.
   const std::vector<at::Tensor>& parameters() const;

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of every collective: arguments are checked, calls are counted and timed, a group of one costs nothing. What
-// the backends do behind it is their own affair, so the counters mean the same for all of them.
+// The door of every call: arguments are checked, calls are counted and timed, a group of one costs nothing. What the
+// backends do behind it is their own affair, so the counters mean the same for all of them.
 #include "accrue/comm/communicator.h"
 
 #include <ATen/ops/zeros.h>
-#include <time.h>
 
 #include <utility>
 
+#include "monotonic.h"
+
 namespace accrue {
 namespace {
-
-std::int64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1000000000} + now.tv_nsec;
-}
-
-std::int64_t payload(const at::Tensor& tensor) {
-  return static_cast<std::int64_t>(tensor.nbytes());
-}
 
 void check(const at::Tensor& tensor, const char* op) {
   if (!tensor.defined()) throw std::invalid_argument(std::string(op) + ": the tensor is undefined");
@@ -28,53 +19,108 @@ void check(const at::Tensor& tensor, const char* op) {
   }
 }
 
+/// Whether `whole` is `ranks` tensors like `piece`, joined along the first dimension.
+bool joined(const at::Tensor& whole, const at::Tensor& piece, std::int64_t ranks) {
+  return whole.scalar_type() == piece.scalar_type() && whole.dim() == piece.dim() && piece.dim() > 0 &&
+         whole.size(0) == ranks * piece.size(0) && whole.sizes().slice(1) == piece.sizes().slice(1);
+}
+
+bool stacked(const at::Tensor& whole, const at::Tensor& piece, std::int64_t ranks) {
+  return whole.scalar_type() == piece.scalar_type() && whole.dim() == piece.dim() + 1 && whole.size(0) == ranks &&
+         whole.sizes().slice(1) == piece.sizes();
+}
+
 class SingleCommunicator final : public Communicator {
  public:
-  explicit SingleCommunicator(Axis axis) : axis_(axis) {}
+  explicit SingleCommunicator(std::string axis) : axis_(std::move(axis)) {}
   std::int64_t rank() const override { return 0; }
   std::int64_t size() const override { return 1; }
-  Axis axis() const override { return axis_; }
+  std::string axis() const override { return axis_; }
   std::string backend() const override { return "single"; }
 
  protected:
-  void do_all_reduce(at::Tensor&, Reduce) override {}
-  void do_broadcast(at::Tensor&, std::int64_t) override {}
-  void do_all_gather(at::Tensor& out, const at::Tensor& in) override { out.copy_(in.unsqueeze(0)); }
-  void do_barrier() override {}
+  using Call = std::unique_ptr<PendingCall>;
+  Call do_all_reduce(at::Tensor, Reduce, Waits) override { return {}; }
+  Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits) override { return copied(out, in); }
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override { return copied(out, in); }
+  Call do_broadcast(at::Tensor, std::int64_t) override { return {}; }
+  Call do_send(at::Tensor, std::int64_t) override { return {}; }
+  Call do_receive(at::Tensor, std::int64_t) override { return {}; }
+  Call do_barrier() override { return {}; }
 
  private:
-  Axis axis_;
+  static Call copied(at::Tensor& out, const at::Tensor& in) {
+    out.copy_(in.view(out.sizes()));
+    return {};
+  }
+  std::string axis_;
 };
 
 }  // namespace
 
+void Work::wait() {
+  const std::unique_ptr<Begun> begun = std::move(begun_);
+  if (!begun) return;
+  begun->record.end_ns = begun->call ? begun->call->wait() : clock_ns();
+  begun->owner->count(begun->record);
+}
+
 template <typename F>
-void Communicator::counted(const char* op, std::int64_t bytes, bool gradients, F&& call) {
+Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradients, F&& call) {
+  Work work;
   if (size() == 1) {
     call();
-    return;
+    return work;
   }
   if (begin_observer_) begin_observer_();
-  CollectiveRecord record{std::string(to_string(axis())), op, bytes, monotonic_ns(), 0, gradients};
-  call();
-  record.end_ns = monotonic_ns();
+  const std::int64_t bytes = payload != nullptr ? static_cast<std::int64_t>(payload->nbytes()) : 0;
+  work.begun_ = std::make_unique<Work::Begun>();
+  work.begun_->owner = this;
+  work.begun_->record = {axis(), op, bytes, clock_ns(), 0, gradients};
+  work.begun_->call = call();
+  return work;
+}
+
+void Communicator::count(const CollectiveRecord& record) {
   ++traffic_.calls;
-  traffic_.bytes += bytes;
-  if (gradients) {
+  traffic_.bytes += record.bytes;
+  OpTraffic& of_op = traffic_.by_op[record.op];
+  ++of_op.calls;
+  of_op.bytes += record.bytes;
+  if (record.gradients) {
     ++traffic_.gradient_calls;
-    traffic_.gradient_bytes += bytes;
+    traffic_.gradient_bytes += record.bytes;
   }
   if (observer_) observer_(record);
 }
 
-void Communicator::all_reduce(at::Tensor& tensor, Reduce op) {
+Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits) {
   check(tensor, "all_reduce");
-  counted("all_reduce", payload(tensor), false, [&] { do_all_reduce(tensor, op); });
+  return begin("all_reduce", &tensor, false, [&] { return do_all_reduce(tensor, op, waits); });
 }
 
 void Communicator::all_reduce_gradients(at::Tensor& flat) {
   check(flat, "all_reduce");
-  counted("all_reduce", payload(flat), true, [&] { do_all_reduce(flat, Reduce::sum); });
+  begin("all_reduce", &flat, true, [&] { return do_all_reduce(flat, Reduce::sum, Waits::now); }).wait();
+}
+
+Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits) {
+  check(out, "reduce_scatter");
+  check(in, "reduce_scatter");
+  if (!joined(in, out, size())) {
+    throw std::invalid_argument("reduce_scatter: in must be [size * D, ...] of out's dtype, where out is [D, ...]");
+  }
+  return begin("reduce_scatter", &in, false, [&] { return do_reduce_scatter(out, in, waits); });
+}
+
+Work Communicator::start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits) {
+  check(in, "all_gather");
+  check(out, "all_gather");
+  if (!stacked(out, in, size()) && !joined(out, in, size())) {
+    throw std::invalid_argument(
+        "all_gather: out must be [size, *in.shape] or, where in is [D, ...], [size * D, ...] of in's dtype");
+  }
+  return begin("all_gather", &in, false, [&] { return do_all_gather(out, in, waits); });
 }
 
 void Communicator::broadcast(at::Tensor& tensor, std::int64_t root) {
@@ -83,21 +129,30 @@ void Communicator::broadcast(at::Tensor& tensor, std::int64_t root) {
     throw std::invalid_argument("broadcast: root " + std::to_string(root) + " is outside a group of " +
                                 std::to_string(size()));
   }
-  counted("broadcast", payload(tensor), false, [&] { do_broadcast(tensor, root); });
+  begin("broadcast", &tensor, false, [&] { return do_broadcast(tensor, root); }).wait();
 }
 
-void Communicator::all_gather(at::Tensor& out, const at::Tensor& in) {
-  check(in, "all_gather");
-  check(out, "all_gather");
-  if (out.dim() != in.dim() + 1 || out.size(0) != size() || out.numel() != size() * in.numel() ||
-      out.scalar_type() != in.scalar_type()) {
-    throw std::invalid_argument("all_gather: out must be [size, *in.shape] of in's dtype");
-  }
-  counted("all_gather", payload(in), false, [&] { do_all_gather(out, in); });
+void Communicator::check_peer(const char* op, std::int64_t peer) const {
+  if (peer >= 0 && peer < size() && peer != rank()) return;
+  throw std::invalid_argument(std::string(op) + ": rank " + std::to_string(peer) +
+                              " is not another rank of a group of " + std::to_string(size()) +
+                              ", in which this is rank " + std::to_string(rank()));
+}
+
+Work Communicator::start_send(const at::Tensor& tensor, std::int64_t to) {
+  check(tensor, "send");
+  check_peer("send", to);
+  return begin("send", &tensor, false, [&] { return do_send(tensor, to); });
+}
+
+Work Communicator::start_receive(at::Tensor& tensor, std::int64_t from) {
+  check(tensor, "receive");
+  check_peer("receive", from);
+  return begin("receive", &tensor, false, [&] { return do_receive(tensor, from); });
 }
 
 void Communicator::barrier() {
-  counted("barrier", 0, false, [&] { do_barrier(); });
+  begin("barrier", nullptr, false, [&] { return do_barrier(); }).wait();
 }
 
 void Communicator::add_untimed(int scopes) {
@@ -109,8 +164,8 @@ at::Tensor Communicator::shared_buffer(std::int64_t numel, at::ScalarType dtype)
   return at::zeros({numel}, dtype);
 }
 
-std::unique_ptr<Communicator> single_communicator(Axis axis) {
-  return std::make_unique<SingleCommunicator>(axis);
+std::unique_ptr<Communicator> single_communicator(std::string axis) {
+  return std::make_unique<SingleCommunicator>(std::move(axis));
 }
 
 }  // namespace accrue

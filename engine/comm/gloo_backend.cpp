@@ -14,16 +14,21 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include <ATen/ops/amax.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "error_text.h"
+#include "monotonic.h"
 #include "patience.h"
 #include "peer_watch.h"
 
@@ -34,13 +39,18 @@ constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection c
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
-/// Told by Gloo's thread that an operation has ended; outlives a caller that gave up.
+/// Told by another thread that an operation has ended; outlives a caller that gave up.
 class Ending {
  public:
   void happen() {
     const std::lock_guard lock(mutex_);
+    end_ns_ = clock_ns();
     ended_ = true;
     changed_.notify_all();
+  }
+  std::int64_t end_ns() {
+    const std::lock_guard lock(mutex_);
+    return end_ns_;
   }
   /// False where the patience came to its end first.
   bool wait(Patience patience) {
@@ -55,12 +65,18 @@ class Ending {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;
+  std::int64_t end_ns_ = 0;
 };
 
 /// The same memory as bytes: Gloo then needs to know no dtype where nothing is added.
 at::Tensor as_bytes(const at::Tensor& tensor) {
-  return at::from_blob(tensor.mutable_data_ptr(), {static_cast<std::int64_t>(tensor.nbytes())},
-                       at::TensorOptions(at::kByte));
+  return at::from_blob(
+      tensor.mutable_data_ptr(), {static_cast<std::int64_t>(tensor.nbytes())}, [tensor](void*) {},
+      at::TensorOptions(at::kByte));
+}
+
+void require_cpu(const at::Tensor& tensor) {
+  if (!tensor.is_cpu()) throw std::invalid_argument("backend gloo moves CPU tensors only; use backend nccl on a GPU");
 }
 
 class GlooCommunicator final : public Communicator {
@@ -69,62 +85,159 @@ class GlooCommunicator final : public Communicator {
       : group_(group), watch_(group), gloo_(std::move(gloo)) {}
 
   ~GlooCommunicator() override {
-    if (failed_) static_cast<void>(gloo_.release());
+    if (failed_ || under_way_ > 0) static_cast<void>(gloo_.release());
   }
 
   std::int64_t rank() const override { return group_.rank; }
   std::int64_t size() const override { return group_.size(); }
-  Axis axis() const override { return group_.axis; }
+  std::string axis() const override { return group_.axis; }
   std::string backend() const override { return "gloo"; }
 
  protected:
-  void do_all_reduce(at::Tensor& tensor, Reduce op) override {
-    std::vector<at::Tensor> tensors{tensor};
-    c10d::AllreduceOptions options;
-    options.reduceOp = op == Reduce::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
-    guarded("all_reduce", [&] { return gloo_->allreduce(tensors, options); });
+  using Call = std::unique_ptr<PendingCall>;
+
+  /// Gloo's own maximum drops a NaN that meets a number in one order and not in the other.
+  Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
+    require_cpu(tensor);
+    if (op == Reduce::sum) {
+      std::vector<at::Tensor> tensors{tensor};
+      return begun("all_reduce", [&] { return gloo_->allreduce(tensors); });
+    }
+    at::Tensor all = at::empty({size(), tensor.numel()}, tensor.options());
+    return gathered("all_reduce", all, tensor, [all, tensor]() mutable { tensor.copy_(all.amax(0).view_as(tensor)); });
   }
 
-  void do_broadcast(at::Tensor& tensor, std::int64_t root) override {
+  /// As an all-reduce, which is what Gloo itself makes of it.
+  Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits) override {
+    require_cpu(out);
+    require_cpu(in);
+    at::Tensor sum = in.clone();
+    std::vector<at::Tensor> tensors{sum};
+    return begun(
+        "reduce_scatter", [&] { return gloo_->allreduce(tensors); },
+        [this, sum, out]() mutable { out.copy_(sum.narrow(0, rank() * out.size(0), out.size(0))); });
+  }
+
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override {
+    require_cpu(out);
+    require_cpu(in);
+    return gathered("all_gather", out.view({size(), in.numel()}), in, {});
+  }
+
+  Call do_broadcast(at::Tensor tensor, std::int64_t root) override {
+    require_cpu(tensor);
     std::vector<at::Tensor> tensors{as_bytes(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    guarded("broadcast", [&] { return gloo_->broadcast(tensors, options); });
+    return begun("broadcast", [&] { return gloo_->broadcast(tensors, options); });
   }
 
-  void do_all_gather(at::Tensor& out, const at::Tensor& in) override {
-    std::vector<at::Tensor> inputs{as_bytes(in)};
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (std::int64_t r = 0; r < size(); ++r) outputs[0].push_back(as_bytes(out[r]));
-    guarded("all_gather", [&] { return gloo_->allgather(outputs, inputs); });
+  Call do_send(at::Tensor tensor, std::int64_t to) override {
+    require_cpu(tensor);
+    std::vector<at::Tensor> tensors{as_bytes(tensor)};
+    return message("send", tensors, to, [&] { return gloo_->send(tensors, static_cast<int>(to), 0); });
   }
 
-  void do_barrier() override {
-    guarded("barrier", [&] { return gloo_->barrier(); });
+  Call do_receive(at::Tensor tensor, std::int64_t from) override {
+    require_cpu(tensor);
+    std::vector<at::Tensor> tensors{as_bytes(tensor)};
+    return message("receive", tensors, from, [&] { return gloo_->recv(tensors, static_cast<int>(from), 0); });
+  }
+
+  Call do_barrier() override {
+    return begun("barrier", [&] { return gloo_->barrier(); });
   }
 
   void do_set_untimed(bool untimed) override { untimed_ = untimed; }
 
  private:
-  template <typename F>
-  void guarded(const char* op, F&& start) {
-    if (failed_) throw CommError("the group has failed before and cannot be used again");
-    try {
-      const auto work = start();
-      const auto ending = std::make_shared<Ending>();
-      work->getFuture()->addCallback([ending](c10::ivalue::Future&) { ending->happen(); });
-      if (ending->wait(Patience(group_.timeout, untimed_))) return void(work->wait());
-    } catch (const std::exception& error) {
-      failed_ = true;
-      throw CommError(explain("the connection to a peer failed in ") + doing(op) + ": " + first_line(error.what()));
-    }
-    failed_ = true;
-    throw CommError(explain("a peer did not come within " + std::to_string(group_.timeout.count()) + " ms to ") +
-                    doing(op));
+  using GlooWork = c10::intrusive_ptr<c10d::Work>;
+
+  /// What is kept for an operation under way. A message has no callback at its end: a thread waits for it.
+  struct Operation final : PendingCall {
+    GlooCommunicator* owner = nullptr;
+    std::string op;
+    std::int64_t peer = -1;  ///< of a message
+    GlooWork work;
+    std::vector<at::Tensor> kept;
+    std::function<void()> afterwards;
+    std::int64_t wait() override { return owner->finish(*this); }
+  };
+
+  /// Shapes: out [size, in.numel()].
+  Call gathered(const char* op, const at::Tensor& out, const at::Tensor& in, std::function<void()> afterwards) {
+    std::vector<at::Tensor> inputs{as_bytes(in)};
+    std::vector<std::vector<at::Tensor>> outputs(1);
+    for (std::int64_t r = 0; r < size(); ++r) outputs[0].push_back(as_bytes(out[r]));
+    return begun(
+        op, [&] { return gloo_->allgather(outputs, inputs); }, std::move(afterwards));
   }
 
-  std::string doing(const char* op) const {
-    return std::string(op) + " on the " + std::string(to_string(group_.axis)) + " axis";
+  template <typename F>
+  std::unique_ptr<Operation> begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
+    if (failed_) throw CommError("the group has failed before and cannot be used again");
+    auto operation = std::make_unique<Operation>();
+    operation->owner = this;
+    operation->op = op;
+    operation->afterwards = std::move(afterwards);
+    try {
+      operation->work = start();
+    } catch (const std::exception& error) {
+      fail(*operation, error);
+    }
+    ++under_way_;
+    return operation;
+  }
+
+  template <typename F>
+  Call message(const char* op, std::vector<at::Tensor>& kept, std::int64_t peer, F&& start) {
+    auto operation = begun(op, start);
+    operation->peer = peer;
+    operation->kept = kept;
+    return operation;
+  }
+
+  std::int64_t finish(Operation& operation) {
+    const auto ending = std::make_shared<Ending>();
+    if (operation.peer < 0) {
+      operation.work->getFuture()->addCallback([ending](c10::ivalue::Future&) { ending->happen(); });
+    } else {
+      std::thread([ending, work = operation.work, kept = operation.kept] {
+        try {
+          work->wait();
+        } catch (const std::exception&) {
+          // The caller asks the work itself.
+        }
+        ending->happen();
+      }).detach();
+    }
+    if (!ending->wait(Patience(group_.timeout, untimed_))) {
+      failed_ = true;
+      const auto late = operation.peer < 0 ? "a peer" : group_.name_of(static_cast<std::size_t>(operation.peer));
+      throw CommError(explain(late + " did not come " + group_.within() + " to ") + doing(operation));
+    }
+    try {
+      // A message has been waited for already, and can be only once.
+      if (operation.peer < 0) operation.work->wait();
+      if (operation.work->exception()) std::rethrow_exception(operation.work->exception());
+    } catch (const std::exception& error) {
+      fail(operation, error);
+    }
+    if (operation.afterwards) operation.afterwards();
+    --under_way_;
+    return ending->end_ns();
+  }
+
+  [[noreturn]] void fail(const Operation& operation, const std::exception& error) {
+    failed_ = true;
+    throw CommError(explain("the connection to a peer failed in ") + doing(operation) + ": " +
+                    first_line(error.what()));
+  }
+
+  std::string doing(const Operation& operation) const {
+    const std::string peer =
+        operation.peer < 0 ? "" : " with " + group_.name_of(static_cast<std::size_t>(operation.peer));
+    return operation.op + peer + " on the " + group_.axis + " axis";
   }
 
   /// A dead peer's name, or otherwise what was seen.
@@ -138,6 +251,7 @@ class GlooCommunicator final : public Communicator {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   bool failed_ = false;
   bool untimed_ = false;
+  int under_way_ = 0;  ///< begun and not waited for
 };
 
 }  // namespace

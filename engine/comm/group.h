@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/rank_grid.h"
-
 namespace accrue {
 
 struct GroupMember {
@@ -19,16 +17,19 @@ struct GroupMember {
 };
 
 struct CommGroup {
-  Axis axis = Axis::data;
+  std::string axis;       ///< the group's name
   std::int64_t rank = 0;  ///< this rank's place in members
   std::vector<GroupMember> members;
-  std::chrono::milliseconds timeout{60000};       ///< of one collective
+  std::chrono::milliseconds timeout{60000};       ///< of one call
   std::chrono::milliseconds join_timeout{60000};  ///< of building the group
+  std::string timeout_option;                     ///< what the caller sets timeout by
   bool one_host = true;                           ///< all members run here
 
   std::int64_t size() const { return static_cast<std::int64_t>(members.size()); }
   /// "rank 3 (pid 4711)", in ranks of the world.
   std::string name_of(std::size_t member) const;
+  /// "within 1500 ms (launch.collective_timeout_s)".
+  std::string within() const;
 };
 
 }  // namespace accrue

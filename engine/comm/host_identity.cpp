@@ -11,14 +11,17 @@
 namespace accrue {
 
 std::string HostIdentity::encode() const {
-  return host + "\n" + place + "\n" + std::to_string(pid);
+  return host + "\n" + place + "\n" + std::to_string(pid) + "\n" + std::to_string(static_cast<int>(instructions));
 }
 
 std::optional<HostIdentity> HostIdentity::decode(const std::string& text) {
   std::istringstream in(text);
   HostIdentity identity;
-  if (!std::getline(in, identity.host) || !std::getline(in, identity.place) || !(in >> identity.pid))
+  int instructions = -1;
+  if (!std::getline(in, identity.host) || !std::getline(in, identity.place) || !(in >> identity.pid >> instructions))
     return std::nullopt;
+  if (instructions < 0 || instructions > static_cast<int>(InstructionSet::avx512)) return std::nullopt;
+  identity.instructions = static_cast<InstructionSet>(instructions);
   return identity;
 }
 
@@ -33,6 +36,7 @@ HostIdentity this_host() {
   ::stat("/proc/self/ns/pid", &pids);
   identity.place = identity.host + " " + boot + " " + std::to_string(pids.st_ino);
   identity.pid = ::getpid();
+  identity.instructions = instruction_set();
   return identity;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "kernels/kernels.h"
+
 namespace accrue {
 
 /// What a rank says about where it runs. Two ranks can share memory where `place` is equal: same boot of the same
@@ -14,6 +16,7 @@ struct HostIdentity {
   std::string host;
   std::string place;
   pid_t pid = 0;
+  InstructionSet instructions = InstructionSet::generic;  ///< what its kernels run on
 
   std::string encode() const;
   static std::optional<HostIdentity> decode(const std::string& text);

@@ -14,6 +14,11 @@ std::string CommGroup::name_of(std::size_t member) const {
   return name;
 }
 
+std::string CommGroup::within() const {
+  const std::string time = "within " + std::to_string(timeout.count()) + " ms";
+  return timeout_option.empty() ? time : time + " (" + timeout_option + ")";
+}
+
 PeerWatch::PeerWatch(const CommGroup& group) : pidfds_(group.members.size(), -1) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const pid_t pid = group.members[i].pid;

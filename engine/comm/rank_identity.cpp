@@ -115,7 +115,8 @@ Result<RankIdentity> from_launcher(const Environment& get, const Names& names, i
   const auto local_world = first_number(get, names.local_world, 1, INT32_MAX, 0);
   if (!local_world) return tl::unexpected(local_world.error());
   identity.local_world = *local_world;
-  identity.store_fd = *rank == 0 ? store_fd : -1;
+  identity.store_fd = store_fd;
+  identity.secret = get("ACCRUE_RUN_SECRET").value_or("");
   identity.source = names.source;
   if (identity.source == "torchrun") {
     // Accrue's supervisor speaks torchrun's names, without its run id.
@@ -134,6 +135,11 @@ Result<RankIdentity> from_launcher(const Environment& get, const Names& names, i
 Result<RankIdentity> rank_identity(const Environment& get, int store_fd) {
   for (const Names& names : kLaunchers) {
     if (get(names.rank) && get(names.world)) return from_launcher(get, names, store_fd);
+  }
+  for (const auto& [set, missing] : {std::pair("WORLD_SIZE", "RANK"), std::pair("RANK", "WORLD_SIZE")}) {
+    if (!get(set)) continue;
+    return fail(ErrorCode::config, std::string(set) + " is set, but " + missing + " is not", "environment",
+                std::string("Set both, as a launcher does for each rank, or unset ") + set + " to run alone");
   }
   RankIdentity alone;
   alone.source = "single";

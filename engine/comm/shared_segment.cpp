@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,8 @@ namespace accrue {
 namespace {
 
 const char* const kUseGloo = "Set parallel.backend = \"gloo\"";
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// MemAvailable, or 0 where the kernel does not say.
 std::size_t available_bytes() {
@@ -46,13 +49,14 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::create(std::size_t bytes) 
   // failing.
   const std::size_t free = available_bytes();
   if (free != 0 && free < bytes) return too_little(bytes, "");
-  const int fd = ::memfd_create("accrue", MFD_CLOEXEC);
+  const int fd = ::memfd_create("accrue", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) {
     return fail(ErrorCode::device, std::string("no shared memory: memfd_create: ") + std::strerror(errno),
                 "backend shm", kUseGloo);
   }
   const int failure = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  std::byte* data = failure == 0 ? map(fd, bytes) : nullptr;
+  const bool sealed = failure == 0 && ::fcntl(fd, F_ADD_SEALS, kSizeSeals) == 0;
+  std::byte* data = sealed ? map(fd, bytes) : nullptr;
   if (data == nullptr) {
     const std::string why = std::strerror(failure != 0 ? failure : errno);
     ::close(fd);
@@ -61,26 +65,35 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::create(std::size_t bytes) 
   return std::shared_ptr<SharedSegment>(new SharedSegment(fd, data, bytes));
 }
 
-Result<std::shared_ptr<SharedSegment>> SharedSegment::open(const std::string& path, std::size_t bytes) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  std::byte* data = fd >= 0 ? map(fd, bytes) : nullptr;
-  const int failure = errno;
-  if (fd >= 0) ::close(fd);
+Result<std::shared_ptr<SharedSegment>> SharedSegment::open(pid_t pid, int fd, std::size_t bytes) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  std::string wrong = opened < 0 ? std::strerror(errno) : why_not_our_memory(opened);
+  struct stat facts {};
+  if (wrong.empty() && (::fcntl(opened, F_GET_SEALS) & kSizeSeals) != kSizeSeals) wrong = "its size is not sealed";
+  if (wrong.empty() && (::fstat(opened, &facts) != 0 || static_cast<std::size_t>(facts.st_size) != bytes))
+    wrong = "it holds " + std::to_string(facts.st_size) + " bytes instead of " + std::to_string(bytes);
+  std::byte* data = wrong.empty() ? map(opened, bytes) : nullptr;
+  if (wrong.empty() && data == nullptr) wrong = std::strerror(errno);
+  if (opened >= 0) ::close(opened);
   if (data == nullptr) {
-    return fail(ErrorCode::device,
-                "another rank's shared memory cannot be mapped: " + path + ": " + std::strerror(failure), "backend shm",
-                std::string(kUseGloo) + " where ranks may not see each other's processes");
+    return fail(ErrorCode::device, "another rank's shared memory cannot be mapped: " + path + ": " + wrong,
+                "backend shm", std::string(kUseGloo) + " where ranks may not see each other's processes");
   }
   return std::shared_ptr<SharedSegment>(new SharedSegment(-1, data, bytes));
+}
+
+std::string why_not_our_memory(int fd) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) return std::strerror(errno);
+  if (!S_ISREG(facts.st_mode) || ::fcntl(fd, F_GET_SEALS) < 0) return "is no memory made by memfd_create";
+  if (facts.st_uid != ::geteuid()) return "belongs to user " + std::to_string(facts.st_uid);
+  return {};
 }
 
 SharedSegment::~SharedSegment() {
   ::munmap(data_, bytes_);
   close_descriptor();
-}
-
-std::string SharedSegment::path() const {
-  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_);
 }
 
 void SharedSegment::close_descriptor() {

@@ -5,6 +5,8 @@
 // rendezvous checks by comparing their pid namespaces.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -13,20 +15,24 @@
 
 namespace accrue {
 
+/// Empty where fd is a memfd of this user; else what it is instead, in words.
+std::string why_not_our_memory(int fd);
+
 class SharedSegment {
  public:
   /// Zeroed and backed by real pages, so that a later write cannot fail. Errors: out_of_memory, with the bytes missing.
   static Result<std::shared_ptr<SharedSegment>> create(std::size_t bytes);
-  /// Maps another process' segment. Errors: device.
-  static Result<std::shared_ptr<SharedSegment>> open(const std::string& path, std::size_t bytes);
+  /// Maps the segment that another process holds as its descriptor `fd`. It is checked first: a sealed memfd of this
+  /// user and of this size. Errors: device.
+  static Result<std::shared_ptr<SharedSegment>> open(pid_t pid, int fd, std::size_t bytes);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// Where others open it, until close_descriptor().
-  std::string path() const;
+  /// By which others open it, until close_descriptor().
+  int descriptor() const { return fd_; }
   /// After this the memory lives exactly as long as its mappings.
   void close_descriptor();
 

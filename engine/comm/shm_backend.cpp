@@ -7,17 +7,23 @@
 // Ordinary tensors pass through a staging area of two halves per rank. Half h of chunk c is written again in chunk
 // c + 2 at the earliest, and a rank gets there only through the barrier of chunk c + 1, at which every reader of chunk
 // c has arrived: therefore one barrier per chunk suffices where ranks only read each other's staging.
+//
+// A collective that is waited for at once runs in the caller's thread, a started one in a thread that takes them in
+// order; a call that comes while that thread is busy waits its turn there.
 #include "shm_backend.h"
 
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "call_queue.h"
 #include "shared_segment.h"
 #include "shm_control.h"
+#include "shm_mail.h"
 #include "shm_sum.h"
 
 namespace accrue {
@@ -27,8 +33,6 @@ constexpr std::size_t kHalfBytes = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
 constexpr std::int64_t kLineElements = 64;     // slices begin at cache lines whatever the dtype
 constexpr std::int64_t kSmallBytes = 1 << 15;  // below this every rank adds for itself: one barrier instead of two
-
-enum Op : std::uint32_t { op_all_reduce = 1, op_broadcast, op_all_gather, op_barrier, op_shared_buffer };
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -53,24 +57,32 @@ class ShmCommunicator final : public Communicator {
       : group_(group),
         segment_(std::move(segment)),
         control_(group, segment_->data()),
-        staging_(segment_->data() + round_up(ShmControl::bytes_for(group.size()), kPage)) {}
+        staging_(segment_->data() + control_bytes(group.size())),
+        mail_(group, control_, staging_ + staging_bytes(group.size())) {}
+  ~ShmCommunicator() override { control_.abandon(); }
 
   static std::size_t bytes_for(std::int64_t ranks) {
-    return round_up(ShmControl::bytes_for(ranks), kPage) + static_cast<std::size_t>(ranks) * 2 * kHalfBytes;
+    return control_bytes(ranks) + staging_bytes(ranks) + ShmMail::bytes_for(ranks);
   }
 
   std::int64_t rank() const override { return group_.rank; }
   std::int64_t size() const override { return group_.size(); }
-  Axis axis() const override { return group_.axis; }
+  std::string axis() const override { return group_.axis; }
   std::string backend() const override { return "shm"; }
 
   at::Tensor shared_buffer(std::int64_t numel, at::ScalarType dtype) override;
 
  protected:
-  void do_all_reduce(at::Tensor& tensor, Reduce op) override;
-  void do_broadcast(at::Tensor& tensor, std::int64_t root) override;
-  void do_all_gather(at::Tensor& out, const at::Tensor& in) override;
-  void do_barrier() override { control_.begin({.op = op_barrier}); }
+  using Call = std::unique_ptr<PendingCall>;
+  Call do_all_reduce(at::Tensor tensor, Reduce op, Waits waits) override;
+  Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) override;
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits waits) override;
+  Call do_broadcast(at::Tensor tensor, std::int64_t root) override;
+  Call do_send(at::Tensor tensor, std::int64_t to) override;
+  Call do_receive(at::Tensor tensor, std::int64_t from) override;
+  Call do_barrier() override {
+    return in_order(Waits::now, [this] { control_.begin({.op = ShmOp::barrier}); });
+  }
   void do_set_untimed(bool untimed) override { control_.set_untimed(untimed); }
 
  private:
@@ -79,6 +91,19 @@ class ShmCommunicator final : public Communicator {
   std::byte* half(std::size_t member) const {
     return staging_ + member * 2 * kHalfBytes + static_cast<std::size_t>(chunks_ % 2) * kHalfBytes;
   }
+  static std::size_t control_bytes(std::int64_t ranks) { return round_up(ShmControl::bytes_for(ranks), kPage); }
+  static std::size_t staging_bytes(std::int64_t ranks) { return static_cast<std::size_t>(ranks) * 2 * kHalfBytes; }
+
+  Call in_order(Waits waits, std::function<void()> call) {
+    if (waits == Waits::later || !started_.idle()) return started_.put(std::move(call));
+    call();
+    return {};
+  }
+  void all_reduce_now(at::Tensor& tensor, Reduce op);
+  void reduce_scatter_now(at::Tensor& out, const at::Tensor& in);
+  void all_gather_now(at::Tensor& out, const at::Tensor& in);
+  void broadcast_now(at::Tensor& tensor, std::int64_t root);
+  std::vector<std::byte*> rows_of(const Residence& home) const;
   Residence residence_of(const at::Tensor& tensor) const;
   Result<std::shared_ptr<SharedSegment>> agree_on_segment(std::size_t bytes);
   void reduce_small(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op);
@@ -91,10 +116,18 @@ class ShmCommunicator final : public Communicator {
   std::byte* staging_;
   std::uint64_t chunks_ = 0;  ///< of staging used so far, the same on all ranks
   std::vector<SharedRows> shared_;
+  ShmMail mail_;
+  CallQueue started_;  // last: its thread uses everything above
 };
 
 void require_cpu(const at::Tensor& tensor) {
   if (!tensor.is_cpu()) throw std::invalid_argument("backend shm moves CPU tensors only; use backend nccl on a GPU");
+}
+
+void require_sum(const char* op, const at::Tensor& tensor) {
+  require_cpu(tensor);
+  if (can_reduce(tensor.scalar_type())) return;
+  throw std::invalid_argument(std::string(op) + ": backend shm has no sum for " + c10::toString(tensor.scalar_type()));
 }
 
 Residence ShmCommunicator::residence_of(const at::Tensor& tensor) const {
@@ -113,17 +146,25 @@ Residence ShmCommunicator::residence_of(const at::Tensor& tensor) const {
   return {};
 }
 
-void ShmCommunicator::do_all_reduce(at::Tensor& tensor, Reduce op) {
-  require_cpu(tensor);
+std::vector<std::byte*> ShmCommunicator::rows_of(const Residence& home) const {
+  std::vector<std::byte*> rows;
+  for (std::size_t r = 0; r < ranks(); ++r) rows.push_back(home.segment->data() + r * home.stride + home.offset);
+  return rows;
+}
+
+ShmCommunicator::Call ShmCommunicator::do_all_reduce(at::Tensor tensor, Reduce op, Waits waits) {
+  require_sum("all_reduce", tensor);
+  return in_order(waits, [this, tensor, op]() mutable { all_reduce_now(tensor, op); });
+}
+
+void ShmCommunicator::all_reduce_now(at::Tensor& tensor, Reduce op) {
   const at::ScalarType dtype = tensor.scalar_type();
-  if (!can_reduce(dtype))
-    throw std::invalid_argument("all_reduce: backend shm has no sum for " + std::string(c10::toString(dtype)));
   const std::int64_t numel = tensor.numel();
   auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
   const bool small = static_cast<std::int64_t>(tensor.nbytes()) <= kSmallBytes;
   const Residence home = small ? Residence{} : residence_of(tensor);
   if (small) std::memcpy(half(mine()), data, tensor.nbytes());
-  control_.begin({.op = op_all_reduce,
+  control_.begin({.op = ShmOp::all_reduce,
                   .dtype = static_cast<std::int32_t>(dtype),
                   .numel = numel,
                   .detail = static_cast<std::int64_t>(op),
@@ -131,9 +172,7 @@ void ShmCommunicator::do_all_reduce(at::Tensor& tensor, Reduce op) {
   if (small) {
     reduce_small(data, numel, dtype, op);
   } else if (home.segment) {
-    std::vector<std::byte*> rows;
-    for (std::size_t r = 0; r < ranks(); ++r) rows.push_back(home.segment->data() + r * home.stride + home.offset);
-    reduce_rows(rows, numel, dtype, op);
+    reduce_rows(rows_of(home), numel, dtype, op);
     control_.barrier();
   } else {
     reduce_staged(data, numel, dtype, op);
@@ -176,9 +215,52 @@ void ShmCommunicator::reduce_staged(std::byte* data, std::int64_t numel, at::Sca
   }
 }
 
-void ShmCommunicator::do_broadcast(at::Tensor& tensor, std::int64_t root) {
+/// Each rank stages a slice for every rank and adds up its own slices.
+ShmCommunicator::Call ShmCommunicator::do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) {
+  require_sum("reduce_scatter", in);
+  require_cpu(out);
+  return in_order(waits, [this, out, in]() mutable { reduce_scatter_now(out, in); });
+}
+
+void ShmCommunicator::reduce_scatter_now(at::Tensor& out, const at::Tensor& in) {
+  const at::ScalarType dtype = in.scalar_type();
+  const auto element = static_cast<std::int64_t>(in.element_size());
+  const std::int64_t numel = out.numel();
+  const Residence home = residence_of(in);
+  control_.begin({.op = ShmOp::reduce_scatter,
+                  .dtype = static_cast<std::int32_t>(dtype),
+                  .numel = in.numel(),
+                  .place = home.place});
+  std::byte* const result[] = {static_cast<std::byte*>(out.mutable_data_ptr())};
+  if (home.segment) {
+    std::vector<const std::byte*> sources;
+    for (const std::byte* row : rows_of(home)) sources.push_back(row + group_.rank * numel * element);
+    reduce_elements(dtype, Reduce::sum, sources, result, 0, numel);
+    control_.barrier();
+    return;
+  }
+  const auto* data = static_cast<const std::byte*>(in.const_data_ptr());
+  const std::int64_t per_chunk = static_cast<std::int64_t>(kHalfBytes) / element / size();
+  for (std::int64_t at = 0; at < numel; at += per_chunk, ++chunks_) {
+    const std::int64_t n = std::min(per_chunk, numel - at);
+    const auto bytes = static_cast<std::size_t>(n * element);
+    for (std::int64_t r = 0; r < size(); ++r)
+      std::memcpy(half(mine()) + static_cast<std::size_t>(r) * bytes, data + (r * numel + at) * element, bytes);
+    control_.barrier();
+    std::vector<const std::byte*> sources;
+    for (std::size_t r = 0; r < ranks(); ++r) sources.push_back(half(r) + mine() * bytes);
+    std::byte* const piece[] = {result[0] + at * element};
+    reduce_elements(dtype, Reduce::sum, sources, piece, 0, n);
+  }
+}
+
+ShmCommunicator::Call ShmCommunicator::do_broadcast(at::Tensor tensor, std::int64_t root) {
   require_cpu(tensor);
-  control_.begin({.op = op_broadcast,
+  return in_order(Waits::now, [this, tensor, root]() mutable { broadcast_now(tensor, root); });
+}
+
+void ShmCommunicator::broadcast_now(at::Tensor& tensor, std::int64_t root) {
+  control_.begin({.op = ShmOp::broadcast,
                   .dtype = static_cast<std::int32_t>(tensor.scalar_type()),
                   .numel = tensor.numel(),
                   .detail = root});
@@ -192,10 +274,14 @@ void ShmCommunicator::do_broadcast(at::Tensor& tensor, std::int64_t root) {
   }
 }
 
-void ShmCommunicator::do_all_gather(at::Tensor& out, const at::Tensor& in) {
+ShmCommunicator::Call ShmCommunicator::do_all_gather(at::Tensor out, at::Tensor in, Waits waits) {
   require_cpu(in);
   require_cpu(out);
-  control_.begin({.op = op_all_gather, .dtype = static_cast<std::int32_t>(in.scalar_type()), .numel = in.numel()});
+  return in_order(waits, [this, out, in]() mutable { all_gather_now(out, in); });
+}
+
+void ShmCommunicator::all_gather_now(at::Tensor& out, const at::Tensor& in) {
+  control_.begin({.op = ShmOp::all_gather, .dtype = static_cast<std::int32_t>(in.scalar_type()), .numel = in.numel()});
   const auto* data = static_cast<const std::byte*>(in.const_data_ptr());
   auto* gathered = static_cast<std::byte*>(out.mutable_data_ptr());
   for (std::size_t at = 0; at < in.nbytes(); at += kHalfBytes, ++chunks_) {
@@ -206,17 +292,27 @@ void ShmCommunicator::do_all_gather(at::Tensor& out, const at::Tensor& in) {
   }
 }
 
+ShmCommunicator::Call ShmCommunicator::do_send(at::Tensor tensor, std::int64_t to) {
+  require_cpu(tensor);
+  return mail_.send(std::move(tensor), static_cast<std::size_t>(to));
+}
+
+ShmCommunicator::Call ShmCommunicator::do_receive(at::Tensor tensor, std::int64_t from) {
+  require_cpu(tensor);
+  return mail_.receive(std::move(tensor), static_cast<std::size_t>(from));
+}
+
 /// The first member makes a segment, the others map it; all succeed or all report the first failure.
 Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::size_t bytes) {
   Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
   if (group_.rank == 0) {
     segment = SharedSegment::create(bytes);
-    control_.offer(segment ? (*segment)->path() : "!" + segment.error().text());
+    control_.offer(segment ? std::to_string((*segment)->descriptor()) : "!" + segment.error().text());
   }
   control_.barrier();
-  const std::string path = control_.offered(0);
-  if (path.starts_with('!')) return fail(ErrorCode::out_of_memory, path.substr(1));
-  if (group_.rank != 0) segment = SharedSegment::open(path, bytes);
+  const std::string made = control_.offered(0);
+  if (made.starts_with('!')) return fail(ErrorCode::out_of_memory, made.substr(1));
+  if (group_.rank != 0) segment = SharedSegment::open(group_.members[0].pid, std::atoi(made.c_str()), bytes);
   control_.barrier();  // the first member's offer has been read by all
   control_.offer(segment ? "" : "!" + segment.error().text());
   control_.barrier();
@@ -230,7 +326,8 @@ Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::si
 }
 
 at::Tensor ShmCommunicator::shared_buffer(std::int64_t numel, at::ScalarType dtype) {
-  control_.begin({.op = op_shared_buffer, .dtype = static_cast<std::int32_t>(dtype), .numel = numel});
+  if (!started_.idle()) throw std::logic_error("shared_buffer: a call that was started has not been waited for");
+  control_.begin({.op = ShmOp::shared_buffer, .dtype = static_cast<std::int32_t>(dtype), .numel = numel});
   const std::size_t stride =
       round_up(std::max<std::size_t>(static_cast<std::size_t>(numel) * c10::elementSize(dtype), 1), kPage);
   auto segment = agree_on_segment(stride * ranks());
@@ -247,19 +344,19 @@ Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& gro
   const std::size_t bytes = ShmCommunicator::bytes_for(group.size());
   const auto missing = [&](std::size_t member) {
     return fail(ErrorCode::rendezvous,
-                group.name_of(member) + " did not come to build the " + std::string(to_string(group.axis)) +
-                    " axis within " + std::to_string(group.join_timeout.count()) + " ms",
+                group.name_of(member) + " did not come to build the " + group.axis + " axis within " +
+                    std::to_string(group.join_timeout.count()) + " ms",
                 "backend shm", "See the log of that rank");
   };
   Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
   if (group.rank == 0) {
     segment = SharedSegment::create(bytes);
-    exchange.publish("segment", segment ? (*segment)->path() : "!" + segment.error().text());
+    exchange.publish("segment", segment ? std::to_string((*segment)->descriptor()) : "!" + segment.error().text());
   } else {
-    const auto path = exchange.fetch("segment", group.join_timeout);
-    if (!path) return missing(0);
-    if (path->starts_with('!')) return fail(ErrorCode::out_of_memory, path->substr(1));
-    segment = SharedSegment::open(*path, bytes);
+    const auto made = exchange.fetch("segment", group.join_timeout);
+    if (!made) return missing(0);
+    if (made->starts_with('!')) return fail(ErrorCode::out_of_memory, made->substr(1));
+    segment = SharedSegment::open(group.members[0].pid, std::atoi(made->c_str()), bytes);
   }
   exchange.publish("mapped/" + std::to_string(group.rank), segment ? "ok" : "!" + segment.error().text());
   for (std::size_t member = 0; member < group.members.size(); ++member) {

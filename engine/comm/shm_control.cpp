@@ -36,17 +36,19 @@ void futex_wake_all(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-const char* op_name(std::uint32_t op) {
-  static const char* const names[] = {"nothing", "all_reduce", "broadcast", "all_gather", "barrier", "shared_buffer"};
-  return op < std::size(names) ? names[op] : "an unknown collective";
+const char* name_of(ShmOp op) {
+  static const char* const names[] = {"nothing",   "all_reduce", "reduce_scatter", "all_gather",
+                                      "broadcast", "barrier",    "shared_buffer"};
+  const auto index = static_cast<std::size_t>(op);
+  return index < std::size(names) ? names[index] : "an unknown collective";
 }
 
 std::string text_of(const ShmCall& call) {
-  std::string text = op_name(call.op);
+  std::string text = name_of(call.op);
   if (call.numel == 0) return text;
   text += " of " + std::to_string(call.numel) + " " + c10::toString(static_cast<c10::ScalarType>(call.dtype));
   if (call.place >= 0) text += " in the shared buffer at " + std::to_string(call.place);
-  return text + (call.op == 2 ? " from member " : " with detail ") + std::to_string(call.detail);
+  return text + (call.op == ShmOp::broadcast ? " from member " : " with detail ") + std::to_string(call.detail);
 }
 
 }  // namespace
@@ -61,6 +63,9 @@ struct alignas(64) ShmControl::Header {
 struct alignas(64) ShmControl::Slot {
   std::atomic<std::uint64_t> reached;  ///< barriers this rank has arrived at
   std::atomic<std::uint32_t> left;
+  std::atomic<std::uint32_t> bell;       ///< turned whenever a peer has changed something for this rank
+  std::atomic<std::uint32_t> heard;      ///< the bell as this rank last took note of it
+  std::atomic<std::uint32_t> waits_for;  ///< member + 1 whose message or room this rank waits for; 0 = none
   // Two, by the parity of the call: a rank may state its next call while a slower one still compares this one.
   ShmCall calls[2];
   char offer[kOfferBytes];
@@ -88,8 +93,7 @@ ShmControl::Slot& ShmControl::slot(std::size_t member) const {
 }
 
 std::string ShmControl::doing() const {
-  return text_of(current_) + " (call " + std::to_string(calls_) + " on the " + std::string(to_string(group_.axis)) +
-         " axis)";
+  return text_of(current_) + " (call " + std::to_string(calls_) + " on the " + group_.axis + " axis)";
 }
 
 void ShmControl::begin(const ShmCall& call) {
@@ -107,7 +111,7 @@ void ShmControl::begin(const ShmCall& call) {
 
 void ShmControl::barrier() {
   Header& shared = header();
-  if (shared.culprit.load(std::memory_order_acquire) != 0) report_culprit();
+  if (broken()) report_culprit(doing());
   const std::uint32_t generation = shared.generation.load(std::memory_order_acquire);
   slot(static_cast<std::size_t>(group_.rank)).reached.store(++arrivals_, std::memory_order_release);
   if (shared.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == group_.members.size()) {
@@ -138,47 +142,96 @@ void ShmControl::sleep_until_turned(std::uint32_t generation) {
   for (;;) {
     futex_wait(shared.generation, generation, patience.slice());
     if (turned()) return;
-    if (shared.culprit.load(std::memory_order_acquire) != 0) report_culprit();
+    if (broken()) report_culprit(doing());
     for (std::size_t member = 0; member < group_.members.size(); ++member) {
       // The order matters: a rank that ended after it arrived is no failure, and only the last look can say so.
-      const bool gone = watch_.ended(member);
-      const bool parted = slot(member).left.load(std::memory_order_acquire) != 0;
-      if (!gone && !parted) continue;
-      if (slot(member).reached.load(std::memory_order_acquire) >= arrivals_) continue;
-      give_up(member, gone ? Cause::ended : Cause::left);
+      const Cause cause = gone(member);
+      if (cause == Cause::none || slot(member).reached.load(std::memory_order_acquire) >= arrivals_) continue;
+      give_up(member, cause, doing());
     }
     if (turned()) return;
     if (patience.exhausted()) time_out();
   }
 }
 
-void ShmControl::give_up(std::size_t culprit, Cause cause) {
+ShmControl::Cause ShmControl::gone(std::size_t member) const {
+  if (watch_.ended(member)) return Cause::ended;
+  return slot(member).left.load(std::memory_order_acquire) != 0 ? Cause::left : Cause::none;
+}
+
+bool ShmControl::broken() const {
+  return abandoned_ || header().culprit.load(std::memory_order_acquire) != 0;
+}
+
+/// From a member that is late to the one that it, or the one it waits for, waits for. A rank that takes no note of its
+/// bell is stopped, whatever it waited for before. A ring of ranks that wait for each other has no end.
+std::size_t ShmControl::end_of_chain(std::size_t member) const {
+  for (std::size_t step = 0; step < group_.members.size(); ++step) {
+    const std::uint32_t awaited = slot(member).waits_for.load(std::memory_order_acquire);
+    if (awaited > 0 && slot(member).heard.load() != slot(member).bell.load()) return member;
+    std::size_t next = awaited > 0 ? awaited - 1 : member;
+    const std::uint64_t reached = slot(member).reached.load(std::memory_order_acquire);
+    for (std::size_t other = 0; awaited == 0 && next == member && other < group_.members.size(); ++other) {
+      if (slot(other).reached.load(std::memory_order_acquire) < reached) next = other;
+    }
+    if (next == member || next == static_cast<std::size_t>(group_.rank)) return member;
+    member = next;
+  }
+  return member;
+}
+
+void ShmControl::give_up(std::size_t culprit, Cause cause, const std::string& doing) {
+  if (cause == Cause::late) culprit = end_of_chain(culprit);
   std::uint64_t none = 0;
   header().culprit.compare_exchange_strong(
       none, (static_cast<std::uint64_t>(culprit) + 1) << 32 | static_cast<std::uint64_t>(cause));
   futex_wake_all(header().generation);
-  report_culprit();
+  for (std::size_t member = 0; member < group_.members.size(); ++member) ring(member);
+  report_culprit(doing);
 }
 
-void ShmControl::report_culprit() const {
+void ShmControl::report_culprit(const std::string& doing) const {
   const std::uint64_t word = header().culprit.load();
+  if (word == 0) throw CommError("this rank left the group in " + doing);
   const std::string who = group_.name_of((word >> 32) - 1);
   switch (static_cast<Cause>(word & 0xffffffffU)) {
     case Cause::ended:
-      throw CommError(who + " ended while the others waited for it in " + doing());
+      throw CommError(who + " ended while the others waited for it in " + doing);
     case Cause::left:
-      throw CommError(who + " left the group while the others waited for it in " + doing());
+      throw CommError(who + " left the group while the others waited for it in " + doing);
+    case Cause::other_message:
+      throw CommError(who + " sent another message than was to be received; this rank was in " + doing);
     default:
-      throw CommError(who + " did not come within " + std::to_string(group_.timeout.count()) + " ms to " + doing());
+      throw CommError(who + " did not come " + group_.within() + " to " + doing);
   }
 }
 
 void ShmControl::time_out() {
   for (std::size_t member = 0; member < group_.members.size(); ++member) {
-    if (slot(member).reached.load(std::memory_order_acquire) < arrivals_) give_up(member, Cause::late);
+    if (slot(member).reached.load(std::memory_order_acquire) < arrivals_) give_up(member, Cause::late, doing());
   }
   // Everyone had arrived after all; only the wake-up was lost to a stopped clock.
-  throw CommError("no progress within " + std::to_string(group_.timeout.count()) + " ms in " + doing());
+  throw CommError("no progress " + group_.within() + " in " + doing());
+}
+
+void ShmControl::waits_for(std::int64_t member) {
+  slot(static_cast<std::size_t>(group_.rank))
+      .waits_for.store(static_cast<std::uint32_t>(member + 1), std::memory_order_release);
+}
+
+std::uint32_t ShmControl::bell() const {
+  return slot(static_cast<std::size_t>(group_.rank)).bell.load();
+}
+
+void ShmControl::sleep(std::uint32_t heard, std::chrono::milliseconds limit) const {
+  Slot& mine = slot(static_cast<std::size_t>(group_.rank));
+  mine.heard.store(heard);
+  futex_wait(mine.bell, heard, limit);
+}
+
+void ShmControl::ring(std::size_t member) const {
+  slot(member).bell.fetch_add(1);
+  futex_wake_all(slot(member).bell);
 }
 
 void ShmControl::offer(const std::string& text) {

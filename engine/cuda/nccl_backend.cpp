@@ -9,14 +9,17 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "comm/error_text.h"
+#include "comm/monotonic.h"
 
 namespace accrue {
 namespace {
@@ -38,7 +41,7 @@ class NcclCommunicator final : public Communicator {
 
   std::int64_t rank() const override { return group_.rank; }
   std::int64_t size() const override { return group_.size(); }
-  Axis axis() const override { return group_.axis; }
+  std::string axis() const override { return group_.axis; }
   std::string backend() const override { return "nccl"; }
 
   at::Tensor shared_buffer(std::int64_t numel, at::ScalarType dtype) override {
@@ -46,54 +49,115 @@ class NcclCommunicator final : public Communicator {
   }
 
  protected:
-  void do_all_reduce(at::Tensor& tensor, Reduce op) override {
-    std::vector<at::Tensor> tensors{on_device(tensor)};
-    c10d::AllreduceOptions options;
-    options.reduceOp = op == Reduce::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
-    guarded("all_reduce", [&] { return nccl_->allreduce(tensors, options); });
-    hand_back(tensor, tensors[0]);
+  using Call = std::unique_ptr<PendingCall>;
+
+  /// The maximum is taken here: whether NCCL's keeps a NaN is not written down anywhere.
+  Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
+    at::Tensor mine = on_device(tensor);
+    if (op == Reduce::max) {
+      at::Tensor all = at::empty({size() * tensor.numel()}, mine.options());
+      at::Tensor flat = mine.view({tensor.numel()});
+      return begun(
+          "all_reduce", [&] { return nccl_->_allgather_base(all, flat, c10d::AllgatherOptions()); },
+          [this, all, tensor]() mutable {
+            tensor.copy_(all.view({size(), -1}).amax(0).view_as(tensor));
+          });
+    }
+    std::vector<at::Tensor> tensors{mine};
+    return begun(
+        "all_reduce", [&] { return nccl_->allreduce(tensors, c10d::AllreduceOptions()); }, back(tensor, mine));
   }
 
-  void do_broadcast(at::Tensor& tensor, std::int64_t root) override {
+  Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits) override {
+    at::Tensor mine = on_device(in);
+    at::Tensor piece = out.is_cuda() ? out : at::empty(out.sizes(), out.options().device(device_));
+    return begun(
+        "reduce_scatter", [&] { return nccl_->_reduce_scatter_base(piece, mine, c10d::ReduceScatterOptions()); },
+        back(out, piece));
+  }
+
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override {
+    at::Tensor gathered = out.is_cuda() ? out : at::empty(out.sizes(), out.options().device(device_));
+    at::Tensor mine = on_device(in);
+    return begun(
+        "all_gather", [&] { return nccl_->_allgather_base(gathered, mine, c10d::AllgatherOptions()); },
+        back(out, gathered));
+  }
+
+  Call do_broadcast(at::Tensor tensor, std::int64_t root) override {
     std::vector<at::Tensor> tensors{on_device(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    guarded("broadcast", [&] { return nccl_->broadcast(tensors, options); });
-    hand_back(tensor, tensors[0]);
+    return begun(
+        "broadcast", [&] { return nccl_->broadcast(tensors, options); }, back(tensor, tensors[0]));
   }
 
-  void do_all_gather(at::Tensor& out, const at::Tensor& in) override {
-    at::Tensor gathered = out.is_cuda() ? out : at::empty(out.sizes(), out.options().device(device_));
-    at::Tensor mine = on_device(in);
-    guarded("all_gather", [&] { return nccl_->_allgather_base(gathered, mine, c10d::AllgatherOptions()); });
-    hand_back(out, gathered);
+  Call do_send(at::Tensor tensor, std::int64_t to) override {
+    std::vector<at::Tensor> tensors{on_device(tensor)};
+    return begun("send", [&] { return nccl_->send(tensors, static_cast<int>(to), 0); });
   }
 
-  void do_barrier() override {
+  Call do_receive(at::Tensor tensor, std::int64_t from) override {
+    at::Tensor mine = tensor.is_cuda() ? tensor : at::empty(tensor.sizes(), tensor.options().device(device_));
+    std::vector<at::Tensor> tensors{mine};
+    return begun(
+        "receive", [&] { return nccl_->recv(tensors, static_cast<int>(from), 0); }, back(tensor, mine));
+  }
+
+  Call do_barrier() override {
     c10d::BarrierOptions options;
     options.device_ids = {device_.index()};
-    guarded("barrier", [&] { return nccl_->barrier(options); });
+    return begun("barrier", [&] { return nccl_->barrier(options); });
   }
 
   /// NCCL's watchdog measures on the monotonic clock, a freeze included.
   void do_set_untimed(bool untimed) override { nccl_->setTimeout(untimed ? kNoDeadline : group_.timeout); }
 
  private:
+  using NcclWork = c10::intrusive_ptr<c10d::Work>;
+
+  struct Operation final : PendingCall {
+    NcclCommunicator* owner = nullptr;
+    std::string op;
+    NcclWork work;  ///< keeps its tensors
+    std::function<void()> afterwards;
+    std::int64_t wait() override { return owner->finish(*this); }
+  };
+
   at::Tensor on_device(const at::Tensor& tensor) const { return tensor.is_cuda() ? tensor : tensor.to(device_); }
 
-  static void hand_back(at::Tensor& tensor, const at::Tensor& result) {
-    if (!tensor.is_same(result)) tensor.copy_(result);
+  /// Copies the result to where the caller wants it, if that is another place.
+  static std::function<void()> back(const at::Tensor& tensor, const at::Tensor& result) {
+    if (tensor.is_same(result)) return {};
+    return [tensor, result] { tensor.copy_(result); };
   }
 
   template <typename F>
-  void guarded(const char* op, F&& start) {
+  Call begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
+    auto operation = std::make_unique<Operation>();
+    operation->owner = this;
+    operation->op = op;
+    operation->afterwards = std::move(afterwards);
+    guarded(op, [&] { operation->work = start(); });
+    return operation;
+  }
+
+  std::int64_t finish(Operation& operation) {
+    guarded(operation.op, [&] {
+      operation.work->wait();
+      if (operation.afterwards) operation.afterwards();
+    });
+    return clock_ns();
+  }
+
+  template <typename F>
+  void guarded(const std::string& op, F&& call) {
     try {
-      start()->wait();
+      call();
     } catch (const std::exception& error) {
       failed_ = true;
-      throw CommError(std::string(op) + " on the " + std::string(to_string(group_.axis)) +
-                      " axis failed: " + first_line(error.what()));
+      throw CommError(op + " on the " + group_.axis + " axis failed: " + first_line(error.what()));
     }
   }
 

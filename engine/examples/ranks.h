@@ -3,10 +3,8 @@
 // torchrun, accrue-run, Slurm, Open MPI and MPICH are recognised by their environments; alone, a program is one rank.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <spawn.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,33 +53,17 @@ inline Ranks join(int argc, char** argv) {
   return ranks;
 }
 
-/// A socket on 127.0.0.1 where the ranks will meet; it goes to rank 0.
-inline int listen_on_loopback(int& port) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool bound = listener >= 0 && ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                     ::listen(listener, 64) == 0 &&
-                     ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  if (!bound) throw std::runtime_error(std::string("no port on 127.0.0.1: ") + std::strerror(errno));
-  port = ntohs(address.sin_port);
-  return listener;
-}
-
-inline pid_t start_rank(int rank, int world, int port, int listener, std::vector<std::string> arguments) {
+/// store: memory in which the ranks meet; every rank inherits it.
+inline pid_t start_rank(int rank, int world, int store, std::vector<std::string> arguments) {
   std::vector<std::string> variables;
   const auto set = [&](const char* name, const std::string& value) { variables.push_back(name + ("=" + value)); };
   for (const char* name : {"RANK", "LOCAL_RANK"}) set(name, std::to_string(rank));
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) set(name, std::to_string(world));
-  set("MASTER_ADDR", "127.0.0.1");
-  set("MASTER_PORT", std::to_string(port));
   set("OMP_NUM_THREADS", "1");
   for (char** entry = environ; *entry != nullptr; ++entry)
     variables.emplace_back(*entry);  // the first of a name counts
   arguments.insert(arguments.begin(), "/proc/self/exe");
-  if (rank == 0) arguments.insert(arguments.end(), {"--store", std::to_string(listener)});
+  arguments.insert(arguments.end(), {"--store", std::to_string(store)});
   std::vector<char*> argv, envp;
   for (auto& each : arguments) argv.push_back(each.data());
   for (auto& each : variables) envp.push_back(each.data());
@@ -95,11 +77,11 @@ inline pid_t start_rank(int rank, int world, int port, int listener, std::vector
 
 /// Starts this program `world` times on this machine and waits: 0 where all ranks ended well.
 inline int launch(int world, const std::vector<std::string>& arguments) {
-  int port = 0;
-  const int listener = listen_on_loopback(port);
+  const int store = ::memfd_create("store", 0);
+  if (store < 0) throw std::runtime_error(std::string("no memory for the ranks' store: ") + std::strerror(errno));
   std::vector<pid_t> ranks;
-  for (int rank = 0; rank < world; ++rank) ranks.push_back(start_rank(rank, world, port, listener, arguments));
-  ::close(listener);
+  for (int rank = 0; rank < world; ++rank) ranks.push_back(start_rank(rank, world, store, arguments));
+  ::close(store);
   int worst = 0;
   for (const pid_t rank : ranks) {
     int status = 0;

@@ -121,8 +121,8 @@ enum class InstructionSet { generic, avx2, avx512 };
 
 /// What the kernels run on: the best that this CPU has, or less after limit_instruction_set().
 InstructionSet instruction_set();
-/// For ranks whose CPUs differ, to be called with the least of their sets before the first kernel runs: rounding, and
-/// the choice of a product's path, depend on it. A run does not call it yet.
+/// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs: rounding, and the
+/// choice of a product's path, depend on it.
 void limit_instruction_set(InstructionSet most);
 /// "AVX512", "AVX2" or "generic".
 const char* name_of(InstructionSet set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of the fused functions. Each runs on our own tiles or on LibTorch's routine, by its shape and the
-// instruction set alone, so ranks on equal CPUs decide alike. Measured with tests/bench/product_shapes (AVX-512, one
+// least instruction set of the ranks alone, so all decide alike. Measured with tests/bench/product_shapes (AVX-512, one
 // thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight gradient):
 //
 //   tokens  in x out     output  input grad  weight grad

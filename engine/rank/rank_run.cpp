@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways in. Under the supervisor everything comes by inheritance: plan.json, the channel, rank 0's listening socket.
+// Two ways in. Under the supervisor everything comes by inheritance: plan.json, the channel, the ranks' store.
 // Under a foreign launcher (or alone) the environment says who this is, rank 0 makes the plan and hands it to the
 // others, and events go to standard output; there a run folder is a wish (--out), and a folder that has checkpoints is
 // continued, so that a launcher's restart continues too.
@@ -166,10 +166,14 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
   const CommOptions options{.backend = backend,
                             .timeout = milliseconds(spec.launch.collective_timeout_s),
                             .join_timeout = milliseconds(spec.launch.join_timeout_s),
-                            .run_id = run_id};
+                            .run_id = run_id,
+                            .timeout_option = "launch.collective_timeout_s",
+                            .join_timeout_option = "launch.join_timeout_s"};
   auto met = Rendezvous::join(identity_, options);
   if (!met) return tl::unexpected(met.error());
   rendezvous_ = std::move(*met);
+  if (!arguments_.supervised() && identity_.rank == 0 && identity_.world > 1)
+    std::fprintf(stderr, "accrue-rank 0: the ranks meet %s\n", rendezvous_->meeting_place().c_str());
   auto axis = rendezvous_->communicator(make_grid(spec.parallel), Axis::data);
   if (!axis) return tl::unexpected(axis.error());
   data_axis_ = std::move(*axis);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "accrue/run/shard_layout.h"
+#include "kernels/kernels.h"
 #include "train/compute_device.h"
 
 namespace accrue {
@@ -58,7 +59,8 @@ void Reporter::ready(const RankGrid& grid, std::int64_t rank) {
                           .device = device_.str(),
                           .pid = ::getpid(),
                           .backend = axis_.backend(),
-                          .threads = at::get_num_threads()});
+                          .threads = at::get_num_threads(),
+                          .instruction_set = name_of(instruction_set())});
 }
 
 void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {

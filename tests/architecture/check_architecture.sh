@@ -44,7 +44,7 @@ check_includes() {
 }
 
 # What each part of the engine may include of the others; every part may include itself and accrue/run.
-engine_arrows='comm:
+engine_arrows='comm: kernels
 parallel: comm
 checkpoint: comm
 accumulation: comm parallel checkpoint
@@ -52,7 +52,7 @@ kernels:
 models: kernels
 optim: kernels
 data: models
-train: comm parallel accumulation checkpoint models optim data
+train: comm parallel accumulation checkpoint kernels models optim data
 rank: comm checkpoint train
 cuda: comm
 examples: comm accumulation'

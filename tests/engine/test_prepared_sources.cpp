@@ -28,20 +28,27 @@ class Alike final : public Communicator {
   Alike(std::int64_t rank, std::int64_t size, std::int64_t others = 0) : rank_(rank), size_(size), others_(others) {}
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }
-  Axis axis() const override { return Axis::data; }
+  std::string axis() const override { return "data"; }
   std::string backend() const override { return "alike"; }
 
  protected:
-  void do_all_reduce(at::Tensor& tensor, Reduce op) override {
+  using Call = std::unique_ptr<PendingCall>;
+  Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
     if (op == Reduce::sum) tensor.mul_(size_);
+    return {};
   }
-  void do_broadcast(at::Tensor&, std::int64_t) override {}
-  void do_all_gather(at::Tensor& out, const at::Tensor& in) override {
+  Call do_broadcast(at::Tensor, std::int64_t) override { return {}; }
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override {
     for (std::int64_t rank = 0; rank < size_; ++rank) out[rank].copy_(rank == rank_ ? in : in + others_);
+    return {};
   }
-  void do_barrier() override {}
+  Call do_barrier() override { return {}; }
+  Call do_reduce_scatter(at::Tensor, at::Tensor, Waits) override { return refused(); }
+  Call do_send(at::Tensor, std::int64_t) override { return refused(); }
+  Call do_receive(at::Tensor, std::int64_t) override { return refused(); }
 
  private:
+  static Call refused() { throw std::logic_error("a source has no use for this"); }
   std::int64_t rank_, size_, others_;
 };
 

@@ -3,10 +3,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <QDir>
 #include <QtTest/QTest>
+#include <cstdio>
 #include <map>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
 
+#include "accrue/comm/mesh.h"
 #include "accrue/comm/rendezvous.h"
+#include "comm/guarded_store.h"
 #include "comm/host_identity.h"
 #include "comm/slurm_hosts.h"
 #include "comm/store_socket.h"
@@ -62,10 +67,79 @@ class TestRendezvous : public QObject {
     QVERIFY(!identity->agent_store);
   }
 
-  void only_rank_0_takes_the_store_socket() {
-    const auto identity = identity_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}}, 7);
+  void a_handed_store_needs_no_port() {
+    const auto identity = identity_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}}, 7);
+    QVERIFY2(identity, identity ? "" : identity.error().text().c_str());
+    QCOMPARE(identity->store_fd, 7);
+  }
+
+  void reads_the_secret_of_the_run() {
+    const auto identity =
+        identity_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}, {"ACCRUE_RUN_SECRET", "between us"}});
     QVERIFY(identity);
-    QCOMPARE(identity->store_fd, -1);
+    QCOMPARE(identity->secret, std::string("between us"));
+  }
+
+  void half_an_identity_is_an_error_data() {
+    QTest::addColumn<QString>("set");
+    QTest::addColumn<QString>("missing");
+    QTest::newRow("no rank") << QStringLiteral("WORLD_SIZE") << QStringLiteral("RANK");
+    QTest::newRow("no world") << QStringLiteral("RANK") << QStringLiteral("WORLD_SIZE");
+  }
+  void half_an_identity_is_an_error() {
+    QFETCH(QString, set);
+    QFETCH(QString, missing);
+    const auto identity = identity_in({{set.toStdString(), "1"}, {"MASTER_PORT", "4711"}});
+    QVERIFY(!identity);
+    QCOMPARE(identity.error().code, ErrorCode::config);
+    const std::string said = set.toStdString() + " is set, but " + missing.toStdString() + " is not";
+    QVERIFY2(identity.error().text().find(said) != std::string::npos, identity.error().text().c_str());
+    // Slurm says both under its own names; a script's export of one more does not matter.
+    QVERIFY(identity_in(
+        {{set.toStdString(), "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_NODELIST", "a"}}));
+  }
+
+  void a_library_waits_half_an_hour_for_its_peers() {
+    QVERIFY(CommOptions().timeout == std::chrono::minutes(30));
+    QCOMPARE(CommOptions().timeout_option, std::string("CommOptions::timeout"));
+  }
+
+  /// A store is opened by whoever reaches it: what a stranger writes is not taken, what is not known cannot be named.
+  void a_guarded_store_takes_no_strangers_values() {
+    const std::string file = QDir::temp().filePath(QStringLiteral("accrue-store-%1").arg(::getpid())).toStdString();
+    const auto bytes = [](const std::string& text) { return std::vector<std::uint8_t>(text.begin(), text.end()); };
+    auto open = c10::make_intrusive<c10d::FileStore>(file, -1);
+    GuardedStore ours(open, "secret");
+    GuardedStore stranger(open, "guess");
+    ours.set("plan", bytes("mine"));
+    QVERIFY(ours.get("plan") == bytes("mine"));
+    QVERIFY(ours.check({"plan"}));
+    QVERIFY(!open->check({"plan"}));
+    QVERIFY(!stranger.check({"plan"}));
+    std::string name;
+    for (const std::string& key : open->listKeys()) {
+      QVERIFY2(key.find("plan") == std::string::npos, key.c_str());
+      if (key.size() >= 64) name = key.substr(key.size() - 64);
+    }
+    QCOMPARE(name.size(), std::size_t{64});
+    open->set(name, bytes("a value of some length that a stranger has made up"));
+    QVERIFY_THROWS_EXCEPTION(std::runtime_error, ours.get("plan"));
+    ours.set("other", bytes("mine"));
+    open->set(name, bytes("short"));
+    QVERIFY_THROWS_EXCEPTION(std::runtime_error, ours.get("plan"));
+    ours.set("plan", bytes("mine again"));
+    QVERIFY(ours.get("plan") == bytes("mine again"));
+    QCOMPARE(ours.add("count", 2), 2);
+    QVERIFY(ours.deleteKey("plan"));
+    std::remove(file.c_str());
+  }
+
+  void a_descriptor_that_is_no_memory_is_refused() {
+    RankIdentity identity{.rank = 0, .world = 2, .store_fd = STDIN_FILENO, .source = "accrue"};
+    const auto joined = Rendezvous::join(identity, {});
+    QVERIFY(!joined);
+    QCOMPARE(joined.error().code, ErrorCode::config);
+    QVERIFY2(joined.error().text().find("memfd_create") != std::string::npos, joined.error().text().c_str());
   }
 
   void reads_torchrun_and_its_agent_store() {
@@ -202,7 +276,10 @@ class TestRendezvous : public QObject {
     QCOMPARE(read->place, here.place);
     QCOMPARE(read->host, here.host);
     QCOMPARE(read->pid, ::getpid());
+    QVERIFY(read->instructions == instruction_set());
     QVERIFY(!HostIdentity::decode("half\na line"));
+    QVERIFY(!HostIdentity::decode("host\nplace\n12"));
+    QVERIFY(!HostIdentity::decode("host\nplace\n12\n99"));
   }
 
   void the_store_listens_where_it_is_told_and_nowhere_else() {
@@ -218,12 +295,26 @@ class TestRendezvous : public QObject {
     QVERIFY2(nowhere.error().text().find("does not resolve") != std::string::npos, nowhere.error().text().c_str());
   }
 
+  void a_mesh_of_one_rank_speaks_for_itself() {
+    const auto joined = Rendezvous::join(RankIdentity{.source = "single"}, {});
+    QVERIFY(joined);
+    const auto built = Mesh::build(**joined, RankGrid{});
+    QVERIFY(built);
+    for (const Mesh& mesh : {*built, Mesh()}) {
+      QVERIFY(mesh.speaks() && mesh.writes() && mesh.first_stage() && mesh.last_stage() && mesh.has(Axis::embedding));
+      QCOMPARE(mesh.world().size(), 1);
+      QCOMPARE(mesh.communicators().size(), std::size_t{1});
+    }
+  }
+
   void a_grid_of_another_size_is_refused() {
     const auto joined = Rendezvous::join(RankIdentity{.source = "single"}, {});
     QVERIFY(joined);
     const auto axis = (*joined)->communicator(RankGrid{.data = 2}, Axis::data);
     QVERIFY(!axis);
     QCOMPARE(axis.error().code, ErrorCode::config);
+    QVERIFY(!(*joined)->communicator("pair", {{0, 1}}));
+    QVERIFY(!(*joined)->communicator("twice", {{0}, {0}}));
   }
 };
 

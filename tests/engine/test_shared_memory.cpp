@@ -4,10 +4,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <c10/util/BFloat16.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <QDir>
 #include <QtTest/QTest>
 #include <array>
 #include <atomic>
@@ -141,7 +144,7 @@ class TestSharedMemory : public QObject {
   void a_segment_is_shared_and_outlives_its_descriptor() {
     const auto made = SharedSegment::create(10000);
     QVERIFY(made);
-    const auto opened = SharedSegment::open((*made)->path(), 10000);
+    const auto opened = SharedSegment::open(::getpid(), (*made)->descriptor(), 10000);
     QVERIFY2(opened, opened ? "" : opened.error().text().c_str());
     (*made)->close_descriptor();
     (*made)->data()[9999] = std::byte{42};
@@ -174,10 +177,30 @@ class TestSharedMemory : public QObject {
     QVERIFY2(made.error().text().find("File too large") != std::string::npos, made.error().text().c_str());
   }
 
-  void a_segment_that_is_gone_cannot_be_opened() {
-    const auto opened = SharedSegment::open("/proc/1/fd/999", 4096);
+  void a_segment_is_checked_before_it_is_mapped_data() {
+    QTest::addColumn<QString>("what");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("gone") << QStringLiteral("gone") << QStringLiteral("No such file");
+    QTest::newRow("a file") << QStringLiteral("file") << QStringLiteral("no memory made by memfd_create");
+    QTest::newRow("a size that can change") << QStringLiteral("unsealed") << QStringLiteral("not sealed");
+    QTest::newRow("another size") << QStringLiteral("sealed") << QStringLiteral("4096 bytes instead of 8192");
+  }
+  void a_segment_is_checked_before_it_is_mapped() {
+    QFETCH(QString, what);
+    QFETCH(QString, says);
+    int fd = 999;
+    if (what.endsWith(QStringLiteral("sealed"))) fd = ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (what.endsWith(QStringLiteral("sealed"))) QCOMPARE(::ftruncate(fd, 4096), 0);
+    if (what == QStringLiteral("sealed")) QCOMPARE(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    if (what == QStringLiteral("file")) {
+      fd = ::open(QDir::tempPath().toLocal8Bit().constData(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+      QVERIFY(fd >= 0);
+    }
+    const auto opened = SharedSegment::open(::getpid(), fd, 8192);
+    if (fd != 999) ::close(fd);
     QVERIFY(!opened);
     QCOMPARE(opened.error().code, ErrorCode::device);
+    QVERIFY2(opened.error().text().find(says.toStdString()) != std::string::npos, opened.error().text().c_str());
   }
 
   /// More ranks than cores, thousands of barriers: each rank sees every other at the same count.
@@ -220,6 +243,36 @@ class TestSharedMemory : public QObject {
             sent.max().item<double>() != round % 3 + round || gathered.sum().item<double>() != 5 * sum) {
           throw std::runtime_error("wrong in round " + std::to_string(round));
         }
+      }
+    });
+    QVERIFY2(failure.empty(), failure.c_str());
+  }
+
+  /// Every rank to every other at once, large and small, while collectives go on: nothing is mixed up or stuck.
+  void messages_of_all_pairs_cross_each_other() {
+    constexpr std::int64_t ranks = 4;
+    const std::string failure = with_threads(ranks, [](Communicator& axis) {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<at::Tensor> out, in;
+        std::vector<Work> works;
+        for (std::int64_t peer = 0; peer < ranks; ++peer) {
+          const std::int64_t numel = round % 3 == 0 ? 300000 : peer + axis.rank() + 1;  // alike on both sides
+          out.push_back(at::full({numel}, static_cast<double>(100 * axis.rank() + peer + round), at::kDouble));
+          in.push_back(at::empty({numel}, at::kDouble));
+          if (peer == axis.rank()) continue;
+          works.push_back(axis.start_send(out.back(), peer));
+          works.push_back(axis.start_receive(in.back(), peer));
+        }
+        at::Tensor sum = at::full({3}, 1.0, at::kDouble);
+        axis.all_reduce(sum);
+        for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait();
+        for (std::int64_t peer = 0; peer < ranks; ++peer) {
+          const auto expected = static_cast<double>(100 * peer + axis.rank() + round);
+          const auto& got = in[static_cast<std::size_t>(peer)];
+          if (peer != axis.rank() && (got.min().item<double>() != expected || got.max().item<double>() != expected))
+            throw std::runtime_error("wrong from rank " + std::to_string(peer) + " in round " + std::to_string(round));
+        }
+        if (sum.max().item<double>() != ranks) throw std::runtime_error("wrong sum");
       }
     });
     QVERIFY2(failure.empty(), failure.c_str());

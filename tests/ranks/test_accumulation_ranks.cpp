@@ -218,7 +218,7 @@ int handlers_average_by_hand(RankContext& context) {
 int experts_average_over_their_own_ranks(RankContext& context) {
   const auto joined = join_ranks(context);
   const RankGrid grid{.data = 2, .pipeline = 2};  // ranks 0, 1 hold one expert, ranks 2, 3 the other
-  const auto pair = taken(joined.rendezvous->communicator(grid, Axis::pipeline));
+  const auto pair = taken(joined.rendezvous->communicator(grid, Axis::data));
   DEMAND(pair->size() == 2);
   const double mine = static_cast<double>(context.rank);
   const at::Tensor replicated = parameter(3, mine, at::kDouble), expert = parameter(2, mine, at::kDouble);

@@ -13,6 +13,7 @@
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/run_store.h"
 #include "run/host_fixture.h"
+#include "support/listeners.h"
 #include "support/places.h"
 
 using namespace accrue;
@@ -100,6 +101,7 @@ class RunProcess {
     said += QString::fromUtf8(process_.readAll());
     return ended;
   }
+  pid_t pid() const { return static_cast<pid_t>(process_.processId()); }
   void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
   int status() const { return process_.exitStatus() == QProcess::NormalExit ? process_.exitCode() : -1; }
   QString said;
@@ -132,6 +134,20 @@ class TestSupervisedRanks : public QObject {
   void cleanup() {
     QVERIFY(eventually([] { return child_count() == 0; }));
     QCOMPARE(home_.leftovers(), std::string());
+  }
+
+  /// Another user of the machine finds no door: the ranks share memory and a store that they inherit.
+  void no_process_of_a_run_listens_on_tcp() {
+    const auto dir = fresh();
+    RunProcess run(dir, {"parallel.backend=shm"});
+    QVERIFY2(run.trains(), qPrintable(run.said));
+    const auto ranks = ranks_in(dir);
+    QCOMPARE(ranks.size(), std::size_t{2});
+    const auto found = test::listeners_of({run.pid(), ranks[0], ranks[1]});
+    QCOMPARE(found.loopback, 0);
+    QVERIFY2(found.beyond.isEmpty(), found.beyond.value(0).constData());
+    run.signal(SIGINT);
+    QVERIFY2(run.ends_within(60s), qPrintable(run.said));
   }
 
   void a_stop_finishes_its_checkpoint_on_a_slow_disk_data() {

@@ -78,19 +78,42 @@ class TestCurvesAndOrder : public QObject {
   }
 
   void grid_coordinates_and_groups_are_each_others_inverse() {
-    const RankGrid grid{.data = 2, .pipeline = 3, .tensor = 4};
+    const RankGrid grid{.data = 2, .pipeline = 3, .tensor = 4, .context = 2};
     std::set<std::int64_t> seen;
     for (std::int64_t rank = 0; rank < grid.world(); ++rank) {
       QCOMPARE(grid.rank(grid.coordinate(rank)), rank);
-      for (const Axis axis : {Axis::data, Axis::pipeline, Axis::tensor}) {
+      for (const Axis axis : {Axis::data, Axis::pipeline, Axis::tensor, Axis::context, Axis::model, Axis::world}) {
         const auto group = grid.group(axis, rank);
         QCOMPARE(std::int64_t(group.size()), grid.size(axis));
         QVERIFY(std::find(group.begin(), group.end(), rank) != group.end());
       }
       seen.insert(rank);
     }
-    QCOMPARE(grid.group(Axis::tensor, 5), (std::vector<std::int64_t>{4, 5, 6, 7}));
-    QCOMPARE(grid.group(Axis::data, 5), (std::vector<std::int64_t>{5, 17}));
+    QCOMPARE(grid.group(Axis::tensor, 5), (RankList{4, 5, 6, 7}));
+    QCOMPARE(grid.group(Axis::context, 5), (RankList{1, 5}));
+    QCOMPARE(grid.group(Axis::data, 5), (RankList{5, 13}));
+    QCOMPARE(grid.group(Axis::pipeline, 5), (RankList{5, 21, 37}));
+  }
+
+  /// Megatron's numbering: 16 ranks, two-way tensor, four stages.
+  void groups_are_those_of_megatron() {
+    using Groups = std::vector<RankList>;
+    const RankGrid grid{.data = 2, .pipeline = 4, .tensor = 2};
+    QCOMPARE(grid.groups(Axis::tensor), (Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}, {14, 15}}));
+    QCOMPARE(grid.groups(Axis::data), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}, {8, 10}, {9, 11}, {12, 14}, {13, 15}}));
+    QCOMPARE(grid.groups(Axis::pipeline), (Groups{{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}));
+    QCOMPARE(grid.groups(Axis::model), (Groups{{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}}));
+    QCOMPARE(grid.groups(Axis::embedding), (Groups{{0, 12}, {1, 13}, {2, 14}, {3, 15}}));
+    QCOMPARE(grid.groups(Axis::position_embedding), (Groups{{0}, {1}, {2}, {3}}));
+    QCOMPARE(grid.group(Axis::embedding, 4), RankList());
+    QCOMPARE(std::int64_t(grid.groups(Axis::context).size()), grid.world());
+    QCOMPARE(std::int64_t(grid.groups(Axis::world).at(0).size()), grid.world());
+  }
+
+  void one_stage_embeds_alone() {
+    const RankGrid grid{.data = 2};
+    QCOMPARE(grid.groups(Axis::embedding), (std::vector<RankList>{{0}, {1}}));
+    QCOMPARE(grid.groups(Axis::data), grid.groups(Axis::world));
   }
 
   void repeat_completes_the_tail_from_the_start_as_even_batches_does() {

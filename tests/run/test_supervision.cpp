@@ -199,7 +199,6 @@ class TestSupervision : public QObject {
     launch.rank = 1;
     launch.world = 4;
     launch.threads = 2;
-    launch.store_port = 1234;
     const auto environment = rank_environment(launch);
     const auto has = [&environment](const char* entry) {
       return std::count(environment.begin(), environment.end(), std::string(entry)) == 1;
@@ -207,7 +206,6 @@ class TestSupervision : public QObject {
     QVERIFY(has("RANK=1"));
     QVERIFY(has("WORLD_SIZE=4"));
     QVERIFY(has("LOCAL_RANK=1"));
-    QVERIFY(has("MASTER_PORT=1234"));
     QVERIFY(has("OMP_NUM_THREADS=2"));
     QVERIFY(has("OMP_WAIT_POLICY=passive"));
     QVERIFY(has("GLOO_SOCKET_IFNAME=lo"));

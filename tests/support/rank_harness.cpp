@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,18 +47,18 @@ std::pair<int, int> make_pipe() {
   return {ends[0], ends[1]};
 }
 
-int listen_on_loopback(int& port) {
+/// A port of 127.0.0.1 that was free just now.
+int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) refuse("socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) refuse("bind");
-  if (::listen(fd, 64) != 0) refuse("listen");
   socklen_t length = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) refuse("getsockname");
-  port = ntohs(address.sin_port);
-  return fd;
+  ::close(fd);
+  return ntohs(address.sin_port);
 }
 
 std::vector<std::string> rank_environment(int rank, int world, int port, const RankGroupOptions& options) {
@@ -165,14 +166,10 @@ std::string first_failure(const std::vector<RankOutcome>& outcomes) {
 }
 
 RankGroup::RankGroup(const std::string& body, int world, RankGroupOptions options)
-    : processes_(static_cast<std::size_t>(world)), began_(Clock::now()) {
-  int listener = listen_on_loopback(port_);
+    : processes_(static_cast<std::size_t>(world)), port_(free_port()), began_(Clock::now()) {
+  const int store = options.hand_over_store ? ::memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
   const auto [lifeline_reader, lifeline_writer] = make_pipe();
   lifeline_ = lifeline_writer;
-  if (!options.hand_over_store) {
-    ::close(listener);
-    listener = -1;
-  }
   // The reader's end travels to each rank as kLifelineFd; the writer's end stays here alone.
   for (int rank = 0; rank < world; ++rank) {
     const bool left_out =
@@ -182,13 +179,13 @@ RankGroup::RankGroup(const std::string& body, int world, RankGroupOptions option
       continue;
     }
     at(rank).errors = lifeline_reader;
-    start(rank, body, options, rank == 0 ? listener : -1);
+    start(rank, body, options, store);
   }
   ::close(lifeline_reader);
-  if (listener >= 0) ::close(listener);
+  if (store >= 0) ::close(store);
 }
 
-void RankGroup::start(int rank, const std::string& body, const RankGroupOptions& options, int listener) {
+void RankGroup::start(int rank, const std::string& body, const RankGroupOptions& options, int store) {
   Process& process = at(rank);
   const int lifeline_reader = process.errors;
   const auto [report_reader, report_writer] = make_pipe();
@@ -197,12 +194,12 @@ void RankGroup::start(int rank, const std::string& body, const RankGroupOptions&
   ::fcntl(error_reader, F_SETFL, O_NONBLOCK);
 
   RankStart request{.body = body,
-                    .arguments = {std::to_string(listener >= 0 ? kStoreFd : -1)},
+                    .arguments = {std::to_string(store >= 0 ? kStoreFd : -1)},
                     .environment = rank_environment(rank, static_cast<int>(processes_.size()), port_, options),
                     .output = error_writer,
                     .descriptors = {report_writer, lifeline_reader}};
   request.arguments.insert(request.arguments.end(), options.arguments.begin(), options.arguments.end());
-  if (listener >= 0) request.descriptors.push_back(listener);
+  if (store >= 0) request.descriptors.push_back(store);
   process.pid = forker->start(request);
   ::close(report_writer);
   ::close(error_writer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // N ranks as processes, each a fork of the test program (rank_forker.h) that runs a rank body. The harness plays the
-// supervisor: it binds the store's socket on 127.0.0.1, hands it to rank 0 and gives every rank the environment of
-// RANK, WORLD_SIZE, ... Everything has a deadline; what is left at the end is killed, and a rank whose test died ends
+// supervisor: it makes the store's memory, hands it to every rank and gives them the environment of RANK,
+// WORLD_SIZE, ... Everything has a deadline; what is left at the end is killed, and a rank whose test died ends
 // by itself (its lifeline pipe closes, and an alarm backs that up).
 //
 //   static int sum_ranks(accrue::test::RankContext& rank) { ...; rank.report("42"); return 0; }
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 struct RankContext {
   int rank = 0;
   int world = 1;
-  int store_fd = -1;  ///< rank 0: the store's listening socket; the body hands it on
+  int store_fd = -1;  ///< the memory in which the ranks meet; the body hands it on
   std::vector<std::string> arguments;
 
   /// One line to the test. Lines arrive in order and are visible at once.
@@ -65,7 +65,7 @@ struct RankGroupOptions {
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> environment;  ///< for every rank, over the harness' own
   std::vector<int> leave_out;   ///< ranks that are counted in WORLD_SIZE but never started
-  bool hand_over_store = true;  ///< false: rank 0 must listen on MASTER_PORT by itself
+  bool hand_over_store = true;  ///< false: rank 0 must listen on MASTER_PORT
 };
 
 class RankGroup {
@@ -97,7 +97,7 @@ class RankGroup {
     RankOutcome outcome;
   };
 
-  void start(int rank, const std::string& body, const RankGroupOptions& options, int listener);
+  void start(int rank, const std::string& body, const RankGroupOptions& options, int store);
   void pump(std::chrono::milliseconds wait);
   void drain(Process& process);
   void reap(Process& process, int wait_flags);

@@ -50,6 +50,7 @@ void visit(auto& v, B& b) {
   v("pid", b.pid, required);
   v("backend", b.backend, optional);
   v("threads", b.threads, optional);
+  v("instruction_set", b.instruction_set, optional);
 }
 
 template <IsBody<MicroSteps> B>

@@ -197,7 +197,7 @@ Result<void> RunSession::leave_later_branch() {
 }
 
 Result<void> RunSession::spawn_all() {
-  auto store = open_store_socket();
+  const auto store = make_store_memory();
   if (!store) return tl::unexpected(store.error());
   RankLaunch launch;
   launch.program = settings_.rank_program;
@@ -205,10 +205,9 @@ Result<void> RunSession::spawn_all() {
   launch.world = static_cast<std::int64_t>(ranks_.size());
   launch.threads = order_.plan.threads_per_rank;
   launch.lock_fd = writer_->lock_fd();
-  launch.store_port = store->port;
+  launch.store_fd = store->get();
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     launch.rank = static_cast<std::int64_t>(rank);
-    launch.store_fd = rank == 0 ? store->fd.get() : -1;
     auto process = spawn_rank(launch);
     if (!process) return tl::unexpected(process.error());
     ranks_[rank].process = std::move(*process);

@@ -6,11 +6,10 @@
 // milliseconds a rank).
 #include "process_launcher.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -128,25 +127,16 @@ std::optional<ExitReport> RankProcess::reap() {
   return ExitReport{info.si_status, 0};
 }
 
-Result<StoreSocket> open_store_socket() {
-  OwnedFd low(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!low) return system_error("no socket for the ranks' store can be made", errno);
-  StoreSocket store{lifted(low.get()), 0};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!store.fd || ::bind(store.fd.get(), generic, size) != 0 || ::listen(store.fd.get(), 128) != 0 ||
-      ::getsockname(store.fd.get(), generic, &size) != 0)
-    return system_error("no port of 127.0.0.1 can be taken for the ranks' store", errno);
-  store.port = ntohs(address.sin_port);
+Result<OwnedFd> make_store_memory() {
+  const OwnedFd made(::memfd_create("accrue-store", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  OwnedFd store = made ? lifted(made.get()) : OwnedFd();
+  if (!store) return system_error("no memory for the ranks' store can be made", errno);
   return store;
 }
 
 std::vector<std::string> rank_environment(const RankLaunch& launch) {
   Environment environment = Environment::allowed();
-  environment.set_rank(launch.rank, launch.world, launch.threads, launch.store_port);
+  environment.set_rank(launch.rank, launch.world, launch.threads);
   environment.set("ACCRUE_RUN_LOCK_FD", std::to_string(child_lock_fd));
   return std::move(environment).entries();
 }

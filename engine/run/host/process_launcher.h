@@ -67,12 +67,8 @@ class RankProcess {
   OwnedFd output_;
 };
 
-/// A socket that listens on 127.0.0.1 at a port of the kernel's choice: rank 0's store.
-struct StoreSocket {
-  OwnedFd fd;
-  std::uint16_t port = 0;
-};
-Result<StoreSocket> open_store_socket();
+/// Memory without a name, in which the ranks meet: they inherit it, and nobody else can open it.
+Result<OwnedFd> make_store_memory();
 
 struct RankLaunch {
   std::string program;
@@ -81,8 +77,7 @@ struct RankLaunch {
   std::int64_t world = 1;
   std::int64_t threads = 1;
   int lock_fd = -1;
-  int store_fd = -1;  ///< rank 0 only
-  std::uint16_t store_port = 0;
+  int store_fd = -1;  ///< the same memory for all ranks
 };
 
 /// Errors (device): the program is missing or cannot be started.

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -64,9 +65,24 @@ Result<std::string> find_program(const std::string& name) {
               "Name it with its folder (./train), or by a name that PATH finds");
 }
 
+struct HeldPort {
+  OwnedFd fd;
+  std::uint16_t port = 0;
+};
+
+/// 128 bits that nobody guesses.
+Result<std::string> make_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return system_error("no secret for the ranks' store can be drawn", errno);
+  std::string secret;
+  for (const unsigned char byte : bytes) secret += fmt::format("{:02x}", byte);
+  return secret;
+}
+
 /// A port that stays ours as long as the socket lives, and on which another socket can listen all the same.
-Result<StoreSocket> reserve_port() {
-  StoreSocket held{OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
+Result<HeldPort> reserve_port() {
+  HeldPort held{OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
   const int on = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -163,6 +179,9 @@ class LiveGroup final : public ProgramGroup {
     auto port = reserve_port();
     if (!port) return tl::unexpected(port.error());
     port_ = std::move(*port);
+    auto secret = make_secret();
+    if (!secret) return tl::unexpected(secret.error());
+    secret_ = std::move(*secret);
     if (!options_.guard.empty()) {
       auto guard = ProgramGuard::start(options_.guard);
       if (!guard) return tl::unexpected(guard.error());
@@ -205,7 +224,10 @@ class LiveGroup final : public ProgramGroup {
     settings.give(errors->theirs.get(), 2);
     ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
 
-    environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_), port_.port);
+    environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_));
+    environment.set("MASTER_ADDR", "127.0.0.1");
+    environment.set("MASTER_PORT", std::to_string(port_.port));
+    environment.set("ACCRUE_RUN_SECRET", secret_);
     environment.hand_on("OMP_");  // the caller's own settings go before ours
     environment.set("OMP_NUM_THREADS", std::to_string(threads_of_a_rank(options_)));
     environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
@@ -313,7 +335,8 @@ class LiveGroup final : public ProgramGroup {
   }
 
   ProgramGroupOptions options_;
-  StoreSocket port_;
+  HeldPort port_;
+  std::string secret_;  ///< under which the ranks of Accrue's programs meet
   ProgramGuard guard_;  // outlives the ranks
   std::vector<Program> programs_;
   std::optional<ProgramEnd> first_failure_;

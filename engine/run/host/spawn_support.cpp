@@ -128,14 +128,12 @@ void Environment::set(std::string_view name, std::string_view value) {
   entries_.push_back(fmt::format("{}={}", name, value));
 }
 
-void Environment::set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads, std::uint16_t store_port) {
+void Environment::set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads) {
   const auto number = [this](std::string_view name, std::int64_t value) { set(name, std::to_string(value)); };
   number("RANK", rank);
   number("WORLD_SIZE", world);
   number("LOCAL_RANK", rank);
   number("LOCAL_WORLD_SIZE", world);
-  set("MASTER_ADDR", "127.0.0.1");
-  number("MASTER_PORT", store_port);
   number("OMP_NUM_THREADS", threads);
   set("OMP_WAIT_POLICY", "passive");
   set("GLOO_SOCKET_IFNAME", "lo");

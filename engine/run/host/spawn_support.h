@@ -54,8 +54,8 @@ class Environment {
   void hand_on(std::string_view prefix);
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
-  /// Who a rank is, in torchrun's names, with the store at 127.0.0.1, and how it uses threads, memory and interfaces.
-  void set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads, std::uint16_t store_port);
+  /// Who a rank is, in torchrun's names, and how it uses threads, memory and interfaces.
+  void set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads);
   std::vector<std::string> entries() && { return std::move(entries_); }
 
  private:

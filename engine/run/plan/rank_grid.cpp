@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/rank_grid.h"
 
+#include <algorithm>
+
 namespace accrue {
 
 std::string_view to_string(Axis axis) {
@@ -11,36 +13,64 @@ std::string_view to_string(Axis axis) {
       return "pipeline";
     case Axis::tensor:
       return "tensor";
+    case Axis::context:
+      return "context";
+    case Axis::model:
+      return "model";
+    case Axis::embedding:
+      return "embedding";
+    case Axis::position_embedding:
+      return "position_embedding";
+    case Axis::world:
+      return "world";
   }
   return "";
 }
 
 std::int64_t RankGrid::size(Axis axis) const {
-  switch (axis) {
-    case Axis::data:
-      return data;
-    case Axis::pipeline:
-      return pipeline;
-    case Axis::tensor:
-      return tensor;
-  }
-  return 1;
+  return static_cast<std::int64_t>(group(axis, 0).size());  // rank 0 is on the first stage, which is in every group
 }
 
 GridCoordinate RankGrid::coordinate(std::int64_t rank) const {
-  return {.data = rank / (tensor * pipeline), .pipeline = rank / tensor % pipeline, .tensor = rank % tensor};
+  return {.data = rank / (tensor * context) % data,
+          .pipeline = rank / (tensor * context * data),
+          .tensor = rank % tensor,
+          .context = rank / tensor % context};
 }
 
 std::int64_t RankGrid::rank(const GridCoordinate& at) const {
-  return (at.data * pipeline + at.pipeline) * tensor + at.tensor;
+  return at.tensor + tensor * (at.context + context * (at.data + data * at.pipeline));
 }
 
-std::vector<std::int64_t> RankGrid::group(Axis axis, std::int64_t rank_of_member) const {
-  GridCoordinate at = coordinate(rank_of_member);
-  std::int64_t& moving = axis == Axis::data ? at.data : axis == Axis::pipeline ? at.pipeline : at.tensor;
-  std::vector<std::int64_t> ranks;
-  for (moving = 0; moving < size(axis); ++moving) ranks.push_back(rank(at));
+RankList RankGrid::group(Axis axis, std::int64_t rank_of_member) const {
+  if (axis == Axis::embedding || axis == Axis::position_embedding) {
+    const RankList stages = group(Axis::pipeline, rank_of_member);
+    RankList members = {stages.front()};
+    if (axis == Axis::embedding && stages.size() > 1) members.push_back(stages.back());
+    return std::ranges::count(members, rank_of_member) > 0 ? members : RankList();
+  }
+  const GridCoordinate at = coordinate(rank_of_member);
+  const bool all = axis == Axis::world;
+  const bool model = axis == Axis::model;
+  RankList ranks;
+  for (std::int64_t rank = 0; rank < world(); ++rank) {
+    const GridCoordinate other = coordinate(rank);
+    const bool together = (all || axis == Axis::data || other.data == at.data) &&
+                          (all || axis == Axis::context || other.context == at.context) &&
+                          (all || model || axis == Axis::pipeline || other.pipeline == at.pipeline) &&
+                          (all || model || axis == Axis::tensor || other.tensor == at.tensor);
+    if (together) ranks.push_back(rank);
+  }
   return ranks;
+}
+
+std::vector<RankList> RankGrid::groups(Axis axis) const {
+  std::vector<RankList> found;
+  for (std::int64_t rank = 0; rank < world(); ++rank) {
+    RankList members = group(axis, rank);
+    if (!members.empty() && members.front() == rank) found.push_back(std::move(members));
+  }
+  return found;
 }
 
 RankGrid make_grid(const ParallelSpec& parallel) {

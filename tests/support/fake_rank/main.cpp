@@ -35,11 +35,6 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
-const char* variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "0" : value;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,7 +58,6 @@ int main(int argc, char** argv) {
   fake_rank::Channel channel({arguments.events_fd, arguments.rank,
                               index < order->first_seq.size() ? order->first_seq[index] : 0, order->origin_ns,
                               script.has("deaf")});
-  fake_rank::World world(arguments.rank, order->plan.grid.world(), arguments.store_fd,
-                         static_cast<std::uint16_t>(std::atoi(variable("MASTER_PORT"))));
+  fake_rank::World world(arguments.rank, order->plan.grid.world(), arguments.store_fd);
   return fake_rank::Training(*order, arguments.rank, std::move(script), channel, world).run();
 }

@@ -60,8 +60,8 @@ int Training::run() {
 
 void Training::announce() {
   const auto at = order_.plan.grid.coordinate(rank_);
-  channel_.emit(
-      accrue::RankReady{at.data, at.pipeline, at.tensor, "cpu", ::getpid(), "fake", order_.plan.threads_per_rank});
+  channel_.emit(accrue::RankReady{at.data, at.pipeline, at.tensor, "cpu", ::getpid(), "fake",
+                                  order_.plan.threads_per_rank, "generic"});
 }
 
 void Training::resume() {

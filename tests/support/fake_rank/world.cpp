@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 namespace fake_rank {
 namespace {
+
+/// Where rank 0 listens.
+struct Meeting {
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&address); }
+};
 
 bool send_word(int fd, std::uint32_t word) {
   return ::send(fd, &word, sizeof word, MSG_NOSIGNAL) == sizeof word;
@@ -26,8 +32,7 @@ bool receive_word(int fd, std::uint32_t& word) {
 
 }  // namespace
 
-World::World(std::int64_t rank, std::int64_t size, int store_fd, std::uint16_t port)
-    : rank_(rank), size_(size), store_fd_(store_fd), port_(port) {}
+World::World(std::int64_t rank, std::int64_t size, int store_fd) : rank_(rank), size_(size), store_fd_(store_fd) {}
 
 World::~World() {
   for (const int fd : peers_) ::close(fd);
@@ -40,24 +45,32 @@ bool World::join() {
 }
 
 bool World::accept_peers() {
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  Meeting meeting;
+  meeting.address.sun_family = AF_UNIX;
+  // An address of the family alone asks the kernel for an abstract name.
+  if (::bind(listener, meeting.generic(), sizeof(sa_family_t)) != 0 || ::listen(listener, 64) != 0 ||
+      ::getsockname(listener, meeting.generic(), &meeting.length) != 0 ||
+      ::pwrite(store_fd_, &meeting, sizeof meeting, 0) != sizeof meeting)
+    return false;
   while (static_cast<std::int64_t>(peers_.size()) + 1 < size_) {
-    const int fd = ::accept4(store_fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0 && errno != EINTR) return false;
     if (fd >= 0) peers_.push_back(fd);
   }
+  ::close(listener);
   std::uint32_t none = 0;
   return unite(none) == Round::done;
 }
 
 bool World::connect_to_first() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port_);
-  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  Meeting meeting;
+  for (int looks = 0; ::pread(store_fd_, &meeting, sizeof meeting, 0) != sizeof meeting; ++looks) {
+    if (looks == 30000) return false;
+    ::poll(nullptr, 0, 2);
+  }
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::connect(fd, meeting.generic(), meeting.length) != 0) return false;
   peers_.push_back(fd);
   std::uint32_t none = 0;
   return unite(none) == Round::done;

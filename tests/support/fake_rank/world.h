@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake ranks' collective: a star over the store socket. Rank 0 accepts, the others connect; a round carries a few
-// flags up and their union down. A peer that is gone shows at once, as it does in Gloo.
+// The fake ranks' collective: a star. Rank 0 listens on a Unix socket, whose name it writes into the inherited store;
+// the others connect. A round carries a few flags up and their union down. A peer that is gone shows at once, as it
+// does in Gloo.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ enum class Round { done, peer_lost };
 
 class World {
  public:
-  World(std::int64_t rank, std::int64_t size, int store_fd, std::uint16_t port);
+  World(std::int64_t rank, std::int64_t size, int store_fd);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -33,7 +34,6 @@ class World {
   std::int64_t rank_;
   std::int64_t size_;
   int store_fd_;
-  std::uint16_t port_;
   std::vector<int> peers_;
 };
 

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One axis' group of ranks and the collectives they call together. Every call is counted (calls and payload bytes), so
-// tests and the sync strip read the same numbers. Collectives are blocking and must be called in the same order by all
-// ranks of the axis. Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in
-// memory is to be trusted afterwards. Thread: the training thread; one thread at a time.
+// One group of ranks and what they call together. Every call is counted (calls and payload bytes), so tests and the
+// sync strip read the same numbers. Collectives must be called in the same order by all ranks of the group; messages
+// between two ranks arrive in the order in which they were sent.
+//
+// A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
+// calls need no further help from this thread: two ranks may start to send to each other and wait afterwards.
+//
+// Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
+// trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
+// nothing was begun. Thread: the training thread; one thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,22 +28,57 @@ struct CommError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class Reduce { sum, max };
+enum class Reduce { sum, max };  ///< a NaN on any rank wins the maximum
 
 struct CollectiveRecord {
-  std::string axis;           ///< "data", ...
-  std::string op;             ///< "all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"
-  std::int64_t bytes = 0;     ///< payload of this rank
+  std::string axis;        ///< "data", ...
+  std::string op;          ///< "all_reduce", "reduce_scatter", "all_gather", "broadcast", "send", "receive", "barrier"
+  std::int64_t bytes = 0;  ///< payload of this rank: what it gives, or receives
   std::int64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
-  std::int64_t end_ns = 0;
-  bool gradients = false;  ///< part of the gradient reduction (counted apart from the small control reductions)
+  std::int64_t end_ns = 0;    ///< of the operation, which may be before wait()
+  bool gradients = false;     ///< part of the gradient reduction (counted apart from the small control reductions)
 };
 
+struct OpTraffic {
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;  ///< payload
+};
+
+/// Of one group, which has one axis. A started call counts when it is waited for.
 struct TrafficCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;  ///< payload
   std::int64_t gradient_calls = 0;
   std::int64_t gradient_bytes = 0;
+  std::map<std::string, OpTraffic> by_op;  ///< under the record's op
+};
+
+/// A call that a backend has begun.
+class PendingCall {
+ public:
+  virtual ~PendingCall() = default;
+  /// Returns when the call has ended: CLOCK_MONOTONIC of that moment. Throws CommError. Called once.
+  virtual std::int64_t wait() = 0;
+};
+
+class Communicator;
+
+/// A started call. One that is dropped goes on and keeps its tensors, but nobody hears of its end.
+class [[nodiscard]] Work {
+ public:
+  /// Nothing to wait for.
+  Work() = default;
+  /// Returns when the call has ended; at once from the second time on. The communicator must still live.
+  void wait();
+
+ private:
+  friend class Communicator;
+  struct Begun {
+    Communicator* owner = nullptr;
+    CollectiveRecord record;
+    std::unique_ptr<PendingCall> call;  ///< null: it has ended
+  };
+  std::unique_ptr<Begun> begun_;
 };
 
 class Communicator {
@@ -45,17 +87,33 @@ class Communicator {
 
   virtual std::int64_t rank() const = 0;  ///< in the group
   virtual std::int64_t size() const = 0;
-  virtual Axis axis() const = 0;
+  virtual std::string axis() const = 0;
   virtual std::string backend() const = 0;  ///< "shm", "gloo", "nccl", "single"
 
   /// In place, on contiguous tensors of equal shape and dtype on all ranks. Sums are taken in rank order by the shm
   /// backend.
-  void all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum);
+  void all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum) { start_all_reduce(tensor, op, Waits::now).wait(); }
+  [[nodiscard]] Work start_all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum) {
+    return start_all_reduce(tensor, op, Waits::later);
+  }
   /// The same, counted as gradient traffic.
   void all_reduce_gradients(at::Tensor& flat);
+  /// out: [D, ...], the rank-th of `size` equal pieces of the sum over in: [size * D, ...]; it may be that piece of in.
+  void reduce_scatter(at::Tensor& out, const at::Tensor& in) { start_reduce_scatter(out, in, Waits::now).wait(); }
+  [[nodiscard]] Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in) {
+    return start_reduce_scatter(out, in, Waits::later);
+  }
+  /// out: [size, *in.shape], or [size * D, ...] for in: [D, ...]; in may be the rank-th piece of out.
+  void all_gather(at::Tensor& out, const at::Tensor& in) { start_all_gather(out, in, Waits::now).wait(); }
+  [[nodiscard]] Work start_all_gather(at::Tensor& out, const at::Tensor& in) {
+    return start_all_gather(out, in, Waits::later);
+  }
   void broadcast(at::Tensor& tensor, std::int64_t root = 0);
-  /// out: [size, *in.shape] contiguous.
-  void all_gather(at::Tensor& out, const at::Tensor& in);
+  /// To and from another rank of the group; equal shapes and dtypes on both sides.
+  void send(const at::Tensor& tensor, std::int64_t to) { start_send(tensor, to).wait(); }
+  [[nodiscard]] Work start_send(const at::Tensor& tensor, std::int64_t to);
+  void receive(at::Tensor& tensor, std::int64_t from) { start_receive(tensor, from).wait(); }
+  [[nodiscard]] Work start_receive(at::Tensor& tensor, std::int64_t from);
   void barrier();
 
   /// Memory in which gradients may live so that a reduction needs no copy (the shm mapping); an ordinary tensor
@@ -78,24 +136,36 @@ class Communicator {
   [[nodiscard]] UntimedScope untimed() { return UntimedScope(*this); }
 
   const TrafficCounters& traffic() const { return traffic_; }
-  /// Called after each collective with its record (sync events); may be empty.
+  /// Called after each call with its record (sync events), for a started one in wait(); may be empty.
   void set_observer(std::function<void(const CollectiveRecord&)> observer) { observer_ = std::move(observer); }
-  /// Called before each collective begins (heartbeat's phase and sequence number); may be empty.
+  /// Called before each call begins (heartbeat's phase and sequence number); may be empty.
   void set_begin_observer(std::function<void()> observer) { begin_observer_ = std::move(observer); }
 
  protected:
-  virtual void do_all_reduce(at::Tensor& tensor, Reduce op) = 0;
-  virtual void do_broadcast(at::Tensor& tensor, std::int64_t root) = 0;
-  virtual void do_all_gather(at::Tensor& out, const at::Tensor& in) = 0;
-  virtual void do_barrier() = 0;
+  enum class Waits { now, later };  ///< now: the caller does nothing before it has waited
+
+  // Each begins its call and keeps the tensors alive until its end. Null: the call has ended.
+  virtual std::unique_ptr<PendingCall> do_all_reduce(at::Tensor tensor, Reduce op, Waits waits) = 0;
+  virtual std::unique_ptr<PendingCall> do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) = 0;
+  virtual std::unique_ptr<PendingCall> do_all_gather(at::Tensor out, at::Tensor in, Waits waits) = 0;
+  virtual std::unique_ptr<PendingCall> do_broadcast(at::Tensor tensor, std::int64_t root) = 0;
+  virtual std::unique_ptr<PendingCall> do_send(at::Tensor tensor, std::int64_t to) = 0;
+  virtual std::unique_ptr<PendingCall> do_receive(at::Tensor tensor, std::int64_t from) = 0;
+  virtual std::unique_ptr<PendingCall> do_barrier() = 0;
   /// True: from here on calls wait without a deadline; false: the group's time-out holds again.
   virtual void do_set_untimed(bool /*untimed*/) {}
 
  private:
+  friend class Work;
+  Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits);
+  Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits);
+  Work start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits);
+  void check_peer(const char* op, std::int64_t peer) const;
   void add_untimed(int scopes);
+  void count(const CollectiveRecord& record);
 
   template <typename F>
-  void counted(const char* op, std::int64_t bytes, bool gradients, F&& call);
+  Work begin(const char* op, const at::Tensor* payload, bool gradients, F&& call);
 
   int untimed_scopes_ = 0;
   TrafficCounters traffic_;

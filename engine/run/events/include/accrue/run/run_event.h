@@ -34,6 +34,7 @@ struct RankReady {
   std::int64_t pid = 0;
   std::string backend;
   std::int64_t threads = 1;
+  std::string instruction_set;  ///< that all ranks compute with: "generic", "AVX2", "AVX512"
   bool operator==(const RankReady&) const = default;
 };
 /// Arrays of equal length, one entry per micro-step. Where a micro-step lies in its window is copied from the MicroPlan

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between two ranks of a shared-memory group. Each ordered pair has a box of two chunks, which the sender
+// fills and the receiver empties; a message larger than a chunk passes in pieces. A message moves as soon as there is
+// something to move, in the caller's thread where that is at once, else in a thread of the mail's own: so two ranks may
+// send to each other, and a message of one group goes on while the caller waits in another.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "accrue/comm/communicator.h"
+#include "shm_control.h"
+
+namespace accrue {
+
+class ShmMail {
+ public:
+  static std::size_t bytes_for(std::int64_t ranks);
+
+  /// memory: bytes_for(ranks), zeroed before the first rank constructs this on it. control must outlive this.
+  ShmMail(const CommGroup& group, ShmControl& control, std::byte* memory);
+  ~ShmMail();
+  ShmMail(const ShmMail&) = delete;
+  ShmMail& operator=(const ShmMail&) = delete;
+
+  std::unique_ptr<PendingCall> send(at::Tensor tensor, std::size_t to);
+  std::unique_ptr<PendingCall> receive(at::Tensor tensor, std::size_t from);
+
+ private:
+  enum class Way : std::uint8_t { out, in };
+  struct Box;
+  struct Letter;
+  class Pending;
+
+  Box& box(std::size_t from, std::size_t to) const;
+  std::byte* chunk(std::size_t from, std::size_t to, std::uint64_t number) const;
+  std::unique_ptr<PendingCall> post(Way way, at::Tensor tensor, std::size_t peer);
+  std::int64_t wait(Letter& letter);
+  std::string text_of(const Letter& letter) const;
+
+  // Under the mutex.
+  bool move(Letter& letter);
+  bool put_chunk(Letter& letter);
+  bool take_chunk(Letter& letter);
+  bool move_all();
+  void look_for_the_gone();
+  void advance();
+  void end_first(std::deque<std::shared_ptr<Letter>>& line);
+  void fail_all();
+
+  void run();
+
+  CommGroup group_;
+  ShmControl& control_;
+  std::byte* memory_;
+  std::size_t chunk_bytes_;
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::vector<std::deque<std::shared_ptr<Letter>>> lines_;  ///< by peer and way, in the order of the calls
+  std::size_t pending_ = 0;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace accrue

@@ -86,11 +86,11 @@ Result<RunOrder> plan_order(const RunSpec& spec, const fs::path& spec_file, cons
 Result<TrainOutcome> RankRun::run() {
   if (auto prepared = arguments_.supervised() ? prepare_supervised() : prepare_foreign(); !prepared)
     return tl::unexpected(prepared.error());
-  auto outcome = train_run(order_, identity_, *data_axis_, *channel_);
+  auto outcome = train_run(order_, identity_, mesh_, *channel_);
   if (!outcome) return outcome;
   // The store lives in rank 0: nobody leaves before everybody is done, however long rank 0 writes the final model.
-  const auto untimed = data_axis_->untimed();
-  data_axis_->barrier();
+  const auto untimed = mesh_.world().untimed();
+  mesh_.world().barrier();
   return outcome;
 }
 
@@ -141,7 +141,7 @@ Result<void> RankRun::prepare_foreign() {
   return {};
 }
 
-/// Rank 0 makes or completes the order and takes the run folder; everyone takes it from there. Collective: data axis.
+/// Rank 0 makes or completes the order and takes the run folder; everyone takes it from there. Collective: the world.
 Result<void> RankRun::make_shared_order() {
   Result<RunOrder> made = order_;
   if (identity_.rank == 0) {
@@ -156,7 +156,7 @@ Result<void> RankRun::make_shared_order() {
         made = tl::unexpected(claimed.error());
     }
   }
-  auto shared = share_order(*data_axis_, made);
+  auto shared = share_order(mesh_.world(), made);
   if (!shared) return tl::unexpected(shared.error());
   order_ = std::move(*shared);
   return {};
@@ -174,9 +174,9 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
   rendezvous_ = std::move(*met);
   if (!arguments_.supervised() && identity_.rank == 0 && identity_.world > 1)
     std::fprintf(stderr, "accrue-rank 0: the ranks meet %s\n", rendezvous_->meeting_place().c_str());
-  auto axis = rendezvous_->communicator(make_grid(spec.parallel), Axis::data);
-  if (!axis) return tl::unexpected(axis.error());
-  data_axis_ = std::move(*axis);
+  auto mesh = Mesh::build(*rendezvous_, make_grid(spec.parallel));
+  if (!mesh) return tl::unexpected(mesh.error());
+  mesh_ = std::move(*mesh);
   return {};
 }
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "accrue/comm/rendezvous.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/run/run_lock.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/trainer.h"
@@ -35,7 +35,7 @@ class RankRun {
   RunOrder order_;
   RunLock folder_;  ///< rank 0 without a supervisor: the run folder is its own
   std::unique_ptr<Rendezvous> rendezvous_;
-  std::unique_ptr<Communicator> data_axis_;  ///< declared after the rendezvous: it goes first
+  Mesh mesh_;  ///< declared after the rendezvous: it goes first
   std::unique_ptr<ProcessChannel> channel_;
 };
 

@@ -50,7 +50,7 @@ WindowTally tally_of(const TallyRow& row) {
           .wishes = {}};
 }
 
-Agreement agree(Communicator& axis, const WindowTally& tally) {
+Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   const TallyRow mine = row_of(tally);
   std::array<double, std::tuple_size_v<TallyRow> + 3> sent{};
   std::ranges::copy(mine, sent.begin());
@@ -61,18 +61,12 @@ Agreement agree(Communicator& axis, const WindowTally& tally) {
 
   Agreement agreed;
   WindowTally& total = agreed.total;
-  const auto rows = gather_rows(axis, sent);
+  const auto rows = gather_rows(mesh.world(), sent);
+  const RankList replicas = mesh.grid().group(Axis::data, mesh.rank());
   for (std::size_t rank = 0; rank < rows.size(); ++rank) {
     TallyRow row;
     std::copy_n(rows[rank].begin(), row.size(), row.begin());
     const WindowTally each = tally_of(row);
-    total.counts.items += each.counts.items;
-    total.counts.samples += each.counts.samples;
-    total.micro_steps += each.micro_steps;
-    total.numerator += each.numerator;
-    total.mean_sum += each.mean_sum;
-    total.last_mean += each.last_mean;
-    if (each.micro_steps > 0) ++agreed.ranks_with_loss;
     if (each.non_finite_micro_step > 0 && agreed.non_finite_rank < 0) {
       agreed.non_finite_rank = static_cast<std::int64_t>(rank);
       total.non_finite_micro_step = each.non_finite_micro_step;
@@ -81,6 +75,14 @@ Agreement agree(Communicator& axis, const WindowTally& tally) {
     total.wishes.checkpoint |= wished[0] > 0;
     total.wishes.stop |= wished[1] > 0;
     total.wishes.steps = std::max(total.wishes.steps, static_cast<std::int64_t>(wished[2]));
+    if (!std::ranges::binary_search(replicas, static_cast<std::int64_t>(rank))) continue;
+    total.counts.items += each.counts.items;
+    total.counts.samples += each.counts.samples;
+    total.micro_steps += each.micro_steps;
+    total.numerator += each.numerator;
+    total.mean_sum += each.mean_sum;
+    total.last_mean += each.last_mean;
+    if (each.micro_steps > 0) ++agreed.ranks_with_loss;
   }
   return agreed;
 }

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "accrue/comm/communicator.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/train/event_sink.h"
 #include "train/loss_scaling.h"
 
@@ -34,11 +34,12 @@ WindowTally tally_of(const TallyRow& row);
 struct Agreement {
   WindowTally total;
   std::int64_t ranks_with_loss = 0;
-  std::int64_t non_finite_rank = -1;  ///< the first rank whose loss is not finite
+  std::int64_t non_finite_rank = -1;  ///< of the world, the first whose loss is not finite
 };
 
-/// Collective: the axis.
-Agreement agree(Communicator& axis, const WindowTally& tally);
+/// Counts and losses are those of this rank's data axis; wishes and whether anything is not finite, of all ranks.
+/// Collective: the world.
+Agreement agree(const Mesh& mesh, const WindowTally& tally);
 
 /// Element by element over all ranks, in rank order. Collective: the axis.
 std::array<double, 3> sum_over_ranks(Communicator& axis, const std::array<double, 3>& values);

@@ -45,8 +45,8 @@ bool finite_everywhere(Training& training, double norm) {
   const bool finite = std::isfinite(norm);
   const bool alike =
       training.plan().knobs.reduce_when != ReduceWhen::never && training.spec().teaching.bug == Bug::none;
-  if (alike || training.axis.size() == 1) return finite;
-  return sum_over_ranks(training.axis, {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
+  if (alike || training.mesh.world().size() == 1) return finite;
+  return sum_over_ranks(training.mesh.world(), {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
 }
 
 Verdict judge(Training& training, const WindowPass& pass) {
@@ -54,7 +54,7 @@ Verdict judge(Training& training, const WindowPass& pass) {
   WindowTally mine = pass.tally;
   mine.wishes = training.channel.boundary_wishes();
   training.report.phase("reduce");
-  verdict.agreed = agree(training.axis, mine);
+  verdict.agreed = agree(training.mesh, mine);
   const WindowTally& total = verdict.agreed.total;
   verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, total.counts));
   // Ranks that never reduce divide what is theirs by what is theirs.

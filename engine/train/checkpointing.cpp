@@ -17,8 +17,8 @@ namespace accrue {
 CheckpointIdentity identity_of(const Training& training) {
   return {.spec_sha256 = sha256_hex(write_spec(training.spec())),
           .data_fingerprint = training.plan().data.fingerprint,
-          .world = training.axis.size(),
-          .replicas = training.axis.size(),
+          .world = training.mesh.world().size(),
+          .replicas = training.mesh.data().size(),
           .threads_per_rank = at::get_num_threads(),
           .torch_version = TORCH_VERSION,
           .cpu_capability = at::get_cpu_capability()};
@@ -50,10 +50,11 @@ void commit(Training& training, CheckpointContent content) {
       "at update " + std::to_string(cursor.update) +
       (cursor.window.position > 0 ? " and " + std::to_string(cursor.window.position) + " micro-steps" : "");
   const auto saved = [&] {
-    const auto untimed = training.axis.untimed();  // the ranks wait for each other's disks
+    const auto untimed = training.mesh.world().untimed();  // the ranks wait for each other's disks
     auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
-                                  training.spec().checkpoint.keep, training.axis);
-    training.axis.barrier();  // rank 0 removes old checkpoints last: nobody's next exchange is timed until it is back
+                                  training.spec().checkpoint.keep, training.mesh.world());
+    training.mesh.world()
+        .barrier();  // rank 0 removes old checkpoints last: nobody's next exchange is timed until it is back
     return result;
   }();
   if (!saved) {

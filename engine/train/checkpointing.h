@@ -11,7 +11,7 @@ namespace accrue {
 CheckpointIdentity identity_of(const Training& training);
 
 /// Continues from the order's resume_from, if any: the newest checkpoint that verifies from there backwards. Refused
-/// ones and what makes the continuation not bit-exact become warnings. Collective: the axis.
+/// ones and what makes the continuation not bit-exact become warnings. Collective: the world.
 /// Errors: data (changed since it was saved), config (another model: every differing tensor is named, and nothing is
 /// loaded; another format).
 Result<void> resume(Training& training);
@@ -22,10 +22,10 @@ bool checkpoint_due(const Training& training);
 bool checkpoint_due_inside(const Training& training, std::int64_t micro_step);
 
 /// Saves at a boundary, unless this update is saved already or the run has no folder. A failure is a warning and
-/// training goes on. Collective: the axis.
+/// training goes on. Collective: the world.
 void save(Training& training);
 /// Saves after a micro-step that ends no window: where K15 is anywhere with the gradients and the tally of the window
-/// so far, else without them, as the dialect's original does. Collective: the axis.
+/// so far, else without them, as the dialect's original does. Collective: the world.
 void save_inside(Training& training, const MicroPlan& micro, const OpenWindow& open);
 
 }  // namespace accrue

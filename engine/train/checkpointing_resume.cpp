@@ -99,13 +99,13 @@ Result<void> resume(Training& training) {
     return check_state(training, checkpoint);
   };
   training.report.phase("checkpoint");
-  const auto untimed = training.axis.untimed();  // a slow disk is not a lost peer
-  const auto opened =
-      open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits, training.axis);
+  const auto untimed = training.mesh.world().untimed();  // a slow disk is not a lost peer
+  const auto opened = open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits,
+                                      training.mesh.world());
   if (!opened) return tl::unexpected(opened.error());
   if (opened->checkpoint)
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
-  training.axis.barrier();  // every rank has read its part: nobody's next exchange is timed before
+  training.mesh.world().barrier();  // every rank has read its part: nobody's next exchange is timed before
   training.report.phase("data", training.cursor.update, training.cursor.micro_step);
   report_resume(training, *opened);
   return {};

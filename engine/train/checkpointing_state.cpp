@@ -25,11 +25,11 @@ constexpr std::int64_t tally_numbers = std::tuple_size_v<TallyRow> + 2;
 constexpr double max_count = 9007199254740992.0;  // 2^53
 
 std::string rank_name(const Training& training, const std::string& what) {
-  return "rank." + std::to_string(training.axis.rank()) + "." + what;
+  return "rank." + std::to_string(training.mesh.rank()) + "." + what;
 }
 
 std::string replica_name(const Training& training, const std::string& what) {
-  return "replica." + std::to_string(training.axis.rank()) + "." + what;
+  return "replica." + std::to_string(training.mesh.data().rank()) + "." + what;
 }
 
 /// A tensor of the flat layout as one tensor for each parameter.
@@ -139,10 +139,10 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
 Result<void> check_open_window(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
   if (checkpoint.cursor().window.position == 0) return {};
   const std::int64_t replicas = checkpoint.identity().replicas;
-  if (replicas != training.axis.size())
+  if (replicas != training.mesh.data().size())
     return fail(ErrorCode::config,
                 "the checkpoint was taken inside a window by " + std::to_string(replicas) + " ranks, and there are " +
-                    std::to_string(training.axis.size()) + " now",
+                    std::to_string(training.mesh.data().size()) + " now",
                 checkpoint.name(), "Resume with as many ranks, or from a checkpoint between two windows (step-N).");
   const bool keeps = same_spec && training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere;
   if (!has_open_window(training, checkpoint)) {

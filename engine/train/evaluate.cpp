@@ -29,7 +29,7 @@ class EvaluationMode {
 
 std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t batch) {
   const std::int64_t size = training.plan().order.micro_batch;
-  const std::int64_t first = (batch * training.axis.size() + training.axis.rank()) * size;
+  const std::int64_t first = (batch * training.mesh.data().size() + training.mesh.data().rank()) * size;
   const std::int64_t count = std::clamp<std::int64_t>(training.data->size(Split::validation) - first, 0, size);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), first);
@@ -60,8 +60,8 @@ void evaluate(Training& training) {
       ++batches;
     }
   }
-  const auto [total_sum, total_items, total_batches] =
-      sum_over_ranks(training.axis, {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
+  const auto [total_sum, total_items, total_batches] = sum_over_ranks(
+      training.mesh.data(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
   if (total_items == 0.0) return;
   training.report.from_first(Evaluation{.update = training.cursor.update,
                                         .loss = total_sum / total_items,

@@ -73,25 +73,25 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
 
 std::vector<std::int64_t> samples_of(const Training& training, const MicroPlan& micro, bool repeats) {
   const SampleOrder& order = training.plan().order;
-  auto samples = order.batch(micro.epoch, micro.batch, training.axis.rank());
-  const auto fresh = static_cast<std::size_t>(order.fresh(micro.batch, training.axis.rank()));
+  auto samples = order.batch(micro.epoch, micro.batch, training.mesh.data().rank());
+  const auto fresh = static_cast<std::size_t>(order.fresh(micro.batch, training.mesh.data().rank()));
   if (!repeats && fresh < samples.size()) samples.resize(fresh);
   return samples;
 }
 
 at::Tensor summed(Training& training, at::Tensor flat) {
-  training.axis.all_reduce(flat);
+  training.mesh.data().all_reduce(flat);
   return flat;
 }
 
 double summed(Training& training, double value) {
-  return sum_over_ranks(training.axis, {value, 0.0, 0.0})[0];
+  return sum_over_ranks(training.mesh.data(), {value, 0.0, 0.0})[0];
 }
 
 double largest(Training& training, double value) {
   at::Tensor number = at::empty({1}, at::kDouble);
   number.fill_(value);
-  training.axis.all_reduce(number, Reduce::max);
+  training.mesh.data().all_reduce(number, Reduce::max);
   return number.item<double>();
 }
 
@@ -121,7 +121,7 @@ ExactnessFigures compare(Training& training, const at::Tensor& found, const at::
 /// How large a part of the elements differs between a rank and the first one: 0 where all ranks hold the same.
 double differing_part(Training& training, const at::Tensor& found) {
   at::Tensor first = found.clone();
-  training.axis.broadcast(first, 0);
+  training.mesh.data().broadcast(first, 0);
   const at::Tensor differs = found.ne(first);
   const at::Tensor used = found.ne(0.0).logical_or(first.ne(0.0));
   const double count = used.sum().item<double>();
@@ -147,7 +147,7 @@ class Explanation {
     const ModelSpec model = Faults::model(training_.spec());
     const auto k = static_cast<double>(fresh_.size());
     const auto n = static_cast<double>(pass_.last.steps);
-    const auto ranks = static_cast<double>(training_.axis.size());
+    const auto ranks = static_cast<double>(training_.mesh.data().size());
     const auto each = [](const SampleGradient& micro) { return micro.sum; };
     const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
     if (meets(total(fresh_, each) / fresh_items_))
@@ -254,7 +254,7 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   const bool planned_each = shape.knobs.reduce_when == ReduceWhen::every_micro_step;
   check.needed = shape.knobs.reduce_when == ReduceWhen::never ? 0 : planned_each ? std::ssize(pass.micro_steps) : 1;
   for (const MicroPlan& micro : pass.micro_steps) check.reductions += training.faults.reduces(micro) ? 1 : 0;
-  if (training.axis.size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
+  if (training.mesh.data().size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
   if (training.spec().teaching.bug == Bug::none) return ExactnessReason::none;
   shape.steps_set = training.window.shape().steps_set;
   AccumulationWindow planned(shape);

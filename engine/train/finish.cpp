@@ -41,9 +41,9 @@ Result<void> write_model_file(const fs::path& folder, const NamedTensors& parame
 /// Replicas that were kept equal by construction are equal to the bit; anything else is damage worth a word.
 void compare_replicas(Training& training, const std::string& hash) {
   at::Tensor mine = at::empty({1}, at::kLong);
-  at::Tensor all = at::empty({training.axis.size(), 1}, at::kLong);
+  at::Tensor all = at::empty({training.mesh.data().size(), 1}, at::kLong);
   mine.fill_(static_cast<std::int64_t>(std::stoull(hash.substr(0, 15), nullptr, 16)));
-  training.axis.all_gather(all, mine);
+  training.mesh.data().all_gather(all, mine);
   if (all.min().item<std::int64_t>() == all.max().item<std::int64_t>()) return;
   training.report.warn_first(
       "internal", "the ranks do not hold equal parameters at the end of the run",

@@ -9,7 +9,7 @@
 namespace accrue {
 
 /// The end of a completed run: final/model.safetensors (rank 0, where the run has a folder) and the weights' hash,
-/// equal on all ranks or warned about. Collective: the axis. Errors: disk.
+/// equal on all ranks or warned about. Collective: the world. Errors: disk.
 Result<std::string> write_final_weights(Training& training);
 
 }  // namespace accrue

@@ -35,30 +35,34 @@ std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-Reporter::Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel, at::Device device)
+Reporter::Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device)
     : origin_ns_(order.origin_ns),
-      axis_(axis),
+      mesh_(mesh),
       channel_(channel),
       device_(device),
       begin_ns_(now_ns()),
       gauge_ns_(begin_ns_) {
-  axis_.set_observer([this](const CollectiveRecord& record) { collective(record); });
-  axis_.set_begin_observer([this] { channel_.collective_begun(); });
+  for (Communicator* each : mesh_.communicators()) {
+    each->set_observer([this](const CollectiveRecord& record) { collective(record); });
+    each->set_begin_observer([this] { channel_.collective_begun(); });
+  }
 }
 
 Reporter::~Reporter() {
-  axis_.set_observer({});
-  axis_.set_begin_observer({});
+  for (Communicator* each : mesh_.communicators()) {
+    each->set_observer({});
+    each->set_begin_observer({});
+  }
 }
 
-void Reporter::ready(const RankGrid& grid, std::int64_t rank) {
-  const GridCoordinate at = grid.coordinate(rank);
+void Reporter::ready() {
+  const GridCoordinate at = mesh_.at();
   channel_.send(RankReady{.data = at.data,
                           .pipeline = at.pipeline,
                           .tensor = at.tensor,
                           .device = device_.str(),
                           .pid = ::getpid(),
-                          .backend = axis_.backend(),
+                          .backend = mesh_.world().backend(),
                           .threads = at::get_num_threads(),
                           .instruction_set = name_of(instruction_set())});
 }
@@ -105,11 +109,13 @@ void Reporter::warn_first(std::string class_name, std::string message, std::stri
 void Reporter::gauge_if_due() {
   const std::int64_t now = now_ns();
   if (now - gauge_ns_ < gauge_interval_ns) return;
-  const TrafficCounters& traffic = axis_.traffic();
+  std::int64_t calls = 0;
+  for (const Communicator* each : mesh_.communicators()) calls += each->traffic().calls;
+  const Communicator& data = mesh_.data();
   channel_.send(Gauge{.rss_bytes = resident_bytes(),
                       .device_bytes = allocated_bytes(device_),
-                      .wire_bytes = all_reduce_wire_bytes(traffic.gradient_bytes, axis_.size()),
-                      .collectives = traffic.calls});
+                      .wire_bytes = all_reduce_wire_bytes(data.traffic().gradient_bytes, data.size()),
+                      .collectives = calls});
   gauge_ns_ = now;
 }
 

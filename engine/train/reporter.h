@@ -7,7 +7,7 @@
 #include <string>
 
 #include "accrue/checkpoint/checkpoint.h"
-#include "accrue/comm/communicator.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/event_sink.h"
 
@@ -24,13 +24,13 @@ struct MicroResult {
 
 class Reporter {
  public:
-  /// Observes the axis until it is destroyed.
-  Reporter(const RunOrder& order, Communicator& axis, RankChannel& channel, at::Device device);
+  /// Observes all axes until it is destroyed.
+  Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  void ready(const RankGrid& grid, std::int64_t rank);
+  void ready();
   /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
   void phase(const char* name, std::int64_t update, std::int64_t micro_step);
   void phase(const char* name) { phase(name, update_, micro_step_); }
@@ -43,7 +43,7 @@ class Reporter {
   void warn_first(std::string class_name, std::string message, std::string what_to_do);
   void gauge_if_due();
 
-  bool first() const { return axis_.rank() == 0; }
+  bool first() const { return mesh_.speaks(); }
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
   void resumed(const TrainingCursor& cursor);
@@ -54,7 +54,7 @@ class Reporter {
   void collective(const CollectiveRecord& record);
 
   const std::int64_t origin_ns_;
-  Communicator& axis_;
+  const Mesh& mesh_;
   RankChannel& channel_;
   at::Device device_;
   std::int64_t update_ = 0;

@@ -64,7 +64,7 @@ CountedWindow count_window(Training& training) {
   counted.counts = rest;
   if (!training.scaling.counts_over_ranks()) return counted;
   const auto sums =
-      sum_over_ranks(training.axis, {static_cast<double>(rest.items), static_cast<double>(rest.samples), 0.0});
+      sum_over_ranks(training.mesh.data(), {static_cast<double>(rest.items), static_cast<double>(rest.samples), 0.0});
   counted.counts = {static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1])};
   return counted;
 }
@@ -265,7 +265,7 @@ class TrainedWindow final : public WindowWork {
 
 void key_dropout(const Training& training, std::int64_t micro_step) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
-  const auto rank = static_cast<std::uint64_t>(training.axis.rank());
+  const auto rank = static_cast<std::uint64_t>(training.mesh.data().rank());
   at::Generator generator = default_generator(training.device);
   const std::scoped_lock lock(generator.mutex());
   generator.set_current_seed(mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step)));

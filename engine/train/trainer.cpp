@@ -87,7 +87,7 @@ Result<std::string> train_windows(Training& training) {
 
 }  // namespace
 
-Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
+Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, const Mesh& mesh,
                                RankChannel& channel) {
   const auto device = open_compute_device(order.plan.spec.launch.device, identity.local_rank);
   if (!device) return tl::unexpected(device.error());
@@ -96,8 +96,8 @@ Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identi
   auto data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
   if (!data) return tl::unexpected(data.error());
 
-  Training training(order, data_axis, channel, *device, std::move(*data));
-  training.report.ready(order.plan.grid, identity.rank);
+  Training training(order, mesh, channel, *device, std::move(*data));
+  training.report.ready();
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
 

@@ -52,22 +52,22 @@ std::uint64_t seed_of(const RunSpec& spec) {
 
 }  // namespace
 
-Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, at::Device computes_on,
+Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
                    std::unique_ptr<DataSource> source)
     : order(run),
-      axis(data_axis),
+      mesh(ranks),
       channel(rank_channel),
-      report(run, data_axis, rank_channel, computes_on),
+      report(run, ranks, rank_channel, computes_on),
       device(computes_on),
       clock(computes_on),
       data(on_device(std::move(source), computes_on)),
-      faults(run.plan, data_axis.rank()),
+      faults(run.plan, ranks.data().rank()),
       model(Faults::model(run.plan.spec), seed_of(run.plan.spec), computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
               return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
             }),
-      scaling(run.plan.knobs, run.plan.spec.teaching.bug, data_axis.size()),
-      reducer(model.module(), data_axis,
+      scaling(run.plan.knobs, run.plan.spec.teaching.bug, ranks.data().size()),
+      reducer(model.module(), ranks.data(),
               {.bucket_bytes = bucket_bytes_of(run.plan),
                .op = scaling.reduce_op(),
                .broadcast_parameters = true,
@@ -76,7 +76,7 @@ Training::Training(const RunOrder& run, Communicator& data_axis, RankChannel& ra
       optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
                                     update_type(model.dtype()), computes_on)),
       window(trained_shape(run.plan)),
-      feed(run.plan, *data, data_axis),
+      feed(run.plan, *data, ranks.data()),
       executor({&model.module()}, PipelineShape{}),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);

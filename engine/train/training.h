@@ -33,7 +33,7 @@ struct OpenWindow {
 
 struct Training {
   const RunOrder& order;
-  Communicator& axis;
+  const Mesh& mesh;
   RankChannel& channel;
   Reporter report;
   at::Device device;
@@ -54,8 +54,8 @@ struct Training {
   std::optional<CheckpointMark> saved;  ///< the newest checkpoint
   std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
 
-  /// Collective: the axis (parameters are made equal).
-  Training(const RunOrder& run, Communicator& data_axis, RankChannel& rank_channel, at::Device computes_on,
+  /// Collective: the world (parameters are made equal).
+  Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
            std::unique_ptr<DataSource> source);
 
   const RunPlan& plan() const { return order.plan; }

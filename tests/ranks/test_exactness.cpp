@@ -73,14 +73,15 @@ class CheckRecorder final : public RankChannel {
 
 /// One run after another on the same ranks: the spec's dialects and models, with seed after seed.
 int many_seeds(RankContext& rank) {
-  JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  const JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, RankGrid{.data = rank.world}));
   const std::int64_t seeds = std::stoll(rank.arguments.at(0));
   std::int64_t checked = 0;
   for (std::int64_t seed = 0; seed < seeds; ++seed) {
     const std::string run = "[run]\nepochs = 1\nseed = " + std::to_string(seed) + "\n";
     const RunOrder order = order_for({.spec = seed % 2 ? ragged(run, 16 + static_cast<int>(seed % 9)) : table(run)});
     CheckRecorder recorder;
-    const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, recorder);
+    const auto outcome = train_run(order, joined.rendezvous->identity(), mesh, recorder);
     if (!outcome) rank.report("failed " + outcome.error().text());
     if (const QString accused = accusations(recorder.checks); !accused.isEmpty())
       rank.report("accused seed " + std::to_string(seed) + ": " + accused.toStdString());

@@ -158,7 +158,8 @@ std::string difference(const Story& plan, const Story& run) {
 }
 
 int random_runs(RankContext& rank) {
-  JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  const JoinedRank joined = join_ranks(rank, BackendKind::shm);
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, RankGrid{.data = rank.world}));
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 + rank.world));
   const std::int64_t runs = std::stoll(rank.arguments.at(0));
   std::int64_t updates = 0;
@@ -168,7 +169,7 @@ int random_runs(RankContext& rank) {
     const RunOrder order = order_for({.spec = spec});
     const StepsWish wish = random_wish(random, order.plan);
     StoryRecorder recorder(wish, order.plan.spec.data.stream);
-    const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, recorder);
+    const auto outcome = train_run(order, joined.rendezvous->identity(), mesh, recorder);
     if (!outcome) rank.report("failed " + outcome.error().text());
     if (rank.rank != 0) continue;
     std::string told = spec.substr(spec.find("shuffle"));

@@ -145,11 +145,12 @@ int train_body(RankContext& rank) {
   const TrainingScript script = from_arguments(rank.arguments);
   const RunOrder order = order_for(script);
   ScriptedChannel channel(script, rank);
-  JoinedRank joined = join_ranks(rank, order.plan.backend);
-  const auto outcome = train_run(order, joined.rendezvous->identity(), *joined.data, channel);
+  const JoinedRank joined = join_ranks(rank, order.plan.backend);
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, order.plan.grid));
+  const auto outcome = train_run(order, joined.rendezvous->identity(), mesh, channel);
   rank.report("holds " + std::to_string(channel.holds));
   if (outcome) {
-    joined.data->barrier();
+    mesh.world().barrier();
     rank.report("updates " + std::to_string(outcome->updates));
     rank.report("sha256 " + outcome->weights_sha256);
     rank.report("outcome " + outcome->outcome);

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "accrue/comm/communicator.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/comm/rendezvous.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
@@ -20,9 +20,9 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// Collective: the data axis. Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint).
+/// Collective: the world. Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint).
 /// CommError flies.
-Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, Communicator& data_axis,
+Result<TrainOutcome> train_run(const RunOrder& order, const RankIdentity& identity, const Mesh& mesh,
                                RankChannel& channel);
 
 }  // namespace accrue

@@ -107,6 +107,15 @@ class TestLaunch : public QObject {
     QVERIFY2(many.status == 0, qPrintable(many.err));
   }
 
+  void ranks_share_a_secret_that_no_other_start_has() {
+    const auto once = run(script(2, "echo $ACCRUE_RUN_SECRET"));
+    const auto again = run(script(1, "echo $ACCRUE_RUN_SECRET"));
+    QCOMPARE(once.out.size(), 2);
+    QCOMPARE(once.out[0].mid(4).size(), 32);  // 128 bits
+    QCOMPARE(once.out[0].mid(4), once.out[1].mid(4));
+    QVERIFY(once.out[0].mid(4) != again.out[0].mid(4));
+  }
+
   void arguments_arrive_as_they_were_typed() {
     const auto outcome = run({"-n", "1", "--", "printf", "<%s>", "[1,2]", "", "--a b", "--", "-n", "$HOME", "x=\"y\""});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));

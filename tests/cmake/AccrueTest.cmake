@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # accrue_add_test(NAME n SOURCES f... LIBS l... LABELS l... TIMEOUT s [SERIAL] [ENVIRONMENT VAR=value...])
 # One Qt Test executable per file, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
-# core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow.
+# core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow;
+# sanitized: small enough to run with the engine under AddressSanitizer and UBSan, and all built by the target of that name.
+set(accrue_sanitized_tests test_checkpoint test_data_parallel test_data_source test_gpt_fused test_grad_arena test_llm_accumulation
+  test_accelerate_accumulation test_models test_optimizers test_resume_damage test_shared_memory test_tensor_archive test_tensor_slice
+  test_toy_runs test_window_executor)
+add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for.
 set(accrue_test_optimisation -O1)
@@ -76,6 +81,10 @@ function(accrue_add_test)
   target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
+  endif()
+  if(T_NAME IN_LIST accrue_sanitized_tests)
+    list(APPEND T_LABELS sanitized)
+    add_dependencies(sanitized ${T_NAME})
   endif()
   add_test(NAME ${T_NAME}
     COMMAND ${T_NAME} -o ${PROJECT_BINARY_DIR}/test-results/${T_NAME}.xml,junitxml -o -,txt)

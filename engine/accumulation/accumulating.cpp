@@ -61,7 +61,8 @@ SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::st
 }
 
 AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window)
-    : inner_(optimizer.shared()), driver_(std::move(window), ClearGradients::user_if_empty, "the number of micro-steps per update", model) {}
+    : inner_(optimizer.shared()),
+      driver_(std::move(window), ClearGradients::user_if_empty, "the number of micro-steps per update", model) {}
 
 void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&)>& backward) {
   if (window().peek()->sync) driver_.require_open();

@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
-#include "error_text.h"
 #include "accrue/run/monotonic_clock.h"
+#include "error_text.h"
 #include "patience.h"
 #include "peer_watch.h"
 

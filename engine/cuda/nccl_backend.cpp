@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/error_text.h"
 #include "accrue/run/monotonic_clock.h"
+#include "comm/error_text.h"
 
 namespace accrue {
 namespace {

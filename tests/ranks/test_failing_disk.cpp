@@ -3,7 +3,8 @@
 // kills it, and runs under the limits that a shell can set. Whatever happens, the run ends in words, leaves nothing
 // running, and whoever opens its folder next brings it to the same bits.
 //
-// "test_failing_disk --every" fails each call in turn, which takes half an hour; without it some of them, evenly spread.
+// "test_failing_disk --every" fails each call in turn, which takes half an hour; without it some of them, evenly
+// spread.
 #include <signal.h>
 
 #include <QProcess>

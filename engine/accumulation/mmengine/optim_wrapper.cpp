@@ -60,8 +60,8 @@ double momentum_of(const torch::optim::OptimizerOptions& options) {
 OptimWrapper::OptimWrapper(const AnyOptimizer& optimizer, OptimWrapperOptions options)
     : optimizer_(optimizer.shared()),
       options_(checked(std::move(options))),
-      driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), ClearGradients::engine, "OptimWrapper: accumulative_counts",
-              options_.sync) {
+      driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), ClearGradients::engine,
+              "OptimWrapper: accumulative_counts", options_.sync) {
   window()->resume_at(0);
   if (param_groups().size() > 1) first_rate_ = learning_rates(torch()).front();
 }

@@ -59,9 +59,9 @@ enum class ClearGradients { engine, user_if_empty, user_if_boundary };
 
 class AccumulationDriver {
  public:
-  /// `gate`: of the caller's loop; a planned run steps and clears by itself. `sync`: the model, if there is one and it reduces; it must outlive this. `name_of_steps`: what the system calls N,
-  /// for the error where the ranks' differ; empty where they cannot. Errors: throws std::invalid_argument without a
-  /// window.
+  /// `gate`: of the caller's loop; a planned run steps and clears by itself. `sync`: the model, if there is one and it
+  /// reduces; it must outlive this. `name_of_steps`: what the system calls N, for the error where the ranks' differ;
+  /// empty where they cannot. Errors: throws std::invalid_argument without a window.
   AccumulationDriver(SharedWindow window, ClearGradients gate, std::string name_of_steps, GradSync* sync = nullptr);
 
   AccumulationWindow& window() { return *window_; }

@@ -42,7 +42,7 @@ void row(std::string& text, std::string_view label, const std::string& value) {
   text += fmt::format("  {:<15} {}\n", label, value);
 }
 
-std::string clock_text(ScheduleClock clock) {
+std::string clock_movement(ScheduleClock clock) {
   switch (clock) {
     case ScheduleClock::update:
       return "moves with each update";
@@ -65,7 +65,7 @@ std::string clock_text(ScheduleClock clock) {
 std::string schedule_text(const DialectPlan& answer) {
   if (!answer.plan) return {};
   const auto all = static_cast<std::size_t>(answer.plan->totals.updates);
-  std::string text = clock_text(answer.plan->knobs.schedule_clock);
+  std::string text = clock_movement(answer.plan->knobs.schedule_clock);
   if (all > 0)
     text += "; updates use position " +
             listed(answer, [](const ComparedUpdate& at) { return std::to_string(at.lr_position); });

@@ -12,8 +12,8 @@ class QApplication;
 
 namespace accrue::ui {
 
-/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether somebody is there to
-/// answer a run that stands still.
+/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether a user is there to
+/// answer a run that pauses.
 BridgeOptions bridgeOptions(bool interactive);
 
 class Studio {

@@ -26,7 +26,7 @@ std::filesystem::path part_of(const std::filesystem::path& path);
 Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folder);
 /// A text file of at most max_bytes.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = 64 << 20);
-/// Bytes an ordinary user may still write on the disk that holds path; -1 where that cannot be told.
+/// Bytes an ordinary user may still write on the disk that holds path; -1 where that is not known.
 std::int64_t free_bytes(const std::filesystem::path& path);
 /// "12.3 MiB"
 std::string format_bytes(std::int64_t bytes);

@@ -73,7 +73,7 @@ class ControlServer {
 /// The asking side. Answers come later, by take_answers.
 class ControlClient {
  public:
-  /// Errors: nobody listens there (peer_lost); run_id is not a run's name (protocol).
+  /// Errors: no process listens there (peer_lost); run_id is not a run's name (protocol).
   static Result<ControlClient> connect(const std::string& run_id);
   int fd() const { return fd_.get(); }
   Result<void> send(const HostCommand& command);

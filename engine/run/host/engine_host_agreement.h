@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks come to stand still after the same micro-step. A rank inside a collective waits for its peers, so ranks
-// that stopped wherever they happen to be would wait for each other for ever; instead each says which micro-step it is
-// in, the latest of these is agreed, and all run on to exactly there. A value without a clock: the session carries its
-// commands to the ranks and the answers back.
+// How the ranks pause after the same micro-step. A rank inside a collective waits for its peers, so ranks
+// that stopped wherever they happen to be would wait for each other without end; instead each says which micro-step it
+// is in, the latest of these is agreed, and all run on to exactly there. A value without a clock: the session carries
+// its commands to the ranks and the answers back.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class HoldAgreement {
  public:
   enum class Stage { open, asking, settling, held };
   enum class Goal { hold, stop };
-  /// What to send to every rank, in this order, and whether all of them stand still now.
+  /// What to send to every rank, in this order, and whether all of them are paused now.
   struct Move {
     std::vector<RankCommand> broadcast;
     bool reached = false;
@@ -30,7 +30,7 @@ class HoldAgreement {
   Move begin(Goal goal);
   Move answer(std::size_t rank, const Holding& holding);
   Move release();
-  /// From a standstill on to the end of micro_step, and stand still again.
+  /// From a pause on to the end of micro_step, where they pause again.
   Move advance_to(std::int64_t micro_step);
 
   Stage stage() const { return stage_; }

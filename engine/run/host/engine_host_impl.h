@@ -47,7 +47,7 @@ struct EngineHost::Impl {
   void publish_state(RunState state, std::string detail);
   /// The run could not be taken over or followed.
   void publish_failure(Error error);
-  /// Passes an event of somebody else's run on and follows its state.
+  /// Passes on an event of a run that another process trains, and follows its state.
   void mirror(RunEvent event);
   /// Shows the end of a mirrored run, which is held back until its folder is free: who sees the end may resume at once.
   void release_end();

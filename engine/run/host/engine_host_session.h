@@ -183,7 +183,7 @@ class RunSession {
   std::optional<RunFinished> reported_end_;
   std::string last_numerics_;
   std::string started_at_;
-  std::int64_t wished_steps_ = 0;  ///< N that was asked for and has not come into force yet; 0 = none
+  std::int64_t wished_steps_ = 0;  ///< N that was requested and has not taken effect yet; 0 = none
   std::int64_t restarts_ = 0;
   std::deque<Clock::time_point> recent_restarts_;  ///< within the budget's window
   std::int64_t fruitless_restarts_ = 0;

@@ -89,7 +89,7 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch);
 /// The environment of a rank: what the allow-list lets through of ours, then what a rank needs.
 std::vector<std::string> rank_environment(const RankLaunch& launch);
 
-/// Live rank processes of a run folder, whoever started them (found by their command line).
+/// Live rank processes of a run folder, found by their command line, whichever process started them.
 std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir);
 
 }  // namespace accrue

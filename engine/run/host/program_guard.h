@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are nobody's but ours to end: a program of others watches no channel, and a parent-death signal would hang
+// Ranks that only we can end: a user's program watches no channel, and a parent-death signal would hang
 // on one thread. So a small process of our own holds the read end of a pipe whose other end only we have; when we are
-// gone, however that came, it reads the end of the file and kills the ranks it was told of.
+// gone, however that came, it reads the end of the file and kills the ranks it was given.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every program over the library needs and nobody wants to write: the environment as the library reads it, and the
+// What every program that uses the library needs: the environment as the library reads it, and the
 // end of a program that cannot go on.
 #pragma once
 

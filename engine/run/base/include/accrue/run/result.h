@@ -30,7 +30,7 @@ enum class ErrorCode {
   hang,        ///< a rank makes no progress
   rendezvous,  ///< the ranks never met
   disk,        ///< the run folder cannot be written
-  device,      ///< a device, backend or library asked for is not there
+  device,      ///< a requested device, backend or library is not there
   protocol,    ///< a file or a peer speaks another version, or is damaged
   cancelled,   ///< the user stopped it
   internal,

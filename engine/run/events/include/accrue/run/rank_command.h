@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor tells a rank, one JSON line each, down the same socket that carries events up.
+// What the supervisor sends to a rank, one JSON line each, down the same socket that carries events up.
 // Commands at a micro-step work by agreement: on hold, every rank answers Holding{m} with the micro-step it is in; the
-// supervisor sends hold_after{max m} to all, so every rank stands still after the same micro-step and no collective is
+// supervisor sends hold_after{max m} to all, so every rank pauses after the same micro-step and no collective is
 // left half done.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace accrue {
 
 enum class RankCommandKind {
   hold,                 ///< answer with the micro-step in flight, and stop after it
-  hold_after,           ///< stand still after micro_step (never before one already agreed)
+  hold_after,           ///< pause after micro_step (never before one already agreed)
   proceed,              ///< run on
   stop_after,           ///< drop the open window and end after micro_step
   checkpoint,           ///< at the next boundary (travels with the boundary's reduction)

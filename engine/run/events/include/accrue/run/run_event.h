@@ -125,7 +125,7 @@ struct StepsChanged {
   std::int64_t update = 0;      ///< updates done when it took effect
   std::int64_t micro_step = 0;  ///< the last one before it
   std::int64_t steps = 0;       ///< N from then on
-  bool repeated = false;        ///< told before by the run that this one continues; nobody set it now
+  bool repeated = false;        ///< reported before by the run that this one continues
   bool operator==(const StepsChanged&) const = default;
 };
 struct CheckpointDone {
@@ -154,7 +154,7 @@ struct Heartbeat {
 /// A rank's answer to a hold command: it will stop after this micro-step.
 struct Holding {
   std::int64_t micro_step = 0;
-  bool held = false;  ///< true once it stands still there
+  bool held = false;  ///< true once it waits there
   bool operator==(const Holding&) const = default;
 };
 /// The run's state as the supervisor sees it; what a window shows.

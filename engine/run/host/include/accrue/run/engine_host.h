@@ -23,7 +23,7 @@ namespace accrue {
 struct EngineHostOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: default_rank_program()
   std::size_t queue_capacity = 65536;
-  bool interactive = false;                    ///< somebody can answer a pause on non-finite values
+  bool interactive = false;                    ///< a user can answer a pause on non-finite values
   std::chrono::milliseconds stop_grace{5000};  ///< what ranks may take to stop before they are killed
 };
 
@@ -35,7 +35,7 @@ struct RunRequest {
   std::filesystem::path run_dir;  ///< empty: a new folder in default_runs_dir()
 };
 
-/// Class of the warning that tells the owner of a command which the run did not take.
+/// Class of the warning that a command had no effect on the run.
 inline constexpr std::string_view refusal_class = "refused";
 
 enum class StepUnit { micro_step, update };
@@ -60,14 +60,14 @@ class EngineHost {
   /// Replays a folder's events into the queue, ending with the state it ended in. Ranks are not started.
   Result<void> replay(const std::filesystem::path& run_dir);
 
-  void pause();                ///< every rank stands still after the same micro-step
+  void pause();                ///< every rank pauses after the same micro-step
   void proceed();              ///< continue
   void step(StepUnit unit);    ///< paused only: one micro-step, or to the next boundary
   void stop();                 ///< after the micro-step; the open window is dropped
   void checkpoint();           ///< at the next boundary
   void checkpoint_and_stop();  ///< at the next boundary, then end
   void kill();                 ///< at once
-  /// N from the next window on; the ranks agree on the boundary, and a steps_changed event tells it. Dialects accrue
+  /// N from the next window on; the ranks agree on the boundary, and a steps_changed event reports it. Dialects accrue
   /// and accelerate: the others keep one N for a run.
   void set_steps(std::int64_t steps);
 

@@ -54,8 +54,8 @@ class ProgramGroup {
   /// Kills and reaps what still runs, with everything it started in its process group.
   virtual ~ProgramGroup() = default;
 
-  /// Waits for what happens next, at most a fifth of a second, or until `wake_fd` is readable, and tells it. False once
-  /// every rank has ended and all its lines are told.
+  /// Waits for what happens next, at most a fifth of a second, or until `wake_fd` is readable, and reports it. False
+  /// once every rank has ended and all its lines are reported.
   virtual bool turn(int wake_fd) = 0;
   /// Ends the ranks: SIGINT, then after the grace SIGTERM, then SIGKILL. Later rungs are not taken back.
   virtual void interrupt() = 0;

@@ -67,7 +67,7 @@ struct RunOrder {
   std::int64_t origin_ns = 0;           ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
   std::string resume_from;              ///< "step-100" or empty
   std::vector<std::int64_t> first_seq;  ///< per rank: seq to continue with after a resume
-  bool interactive = false;             ///< somebody can answer a pause
+  bool interactive = false;             ///< a user can answer a pause
 };
 
 /// The largest plan.json that is written and read. Inline data are part of it.

@@ -32,7 +32,7 @@ struct SampleOrder {
   std::uint64_t seed = 0;
   UnevenRanks uneven = UnevenRanks::empty_micro_steps;
   bool split_batches = false;  ///< accelerate: one batch of micro_batch * world is cut in world parts
-  bool fill_alone = false;     ///< repeat applies to a lone rank too, which has nobody to be even with
+  bool fill_alone = false;     ///< repeat applies to a lone rank too
 
   /// L: batches per epoch, the same on all ranks. repeat and empty_micro_steps round up, drop rounds down to full
   /// rounds of batches.
@@ -42,7 +42,7 @@ struct SampleOrder {
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const;
   /// How many of them, from the first, the epoch has not seen before: the others are repeats.
   std::int64_t fresh(std::int64_t batch, std::int64_t rank) const;
-  /// Samples over all ranks in one batch index, without repeats counted twice being hidden: what is trained on.
+  /// Samples that all ranks train on at one batch index; a repeated sample counts each time.
   std::int64_t samples_in_batch(std::int64_t batch) const;
   /// Samples repeated to fill up ranks, per epoch.
   std::int64_t repeated_per_epoch() const;

@@ -30,8 +30,8 @@ struct RunSummary {
   std::string run_id;
   std::string name;
   RunSpec spec;
-  std::string state;  ///< running (somebody holds the lock), finished, stopped, failed, interrupted (nobody holds it,
-                      ///< no end recorded)
+  std::string state;  ///< running (a process holds the lock), finished, stopped, failed, interrupted (no process holds
+                      ///< it, no end recorded)
   std::int64_t updates = 0;
   std::int64_t planned_updates = 0;
   double loss = 0.0;

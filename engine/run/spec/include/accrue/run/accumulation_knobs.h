@@ -154,7 +154,7 @@ AccumulationKnobs resolve_knobs(const RunSpec& spec);
 /// The overrides that spell out every knob (K1's lists aside): under any dialect they come to these knobs.
 KnobOverrides explicit_knobs(const AccumulationKnobs& knobs);
 
-// What a knob means wherever it is asked for: the planner, preflight, plans, the trainer and the studio ask these.
+// What knobs mean. The planner, preflight, plans, the trainer and the studio all call these.
 
 /// The largest N: a window's size is found by walking it.
 inline constexpr std::int64_t max_window_steps = 1'048'576;

@@ -20,7 +20,7 @@ struct Finding {
   std::string file;
   int line = 0;  ///< 1-based; 0 = not from a file
   int column = 0;
-  std::optional<std::string> fix_value;  ///< a value that would mend it (as --set takes it)
+  std::optional<std::string> fix_value;  ///< a value that would correct it, as --set takes it
 
   bool operator==(const Finding&) const = default;
   /// "file:line:column: error: key: message (found ..., expected ...)".

@@ -140,7 +140,7 @@ struct RunSection {
   std::optional<std::int64_t> tokens;
   std::int64_t seed = 0;
   bool record_weights = false;
-  NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "stop" also where nobody can answer (accrue-run)
+  NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "pause" is "stop" in accrue-run, where no user can answer
   std::string name;                                    ///< shown in the runs table; default made from the spec
   bool operator==(const RunSection&) const = default;
 };
@@ -180,7 +180,7 @@ enum class Bug {
   zero_grad_inside,         ///< gradients are cleared in every micro-step
 };
 
-/// For tests and lessons. A run with any of it says so in its record for ever.
+/// For tests and lessons. The record of a run with any of it says so.
 struct TeachingSpec {
   Bug bug = Bug::none;
   std::vector<std::int64_t> overflow_at;  ///< micro-steps whose loss becomes infinite

@@ -192,7 +192,7 @@ void set_learning_rates(torch::optim::Optimizer& optimizer, const std::vector<do
     throw std::invalid_argument("set_learning_rates: " + std::to_string(rates.size()) + " rates for " +
                                 std::to_string(groups.size()) +
                                 " parameter groups; a schedule knows the groups that were there when it was made: add "
-                                "groups first, or make the schedule after add_param_group()");
+                                "groups first, or make the schedule anew after add_param_group()");
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
 }
 

@@ -50,6 +50,24 @@ int different_sources(RankContext& rank) {
   return 0;
 }
 
+/// Each rank its own source: the shorter one goes on with empty batches, cut from its last; one without any cannot.
+int sharded_sources(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  Accelerator accelerator({}, *axis.data);
+  for (const int of_rank_1 : {3, 0}) {
+    std::vector<std::vector<int>> batches(rank.rank == 0 ? 4 : of_rank_1, std::vector<int>{7, 8});
+    auto source = source_of(batches);
+    auto loader = accelerator.prepare(source, {.already_sharded = true});
+    std::vector<std::size_t> sizes;
+    const std::string error = refused([&] {
+      for (const auto& batch : loader) sizes.push_back(batch.size());
+    });
+    if (of_rank_1 == 0) DEMAND(contains(error, "no empty batch"));
+    if (of_rank_1 == 3) DEMAND((sizes == std::vector<std::size_t>{2, 2, 2, rank.rank == 0 ? 2U : 0U}));
+  }
+  return 0;
+}
+
 void two_ranks(const std::string& body) {
   ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s));
 }
@@ -61,9 +79,11 @@ class TestPreparedSourcesRanks : public QObject {
 
  private Q_SLOTS:
   void a_loader_of_libtorch_is_shared_and_may_be_left_early() { two_ranks("shared_epochs"); }
+  void a_shorter_source_of_a_ranks_own_ends_in_empty_batches() { two_ranks("sharded_sources"); }
   void ranks_with_different_sources_are_told_on_both() { two_ranks("different_sources"); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks,
-                      {{"shared_epochs", shared_epochs}, {"different_sources", different_sources}})
+ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks, {{"shared_epochs", shared_epochs},
+                                                 {"sharded_sources", sharded_sources},
+                                                 {"different_sources", different_sources}})
 #include "test_prepared_sources_ranks.moc"

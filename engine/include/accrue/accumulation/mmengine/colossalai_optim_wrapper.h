@@ -44,9 +44,9 @@ class ColossalAIOptimWrapper : public OptimWrapper {
   /// The scope of one forward: the booster's no_sync where the plugin has one and should_sync() is false. `model` is
   /// the user's own module; it must live until the backward. Errors: throws std::logic_error without a booster.
   OptimContext optim_context(torch::nn::Module& model) override;
-  /// Counts first, then differentiates: a backward that throws has been counted. Without reduction it runs under the
-  /// booster's no_sync too, so that a plugin that reduces in backward does not, nor one that decides in forward.
-  /// Errors: throws std::logic_error where it has to reduce and a no_sync scope is open.
+  /// Counts first, then differentiates: a backward that throws has been counted. Off a boundary it runs under the
+  /// booster's no_sync as well, for plugins that look at it in the backward. Errors: throws std::logic_error where it
+  /// has to reduce and a no_sync scope is open.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
 
  protected:

@@ -15,6 +15,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -94,14 +95,15 @@ class NcclCommunicator final : public Communicator {
 
   Call do_send(at::Tensor tensor, std::int64_t to) override {
     std::vector<at::Tensor> tensors{on_device(tensor)};
-    return begun("send", [&] { return nccl_->send(tensors, static_cast<int>(to), 0); });
+    return message("send", [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); });
   }
 
   Call do_receive(at::Tensor tensor, std::int64_t from) override {
     at::Tensor mine = tensor.is_cuda() ? tensor : at::empty(tensor.sizes(), tensor.options().device(device_));
     std::vector<at::Tensor> tensors{mine};
-    return begun(
-        "receive", [&] { return nccl_->recv(tensors, static_cast<int>(from), 0); }, back(tensor, mine));
+    return message(
+        "receive", [this, tensors, from]() mutable { nccl_->recv(tensors, static_cast<int>(from), 0); },
+        back(tensor, mine));
   }
 
   Call do_barrier() override {
@@ -119,7 +121,8 @@ class NcclCommunicator final : public Communicator {
   struct Operation final : PendingCall {
     NcclCommunicator* owner = nullptr;
     std::string op;
-    NcclWork work;  ///< keeps its tensors
+    std::shared_ptr<NcclWork> work =
+        std::make_shared<NcclWork>();  ///< keeps its tensors; a message has it once it goes
     std::function<void()> afterwards;
     std::int64_t wait() override { return owner->finish(*this); }
   };
@@ -132,20 +135,51 @@ class NcclCommunicator final : public Communicator {
     return [tensor, result] { tensor.copy_(result); };
   }
 
-  template <typename F>
-  Call begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
+  struct Message {
+    std::function<void()> start;
+    std::shared_ptr<NcclWork> work;
+  };
+
+  std::unique_ptr<Operation> made(const char* op, std::function<void()> afterwards) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
     auto operation = std::make_unique<Operation>();
     operation->owner = this;
     operation->op = op;
     operation->afterwards = std::move(afterwards);
-    guarded(op, [&] { operation->work = start(); });
     return operation;
   }
 
+  template <typename F>
+  Call begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
+    send_off();
+    auto operation = made(op, std::move(afterwards));
+    guarded(op, [&] { *operation->work = start(); });
+    return operation;
+  }
+
+  /// NCCL takes the messages of a pair in order, and a send ends with its receive: two ranks that send to each other
+  /// would wait for ever. So messages stay here until one is waited for or another call begins, and go as one group.
+  Call message(const char* op, std::function<void()> start, std::function<void()> afterwards = {}) {
+    auto operation = made(op, std::move(afterwards));
+    messages_.push_back({std::move(start), operation->work});
+    return operation;
+  }
+
+  void send_off() {
+    const std::vector<Message> going = std::exchange(messages_, {});
+    if (going.empty()) return;
+    guarded("send and receive", [&] {
+      nccl_->startCoalescing();
+      for (const Message& each : going) each.start();
+      const NcclWork work = nccl_->endCoalescing();
+      for (const Message& each : going) *each.work = work;
+    });
+  }
+
   std::int64_t finish(Operation& operation) {
+    send_off();
     guarded(operation.op, [&] {
-      operation.work->wait();
+      (*operation.work)->wait();
       if (operation.afterwards) operation.afterwards();
     });
     return monotonic_ns();
@@ -164,6 +198,7 @@ class NcclCommunicator final : public Communicator {
   CommGroup group_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
   at::Device device_;
+  std::vector<Message> messages_;  ///< started, and not yet on their way
   bool failed_ = false;
 };
 

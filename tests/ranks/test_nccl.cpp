@@ -2,10 +2,12 @@
 // NCCL, where there are GPUs; elsewhere only that asking for it ends in an error that says why. Skipped aloud without
 // two CUDA devices.
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <QDir>
 #include <QTemporaryDir>
 #include <QtTest/QTest>
+#include <cmath>
 
 #include "comm/device_loader.h"
 #include "support/joined_rank.h"
@@ -52,6 +54,22 @@ int sums_on_the_gpu(RankContext& rank) {
   axis.all_reduce(control, Reduce::max);
   DEMAND(control.min().item<double>() == 2);
   axis.broadcast(control, 1);
+  control[0].fill_(rank.rank == 0 ? std::nan("") : 5.0);
+  axis.all_reduce(control, Reduce::max);
+  DEMAND(std::isnan(control[0].item<double>()));
+  at::Tensor sum = at::full({4}, rank.rank + 1, shared.options());
+  at::Tensor piece = at::zeros({2}, shared.options()), both = at::zeros({4}, shared.options());
+  at::Tensor got = at::zeros({4}, shared.options());
+  Work reduced = axis.start_reduce_scatter(piece, sum);
+  reduced.wait();
+  DEMAND(piece.min().item<double>() == 3);
+  axis.all_gather(both, piece);
+  DEMAND(both.min().item<double>() == 3);
+  Work sent = axis.start_send(sum, 1 - rank.rank);
+  Work received = axis.start_receive(got, 1 - rank.rank);
+  sent.wait();
+  received.wait();
+  DEMAND(got.min().item<double>() == 2 - rank.rank);
   axis.barrier();
   return 0;
 }

@@ -352,6 +352,7 @@ Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& gro
   if (group.rank == 0) {
     segment = SharedSegment::create(bytes);
     exchange.publish("segment", segment ? std::to_string((*segment)->descriptor()) : "!" + segment.error().text());
+    if (!segment) return tl::unexpected(segment.error());  // the others have read so and map nothing
   } else {
     const auto made = exchange.fetch("segment", group.join_timeout);
     if (!made) return missing(0);

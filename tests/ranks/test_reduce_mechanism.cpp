@@ -95,7 +95,7 @@ class TestReduceMechanism : public QObject {
 
   void a_rank_without_samples_holds_nobody_up_data() {
     QTest::addColumn<QString>("mode");
-    for (const char* mode : {"repeat", "empty_micro_steps", "join", "drop"}) QTest::newRow(mode) << mode;
+    for (const char* mode : {"repeat", "empty_micro_steps", "drop"}) QTest::newRow(mode) << mode;
   }
   void a_rank_without_samples_holds_nobody_up() {
     QFETCH(QString, mode);

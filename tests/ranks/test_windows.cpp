@@ -122,8 +122,7 @@ class TestWindows : public QObject {
   }
 
   void ranks_that_never_reduce_train_as_if_alone() {
-    const std::string spec = replaced(line_spec(8, 1, 2, 2, "reduce_when = \"never\"", one_epoch), "shuffle = false",
-                                      "shuffle = false\nshard = \"contiguous-batches\"");
+    const std::string spec = line_spec(8, 1, 2, 2, "reduce_when = \"never\"", one_epoch);
     const auto ranks = train({.spec = spec}, 2);
     QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
     // Rank 0 has x = 1, 3 and 5, 7: w - 2 is multiplied by 1 - 0.005 * (2 + 18) / 2 and 1 - 0.005 * (50 + 98) / 2.
@@ -135,7 +134,7 @@ class TestWindows : public QObject {
     const std::string spec =
         "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\noutputs = 2\n"
         "loss = \"cross_entropy\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\nshuffle = false\n"
-        "shard = \"contiguous-batches\"\nsequences = [[1.0], [1.7e308], [1.0], [1.7e308], [1.0], [1.7e308]]\n"
+        "sequences = [[1.0], [1.7e308], [1.0], [1.7e308], [1.0], [1.7e308]]\n"
         "labels = [[1], [1], [1], [1], [1], [1]]\n[optimizer]\nkind = \"sgd\"\nlr = 0.1\n"
         "[accumulation]\nsteps = 3\nmicro_batch = 1\nreduce_when = \"never\"\n[parallel]\ndata = 2\n"
         "[evaluate]\nexactness_every = 1\n[run]\nepochs = 1\nrecord_weights = true\non_non_finite = \"skip\"\n";
@@ -173,7 +172,6 @@ class TestWindows : public QObject {
       const int full = (samples + 2) / 3 / 2;
       QTest::addRow("%d repeat", samples) << samples << "repeat" << 2;
       QTest::addRow("%d empty", samples) << samples << "empty_micro_steps" << 2;
-      QTest::addRow("%d join", samples) << samples << "join" << 2;
       QTest::addRow("%d drop", samples) << samples << "drop" << (full + 1) / 2;
     }
   }

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <vector>
 
+#include "accrue/run/checkpoint_mark.h"
+
 namespace accrue {
 
 namespace fs = std::filesystem;
@@ -31,9 +33,9 @@ void clear_leftovers_in(const fs::path& folder) {
   std::error_code ignored;
   for (const std::string& name : found) {
     const bool replaced = name.starts_with(replaced_prefix);
-    const fs::path successor = folder / (replaced ? name.substr(replaced_prefix.size()) : name);
-    if (replaced && !fs::exists(successor, ignored))
-      fs::rename(folder / name, successor, ignored);
+    const std::string former = replaced ? name.substr(replaced_prefix.size()) : std::string();
+    if (checkpoint_mark(former).valid() && !fs::exists(folder / former, ignored))
+      fs::rename(folder / name, folder / former, ignored);
     else
       fs::remove_all(folder / name, ignored);
   }

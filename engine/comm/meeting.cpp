@@ -54,6 +54,7 @@ class Meeting {
         }
         std::this_thread::sleep_for(pause);
       }
+      if (store_->check({kVerdict})) return given_up();  // the last one came as another rank gave up
       return everyone();
     } catch (const std::exception& error) {
       return fail(ErrorCode::rendezvous, "the meeting point was lost before all ranks had joined", identity_.source,
@@ -71,6 +72,9 @@ class Meeting {
     while (present_ < identity_.world && store_->check({rank_key(present_)})) ++present_;
     return present_ == identity_.world;
   }
+
+  /// The rank that came when another had just given up: this one, where it has seen nobody missing.
+  std::int64_t latest() const { return present_ < identity_.world ? present_ : identity_.rank; }
 
   Result<std::vector<HostIdentity>> everyone() {
     std::vector<HostIdentity> hosts;
@@ -100,6 +104,7 @@ class Meeting {
     for (std::int64_t rank = 0; rank < identity_.world; ++rank) {
       if (!store_->check({rank_key(rank)})) missing.push_back(rank);
     }
+    if (missing.empty()) missing.push_back(latest());
     // The host of the store stays until the ranks that did come have read the same, or they would only see it vanish.
     exchange_.publish(heard_key(identity_.rank), "yes");
     const auto farewell = Clock::now() + kFarewell;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/comm/mesh.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace accrue {
 namespace {
@@ -25,10 +27,11 @@ Result<Mesh> Mesh::build(Rendezvous& rendezvous, const RankGrid& grid) {
   for (const Axis axis : kInOrder) {
     auto& place = mesh.communicators_[static_cast<std::size_t>(axis)];
     auto groups = grid.groups(axis);
-    for (const auto& [same, earlier] : built) {
-      if (same == groups) place = mesh.communicators_[static_cast<std::size_t>(earlier)];
+    const auto same = std::ranges::find(built, groups, &std::pair<std::vector<RankList>, Axis>::first);
+    if (same != built.end()) {
+      place = mesh.communicators_[static_cast<std::size_t>(same->second)];
+      continue;
     }
-    if (place) continue;
     auto made = rendezvous.communicator(grid, axis);
     if (!made) return tl::unexpected(made.error());
     place = std::move(*made);

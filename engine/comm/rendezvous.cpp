@@ -7,6 +7,7 @@
 // round and publishes its outcome.
 #include "accrue/comm/rendezvous.h"
 
+#include <chrono>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
@@ -185,8 +186,11 @@ class StoreRendezvous final : public Rendezvous {
     exchange.publish(key_of(identity_.rank), mine ? "+" + same : "!" + encode(mine.error()));
     if (identity_.rank == 0) {
       std::string outcome = "+";
+      using Clock = std::chrono::steady_clock;
+      const auto deadline = Clock::now() + options_.join_timeout;  // of all ranks together
       for (std::int64_t rank = 0; rank < identity_.world && outcome == "+"; ++rank) {
-        const auto said = exchange.fetch(key_of(rank), options_.join_timeout);
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+        const auto said = exchange.fetch(key_of(rank), std::max(left, std::chrono::milliseconds(1)));
         if (!said) {
           outcome = "!" + encode(late(rank));
         } else if (said->starts_with('!')) {

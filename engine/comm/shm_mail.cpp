@@ -105,6 +105,7 @@ std::unique_ptr<PendingCall> ShmMail::post(Way way, at::Tensor tensor, std::size
       .way = way, .peer = peer, .tensor = tensor, .data = static_cast<std::byte*>(data), .bytes = tensor.nbytes()});
   {
     const std::lock_guard lock(mutex_);
+    if (control_.broken()) control_.report_culprit(text_of(*letter));
     lines_[peer * 2 + static_cast<std::size_t>(way)].push_back(letter);
     ++pending_;
     advance();
@@ -127,8 +128,16 @@ std::int64_t ShmMail::wait(Letter& letter) {
   std::unique_lock lock(mutex_);
   if (!letter.ended) {
     control_.waits_for(static_cast<std::int64_t>(letter.peer));
+    // Letters of a line move one after another: as long as any of them does, the peer is there.
+    const auto& line = lines_[letter.peer * 2 + static_cast<std::size_t>(letter.way)];
+    const auto progress = [&] { return std::pair(line.size(), line.empty() ? 0 : line.front()->moved); };
+    auto before = progress();
     Patience patience(group_.timeout, control_.untimed());
     while (!moved_.wait_for(lock, patience.slice(), [&] { return letter.ended; })) {
+      if (const auto now = progress(); now != before) {
+        before = now;
+        patience = Patience(group_.timeout, control_.untimed());
+      }
       if (!patience.exhausted()) continue;
       try {
         control_.give_up(letter.peer, ShmControl::Cause::late, text_of(letter));
@@ -157,7 +166,7 @@ bool ShmMail::put_chunk(Letter& letter) {
   if (number - to.emptied.load(std::memory_order_acquire) == kChunks) return false;
   const std::size_t n = std::min(chunk_bytes_, letter.bytes - letter.moved);
   to.labels[number % kChunks] = {letter.tensor.numel(), static_cast<std::int32_t>(letter.tensor.scalar_type())};
-  std::memcpy(chunk(mine, letter.peer, number), letter.data + letter.moved, n);
+  if (n > 0) std::memcpy(chunk(mine, letter.peer, number), letter.data + letter.moved, n);
   letter.moved += n;
   letter.begun = true;
   to.filled.store(number + 1, std::memory_order_release);
@@ -176,7 +185,7 @@ bool ShmMail::take_chunk(Letter& letter) {
                          c10::toString(static_cast<c10::ScalarType>(label.dtype)));
   }
   const std::size_t n = std::min(chunk_bytes_, letter.bytes - letter.moved);
-  std::memcpy(letter.data + letter.moved, chunk(letter.peer, mine, number), n);
+  if (n > 0) std::memcpy(letter.data + letter.moved, chunk(letter.peer, mine, number), n);
   letter.moved += n;
   letter.begun = true;
   from.emptied.store(number + 1, std::memory_order_release);

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "accrue/run/choice_names.h"
+#include "dialect_runs.h"
 #include "models/dialect_runner.h"
 #include "models/findings_model.h"
 #include "models/run_queue.h"
@@ -31,12 +32,6 @@ namespace {
 
 QString dialectName(Dialect dialect) {
   return fromView(system_name(dialect));
-}
-
-QString refusalOf(const DialectPlan& answer) {
-  for (const Finding& finding : answer.findings)
-    if (finding.severity == Severity::error) return findingText(finding);
-  return {};
 }
 
 QString outcomeOf(const QueuedRun& queued) {

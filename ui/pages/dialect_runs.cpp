@@ -17,13 +17,13 @@ namespace {
 
 constexpr auto message_id = "queue";
 
+}  // namespace
+
 QString refusalOf(const DialectPlan& answer) {
   for (const Finding& finding : answer.findings)
     if (finding.severity == Severity::error) return findingText(finding);
   return {};
 }
-
-}  // namespace
 
 DialectRuns::DialectRuns(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, MessageBar* bar,
                          QObject* parent)

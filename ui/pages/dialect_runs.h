@@ -13,6 +13,9 @@ class MessageBar;
 class RunQueue;
 class SpecDocument;
 
+/// The first error for which a dialect cannot run the spec; empty if it can.
+QString refusalOf(const DialectPlan& answer);
+
 /// "Run all five": turns the comparison's plans into a queue of ordinary runs, one per dialect, and shows its progress
 /// and which dialects it left out. Thread: GUI.
 class DialectRuns : public QObject {

@@ -143,6 +143,7 @@ Result<void> remove_after(const fs::path& old, const fs::path& target) {
   std::vector<fs::path> others;
   for (fs::directory_iterator at(old, failure), end; !failure && at != end; at.increment(failure))
     if (!is_ours(at->path().filename().string())) others.push_back(at->path().filename());
+  if (!failure && !others.empty()) fs::create_directories(target, failure);  // it may have been removed since
   for (const fs::path& name : others)
     if (!failure && !fs::exists(target / name, failure)) fs::rename(old / name, target / name, failure);
   if (!failure) fs::remove_all(old, failure);

@@ -29,7 +29,10 @@ struct DrivenModel {
   explicit DrivenModel(GradSync& reducer) : sync(reducer), seen(reducer.arrivals()) {}
 
   /// Gradients have arrived since the last call.
-  bool moved() { return std::exchange(seen, sync.arrivals()) != seen; }
+  bool moved() {
+    const std::int64_t before = std::exchange(seen, sync.arrivals());
+    return before != seen;
+  }
   /// Grows with each gradient that arrives and with each reduction.
   std::int64_t changes() const { return sync.arrivals() + reductions; }
 

@@ -4,7 +4,10 @@
 // between two ranks arrive in the order in which they were sent.
 //
 // A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
-// calls need no further help from this thread: two ranks may start to send to each other and wait afterwards.
+// calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
+// backends are less free. Over NCCL a message leaves with the next call on the group, so both sides start a message
+// before anything else on it, and wait for it before they wait elsewhere. Over shared memory the time-out of a started
+// collective runs from its start.
 //
 // Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
 // trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
@@ -63,7 +66,7 @@ class PendingCall {
 
 class Communicator;
 
-/// A started call. One that is dropped goes on and keeps its tensors, but nobody hears of its end.
+/// A started call. Wait for it: one that is dropped may never end, and its tensors may be used until the group is gone.
 class [[nodiscard]] Work {
  public:
   /// Nothing to wait for.

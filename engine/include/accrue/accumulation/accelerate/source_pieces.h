@@ -221,9 +221,10 @@ LoaderPieces<Batch> shared_pieces(BatchSource<Batch>& source, const SourceShare&
 template <typename Batch>
 LoaderPieces<Batch> own_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
   source.reset();
-  for (std::int64_t i = 0; i < first; ++i) source.next();
   const bool alone = lengths_agree(source.length(), axis);
-  const auto last = std::make_shared<std::optional<Batch>>();
+  const auto last = std::make_shared<std::optional<Batch>>();  // without rows: what an empty batch looks like
+  for (std::int64_t i = 0; i < first; ++i)
+    if (const auto passed = source.next(); passed && !alone && !drop) *last = without_rows(*passed);
   return [&source, &axis, drop, alone, last]() -> std::optional<LoaderPiece<Batch>> {
     std::optional<Batch> batch = source.next();
     const std::int64_t with = alone ? batch.has_value() * axis.size() : ranks_that(batch.has_value(), axis);

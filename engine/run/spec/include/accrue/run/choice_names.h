@@ -17,9 +17,12 @@ namespace accrue {
 template <typename E>
 std::span<const std::string_view> choice_names();
 
+/// Empty for a value that no spec can name.
 template <typename E>
 std::string_view to_name(E value) {
-  return choice_names<E>()[static_cast<std::size_t>(value)];
+  const auto names = choice_names<E>();
+  const auto at = static_cast<std::size_t>(value);
+  return at < names.size() ? names[at] : std::string_view();
 }
 
 template <typename E>

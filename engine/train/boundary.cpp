@@ -153,7 +153,7 @@ double epochs_done(const Training& training, const MicroPlan& plan) {
   return static_cast<double>(plan.epoch) + static_cast<double>(plan.batch + 1) / length;
 }
 
-void move_cursor(Training& training, const MicroPlan& plan, const Verdict& verdict) {
+void move_cursor(Training& training, const Verdict& verdict) {
   TrainingCursor& cursor = training.cursor;
   cursor.window = training.window.position();
   cursor.loss_scale = training.loss_scale.scale;
@@ -218,7 +218,7 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   else if (verdict.outcome == StepOutcome::skipped_overflow)
     training.loss_scale.overflowed();
   training.driver.clear([&] { training.reducer.zero_grad(); });
-  move_cursor(training, pass.last, verdict);
+  move_cursor(training, verdict);
   report_update(training, pass.last, verdict, lr);
   change_steps(training, verdict.agreed.total.wishes.steps);
   return verdict.agreed.total.wishes;

@@ -80,7 +80,7 @@ void save(Training& training) {
   commit(training, {.cursor = training.cursor, .tensors = {}});
 }
 
-void save_inside(Training& training, const MicroPlan& micro, const OpenWindow& open) {
+void save_inside(Training& training, const OpenWindow& open) {
   if (training.order.run_dir.empty()) return;
   CheckpointContent content{.cursor = training.cursor, .tensors = {}};
   content.cursor.window = training.window.position();

@@ -26,6 +26,6 @@ bool checkpoint_due_inside(const Training& training, std::int64_t micro_step);
 void save(Training& training);
 /// Saves after a micro-step that ends no window: where K15 is anywhere with the gradients and the tally of the window
 /// so far, else without them, as the dialect's original does. Collective: the world.
-void save_inside(Training& training, const MicroPlan& micro, const OpenWindow& open);
+void save_inside(Training& training, const OpenWindow& open);
 
 }  // namespace accrue

@@ -213,7 +213,7 @@ class TrainedWindow final : public WindowWork {
     const std::int64_t interval = training_.device.is_cpu() ? publish_interval_ns : device_publish_interval_ns;
     if (plan.update || evaluates || saves || monotonic_ns() - published_ns_ >= interval) publish();
     if (evaluates) evaluate(training_);
-    if (saves) save_inside(training_, plan, {pass_.tally, counted_.counts});
+    if (saves) save_inside(training_, {pass_.tally, counted_.counts});
   }
 
   /// The loss sums of the micro-steps that are done, by one copy from the device; 0 where there was nothing to compute.

@@ -66,7 +66,8 @@ int sharded_sources(RankContext& rank) {
     if (of_rank_1 == 3) DEMAND((sizes == std::vector<std::size_t>{2, 2, 2, rank.rank == 0 ? 2U : 0U}));
   }
   // Continued where the shorter one has nothing left: what it passed over says what an empty batch is.
-  auto source = source_of(std::vector<std::vector<int>>(rank.rank == 0 ? 4 : 3, std::vector<int>{7, 8}));
+  std::vector<std::vector<int>> batches(rank.rank == 0 ? 4 : 3, std::vector<int>{7, 8});
+  auto source = source_of(batches);
   auto pieces = accrue::accelerate::own_pieces(source, *axis.data, false, 3);
   const auto piece = pieces();
   DEMAND(piece && piece->batch && piece->batch->size() == (rank.rank == 0 ? 2U : 0U));

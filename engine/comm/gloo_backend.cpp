@@ -18,6 +18,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -36,6 +37,7 @@ namespace accrue {
 namespace {
 
 constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection can be seen before its process has ended
+constexpr std::chrono::milliseconds kLook{5};
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
@@ -81,8 +83,9 @@ void require_cpu(const at::Tensor& tensor) {
 
 class GlooCommunicator final : public Communicator {
  public:
-  GlooCommunicator(const CommGroup& group, c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo)
-      : group_(group), watch_(group), gloo_(std::move(gloo)) {}
+  GlooCommunicator(const CommGroup& group, c10::intrusive_ptr<c10d::Store> store,
+                   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo)
+      : group_(group), watch_(group), store_(std::move(store)), gloo_(std::move(gloo)) {}
 
   ~GlooCommunicator() override {
     if (failed_ || under_way_ > 0) static_cast<void>(gloo_.release());
@@ -240,14 +243,37 @@ class GlooCommunicator final : public Communicator {
     return operation.op + peer + " on the " + group_.axis + " axis";
   }
 
+  static std::string gave_up_key(std::size_t member) { return "gave up/" + std::to_string(member); }
+
+  /// A rank that ends because another one did says so first: it is not the one to name.
+  bool gave_up(std::size_t member) const {
+    try {
+      return store_->check({gave_up_key(member)});
+    } catch (const std::exception&) {
+      return false;  // the store has gone with its host
+    }
+  }
+
   /// A dead peer's name, or otherwise what was seen.
   std::string explain(std::string seen) const {
-    const auto dead = watch_.first_ended(kNameTheDead);
-    return dead ? group_.name_of(*dead) + " ended while the others waited for it in " : std::move(seen);
+    try {
+      store_->set(gave_up_key(static_cast<std::size_t>(group_.rank)), std::vector<std::uint8_t>{1});
+    } catch (const std::exception&) {
+    }
+    const auto deadline = std::chrono::steady_clock::now() + kNameTheDead;
+    do {
+      for (std::size_t member = 0; member < group_.members.size(); ++member) {
+        if (watch_.ended(member) && !gave_up(member))
+          return group_.name_of(member) + " ended while the others waited for it in ";
+      }
+      std::this_thread::sleep_for(kLook);
+    } while (std::chrono::steady_clock::now() < deadline);
+    return seen;
   }
 
   CommGroup group_;
   PeerWatch watch_;
+  c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   bool failed_ = false;
   bool untimed_ = false;
@@ -266,7 +292,7 @@ Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& gr
     auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(group.rank),
                                                             static_cast<int>(group.size()), std::move(options));
     gloo->setTimeout(kNoDeadline);
-    return std::make_unique<GlooCommunicator>(group, std::move(gloo));
+    return std::make_unique<GlooCommunicator>(group, store, std::move(gloo));
   } catch (const std::exception& error) {
     return fail(ErrorCode::rendezvous, "Gloo could not connect the ranks: " + first_line(error.what()), "backend gloo",
                 "See the ranks' logs; on several hosts, GLOO_SOCKET_IFNAME names the network interface to use");

@@ -39,14 +39,4 @@ bool PeerWatch::ended(std::size_t member) const {
   return watched.fd >= 0 && ::poll(&watched, 1, 0) > 0;
 }
 
-std::optional<std::size_t> PeerWatch::first_ended(std::chrono::milliseconds wait) const {
-  std::vector<pollfd> watched;
-  for (const int fd : pidfds_) watched.push_back({fd, POLLIN, 0});  // poll skips negative descriptors
-  if (::poll(watched.data(), watched.size(), static_cast<int>(wait.count())) <= 0) return std::nullopt;
-  for (std::size_t i = 0; i < watched.size(); ++i) {
-    if (watched[i].revents != 0) return i;
-  }
-  return std::nullopt;
-}
-
 }  // namespace accrue

@@ -5,9 +5,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "group.h"
@@ -23,8 +20,6 @@ class PeerWatch {
   PeerWatch& operator=(const PeerWatch&) = delete;
 
   bool ended(std::size_t member) const;
-  /// The first member found dead within `wait`.
-  std::optional<std::size_t> first_ended(std::chrono::milliseconds wait) const;
 
  private:
   std::vector<int> pidfds_;  ///< by member; -1 where there is nothing to watch

@@ -18,7 +18,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <signal.h>
 #include <chrono>
+
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -280,10 +282,18 @@ class GlooCommunicator final : public Communicator {
   int under_way_ = 0;  ///< begun and not waited for
 };
 
+/// Gloo writes to sockets whose peer may have died. That is a CommError here, not the end of the process, unless the
+/// program has a handler of its own.
+void ignore_broken_pipes() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store) {
+  ignore_broken_pipes();
   try {
     auto options = group.one_host ? c10d::ProcessGroupGloo::Options::create(group.join_timeout)
                                   : c10d::ProcessGroupGloo::Options::create_default(group.join_timeout);

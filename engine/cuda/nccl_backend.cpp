@@ -158,7 +158,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   /// NCCL takes the messages of a pair in order, and a send ends with its receive: two ranks that send to each other
-  /// would wait for ever. So messages stay here until one is waited for or another call begins, and go as one group.
+  /// would wait forever. So messages stay here until one is waited for or another call begins, and go as one group.
   Call message(const char* op, std::function<void()> start, std::function<void()> afterwards = {}) {
     auto operation = made(op, std::move(afterwards));
     messages_.push_back({std::move(start), operation->work});

@@ -82,8 +82,7 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
                                    : "; the first parameter with a non-finite gradient is " + parameter);
 }
 
-/// Says what is wrong and does what the rule asks: an error ends the run, a hold stands still before the next
-/// micro-step.
+/// Reports what is wrong and follows the rule: an error ends the run, a hold pauses before the next micro-step.
 Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
   // Where losses are scaled an overflow is part of finding the scale, until it has become small enough to be blamed.
   if (training.loss_scale.enabled() && training.loss_scale.scale > hopeless_scale &&
@@ -208,7 +207,7 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
   const double frozen = training.cursor.frozen_lr;
   const double lr = frozen < 0.0 ? scheduled : frozen;
-  // Beyond this point: the parameters and the window are those of the next update.
+  // From here on the parameters and the window are those of the next update.
   training.driver.step([&] {
     if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, lr);
     return verdict.outcome;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Micro-steps of one window: the work of the window executor's operations. Losses stay where they were computed and are
-// read at the boundary, before the rank holds, and often enough for a picture; sums of losses and counts are local, and
-// agreed on at the boundary, with deferred normalisation applied there.
+// read at the boundary, before the rank pauses, and often enough for a live plot; sums of losses and counts are local,
+// and agreed on at the boundary, with deferred normalisation applied there.
 //
 // What is exchanged between the first micro-step and the last, by all ranks at the same place: gradients where the
 // plan's micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first
@@ -36,7 +36,7 @@ namespace {
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 /// How long a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
-/// The same on a device, which stands still while it is read.
+/// The same on a device, which computes nothing while it is read.
 constexpr std::int64_t device_publish_interval_ns = 1'000'000'000;
 /// Micro-steps for which operations are listed at once.
 constexpr std::int64_t longest_list = 4096;
@@ -101,7 +101,7 @@ bool saves_after(const Training& training, const MicroPlan& plan) {
   return !plan.update && checkpoint_due_inside(training, plan.micro_step);
 }
 
-/// The micro-steps of one window on this rank, as the executor comes to them.
+/// The micro-steps of one window on this rank, in the executor's order.
 class TrainedWindow final : public WindowWork {
  public:
   TrainedWindow(Training& training, WindowPass& pass, CountedWindow counted)

@@ -4,7 +4,7 @@
 //
 //   window:    (counts over the ranks, where a micro-step must divide by them) -> micro-steps
 //   boundary:  agree -> check -> normalise and clip -> optimizer -> schedule -> clear -> report
-//   between:   evaluation on schedule, checkpoint on schedule or on a wish, the end on a wish
+//   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request
 //
 // Invariants. Between windows the gradients are zero, and a checkpoint taken there holds none; one that is due inside a
 // window is taken by the window's pass, with the rank's gradients and sums where K15 says anywhere. Every collective
@@ -33,12 +33,12 @@ std::string teaching_text(const TeachingSpec& teaching) {
   return "overflow_at";
 }
 
-/// What the run asks for and cannot have is said once, at its start.
+/// Warns once, at the start, of what the spec requests and the run cannot do.
 void warn_at_start(Training& training) {
   const RunSpec& spec = training.spec();
   const bool evaluates = spec.evaluate.every_updates > 0 || spec.evaluate.every_micro_steps > 0;
   if (evaluates && training.data->size(Split::validation) == 0)
-    training.report.warn_first("data", "evaluation is asked for, but no sample is kept for it",
+    training.report.warn_first("data", "evaluation is requested, but no samples are kept for it",
                                "Set data.validation_fraction above 0.");
   if (spec.teaching != TeachingSpec{})
     training.report.warn_first("teaching", "this run goes wrong on purpose: teaching." + teaching_text(spec.teaching),
@@ -73,7 +73,7 @@ void report_end(Training& training, const TrainOutcome& outcome) {
                                          .seconds = training.report.seconds()});
 }
 
-/// Windows until the plan ends, somebody stops it, or an error does.
+/// Trains windows until the plan ends, a user stops the run, or an error occurs.
 Result<std::string> train_windows(Training& training) {
   while (true) {
     const WindowPass pass = train_window(training);
@@ -102,7 +102,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
 
   const auto end = train_windows(training);
   if (!end) return tl::unexpected(end.error());
-  // Beyond this point: the parameters are final.
+  // From here on the parameters are final.
   std::string hash;
   if (*end == "finished") {
     save(training);

@@ -38,7 +38,7 @@ class WindowWork {
   virtual void starts(const PipelineOperation& operation) = 0;
   /// What the loss is multiplied by before its backward. On the last part.
   virtual double weigh(std::int64_t micro_step, LossSum& loss) = 0;
-  /// After it; a device may not have come there yet.
+  /// After it was started; a device may still be computing it.
   virtual void computed(const PipelineOperation& operation) = 0;
   /// After the backward of a micro-step on a chunk, or where it is passed over.
   virtual void finished(const PipelineOperation& operation) = 0;

@@ -28,9 +28,9 @@ std::string counted(std::int64_t count, std::string_view what) {
 class Report {
  public:
   void section(std::string_view title) { text_ += fmt::format("{}{}\n", text_.empty() ? "" : "\n", title); }
-  void row(std::string_view label, const std::string& value) { text_ += fmt::format("  {:<22}{}\n", label, value); }
+  void row(std::string_view label, const std::string& value) { text_ += fmt::format("  {:<22} {}\n", label, value); }
   void bytes(std::string_view label, std::int64_t bytes) {
-    text_ += fmt::format("  {:<22}{:>12}\n", label, format_bytes(bytes));
+    text_ += fmt::format("  {:<22} {:>12}\n", label, format_bytes(bytes));
   }
   std::string text_;
 };

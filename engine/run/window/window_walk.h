@@ -27,7 +27,7 @@ class WindowWalk {
   explicit WindowWalk(const WindowShape& shape, const WindowPosition& from = {}) : shape_(shape), at_(from) {}
 
   /// Each moves on by one micro-step at least and stops after the first of which the answer is yes. False where the run
-  /// ends before, or where it goes on for ever without coming there.
+  /// ends before, or where it goes on forever without coming there.
   bool to(const WalkClock& clock, std::int64_t target);  ///< has the clock reached the target?
   bool to_epoch_end();                                   ///< does it end an epoch?
   /// To the end of the run, or as far as it takes to see that it has none.

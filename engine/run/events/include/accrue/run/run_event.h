@@ -85,7 +85,7 @@ struct Update {
   std::int64_t samples = 0;     ///< over all ranks since the run began
   std::int64_t tokens = 0;      ///< over all ranks since the run began
   double epoch = 0.0;
-  double loss = 0.0;       ///< what the gradient descended, over all ranks
+  double loss = 0.0;       ///< the loss that the gradient belongs to, over all ranks
   double lr = 0.0;         ///< the rate this update used
   double grad_norm = 0.0;  ///< before clipping
   StepOutcome outcome = StepOutcome::updated;

@@ -24,7 +24,7 @@ struct EngineHostOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: default_rank_program()
   std::size_t queue_capacity = 65536;
   bool interactive = false;                    ///< a user can answer a pause on non-finite values
-  std::chrono::milliseconds stop_grace{5000};  ///< what ranks may take to stop before they are killed
+  std::chrono::milliseconds stop_grace{5000};  ///< how long ranks may take to stop before they are killed
 };
 
 /// $ACCRUE_RANK_PROGRAM if it is set, else accrue-rank beside this program.

@@ -25,7 +25,7 @@ enum class ExactnessReason {
   dropout,             ///< other units are dropped in one batch
   divisor,             ///< nothing, or the wrong number, divides the sum
   tail_policy,         ///< a short window is divided by N
-  mean_of_means,       ///< micro-steps weigh alike whatever they hold
+  mean_of_means,       ///< every micro-step has the same weight, whatever its size
   weighed_by_samples,  ///< micro-steps weigh by their samples, not by the items of their losses
   own_size,            ///< the loss is scaled by the micro-batch's own size
   cleared,             ///< gradients were cleared inside the window

@@ -154,7 +154,7 @@ struct EvaluateSpec {
 };
 
 struct CheckpointSpec {
-  std::int64_t every_updates = 0;      ///< 0 = only on "checkpoint and stop" and at the end
+  std::int64_t every_updates = 0;      ///< 0 = only on request and at the end
   std::int64_t every_micro_steps = 0;  ///< 0 = never; inside windows, where the dialect's K15 allows it
   std::int64_t keep = 2;
   bool operator==(const CheckpointSpec&) const = default;
@@ -163,11 +163,11 @@ struct CheckpointSpec {
 /// The fifteen bugs of the gallery: what goes wrong in gradient accumulation, as a fault that a run can be given.
 enum class Bug {
   none,
-  mean_of_means,            ///< micro-steps weigh alike whatever they hold
+  mean_of_means,            ///< every micro-step has the same weight, whatever its size
   no_division,              ///< nothing divides the sum
   tail_by_steps,            ///< a short window is divided by N
   no_sync_off_by_one,       ///< the first micro-step reduces, the last does not
-  no_sync_backward_only,    ///< the forward decides, so nothing is saved
+  no_sync_backward_only,    ///< reducing is decided in the forward, so nothing is saved
   no_no_sync,               ///< every micro-step reduces
   clip_every_micro_step,    ///< unfinished sums are clipped
   schedule_per_micro_step,  ///< the schedule moves N times too fast

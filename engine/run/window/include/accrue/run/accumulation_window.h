@@ -5,9 +5,9 @@
 // line read its MicroPlan and count nothing themselves. It is a value: copyable, seekable, the same on every rank,
 // without a clock or random numbers.
 //
-// Two ways to drive it. A planned run asks next() for one micro-step after another. A loop that belongs to somebody
-// else (the facades of the five systems) tells it what happens, in its own order: count() as a micro-step begins,
-// take_boundary() as the optimizer steps, call_schedule() as the scheduler's step is called. Both run the same
+// Two ways to drive it. A planned run asks next() for one micro-step after another. A loop that belongs to the
+// caller (under the classes of the four other systems) reports what happens, in its own order: count() as a micro-step
+// begins, take_boundary() as the optimizer steps, call_schedule() as the scheduler's step is called. Both run the same
 // transitions; next() is the three of them in one.
 #pragma once
 
@@ -25,12 +25,12 @@ enum class BoundaryReason { none, full, epoch_end, run_end, requested };
 /// "" for none, else "full", "epoch_end", "run_end", "requested".
 std::string_view to_string(BoundaryReason reason);
 
-/// What became of a boundary, or of a step that was asked for off one (accumulated): an enum, never a silent skip.
+/// What became of a boundary, or of a step that was called off a boundary (accumulated): an enum, never a silent skip.
 enum class StepOutcome { updated, skipped_overflow, skipped_empty, accumulated };
 std::string_view to_string(StepOutcome outcome);
 
-/// What the loss of a micro-step, or the sum over its window, is divided by (K5), and when (K6). Everything that
-/// divides or says by what it divides reads this.
+/// What the loss of a micro-step, or the sum over its window, is divided by (K5), and when (K6). Whatever
+/// divides, or shows what it is divided by, reads this.
 struct Division {
   enum class By { number, samples, items, none };
   By by = By::number;
@@ -82,12 +82,12 @@ struct WindowShape {
   std::optional<std::int64_t> schedule_total;  ///< K13's guard on total
   std::optional<std::int64_t> max_iters;       ///< mmengine's max_counts; the whole run's micro-steps if it is left out
 
-  /// N set by hand after that many updates. A new wish takes the place of what was set there or later; one that is
-  /// repeated by a continued run leaves what comes later.
+  /// N was changed after that many updates. A new change replaces those recorded there or later; one that a resumed run
+  /// repeats keeps the later ones.
   void set_steps_after(std::int64_t updates, std::int64_t set, bool repeated = false);
-  /// The run went back to that update: what was set later is told again if it holds again.
+  /// The run went back to that update: later changes are reported again when they take effect again.
   void forget_steps_after(std::int64_t updates);
-  /// N as it was set last, or as it is without.
+  /// N of the last change, or the spec's where there was none.
   std::int64_t steps_now() const { return steps_set.empty() ? steps : steps_set.back().steps; }
   bool operator==(const WindowShape&) const = default;
 };
@@ -106,7 +106,7 @@ class WindowPosition {
   std::int64_t next_steps() const { return next_steps_; }  ///< N as set at run time; 0 = the shape's
   std::int64_t schedule_position() const { return schedule_position_; }
   std::int64_t epoch_length() const { return epoch_length_; }  ///< L of this epoch of a stream; 0 = not announced
-  bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or would have
+  bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or was due to
   /// The same place under the N that another position was given at run time.
   WindowPosition with_steps_of(const WindowPosition& other) const;
   bool operator==(const WindowPosition&) const = default;
@@ -172,8 +172,8 @@ class AccumulationWindow {
   /// inside a window, it corrects the size from the next micro-step on. The ranks agree on the least of their numbers.
   void announce_end(std::int64_t remaining);
 
-  /// Call-driven: a micro-step begins. Where K7 is exact or at_least the window stays open until take_boundary(); a
-  /// counter that runs past N is then what that system makes of it (exact: never again a boundary). Throws
+  /// Call-driven: a micro-step begins. Where K7 is exact or at_least the window stays open until take_boundary(); what
+  /// follows a counter that runs past N depends on the system (exact: there is never a boundary again). Throws
   /// std::logic_error where a limit of the shape says that the run is over.
   MicroPlan count();
   /// Call-driven: the last counted micro-step ends its window, and no boundary has been taken since.
@@ -221,7 +221,7 @@ class AccumulationWindow {
   void lose_open_window(bool recount);
   /// The scheduler's calls since its last tick are forgotten (K13 every_nth_call).
   void forget_schedule_calls();
-  /// Whether the next take_boundary() and call_schedule() are at a boundary, whatever was counted.
+  /// Whether the next take_boundary() and call_schedule() are at a boundary, regardless of the count.
   void force_boundary(bool due);
   /// Continues after that many micro-steps which another program did: their gradients are gone, so no window is open,
   /// and the count stands where theirs did (mmengine's initialize_count_status).

@@ -3,7 +3,7 @@
 // micro-step on every model chunk of the stage, and the transfers between stages. A rank runs its list from front to
 // back; a window without a pipeline is the list of one stage, "F0 B0 F1 B1 ...".
 //
-// Problem: a blocking send waits for its receive, and two stages that send to each other first wait for ever. Choice:
+// Problem: a blocking send waits for its receive, and two stages that send to each other first wait forever. Choice:
 // only the order of computation is given by the schedule; all stages are played through together, and each list takes
 // its transfers in the order in which they met there. A list so made is one view of a common order, so it cannot
 // deadlock however transfers are carried out. A send follows the operation that made its tensor, a receive precedes the

@@ -3,6 +3,8 @@
 // adjacent segments that an update treats the same.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "accrue/optim/flat_optimizer.h"
@@ -47,6 +49,32 @@ class FlatBase : public FlatOptimizer {
   std::int64_t numel_;
   at::TensorOptions options_;
   std::int64_t steps_ = 0;
+};
+
+/// The state of Adam and AdamW.
+class MomentsBase : public FlatBase {
+ public:
+  using FlatBase::FlatBase;
+  std::vector<std::pair<std::string, at::Tensor>> state() final {
+    return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
+  }
+
+ protected:
+  at::Tensor first_ = state_tensor();
+  at::Tensor second_ = state_tensor();
+};
+
+/// The state of SGD.
+class MomentumBase : public FlatBase {
+ public:
+  using FlatBase::FlatBase;
+  std::vector<std::pair<std::string, at::Tensor>> state() final {
+    if (!buffer_.defined()) return {};
+    return {{"momentum_buffer", buffer_}};
+  }
+
+ protected:
+  at::Tensor buffer_ = spec_.momentum != 0.0 ? state_tensor() : at::Tensor();
 };
 
 }  // namespace accrue

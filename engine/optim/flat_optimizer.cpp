@@ -29,9 +29,9 @@ void for_each_part(const std::vector<Stretch>& stretches, const Update& update) 
 }
 
 template <typename T>
-class FlatAdamW final : public FlatBase {
+class FlatAdamW final : public MomentsBase {
  public:
-  using FlatBase::FlatBase;
+  using MomentsBase::MomentsBase;
 
   void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
             std::span<const FlatRange> ranges) override {
@@ -53,24 +53,12 @@ class FlatAdamW final : public FlatBase {
       flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, part);
     });
   }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
-    return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
-  }
-
- private:
-  at::Tensor first_ = state_tensor();
-  at::Tensor second_ = state_tensor();
 };
 
 template <typename T>
-class FlatSgd final : public FlatBase {
+class FlatSgd final : public MomentumBase {
  public:
-  FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
-          at::TensorOptions options)
-      : FlatBase(spec, std::move(segments), numel, options) {
-    if (spec_.momentum != 0.0) buffer_ = state_tensor();
-  }
+  using MomentumBase::MomentumBase;
 
   void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
             std::span<const FlatRange> ranges) override {
@@ -86,14 +74,6 @@ class FlatSgd final : public FlatBase {
       flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, part);
     });
   }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
-    if (!buffer_.defined()) return {};
-    return {{"momentum_buffer", buffer_}};
-  }
-
- private:
-  at::Tensor buffer_;  // undefined without momentum
 };
 
 template <typename T>

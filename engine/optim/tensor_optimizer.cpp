@@ -16,9 +16,9 @@ at::Tensor part_of(const at::Tensor& flat, const FlatRange& range) {
   return flat.narrow(0, range.offset, range.size);
 }
 
-class TensorAdamW final : public FlatBase {
+class TensorAdamW final : public MomentsBase {
  public:
-  using FlatBase::FlatBase;
+  using MomentsBase::MomentsBase;
 
   void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
             std::span<const FlatRange> ranges) override {
@@ -39,23 +39,11 @@ class TensorAdamW final : public FlatBase {
       p.addcdiv_(m, root, -rate / (1.0 - std::pow(spec_.beta1, t)));
     }
   }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
-    return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
-  }
-
- private:
-  at::Tensor first_ = state_tensor();
-  at::Tensor second_ = state_tensor();
 };
 
-class TensorSgd final : public FlatBase {
+class TensorSgd final : public MomentumBase {
  public:
-  TensorSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
-            at::TensorOptions options)
-      : FlatBase(spec, std::move(segments), numel, options) {
-    if (spec_.momentum != 0.0) buffer_ = state_tensor();
-  }
+  using MomentumBase::MomentumBase;
 
   void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
             std::span<const FlatRange> ranges) override {
@@ -69,14 +57,6 @@ class TensorSgd final : public FlatBase {
       p.sub_(change, lr * stretch.lr);
     }
   }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
-    if (!buffer_.defined()) return {};
-    return {{"momentum_buffer", buffer_}};
-  }
-
- private:
-  at::Tensor buffer_;  // undefined without momentum
 };
 
 }  // namespace

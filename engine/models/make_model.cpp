@@ -24,6 +24,10 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source) {
 
 }  // namespace
 
+at::Tensor ModelPart::empty_input(const Batch& /*batch*/) const {
+  throw std::logic_error("this model part receives nothing from another stage");
+}
+
 void ModelPart::backward(const at::Tensor& outputs, const at::Tensor& gradient) {
   outputs.backward(gradient);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/window_executor.h"
 
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <stdexcept>
@@ -28,7 +29,7 @@ const std::vector<PipelineOperation>& WindowExecutor::operations(std::int64_t mi
 
 void WindowExecutor::run(const std::vector<PipelineOperation>& operations, WindowWork& work) {
   for (const PipelineOperation& operation : operations) {
-    if (is_first_of_micro_step(operation) && !work.begin(operation.micro_step)) return;
+    if (is_first_of_micro_step(operation) && !work.begin(operation.micro_step)) break;
     switch (operation.action) {
       case PipelineAction::forward:
         forward(operation, work);
@@ -37,9 +38,10 @@ void WindowExecutor::run(const std::vector<PipelineOperation>& operations, Windo
         backward(operation, work);
         break;
       default:
-        if (work.batch(operation.micro_step).items > 0) transfer(operation);
+        if (const Batch& batch = work.batch(operation.micro_step); batch.items > 0) transfer(operation, batch);
     }
   }
+  if (link_ != nullptr) link_->finish();
 }
 
 bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) const {
@@ -76,17 +78,20 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
   work.finished(operation);
 }
 
-void WindowExecutor::transfer(const PipelineOperation& operation) {
+void WindowExecutor::transfer(const PipelineOperation& operation, const Batch& batch) {
   Flight& flight = this->flight(operation);
   switch (operation.action) {
     case PipelineAction::send_output:
       link_->send(operation, flight.outputs.detach());
       return;
     case PipelineAction::receive_input:
-      flight.received = link_->receive(operation).set_requires_grad(true);
+      flight.received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);
+      link_->receive(operation, flight.received);
+      flight.received.set_requires_grad(true);
       return;
     case PipelineAction::receive_gradient:
-      flight.gradient = link_->receive(operation);
+      flight.gradient = at::empty_like(flight.outputs, at::MemoryFormat::Contiguous);
+      link_->receive(operation, flight.gradient);
       return;
     default: {
       const at::Tensor gradient = flight.received.grad();

@@ -20,10 +20,12 @@ namespace accrue {
 class StageLink {
  public:
   virtual ~StageLink() = default;
-  /// `operation` says what it is and who receives it.
+  /// `operation` says what it is and who receives it. The tensor may be read until finish() has returned.
   virtual void send(const PipelineOperation& operation, const at::Tensor& tensor) = 0;
-  /// Waits for the tensor; it has no graph.
-  virtual at::Tensor receive(const PipelineOperation& operation) = 0;
+  /// Fills the tensor with what the other stage sends.
+  virtual void receive(const PipelineOperation& operation, at::Tensor& tensor) = 0;
+  /// At the end of a list: returns when all that was sent has left.
+  virtual void finish() {}
 };
 
 /// What a window's operations work on. Micro-steps count from 0 in the list.
@@ -68,7 +70,7 @@ class WindowExecutor {
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
-  void transfer(const PipelineOperation& operation);
+  void transfer(const PipelineOperation& operation, const Batch& batch);
 
   std::vector<ModelPart*> parts_;
   PipelineShape shape_;

@@ -23,6 +23,9 @@ class ModelPart : public torch::nn::Module {
   virtual at::Tensor forward(const Batch& batch, const at::Tensor& received) = 0;
   /// The loss of the last part's outputs against batch.targets.
   virtual LossSum loss(const at::Tensor& outputs, const Batch& batch) = 0;
+  /// Where the part before this one is on another stage: a tensor of the shape, type and device of its outputs for the
+  /// micro-batch, to receive them in. Errors: std::logic_error on a part that reads batch.inputs.
+  virtual at::Tensor empty_input(const Batch& batch) const;
   /// Backpropagates `gradient`, that of the outputs and of their shape, into the .grad of the parameters and of
   /// `received`. On the last part `outputs` is the scaled loss [] and `gradient` undefined.
   virtual void backward(const at::Tensor& outputs, const at::Tensor& gradient);

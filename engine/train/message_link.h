@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors between pipeline stages as messages of the pipeline axis. A send is started and left to the backend, so that
+// the stage goes on computing; few are left open at once, because each keeps its tensor.
+#pragma once
+
+#include <deque>
+
+#include "accrue/comm/communicator.h"
+#include "train/window_executor.h"
+
+namespace accrue {
+
+/// A stage is its rank along `pipeline`. Errors: as Communicator's. Thread: training.
+class MessageLink final : public StageLink {
+ public:
+  explicit MessageLink(Communicator& pipeline) : pipeline_(pipeline) {}
+
+  void send(const PipelineOperation& operation, const at::Tensor& tensor) override;
+  void receive(const PipelineOperation& operation, at::Tensor& tensor) override;
+  void finish() override { wait_until_open(0); }
+
+ private:
+  void wait_until_open(std::size_t most);
+
+  Communicator& pipeline_;
+  std::deque<Work> open_;  ///< sends, oldest first
+};
+
+}  // namespace accrue

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers whose weights are divided over a tensor axis, for any LibTorch model. Activations have the features in their
+// last dim; under sequence parallelism (TensorAxis) their dim 0 is divided between the layers.
+//
+// Weights are made as the undivided layer's, from the current default generator, and each rank keeps its part: ranks
+// that draw the same numbers hold one model, whatever their number. Parameters' names are those of torch::nn's layers.
+//
+// Thread: training. Collective: the tensor axis, forward and backward. Errors: std::invalid_argument where a dim cannot
+// be divided evenly.
+// Source: Megatron-LM's tensor_parallel layers and cross entropy.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include "accrue/parallel/tensor_axis.h"
+
+namespace accrue {
+
+struct ColumnParallelOptions {
+  bool bias = true;
+  bool gather_output = false;  ///< every rank gets [..., outputs]; not under sequence parallelism
+};
+
+/// y = x weight^T + bias, divided by outputs: each rank computes [..., outputs / size].
+class ColumnParallelLinear : public torch::nn::Module {
+ public:
+  ColumnParallelLinear(std::int64_t inputs, std::int64_t outputs, const TensorAxis& axis,
+                       ColumnParallelOptions options = {});
+  /// Shapes: x [..., inputs], or this rank's rows of it under sequence parallelism.
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight;  ///< [outputs / size, inputs]
+  at::Tensor bias;    ///< [outputs / size], or undefined
+
+ private:
+  TensorAxis axis_;
+  ColumnParallelOptions options_;
+};
+
+struct RowParallelOptions {
+  bool bias = true;
+  bool input_is_parallel = true;  ///< false: x is whole on every rank and divided here; not under sequence parallelism
+};
+
+/// y = x weight^T + bias, divided by inputs: the ranks' products are summed, then every rank adds the bias. Under
+/// sequence parallelism a rank adds it to its own rows only, so its gradient must be summed over the axis.
+class RowParallelLinear : public torch::nn::Module {
+ public:
+  RowParallelLinear(std::int64_t inputs, std::int64_t outputs, const TensorAxis& axis, RowParallelOptions options = {});
+  /// Shapes: x [..., inputs / size] -> [..., outputs], or this rank's rows of it under sequence parallelism.
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight;  ///< [outputs, inputs / size]
+  at::Tensor bias;    ///< [outputs], the same on all ranks, or undefined
+
+ private:
+  TensorAxis axis_;
+  RowParallelOptions options_;
+};
+
+/// A table of which each rank holds a range of ids.
+class VocabParallelEmbedding : public torch::nn::Module {
+ public:
+  VocabParallelEmbedding(std::int64_t vocabulary, std::int64_t width, const TensorAxis& axis);
+  /// Shapes: ids [...] int64 -> [..., width], whole on every rank.
+  at::Tensor forward(const at::Tensor& ids);
+
+  at::Tensor weight;  ///< [vocabulary / size, width]
+
+ private:
+  TensorAxis axis_;
+};
+
+/// x weight^T + bias, divided by outputs. The gradient of x is summed over the ranks while that of the weight is
+/// computed; under sequence parallelism only this rank's rows of x are kept, and gathered anew.
+/// Shapes: x [..., inputs] (or its rows), weight [outputs / size, inputs], bias [outputs / size] or undefined ->
+/// [..., outputs / size].
+at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorAxis& axis);
+/// x weight^T summed over the ranks, then + bias. Shapes: x [..., inputs / size], weight [outputs, inputs / size], bias
+/// [outputs] or undefined -> [..., outputs] (or its rows).
+at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorAxis& axis);
+
+/// Rows of the table `weight` [V / size, D], of which this rank holds the ids from rank * V / size.
+at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& weight, const TensorAxis& axis);
+
+/// Cross entropy of logits that are divided by classes. With smoothing s the target has probability 1 - s, and the
+/// other K - 1 classes of the whole vocabulary share s evenly. Shapes: logits [..., K / size], targets [...] int64 ->
+/// [...], float32 at least. A target that no rank holds (-100) gives a finite loss, to be left out by the caller's
+/// mask.
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis,
+                                        double label_smoothing = 0.0);
+
+}  // namespace accrue

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/parallel/tensor_axis.h"
+
+#include <ATen/ops/empty.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "parallel/kept_axis.h"
+
+namespace accrue {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+std::int64_t part_of(std::int64_t size, const TensorAxis& axis, const char* what) {
+  if (size % axis.size() == 0) return size / axis.size();
+  throw std::invalid_argument(std::to_string(size) + " " + what + " cannot be divided evenly over " +
+                              std::to_string(axis.size()) + " tensor-parallel ranks");
+}
+
+at::Tensor summed(const at::Tensor& x, const TensorAxis& axis) {
+  at::Tensor sum = x.clone(at::MemoryFormat::Contiguous);
+  axis.ranks().all_reduce(sum);
+  return sum;
+}
+
+at::Tensor own_last(const at::Tensor& x, const TensorAxis& axis) {
+  const std::int64_t part = part_of(x.size(-1), axis, "numbers of the last dim");
+  return x.narrow(-1, axis.rank() * part, part).contiguous();
+}
+
+at::Tensor gathered_last(const at::Tensor& x, const TensorAxis& axis) {
+  const at::Tensor in = x.contiguous();
+  std::vector<std::int64_t> sizes{axis.size()};
+  sizes.insert(sizes.end(), in.sizes().begin(), in.sizes().end());
+  at::Tensor all = at::empty(sizes, in.options());
+  axis.ranks().all_gather(all, in);
+  sizes.erase(sizes.begin());
+  sizes.back() *= axis.size();
+  return all.movedim(0, -2).reshape(sizes);
+}
+
+/// A pair: forward and backward are plain functions of a tensor and the axis.
+template <auto Forward, auto Backward>
+struct Pair : torch::autograd::Function<Pair<Forward, Backward>> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const TensorAxis& axis) {
+    keep_axis(ctx, axis);
+    return Forward(x, axis);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    return {Backward(grads[0], kept_axis(ctx)), {}};
+  }
+};
+
+template <auto Forward, auto Backward>
+at::Tensor apply(const at::Tensor& x, const TensorAxis& axis) {
+  return axis.split() ? Pair<Forward, Backward>::apply(x, axis) : x;
+}
+
+at::Tensor same(const at::Tensor& x, const TensorAxis&) {
+  return x.view_as(x);
+}
+
+at::Tensor rows_gathered(const at::Tensor& x, const TensorAxis& axis) {
+  return axis.gather_rows(x);
+}
+
+at::Tensor rows_summed(const at::Tensor& x, const TensorAxis& axis) {
+  return axis.sum_to_rows(x);
+}
+
+at::Tensor rows_taken(const at::Tensor& x, const TensorAxis& axis) {
+  return axis.own_rows(x).clone();
+}
+
+}  // namespace
+
+TensorAxis::TensorAxis(Communicator& ranks, bool sequence)
+    : ranks_(ranks.size() > 1 ? &ranks : nullptr), sequence_(sequence && ranks.size() > 1) {}
+
+void TensorAxis::sum(at::Tensor& tensor) const {
+  if (split()) ranks_->all_reduce(tensor);
+}
+
+at::Tensor TensorAxis::gather_rows(const at::Tensor& rows) const {
+  if (!split()) return rows;
+  const at::Tensor in = rows.contiguous();
+  auto sizes = in.sizes().vec();
+  sizes.front() *= size();
+  at::Tensor all = at::empty(sizes, in.options());
+  ranks_->all_gather(all, in);
+  return all;
+}
+
+at::Tensor TensorAxis::sum_to_rows(const at::Tensor& tensor) const {
+  if (!split()) return tensor;
+  const at::Tensor in = tensor.contiguous();
+  auto sizes = in.sizes().vec();
+  sizes.front() = part_of(sizes.front(), *this, "rows");
+  at::Tensor own = at::empty(sizes, in.options());
+  ranks_->reduce_scatter(own, in);
+  return own;
+}
+
+at::Tensor TensorAxis::own_rows(const at::Tensor& tensor) const {
+  const std::int64_t part = part_of(tensor.size(0), *this, "rows");
+  return tensor.narrow(0, rank() * part, part);
+}
+
+at::Tensor copy_to_tensor(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<same, summed>(x, axis);
+}
+
+at::Tensor sum_from_tensor(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<summed, same>(x, axis);
+}
+
+at::Tensor scatter_last_dim(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<own_last, gathered_last>(x, axis);
+}
+
+at::Tensor gather_last_dim(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<gathered_last, own_last>(x, axis);
+}
+
+at::Tensor scatter_rows(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<rows_taken, rows_gathered>(x, axis);
+}
+
+at::Tensor gather_rows(const at::Tensor& x, const TensorAxis& axis, RowsAreUsedBy next) {
+  return next == RowsAreUsedBy::divided_layer ? apply<rows_gathered, rows_summed>(x, axis)
+                                              : apply<rows_gathered, rows_taken>(x, axis);
+}
+
+at::Tensor sum_to_rows(const at::Tensor& x, const TensorAxis& axis) {
+  return apply<rows_summed, rows_gathered>(x, axis);
+}
+
+}  // namespace accrue

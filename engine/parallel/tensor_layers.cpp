@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/parallel/tensor_layers.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "parallel/kept_axis.h"
+
+namespace accrue {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor matrix(const at::Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const TensorAxis& axis) {
+    keep_axis(ctx, axis);
+    ctx->save_for_backward({x, weight});
+    return at::linear(axis.sequence() ? axis.gather_rows(x) : x, weight);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const TensorAxis axis = kept_axis(ctx);
+    const auto kept = ctx->get_saved_variables();
+    const at::Tensor &x = kept[0], &weight = kept[1], &dy = grads[0];
+    const bool sequence = axis.sequence();
+
+    // Both exchanges run while a product is computed.
+    at::Tensor whole = sequence ? rows_like(x, axis.size()) : x;
+    Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous()) : Work();
+    at::Tensor dwhole = at::matmul(dy, weight).contiguous();
+    at::Tensor dx = sequence ? at::empty_like(x, at::MemoryFormat::Contiguous) : dwhole;
+    Work sums = sequence ? axis.ranks().start_reduce_scatter(dx, dwhole) : axis.ranks().start_all_reduce(dwhole);
+    gathers.wait();
+    const at::Tensor dweight = at::mm(matrix(dy).t(), matrix(whole));
+    sums.wait();
+    return {dx, dweight, {}};
+  }
+
+ private:
+  static at::Tensor rows_like(const at::Tensor& x, std::int64_t parts) {
+    auto sizes = x.sizes().vec();
+    sizes.front() *= parts;
+    return at::empty(sizes, x.options());
+  }
+};
+
+struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
+                            const TensorAxis& axis, double label_smoothing) {
+    const at::Tensor wide = matrix(logits).to(logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    const std::int64_t part = wide.size(1), first = axis.rank() * part;
+    const double classes = static_cast<double>(part * axis.size());
+    const at::Tensor ids = targets.reshape({-1}).to(at::kLong) - first;
+    const at::Tensor elsewhere = (ids < 0).logical_or(ids >= part);
+    const at::Tensor local = ids.masked_fill(elsewhere, 0);
+
+    at::Tensor largest = wide.amax(1);
+    if (axis.split()) axis.ranks().all_reduce(largest, Reduce::max);
+    const at::Tensor shifted = wide - largest.unsqueeze(1);
+    const at::Tensor exponentials = shifted.exp();
+    const at::Tensor own = shifted.gather(1, local.unsqueeze(1)).squeeze(1).masked_fill(elsewhere, 0.0);
+    at::Tensor sums = at::stack({exponentials.sum(1), own, shifted.sum(1)});
+    axis.sum(sums);
+    const at::Tensor log_sum = sums[0].log();
+    at::Tensor loss = log_sum - sums[1];
+    // The target's share and every class's, which sum to one.
+    const double smoothing = label_smoothing * classes / (classes - 1.0);
+    if (smoothing > 0.0) loss = loss * (1.0 - smoothing) - (sums[2] / classes - log_sum) * smoothing;
+
+    keep_axis(ctx, axis);
+    ctx->saved_data["smoothing"] = smoothing;
+    ctx->saved_data["classes"] = classes;
+    ctx->saved_data["type"] = logits.scalar_type();
+    ctx->saved_data["shape"] = logits.sizes();
+    ctx->save_for_backward({exponentials / sums[0].unsqueeze(1), local, elsewhere});
+    return loss.view(targets.sizes());
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto kept = ctx->get_saved_variables();
+    const at::Tensor &softmax = kept[0], &local = kept[1], &elsewhere = kept[2];
+    const double smoothing = ctx->saved_data["smoothing"].toDouble();
+    at::Tensor gradient = softmax.clone();
+    const at::Tensor here = elsewhere.logical_not().to(softmax.scalar_type()).unsqueeze(1);
+    gradient.scatter_add_(1, local.unsqueeze(1), here * (smoothing - 1.0));
+    if (smoothing > 0.0) gradient.sub_(smoothing / ctx->saved_data["classes"].toDouble());
+    gradient.mul_(grads[0].reshape({-1, 1}));
+    return {
+        gradient.to(ctx->saved_data["type"].toScalarType()).view(ctx->saved_data["shape"].toIntVector()), {}, {}, {}};
+  }
+};
+
+void refuse(bool wrong, const char* text) {
+  if (wrong) throw std::invalid_argument(text);
+}
+
+/// [outputs, inputs] by PyTorch's rule, drawn whole.
+at::Tensor drawn(std::int64_t outputs, std::int64_t inputs, std::int64_t fan_in) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  return at::empty({outputs, inputs}).uniform_(-bound, bound);
+}
+
+at::Tensor part_along(const at::Tensor& whole, std::int64_t dim, const TensorAxis& axis, const char* what) {
+  const std::int64_t size = whole.size(dim);
+  if (size % axis.size() != 0)
+    throw std::invalid_argument(std::to_string(size) + " " + what + " cannot be divided evenly over " +
+                                std::to_string(axis.size()) + " tensor-parallel ranks");
+  const std::int64_t part = size / axis.size();
+  return whole.narrow(dim, axis.rank() * part, part).clone(at::MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorAxis& axis) {
+  if (!axis.split()) return at::linear(x, weight, bias);
+  const at::Tensor y = ColumnLinear::apply(x, weight, axis);
+  return bias.defined() ? at::add(y, bias) : y;
+}
+
+at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorAxis& axis) {
+  if (!axis.split()) return at::linear(x, weight, bias);
+  const at::Tensor part = at::linear(x, weight);
+  const at::Tensor sum = axis.sequence() ? sum_to_rows(part, axis) : sum_from_tensor(part, axis);
+  return bias.defined() ? at::add(sum, bias) : sum;
+}
+
+at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& weight, const TensorAxis& axis) {
+  if (!axis.split()) return at::embedding(weight, ids);
+  const at::Tensor local = ids - axis.rank() * weight.size(0);
+  const at::Tensor elsewhere = (local < 0).logical_or(local >= weight.size(0));
+  const at::Tensor rows = at::embedding(weight, local.masked_fill(elsewhere, 0));
+  return sum_from_tensor(rows.masked_fill(elsewhere.unsqueeze(-1), 0.0), axis);
+}
+
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis,
+                                        double label_smoothing) {
+  return CrossEntropy::apply(logits, targets, axis, label_smoothing);
+}
+
+ColumnParallelLinear::ColumnParallelLinear(std::int64_t inputs, std::int64_t outputs, const TensorAxis& axis,
+                                           ColumnParallelOptions options)
+    : axis_(axis), options_(options) {
+  refuse(options.gather_output && axis.sequence(), "gather_output and sequence parallelism exclude each other");
+  weight = register_parameter("weight", part_along(drawn(outputs, inputs, inputs), 0, axis, "outputs"));
+  if (options.bias)
+    bias = register_parameter("bias", part_along(drawn(outputs, 1, inputs).view({outputs}), 0, axis, "outputs"));
+}
+
+at::Tensor ColumnParallelLinear::forward(const at::Tensor& x) {
+  const at::Tensor y = column_parallel_linear(x, weight, bias, axis_);
+  return options_.gather_output ? gather_last_dim(y, axis_) : y;
+}
+
+RowParallelLinear::RowParallelLinear(std::int64_t inputs, std::int64_t outputs, const TensorAxis& axis,
+                                     RowParallelOptions options)
+    : axis_(axis), options_(options) {
+  refuse(!options.input_is_parallel && axis.sequence(),
+         "sequence parallelism needs input_is_parallel: the input is already divided");
+  weight = register_parameter("weight", part_along(drawn(outputs, inputs, inputs), 1, axis, "inputs"));
+  if (options.bias) bias = register_parameter("bias", drawn(outputs, 1, inputs).view({outputs}));
+}
+
+at::Tensor RowParallelLinear::forward(const at::Tensor& x) {
+  return row_parallel_linear(options_.input_is_parallel ? x : scatter_last_dim(x, axis_), weight, bias, axis_);
+}
+
+VocabParallelEmbedding::VocabParallelEmbedding(std::int64_t vocabulary, std::int64_t width, const TensorAxis& axis)
+    : axis_(axis) {
+  weight = register_parameter("weight", part_along(at::empty({vocabulary, width}).normal_(), 0, axis, "ids"));
+}
+
+at::Tensor VocabParallelEmbedding::forward(const at::Tensor& ids) {
+  return vocab_parallel_embedding(ids, weight, axis_);
+}
+
+}  // namespace accrue

@@ -3,12 +3,15 @@
 // and the MLP's hidden row before GELU (4 D). Recomputing the rest costs three passes and one score product.
 //
 // product.h decides which routine computes a matrix product. A projection that ends on the residual stream adds into
-// x + bias, so neither bias nor residual needs its own pass.
+// x + bias, so neither bias nor residual needs its own pass; on a divided model the ranks' sum is added instead.
+// Exchanges run while the next product is computed, and under sequence parallelism nothing but this rank's rows is
+// kept.
 #include "models/fused_blocks.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
 
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
@@ -16,6 +19,7 @@
 #include "models/fused_rows.h"
 #include "models/product.h"
 #include "models/row_tasks.h"
+#include "parallel/kept_axis.h"
 
 namespace accrue {
 
@@ -77,17 +81,71 @@ GeluGradient gelu_gradient(const at::Tensor& hidden, at::Tensor& grad) {
   return result;
 }
 
+/// rows += a b, summed over the ranks of the axis.
+void add_summed_product(at::Tensor& rows, const at::Tensor& a, const at::Tensor& b, const TensorAxis& axis) {
+  if (!axis.split()) return add_product(rows, a, b);
+  at::Tensor part = product(a, b);
+  if (axis.sequence()) {
+    rows.add_(axis.sum_to_rows(part));
+  } else {
+    axis.sum(part);
+    rows.add_(part);
+  }
+}
+
+/// Rows of all ranks, on their way while something else is computed.
+class GatheredRows {
+ public:
+  GatheredRows(const at::Tensor& rows, const TensorAxis& axis) : rows_(rows) {
+    if (!axis.sequence()) return;
+    rows_ = activation_pool().take({rows.size(0) * axis.size(), rows.size(1)}, rows.scalar_type());
+    work_ = axis.ranks().start_all_gather(rows_, rows);
+  }
+  const at::Tensor& wait() {
+    work_.wait();
+    return rows_;
+  }
+
+ private:
+  at::Tensor rows_;
+  Work work_;
+};
+
+/// This rank's rows of a gradient of which each rank has a part, likewise.
+class SummedRows {
+ public:
+  SummedRows(at::Tensor part, const TensorAxis& axis) : part_(std::move(part)), rows_(part_) {
+    if (axis.sequence()) {
+      rows_ = activation_pool().take({part_.size(0) / axis.size(), part_.size(1)}, part_.scalar_type());
+      work_ = axis.ranks().start_reduce_scatter(rows_, part_);
+    } else if (axis.split()) {
+      work_ = axis.ranks().start_all_reduce(part_);
+    }
+  }
+  const at::Tensor& wait() {
+    work_.wait();
+    return rows_;
+  }
+
+ private:
+  at::Tensor part_;
+  at::Tensor rows_;
+  Work work_;
+};
+
 struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
-                            const at::Tensor& output_weight, const at::Tensor& output_bias, std::int64_t heads) {
+                            const at::Tensor& output_weight, const at::Tensor& output_bias, const BlockShape& shape) {
     const Normed normed = norm_rows(x, norm_weight, norm_bias);
-    const at::Tensor qkv = product(matrix(normed.rows), qkv_weight.t()).view({x.size(0), x.size(1), -1});
-    const Attended attended = attend(qkv, qkv_bias, heads);
+    const at::Tensor rows = GatheredRows(matrix(normed.rows), shape.axis).wait();
+    const at::Tensor qkv = product(rows, qkv_weight.t()).view({-1, shape.positions, qkv_weight.size(0)});
+    const Attended attended = attend(qkv, qkv_bias, shape.heads);
     at::Tensor y = plus_bias(x, output_bias);
-    at::Tensor rows = matrix(y);
-    add_product(rows, matrix(attended.out), output_weight.t());
-    ctx->saved_data["heads"] = heads;
+    at::Tensor y_rows = matrix(y);
+    add_summed_product(y_rows, matrix(attended.out), output_weight.t(), shape.axis);
+    keep_axis(ctx, shape.axis);
+    ctx->saved_data["heads"] = shape.heads;
     ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, qkv_weight, qkv_bias, output_weight, qkv,
                             attended.out, attended.log_sums});
     return y;
@@ -98,17 +156,20 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
     const at::Tensor &x = kept[0], &norm_weight = kept[1], &norm_bias = kept[2], &statistics = kept[3];
     const at::Tensor &qkv_weight = kept[4], &qkv_bias = kept[5], &output_weight = kept[6], &qkv = kept[7];
     const Attended attended{kept[8], kept[9]};
-    const at::Tensor dy = grads[0].contiguous(), dy_rows = matrix(dy);
+    const TensorAxis axis = kept_axis(ctx);
+    const at::Tensor dy = grads[0].contiguous();
 
+    const at::Tensor dy_rows = GatheredRows(matrix(dy), axis).wait();
+    GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
     const at::Tensor doutput_weight = product(dy_rows.t(), matrix(attended.out));
-    at::Tensor dattended = product(dy_rows, output_weight).view_as(x);
+    at::Tensor dattended = product(dy_rows, output_weight).view_as(attended.out);
     const at::Tensor dqkv =
         matrix(attend_backward(qkv, qkv_bias, ctx->saved_data["heads"].toInt(), attended, dattended));
     dattended.reset();
+    SummedRows dnormed(product(dqkv, qkv_weight), axis);
     const at::Tensor dqkv_bias = column_sum(dqkv);
-    const at::Tensor dqkv_weight = product(dqkv.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
-    const at::Tensor dnormed = product(dqkv, qkv_weight).view_as(x);
-    const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
+    const at::Tensor dqkv_weight = product(dqkv.t(), normed.wait());
+    const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dqkv_weight, dqkv_bias, doutput_weight, norm.dy_sum, {}};
   }
 };
@@ -116,13 +177,14 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
 struct MlpHalf : torch::autograd::Function<MlpHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& up_weight, const at::Tensor& up_bias,
-                            const at::Tensor& down_weight, const at::Tensor& down_bias) {
+                            const at::Tensor& down_weight, const at::Tensor& down_bias, const BlockShape& shape) {
     const Normed normed = norm_rows(x, norm_weight, norm_bias);
-    at::Tensor hidden = product(matrix(normed.rows), up_weight.t());
+    at::Tensor hidden = product(GatheredRows(matrix(normed.rows), shape.axis).wait(), up_weight.t());
     const at::Tensor active = activate(hidden, up_bias);
     at::Tensor y = plus_bias(x, down_bias);
     at::Tensor rows = matrix(y);
-    add_product(rows, active, down_weight.t());
+    add_summed_product(rows, active, down_weight.t(), shape.axis);
+    keep_axis(ctx, shape.axis);
     ctx->save_for_backward({x, norm_weight, norm_bias, normed.statistics, up_weight, down_weight, hidden});
     return y;
   }
@@ -131,16 +193,19 @@ struct MlpHalf : torch::autograd::Function<MlpHalf> {
     const auto kept = ctx->get_saved_variables();
     const at::Tensor &x = kept[0], &norm_weight = kept[1], &norm_bias = kept[2], &statistics = kept[3];
     const at::Tensor &up_weight = kept[4], &down_weight = kept[5], &hidden = kept[6];
-    const at::Tensor dy = grads[0].contiguous(), dy_rows = matrix(dy);
+    const TensorAxis axis = kept_axis(ctx);
+    const at::Tensor dy = grads[0].contiguous();
 
+    const at::Tensor dy_rows = GatheredRows(matrix(dy), axis).wait();
     at::Tensor dhidden = product(dy_rows, down_weight);
+    GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
     GeluGradient gelu = gelu_gradient(hidden, dhidden);
     const at::Tensor ddown_weight = product(dy_rows.t(), gelu.active);
     gelu.active.reset();
-    const at::Tensor dup_weight = product(dhidden.t(), matrix(norm_again(x, norm_weight, norm_bias, statistics)));
-    const at::Tensor dnormed = product(dhidden, up_weight).view_as(x);
-    const NormGradient norm = norm_gradient(dnormed, x, norm_weight, statistics, dy);
-    return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum};
+    SummedRows dnormed(product(dhidden, up_weight), axis);
+    const at::Tensor dup_weight = product(dhidden.t(), normed.wait());
+    const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
+    return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum, {}};
   }
 };
 
@@ -151,14 +216,14 @@ bool can_fuse(const at::Tensor& x, double dropout) {
   return dropout == 0.0 && x.is_cpu() && x.numel() > 0 && (type == at::kFloat || type == at::kDouble);
 }
 
-at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weights, std::int64_t heads) {
+at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape) {
   return AttentionHalf::apply(x.contiguous(), weights.norm_1_weight, weights.norm_1_bias, weights.qkv_weight,
-                              weights.qkv_bias, weights.output_weight, weights.output_bias, heads);
+                              weights.qkv_bias, weights.output_weight, weights.output_bias, shape);
 }
 
-at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights) {
+at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape) {
   return MlpHalf::apply(x.contiguous(), weights.norm_2_weight, weights.norm_2_bias, weights.up_weight, weights.up_bias,
-                        weights.down_weight, weights.down_bias);
+                        weights.down_weight, weights.down_bias, shape);
 }
 
 }  // namespace accrue

@@ -16,17 +16,19 @@ namespace accrue {
 /// Whether the fused functions support x.
 bool can_fuse(const at::Tensor& x, double dropout);
 
-/// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D].
-at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weights, std::int64_t heads);
+/// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D], or rows [B T / t, D] of them under sequence parallelism.
+/// Collective: the tensor axis.
+at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape);
 
-/// x + mlp(norm_2(x)). Shapes: [B, T, D] -> [B, T, D].
-at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights);
+/// x + mlp(norm_2(x)). Shapes and ranks: as above.
+at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape);
 
 /// Sum of the cross entropies of norm(x) table^T; targets of -100 are ignored. The gradient is computed along with the
 /// loss, so two small matrices are kept for backward instead of the logits.
-/// Shapes: x [B, T, D], table [V, D], targets [B, T] int64 -> [].
+/// Shapes: x [B, T, D] or rows of it under sequence parallelism, table [V / t, D], targets [B, T] int64 -> [], the same
+/// on all ranks. Collective: the tensor axis.
 /// Errors: throws std::invalid_argument for a target outside the vocabulary.
 at::Tensor fused_head_loss(const at::Tensor& x, const at::Tensor& norm_weight, const at::Tensor& norm_bias,
-                           const at::Tensor& table, const at::Tensor& targets);
+                           const at::Tensor& table, const at::Tensor& targets, const TensorAxis& axis);
 
 }  // namespace accrue

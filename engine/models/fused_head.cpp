@@ -3,10 +3,12 @@
 // overwritten by their gradient; with GPT-2's vocabulary that takes 67 MB instead of three copies of 200 MB for each
 // 1,024 tokens.
 #include <ATen/Dispatch.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -62,13 +64,37 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   });
 }
 
+/// The rows' losses where each rank has the logits of its classes, [N, V / t]; they are overwritten by their gradient.
+double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis) {
+  const std::int64_t classes = logits.size(1);
+  at::Tensor largest = logits.amax(1);
+  axis.ranks().all_reduce(largest, Reduce::max);
+  logits.sub_(largest.unsqueeze(1));
+  const at::Tensor ids = targets - axis.rank() * classes;
+  const at::Tensor elsewhere = (ids < 0).logical_or(ids >= classes);
+  const at::Tensor local = ids.masked_fill(elsewhere, 0).unsqueeze(1);
+  const at::Tensor own = logits.gather(1, local).squeeze(1).masked_fill(elsewhere, 0.0);
+  logits.exp_();
+  at::Tensor sums = at::stack({logits.sum(1), own});
+  axis.sum(sums);
+  const at::Tensor ignored = targets == ignored_label;
+  const at::Tensor losses = (sums[0].log() - sums[1]).masked_fill(ignored, 0.0);
+
+  logits.div_(sums[0].unsqueeze(1));
+  logits.scatter_add_(1, local, elsewhere.to(logits.scalar_type()).sub(1.0).unsqueeze(1));
+  logits.masked_fill_(ignored.unsqueeze(1), 0.0);
+  return losses.sum(at::kDouble).item<double>();
+}
+
 struct HeadResult {
   double loss = 0.0;
   at::Tensor dnormed;  // [N, D], undefined without gradients
   at::Tensor dtable;   // [V, D]
 };
 
-HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const std::int64_t* targets, bool gradients) {
+/// normed: [N, D], all rows; dnormed is this rank's part of it where the table is divided.
+HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at::Tensor& targets, bool gradients,
+                    const TensorAxis& axis) {
   const std::int64_t rows = normed.size(0), classes = table.size(0);
   const std::int64_t chunk =
       std::clamp<std::int64_t>(most_logits / classes, rows_per_task, rows < rows_per_task ? rows_per_task : rows);
@@ -82,7 +108,8 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const std
     const at::Tensor part = normed.narrow(0, from, count);
     at::Tensor logits = activation_pool().take({count, classes}, normed.scalar_type());
     product_into(logits, part, table.t());
-    result.loss += losses_of(logits, targets + from);
+    result.loss += axis.split() ? divided_losses_of(logits, targets.narrow(0, from, count), axis)
+                                : losses_of(logits, targets.const_data_ptr<std::int64_t>() + from);
     if (!gradients) continue;
     at::Tensor down = result.dnormed.narrow(0, from, count);
     product_into(down, logits, table);
@@ -98,11 +125,17 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const std
 struct HeadLoss : torch::autograd::Function<HeadLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& table, const at::Tensor& targets,
-                            bool gradients) {
+                            bool gradients, const TensorAxis& axis) {
     const Normed normed = norm_rows(x, norm_weight, norm_bias);
-    const HeadResult head =
-        run_head(normed.rows.view({-1, x.size(-1)}), table, targets.const_data_ptr<std::int64_t>(), gradients);
+    const at::Tensor own_rows = normed.rows.view({-1, x.size(-1)});
+    HeadResult head =
+        run_head(axis.sequence() ? axis.gather_rows(own_rows) : own_rows, table, targets, gradients, axis);
     if (gradients) {
+      if (axis.sequence()) {
+        head.dnormed = axis.sum_to_rows(head.dnormed);
+      } else {
+        axis.sum(head.dnormed);
+      }
       at::Tensor nothing = at::zeros_like(head.dnormed);
       const NormGradient norm = norm_gradient(head.dnormed.view_as(x), x, norm_weight, normed.statistics, nothing);
       ctx->save_for_backward({norm.x, norm.weight, norm.bias, head.dtable});
@@ -116,21 +149,22 @@ struct HeadLoss : torch::autograd::Function<HeadLoss> {
     if (const double factor = grads[0].item().toDouble(); factor != 1.0) {
       for (at::Tensor& gradient : kept) gradient = at::mul(gradient, factor);
     }
-    return {kept[0], kept[1], kept[2], kept[3], {}, {}};
+    return {kept[0], kept[1], kept[2], kept[3], {}, {}, {}};
   }
 };
 
 }  // namespace
 
 at::Tensor fused_head_loss(const at::Tensor& x, const at::Tensor& norm_weight, const at::Tensor& norm_bias,
-                           const at::Tensor& table, const at::Tensor& targets) {
-  const at::Tensor labels = targets.to(at::kLong).contiguous();
-  if (labels.numel() != x.numel() / x.size(-1)) {
-    throw std::invalid_argument(std::to_string(labels.numel()) + " labels for " +
-                                std::to_string(x.numel() / x.size(-1)) + " positions: each position takes one label");
+                           const at::Tensor& table, const at::Tensor& targets, const TensorAxis& axis) {
+  const at::Tensor labels = targets.to(at::kLong).contiguous().view({-1});
+  const std::int64_t positions = x.numel() / x.size(-1) * (axis.sequence() ? axis.size() : 1);
+  if (labels.numel() != positions) {
+    throw std::invalid_argument(std::to_string(labels.numel()) + " labels for " + std::to_string(positions) +
+                                " positions: each position takes one label");
   }
-  check_targets(labels.const_data_ptr<std::int64_t>(), labels.numel(), table.size(0));
-  return HeadLoss::apply(x.contiguous(), norm_weight, norm_bias, table, labels, at::GradMode::is_enabled());
+  check_targets(labels.const_data_ptr<std::int64_t>(), labels.numel(), table.size(0) * axis.size());
+  return HeadLoss::apply(x.contiguous(), norm_weight, norm_bias, table, labels, at::GradMode::is_enabled(), axis);
 }
 
 }  // namespace accrue

@@ -3,17 +3,18 @@
 // residual stream scaled down by the square root of their number).
 #include "models/gpt_model.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "accrue/parallel/tensor_layers.h"
+#include "accrue/run/shard_layout.h"
 #include "models/fused_blocks.h"
 #include "models/losses.h"
 
@@ -28,93 +29,121 @@ std::shared_ptr<Affine> add_affine(torch::nn::Module& parent, const char* name, 
 
 }  // namespace
 
-GptModel::GptModel(const ModelSpec& spec, WeightSource& source)
-    : heads_(spec.heads), context_(spec.context), dropout_(spec.dropout) {
+GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis)
+    : spec_(spec), share_(share), axis_(axis) {
   if (spec.width % spec.heads != 0) {
     throw std::invalid_argument("model.width " + std::to_string(spec.width) + " is no multiple of model.heads " +
                                 std::to_string(spec.heads));
   }
-  token_embedding_ = register_module("token_embedding", std::make_shared<Table>(spec.vocabulary, spec.width));
-  position_embedding_ = register_module("position_embedding", std::make_shared<Table>(spec.context, spec.width));
+  if (share.first() || share.last())
+    token_embedding_ =
+        register_module("token_embedding", std::make_shared<Table>(spec.vocabulary / share.tensor_ranks, spec.width));
+  if (share.first())
+    position_embedding_ = register_module("position_embedding", std::make_shared<Table>(spec.context, spec.width));
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
-  for (std::int64_t i = 0; i < spec.layers; ++i) add_block(*blocks, i, spec.width);
-  final_norm_ = register_module("final_norm", std::make_shared<Norm>(spec.width));
-  init(source, spec.init);
+  const auto [first, last] = blocks_of(spec, share);
+  for (std::int64_t i = first; i < last; ++i) add_block(*blocks, i);
+  if (share.last()) final_norm_ = register_module("final_norm", std::make_shared<Norm>(spec.width));
+  init(source);
 }
 
-void GptModel::add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width) {
+void GptModel::add_block(torch::nn::Module& blocks, std::int64_t index) {
+  const std::int64_t width = spec_.width, ranks = share_.tensor_ranks;
   auto block = blocks.register_module(std::to_string(index), std::make_shared<torch::nn::Module>());
   auto norm_1 = block->register_module("norm_1", std::make_shared<Norm>(width));
   auto attention = block->register_module("attention", std::make_shared<torch::nn::Module>());
-  auto qkv = add_affine(*attention, "qkv", width, 3 * width);
-  auto output = add_affine(*attention, "output", width, width);
+  auto qkv = add_affine(*attention, "qkv", width, 3 * width / ranks);
+  auto output = add_affine(*attention, "output", width / ranks, width);
   auto norm_2 = block->register_module("norm_2", std::make_shared<Norm>(width));
   auto mlp = block->register_module("mlp", std::make_shared<torch::nn::Module>());
-  auto up = add_affine(*mlp, "up", width, 4 * width);
-  auto down = add_affine(*mlp, "down", 4 * width, width);
+  auto up = add_affine(*mlp, "up", width, 4 * width / ranks);
+  auto down = add_affine(*mlp, "down", 4 * width / ranks, width);
   blocks_.push_back({norm_1->weight, norm_1->bias, qkv->weight, qkv->bias, output->weight, output->bias, norm_2->weight,
                      norm_2->bias, up->weight, up->bias, down->weight, down->bias});
 }
 
-void GptModel::init(WeightSource& source, WeightInit rule) {
-  if (rule == WeightInit::zeros || rule == WeightInit::values) return;
+void GptModel::init(WeightSource& source) {
+  if (spec_.init == WeightInit::zeros || spec_.init == WeightInit::values) return;
   constexpr double std = 0.02;
   const double residual_std =
-      rule == WeightInit::normal ? std : std / std::sqrt(2.0 * static_cast<double>(blocks_.size()));
-  source.normal(token_embedding_->weight, std);
-  source.normal(position_embedding_->weight, std);
-  for (GptBlockWeights& block : blocks_) {
-    source.normal(block.qkv_weight, std);
-    source.normal(block.output_weight, residual_std);
-    source.normal(block.up_weight, std);
-    source.normal(block.down_weight, residual_std);
+      spec_.init == WeightInit::normal ? std : std / std::sqrt(2.0 * static_cast<double>(spec_.layers));
+  // Every rank draws the whole model, so that its weights do not depend on how it is divided.
+  const at::NoGradGuard no_grad;
+  auto parameters = named_parameters();
+  const auto shares = parameter_shares(spec_, share_);
+  auto own = shares.begin();
+  for (const ParameterShape& whole : parameter_shapes(spec_)) {
+    const bool held = own != shares.end() && own->name == whole.name;
+    if (whole.shape.size() > 1) {
+      const bool residual = whole.name.ends_with("output.weight") || whole.name.ends_with("down.weight");
+      at::Tensor drawn = at::empty(whole.shape);
+      source.normal(drawn, residual ? residual_std : std);
+      if (held) parameters[own->name].copy_(part_of(drawn, *own));
+    }
+    if (held) ++own;
   }
 }
 
 at::Tensor GptModel::embedded(const at::Tensor& tokens) const {
   const std::int64_t positions = tokens.size(1);
-  if (positions > context_) {
+  if (positions > spec_.context) {
     throw std::invalid_argument("a sequence of " + std::to_string(positions) + " tokens does not fit model.context " +
-                                std::to_string(context_));
+                                std::to_string(spec_.context));
   }
-  return at::add(at::embedding(token_embedding_->weight, tokens), position_embedding_->weight.slice(0, 0, positions));
+  at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
+                         position_embedding_->weight.slice(0, 0, positions));
+  if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
+  const double dropout = is_training() ? spec_.dropout : 0.0;
+  return dropout > 0.0 ? at::dropout(x, dropout, /*train=*/true) : x;
 }
 
-at::Tensor GptModel::hidden(const at::Tensor& tokens) {
-  const double dropout = is_training() ? dropout_ : 0.0;
-  at::Tensor x = embedded(tokens);
-  if (dropout > 0.0) x = at::dropout(x, dropout, /*train=*/true);
+at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) {
+  const double dropout = is_training() ? spec_.dropout : 0.0;
+  const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks, .positions = positions, .axis = axis_};
   for (const GptBlockWeights& block : blocks_) {
     if (fused(x)) {
-      x = fused_mlp_half(fused_attention_half(x, block, heads_), block);
+      x = fused_mlp_half(fused_attention_half(x, block, shape), block, shape);
     } else {
-      x = mlp_half(attention_half(x, block, heads_, dropout), block, dropout);
+      x = mlp_half(attention_half(x, block, shape, dropout), block, shape, dropout);
     }
   }
   return x;
 }
 
 bool GptModel::fused(const at::Tensor& x) const {
-  return !plain_ && can_fuse(x, is_training() ? dropout_ : 0.0);
+  return !plain_ && can_fuse(x, is_training() ? spec_.dropout : 0.0);
 }
 
 at::Tensor GptModel::logits(const at::Tensor& tokens) {
-  return head(hidden(tokens));
+  return head(through_blocks(embedded(tokens), tokens.size(1)));
 }
 
 at::Tensor GptModel::head(const at::Tensor& x) const {
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
-  return at::linear(normed, token_embedding_->weight);
+  return column_parallel_linear(normed, token_embedding_->weight, {}, axis_);
 }
 
-at::Tensor GptModel::forward(const Batch& batch, const at::Tensor&) {
-  return hidden(batch.inputs);
+at::Tensor GptModel::forward(const Batch& batch, const at::Tensor& received) {
+  return through_blocks(share_.first() ? embedded(batch.inputs) : received, batch.inputs.size(1));
+}
+
+at::Tensor GptModel::empty_input(const Batch& batch) const {
+  if (share_.first()) return ModelPart::empty_input(batch);
+  const std::int64_t sequences = batch.inputs.size(0), positions = batch.inputs.size(1);
+  const auto options = blocks_.front().norm_1_weight.options().requires_grad(false);
+  if (axis_.sequence()) return at::empty({sequences * positions / axis_.size(), spec_.width}, options);
+  return at::empty({sequences, positions, spec_.width}, options);
 }
 
 LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
-  if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0))
-    return {cross_entropy_sum(head(x), batch.targets), batch.items};
-  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets),
+  if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0)) {
+    const at::Tensor logits = head(x);
+    if (!axis_.split()) return {cross_entropy_sum(logits, batch.targets), batch.items};
+    const at::Tensor targets = batch.targets.reshape({-1}), rows = logits.reshape({-1, logits.size(-1)});
+    const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_);
+    return {losses.masked_fill(targets == ignored_label, 0.0).sum(), batch.items};
+  }
+  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets, axis_),
           batch.items};
 }
 

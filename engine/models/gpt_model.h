@@ -2,12 +2,17 @@
 // A GPT-2 style decoder: pre-LN blocks, learned positions, GELU in its tanh form, the head tied to the token
 // embedding. Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], then per block i
 // blocks.i.norm_1, .attention.qkv, .attention.output, .norm_2, .mlp.up, .mlp.down (weight and bias each), final_norm.
+//
+// Divided, a model is one rank's share of one part (model_share.h): t tensor-parallel ranks hold V / t, 3 D / t, 4 D /
+// t and H / t. Activations between blocks are [B, T, D], or under sequence parallelism this rank's rows [B T / t, D].
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "accrue/models/model_part.h"
+#include "accrue/parallel/tensor_axis.h"
+#include "accrue/run/model_share.h"
 #include "models/affine.h"
 #include "models/gpt_operators.h"
 #include "models/weight_init.h"
@@ -16,32 +21,33 @@ namespace accrue {
 
 class GptModel final : public ModelPart {
  public:
-  GptModel(const ModelSpec& spec, WeightSource& source);
-  /// Shapes: [B, T, D], the last block's output before the final norm; loss() applies norm and head.
+  GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {});
+  /// The last block's output before the final norm; loss() applies norm and head. Collective: the tensor axis.
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
-  /// Shapes: tokens [B, T] int64 -> [B, T, V].
+  at::Tensor empty_input(const Batch& batch) const override;
+  /// Of an undivided model. Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits(const at::Tensor& tokens);
   /// Uses plain operators even where the fused functions would do: for comparisons.
   void use_plain_operators(bool plain) { plain_ = plain; }
 
  private:
   at::Tensor embedded(const at::Tensor& tokens) const;
-  /// The last block's output, before the final norm.
-  at::Tensor hidden(const at::Tensor& tokens);
+  at::Tensor through_blocks(at::Tensor x, std::int64_t positions);
+  /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
   bool fused(const at::Tensor& x) const;
-  void add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width);
-  void init(WeightSource& source, WeightInit rule);
+  void add_block(torch::nn::Module& blocks, std::int64_t index);
+  void init(WeightSource& source);
 
-  std::int64_t heads_;
-  std::int64_t context_;
-  double dropout_;
+  ModelSpec spec_;
+  ModelShare share_;
+  TensorAxis axis_;
   bool plain_ = false;
-  std::shared_ptr<Table> token_embedding_;
-  std::shared_ptr<Table> position_embedding_;
+  std::shared_ptr<Table> token_embedding_;     ///< on the first and the last part
+  std::shared_ptr<Table> position_embedding_;  ///< on the first part
   std::vector<GptBlockWeights> blocks_;
-  std::shared_ptr<Norm> final_norm_;
+  std::shared_ptr<Norm> final_norm_;  ///< on the last part
 };
 
 }  // namespace accrue

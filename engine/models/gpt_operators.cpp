@@ -5,8 +5,9 @@
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+
+#include "accrue/parallel/tensor_layers.h"
 
 namespace accrue {
 
@@ -22,21 +23,26 @@ at::Tensor dropped(const at::Tensor& x, double dropout) {
 
 }  // namespace
 
-at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, std::int64_t heads, double dropout) {
-  const auto batch = x.size(0), positions = x.size(1), width = x.size(2);
-  const at::Tensor qkv =
-      at::linear(normed(x, weights.norm_1_weight, weights.norm_1_bias), weights.qkv_weight, weights.qkv_bias);
-  const at::Tensor split = qkv.view({batch, positions, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
+at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape,
+                          double dropout) {
+  const at::Tensor qkv = column_parallel_linear(normed(x, weights.norm_1_weight, weights.norm_1_bias),
+                                                weights.qkv_weight, weights.qkv_bias, shape.axis);
+  const at::Tensor split =
+      qkv.reshape({-1, shape.positions, 3, shape.heads, qkv.size(-1) / (3 * shape.heads)}).permute({2, 0, 3, 1, 4});
   const at::Tensor mixed =
       at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
-  const at::Tensor joined = mixed.transpose(1, 2).reshape({batch, positions, width});
-  return at::add(x, dropped(at::linear(joined, weights.output_weight, weights.output_bias), dropout));
+  auto joined = qkv.sizes().vec();
+  joined.back() /= 3;
+  const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(joined), weights.output_weight,
+                                             weights.output_bias, shape.axis);
+  return at::add(x, dropped(out, dropout));
 }
 
-at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, double dropout) {
-  const at::Tensor hidden =
-      at::linear(normed(x, weights.norm_2_weight, weights.norm_2_bias), weights.up_weight, weights.up_bias);
-  const at::Tensor down = at::linear(at::gelu(hidden, "tanh"), weights.down_weight, weights.down_bias);
+at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout) {
+  const at::Tensor hidden = column_parallel_linear(normed(x, weights.norm_2_weight, weights.norm_2_bias),
+                                                   weights.up_weight, weights.up_bias, shape.axis);
+  const at::Tensor down =
+      row_parallel_linear(at::gelu(hidden, "tanh"), weights.down_weight, weights.down_bias, shape.axis);
   return at::add(x, dropped(down, dropout));
 }
 

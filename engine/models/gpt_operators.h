@@ -7,11 +7,14 @@
 
 #include <cstdint>
 
+#include "accrue/parallel/tensor_axis.h"
+
 namespace accrue {
 
 constexpr double norm_eps = 1e-5;
 
-/// The parameters of one block, in module order.
+/// The parameters of one block, in module order; of t tensor-parallel ranks each has D / t where the width of heads or
+/// of the MLP is meant.
 struct GptBlockWeights {
   at::Tensor norm_1_weight, norm_1_bias;  // [D]
   at::Tensor qkv_weight, qkv_bias;        // [3D, D], [3D]: rows of queries, keys, values
@@ -21,10 +24,18 @@ struct GptBlockWeights {
   at::Tensor down_weight, down_bias;      // [D, 4D], [D]
 };
 
-/// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D]. `dropout` is 0 outside training.
-at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, std::int64_t heads, double dropout);
+/// What the weights do not say.
+struct BlockShape {
+  std::int64_t heads = 1;      ///< of this rank
+  std::int64_t positions = 1;  ///< T
+  TensorAxis axis = {};
+};
 
-/// x + mlp(norm_2(x)). Shapes: [B, T, D] -> [B, T, D].
-at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, double dropout);
+/// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D], or rows [B T / t, D] of them under sequence parallelism.
+/// `dropout` is 0 outside training. Collective: the tensor axis.
+at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);
+
+/// x + mlp(norm_2(x)). Shapes and ranks: as above.
+at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);
 
 }  // namespace accrue

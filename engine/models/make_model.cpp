@@ -10,14 +10,17 @@ namespace accrue {
 
 namespace {
 
-std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source) {
+std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, const ModelShare& share,
+                                 const TensorAxis& axis) {
+  if (const std::string wrong = check_share(spec, share.tensor_ranks, share.parts); !wrong.empty())
+    throw std::invalid_argument(wrong);
   switch (spec.kind) {
     case ModelKind::linear:
       return std::make_shared<LinearModel>(spec, source);
     case ModelKind::mlp:
       return std::make_shared<MlpModel>(spec, source);
     case ModelKind::gpt:
-      return std::make_shared<GptModel>(spec, source);
+      return std::make_shared<GptModel>(spec, source, share, axis);
   }
   throw std::invalid_argument("model.kind is not a model that this engine can build");
 }
@@ -32,13 +35,18 @@ void ModelPart::backward(const at::Tensor& outputs, const at::Tensor& gradient) 
   outputs.backward(gradient);
 }
 
-std::shared_ptr<ModelPart> make_model(const ModelSpec& spec, std::uint64_t seed) {
+std::shared_ptr<ModelPart> make_model_part(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share,
+                                           const TensorAxis& axis) {
   WeightSource source(seed);
-  std::shared_ptr<ModelPart> model = build(spec, source);
-  if (spec.dtype != Dtype::float32) model->to(scalar_type(spec.dtype));
+  std::shared_ptr<ModelPart> part = build(spec, source, share, axis);
+  if (spec.dtype != Dtype::float32) part->to(scalar_type(spec.dtype));
   // After the conversion: given values keep every digit of a float64 model.
-  if (spec.init == WeightInit::values) fill_with_values(spec.values, model->parameters());
-  return model;
+  if (spec.init == WeightInit::values) fill_with_values(spec, share, part->parameters());
+  return part;
+}
+
+std::shared_ptr<ModelPart> make_model(const ModelSpec& spec, std::uint64_t seed) {
+  return make_model_part(spec, seed, {}, {});
 }
 
 }  // namespace accrue

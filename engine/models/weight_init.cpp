@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "accrue/run/shard_layout.h"
+
 namespace accrue {
 
 namespace {
@@ -40,19 +42,33 @@ void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::
   }
 }
 
-void fill_with_values(std::span<const double> values, std::vector<at::Tensor> parameters) {
-  std::size_t wanted = 0;
-  for (const at::Tensor& parameter : parameters) wanted += static_cast<std::size_t>(parameter.numel());
-  if (wanted != values.size()) {
-    throw std::invalid_argument("model.values has " + std::to_string(values.size()) + " numbers, the model has " +
+at::Tensor part_of(const at::Tensor& whole, const ParameterShare& share) {
+  at::Tensor box = whole.view(share.whole);
+  for (std::size_t dim = 0; dim < share.whole.size(); ++dim)
+    box = box.narrow(static_cast<std::int64_t>(dim), share.offset[dim], share.extent[dim]);
+  return box.reshape(share.shape);
+}
+
+void fill_with_values(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters) {
+  const auto shapes = parameter_shapes(model);
+  std::int64_t wanted = 0;
+  for (const ParameterShape& shape : shapes) wanted += shape.numel();
+  if (wanted != std::ssize(model.values)) {
+    throw std::invalid_argument("model.values has " + std::to_string(model.values.size()) + " numbers, the model has " +
                                 std::to_string(wanted) + " parameters: give one for each, weight before bias");
   }
   const at::NoGradGuard no_grad;
-  for (at::Tensor& parameter : parameters) {
-    const auto count = static_cast<std::size_t>(parameter.numel());
-    const at::Tensor given = at::tensor(at::ArrayRef<double>(values.data(), count), at::kDouble);
-    parameter.copy_(given.view_as(parameter));
-    values = values.subspan(count);
+  const auto shares = parameter_shares(model, share);
+  const double* values = model.values.data();
+  std::size_t own = 0;
+  for (const ParameterShape& shape : shapes) {
+    const auto count = static_cast<std::size_t>(shape.numel());
+    if (own < shares.size() && shares[own].name == shape.name) {
+      const at::Tensor given = at::tensor(at::ArrayRef<double>(values, count), at::kDouble).view(shape.shape);
+      parameters[own].copy_(part_of(given, shares[own]));
+      ++own;
+    }
+    values += count;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/run_spec.h"
 
 namespace accrue {
@@ -30,9 +31,12 @@ class WeightSource {
 /// standard deviation 0.02 and zero biases. `bias` may be undefined.
 void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias);
 
-/// Copies `values` over the parameters in their order, row-major.
+/// The part of an undivided parameter that a share holds, in its module's shape.
+at::Tensor part_of(const at::Tensor& whole, const ParameterShare& share);
+
+/// Copies model.values, which lists the undivided model's parameters in order, row-major, over a share's parameters.
 /// Errors: throws std::invalid_argument if the numbers do not fit exactly.
-void fill_with_values(std::span<const double> values, std::vector<at::Tensor> parameters);
+void fill_with_values(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters);
 
 at::ScalarType scalar_type(Dtype dtype);
 

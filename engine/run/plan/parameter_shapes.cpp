@@ -11,45 +11,64 @@ namespace accrue {
 
 namespace {
 
+using enum ParameterDivision;
+
 class ShapeList {
  public:
-  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns) {
-    shapes.push_back({name + ".weight", {rows, columns}, true});
+  /// Where the next parameters belong.
+  void place(ParameterPlace place, std::int64_t block = 0) {
+    place_ = place;
+    block_ = block;
   }
-  void vector(const std::string& name, std::int64_t size) { shapes.push_back({name, {size}, false}); }
-  void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias = true) {
-    matrix(name, outputs, inputs);
-    if (bias) vector(name + ".bias", outputs);
+  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns, ParameterDivision division = none) {
+    add(name + ".weight", {rows, columns}, division);
+  }
+  /// Its bias has one number a row: it is divided as the rows are.
+  void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias = true,
+              ParameterDivision division = none) {
+    matrix(name, outputs, inputs, division);
+    if (bias) add(name + ".bias", {outputs}, division == columns ? none : division);
   }
   void norm(const std::string& name, std::int64_t size) {
-    vector(name + ".weight", size);
-    vector(name + ".bias", size);
+    add(name + ".weight", {size}, none);
+    add(name + ".bias", {size}, none);
   }
 
   std::vector<ParameterShape> shapes;
+
+ private:
+  void add(std::string name, std::vector<std::int64_t> shape, ParameterDivision division) {
+    const bool decays = shape.size() > 1;
+    shapes.push_back({std::move(name), std::move(shape), decays, division, place_, block_});
+  }
+
+  ParameterPlace place_ = ParameterPlace::first_part;
+  std::int64_t block_ = 0;
 };
 
 std::vector<ParameterShape> gpt_shapes(const ModelSpec& model) {
   const std::int64_t width = model.width;
   ShapeList list;
-  list.matrix("token_embedding", model.vocabulary, width);
+  list.matrix("token_embedding", model.vocabulary, width, rows);
   list.matrix("position_embedding", model.context, width);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = "blocks." + std::to_string(i);
+    list.place(ParameterPlace::block, i);
     list.norm(block + ".norm_1", width);
-    list.linear(block + ".attention.qkv", width, 3 * width);
-    list.linear(block + ".attention.output", width, width);
+    list.linear(block + ".attention.qkv", width, 3 * width, true, packed_rows);
+    list.linear(block + ".attention.output", width, width, true, columns);
     list.norm(block + ".norm_2", width);
-    list.linear(block + ".mlp.up", width, 4 * width);
-    list.linear(block + ".mlp.down", 4 * width, width);
+    list.linear(block + ".mlp.up", width, 4 * width, true, rows);
+    list.linear(block + ".mlp.down", 4 * width, width, true, columns);
   }
+  list.place(ParameterPlace::last_part);
   list.norm("final_norm", width);  // the head is the token embedding
   return std::move(list.shapes);
 }
 
 std::vector<ParameterShape> linear_shapes(const ModelSpec& model) {
-  std::vector<ParameterShape> shapes = {{"weight", {model.outputs, model.inputs}, true}};
-  if (model.bias) shapes.push_back({"bias", {model.outputs}, false});
+  std::vector<ParameterShape> shapes = {{.name = "weight", .shape = {model.outputs, model.inputs}}};
+  if (model.bias) shapes.push_back({.name = "bias", .shape = {model.outputs}, .decays = false});
   return shapes;
 }
 

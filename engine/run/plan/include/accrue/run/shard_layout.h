@@ -13,10 +13,20 @@
 
 namespace accrue {
 
+/// How tensor-parallel ranks hold a parameter: each the whole of it, or equal parts of its dim 0 (rows), of its dim 1
+/// (columns), or of each third of its dim 0 (queries, keys and values, packed).
+enum class ParameterDivision { none, rows, columns, packed_rows };
+
+/// Which part of a model a parameter belongs to, where stages hold parts.
+enum class ParameterPlace { first_part, block, last_part };
+
 struct ParameterShape {
   std::string name;  ///< as the module names it, e.g. "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
   bool decays = true;  ///< weight decay applies (matrices yes; biases and norms no)
+  ParameterDivision division = ParameterDivision::none;
+  ParameterPlace place = ParameterPlace::first_part;
+  std::int64_t block = 0;  ///< index of its block, if that is its place
   std::int64_t numel() const;
   bool operator==(const ParameterShape&) const = default;
 };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameters a rank holds where a model is divided over tensor-parallel ranks and pipeline stages, and which part
+// of each. Pure: the planner counts bytes from it, modules are built from it, and checkpoints place tensors by it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// One rank's share of one part of a model. A part holds equally many consecutive blocks; the first part also holds the
+/// embeddings, the last the final norm and the head. Part i of p stages is chunk i / p of stage i % p.
+struct ModelShare {
+  std::int64_t tensor_ranks = 1;
+  std::int64_t tensor_rank = 0;
+  std::int64_t parts = 1;
+  std::int64_t part = 0;
+
+  bool first() const { return part == 0; }
+  bool last() const { return part == parts - 1; }
+  bool operator==(const ModelShare&) const = default;
+};
+
+/// A parameter as one rank holds it. The undivided parameter is seen in the dims along which ranks divide it: packed
+/// queries, keys and values [3 D, D] are [3, D, D].
+struct ParameterShare {
+  std::string name;                  ///< as in parameter_shapes()
+  std::vector<std::int64_t> whole;   ///< of the undivided parameter
+  std::vector<std::int64_t> offset;  ///< of this rank's box in it
+  std::vector<std::int64_t> extent;
+  std::vector<std::int64_t> shape;  ///< of the box, as its module has it
+  bool decays = true;
+  bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
+  bool shared = false;   ///< a copy of the first part's token embedding, which the last part's head uses
+
+  std::int64_t numel() const;
+  bool operator==(const ParameterShare&) const = default;
+};
+
+/// In module order. The share must be one that check_share() finds no fault with.
+std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const ModelShare& share);
+
+/// The blocks of a part: [first, last).
+struct BlockRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+BlockRange blocks_of(const ModelSpec& model, const ModelShare& share);
+
+/// Why a model cannot be divided so, in words for its user; empty if it can.
+std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts);
+
+}  // namespace accrue

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT whose layers are divided over tensor-parallel ranks, with and without sequence parallelism, and over pipeline
+// stages, against the undivided model in float64: loss and every gradient, fused and in plain operators.
+#include <ATen/ATen.h>
+
+#include <QtTest/QTest>
+
+#include "accrue/comm/mesh.h"
+#include "accrue/run/shard_layout.h"
+#include "models/gpt_model.h"
+#include "support/joined_rank.h"
+#include "support/rank_checks.h"
+#include "support/refusals.h"
+#include "train/message_link.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+ModelSpec small_gpt() {
+  return {.kind = ModelKind::gpt,
+          .dtype = Dtype::float64,
+          .layers = 4,
+          .width = 16,
+          .heads = 4,
+          .context = 6,
+          .vocabulary = 20};
+}
+
+/// Weights away from the start, where norms are one and biases zero and a mistake in them would not show.
+void move_away(torch::nn::Module& part, const std::vector<ParameterShare>& shares) {
+  const at::NoGradGuard no_grad;
+  auto parameters = part.named_parameters();
+  at::manual_seed(4);
+  std::size_t own = 0;
+  for (const ParameterShape& whole : parameter_shapes(small_gpt())) {
+    const at::Tensor noise = at::randn(whole.shape, at::kDouble) * 0.1;
+    if (own == shares.size() || shares[own].name != whole.name) continue;
+    parameters[whole.name].add_(part_of(noise, shares[own]));
+    ++own;
+  }
+}
+
+std::vector<Batch> made_batches(std::int64_t count) {
+  at::manual_seed(5);
+  std::vector<Batch> batches;
+  for (std::int64_t i = 0; i < count; ++i) {
+    batches.push_back({at::randint(20, {2, 6}, at::kLong), at::randint(20, {2, 6}, at::kLong), 2, 11});
+    batches.back().targets[0][i] = -100;
+  }
+  return batches;
+}
+
+struct Work final : WindowWork {
+  explicit Work(const std::vector<Batch>& made) : batches(made) {}
+  bool begin(std::int64_t) override { return true; }
+  const Batch& batch(std::int64_t micro_step) override { return batches[static_cast<std::size_t>(micro_step)]; }
+  void starts(const PipelineOperation&) override {}
+  double weigh(std::int64_t, LossSum& sum) override {
+    loss += sum.sum.item<double>();
+    return 0.25;
+  }
+  void computed(const PipelineOperation&) override {}
+  void finished(const PipelineOperation&) override {}
+  const std::vector<Batch>& batches;
+  double loss = 0.0;
+};
+
+bool close(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() <= 1e-12 * std::max(1.0, b.abs().max().item<double>());
+}
+
+/// Arguments: tensor ranks, stages, chunks, "rows" under sequence parallelism, "plain" operators, backend.
+int parts_are_the_whole(RankContext& rank) {
+  const auto& words = rank.arguments;
+  const std::int64_t tensor = std::stoi(words[0]), stages = std::stoi(words[1]), chunks = std::stoi(words[2]);
+  const bool plain = words[4] == "plain";
+  const ModelSpec spec = small_gpt();
+  const auto batches = made_batches(4);
+
+  WeightSource source(3);
+  GptModel whole(spec, source);
+  whole.to(at::kDouble);
+  move_away(whole, parameter_shares(spec, {}));
+  whole.use_plain_operators(plain);
+  double loss = 0.0;
+  for (const Batch& batch : batches) {
+    const LossSum sum = whole.whole_loss(batch);
+    loss += sum.sum.item<double>();
+    (sum.sum * 0.25).backward();
+  }
+
+  const auto joined = join_ranks(rank, backend_named(words[5]));
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, {.pipeline = stages, .tensor = tensor}));
+  const TensorAxis axis(mesh.tensor(), words[3] == "rows");
+  std::vector<std::shared_ptr<ModelPart>> own;
+  std::vector<ModelPart*> parts;
+  std::vector<ModelShare> held;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    held.push_back({tensor, mesh.at().tensor, stages * chunks, chunk * stages + mesh.at().pipeline});
+    own.push_back(make_model_part(spec, 3, held.back(), axis));
+    parts.push_back(own.back().get());
+    move_away(*own.back(), parameter_shares(spec, held.back()));
+    dynamic_cast<GptModel&>(*own.back()).use_plain_operators(plain);
+  }
+  const PipelineShape shape{
+      .schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
+      .stages = stages,
+      .chunks = chunks};
+  MessageLink link(mesh.pipeline());
+  WindowExecutor executor(parts, shape, mesh.at().pipeline, &link);
+  Work work(batches);
+  executor.run(executor.operations(std::ssize(batches)), work);
+  if (mesh.last_stage()) DEMAND(std::abs(work.loss - loss) <= 1e-12 * loss);
+
+  auto expected = whole.named_parameters();
+  for (std::size_t chunk = 0; chunk < own.size(); ++chunk) {
+    auto parameters = own[chunk]->named_parameters();
+    const auto shares = parameter_shares(spec, held[chunk]);
+    DEMAND(parameters.size() == shares.size());
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      DEMAND(parameters[i].key() == shares[i].name && parameters[i].value().sizes().vec() == shares[i].shape);
+      DEMAND(close(parameters[i].value(), part_of(expected[shares[i].name], shares[i])));
+      at::Tensor gradient = parameters[i].value().grad().clone();
+      // What is computed on a rank's own rows is summed over the axis; the two uses of the table over the stages.
+      const bool by_rows = axis.sequence() && !shares[i].divided && shares[i].name != "position_embedding.weight";
+      if (by_rows) axis.sum(gradient);
+      if (stages > 1 && shares[i].name == "token_embedding.weight") mesh.along(Axis::embedding).all_reduce(gradient);
+      if (!close(gradient, part_of(expected[shares[i].name].grad(), shares[i])))
+        throw std::runtime_error(shares[i].name + " has another gradient");
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+class TestModelParts : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void parts_have_the_loss_and_gradients_of_the_whole_data() {
+    QTest::addColumn<QStringList>("words");
+    QTest::addColumn<int>("world");
+    struct Layout {
+      int tensor, stages, chunks;
+    };
+    for (const Layout& layout :
+         {Layout{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {1, 4, 1}, {1, 2, 2}, {2, 2, 1}, {2, 2, 2}})
+      for (const char* lies : {"whole", "rows"})
+        for (const char* operators : {"fused", "plain"})
+          for (const char* backend : {"shm", "gloo"}) {
+            if (layout.tensor == 1 && QString(lies) == "rows") continue;
+            if (layout.tensor == 4 && QString(backend) == "gloo") continue;
+            const QStringList words{QString::number(layout.tensor),
+                                    QString::number(layout.stages),
+                                    QString::number(layout.chunks),
+                                    lies,
+                                    operators,
+                                    backend};
+            QTest::newRow(qPrintable(words.join(' '))) << words << layout.tensor * layout.stages;
+          }
+  }
+  void parts_have_the_loss_and_gradients_of_the_whole() {
+    QFETCH(QStringList, words);
+    QFETCH(int, world);
+    RankGroupOptions options;
+    for (const QString& word : words) options.arguments.push_back(word.toStdString());
+    RankGroup ranks("parts_are_the_whole", world, options);
+    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
+  }
+
+  void what_cannot_be_divided_is_refused() {
+    const TensorAxis alone;
+    const auto refusal = [&](ModelSpec spec, const ModelShare& share) {
+      return refused([&] { (void)make_model_part(spec, 1, share, alone); });
+    };
+    QVERIFY(
+        contains(refusal(small_gpt(), {.tensor_ranks = 3}), "model.heads 4 is not a multiple of parallel.tensor 3"));
+    QVERIFY(contains(refusal(small_gpt(), {.parts = 3}), "model.layers 4 is not a multiple"));
+    QVERIFY(contains(refusal({.kind = ModelKind::mlp}, {.parts = 2}), "\"mlp\" is not divided"));
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestModelParts, {{"parts_are_the_whole", parts_are_the_whole}})
+#include "test_model_parts.moc"

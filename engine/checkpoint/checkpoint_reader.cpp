@@ -103,12 +103,15 @@ Result<void> fill_index(CheckpointReader::Index& index, const fs::path& folder) 
 }
 
 /// Copies what a part and the wanted slice have in common, by way of a copy of the part.
-Result<void> read_common(const ArchiveFile& file, const Part& part, const TensorSlice& wanted, std::int64_t element,
+Result<void> read_common(const ArchiveFile& file, const Part& part, TensorSlice wanted, std::int64_t element,
                          char* to) {
-  if (common_elements(part.slice, wanted) == 0) return {};
+  TensorSlice held = part.slice;
+  if (!bring_into_one_shape(held, wanted))
+    return fail(ErrorCode::protocol, "it is divided in another shape than what it is read into");
+  if (common_elements(held, wanted) == 0) return {};
   std::vector<char> values(static_cast<std::size_t>(part.slice.range.size * element));
   if (auto read = file.read(file.header.entries[part.entry], values.data()); !read) return read;
-  for_each_common_run(part.slice, wanted, [&](std::int64_t from, std::int64_t at, std::int64_t size) {
+  for_each_common_run(held, wanted, [&](std::int64_t from, std::int64_t at, std::int64_t size) {
     std::memcpy(to + at * element, values.data() + from * element, static_cast<std::size_t>(size * element));
   });
   return {};
@@ -151,7 +154,7 @@ Result<void> CheckpointReader::read(const PlacedTensor& into) const {
   if (found == index_->tensors.end())
     return fail(ErrorCode::protocol, "it is not in the checkpoint", tensor_text(into.name));
   const StoredTensor& tensor = found->second;
-  if (tensor.stored.shape != into.slice.shape || tensor.stored.dtype != into.values.scalar_type() ||
+  if (!same_tensor(tensor.stored.shape, into.slice.shape) || tensor.stored.dtype != into.values.scalar_type() ||
       into.values.numel() != into.slice.range.size)
     return fail(ErrorCode::protocol, "it is of another shape or type than what it is read into",
                 tensor_text(into.name));

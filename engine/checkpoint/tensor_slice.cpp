@@ -79,6 +79,31 @@ TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::i
   return slice;
 }
 
+bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  if (a.size() > b.size()) return same_tensor(b, a);
+  if (a.size() == b.size()) return a == b;
+  return a.size() > 0 && a.size() + 1 == b.size() && a.front() == b[0] * b[1] &&
+         std::equal(a.begin() + 1, a.end(), b.begin() + 2);
+}
+
+bool bring_into_one_shape(TensorSlice& a, TensorSlice& b) {
+  if (a.shape == b.shape) return true;
+  // In a box that is the whole tensor, elements are counted the same in every shape.
+  const auto reshape = [](TensorSlice& slice, const std::vector<std::int64_t>& shape) {
+    const FlatRange range = slice.range;
+    slice = whole_slice(shape);
+    slice.range = range;
+  };
+  if (a.extent == a.shape) {
+    reshape(a, b.shape);
+  } else if (b.extent == b.shape) {
+    reshape(b, a.shape);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Result<std::int64_t> element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape)

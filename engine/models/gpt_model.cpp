@@ -5,7 +5,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
 
@@ -93,8 +92,7 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens) const {
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          position_embedding_->weight.slice(0, 0, positions));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
-  const double dropout = is_training() ? spec_.dropout : 0.0;
-  return dropout > 0.0 ? at::dropout(x, dropout, /*train=*/true) : x;
+  return dropped(x, is_training() ? spec_.dropout : 0.0, axis_);
 }
 
 at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) {

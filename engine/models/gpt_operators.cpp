@@ -7,6 +7,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
+#include "accrue/parallel/random_streams.h"
 #include "accrue/parallel/tensor_layers.h"
 
 namespace accrue {
@@ -17,11 +18,24 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return at::layer_norm(x, {x.size(-1)}, weight, bias, norm_eps);
 }
 
-at::Tensor dropped(const at::Tensor& x, double dropout) {
-  return dropout > 0.0 ? at::dropout(x, dropout, /*train=*/true) : x;
+/// Attention's probabilities are this rank's heads'.
+at::Tensor attended(const at::Tensor& split, const BlockShape& shape, double dropout) {
+  const auto attend = [&] {
+    return at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
+  };
+  if (dropout == 0.0 || !shape.axis.split()) return attend();
+  const auto stream = random_streams().fork(tensor_stream, split.device());
+  return attend();
 }
 
 }  // namespace
+
+at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis) {
+  if (dropout == 0.0) return x;
+  if (!axis.sequence()) return at::dropout(x, dropout, /*train=*/true);
+  const auto stream = random_streams().fork(tensor_stream, x.device());
+  return at::dropout(x, dropout, /*train=*/true);
+}
 
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape,
                           double dropout) {
@@ -29,13 +43,12 @@ at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, c
                                                 weights.qkv_weight, weights.qkv_bias, shape.axis);
   const at::Tensor split =
       qkv.reshape({-1, shape.positions, 3, shape.heads, qkv.size(-1) / (3 * shape.heads)}).permute({2, 0, 3, 1, 4});
-  const at::Tensor mixed =
-      at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
+  const at::Tensor mixed = attended(split, shape, dropout);
   auto joined = qkv.sizes().vec();
   joined.back() /= 3;
   const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(joined), weights.output_weight,
                                              weights.output_bias, shape.axis);
-  return at::add(x, dropped(out, dropout));
+  return at::add(x, dropped(out, dropout, shape.axis));
 }
 
 at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout) {
@@ -43,7 +56,7 @@ at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const B
                                                    weights.up_weight, weights.up_bias, shape.axis);
   const at::Tensor down =
       row_parallel_linear(at::gelu(hidden, "tanh"), weights.down_weight, weights.down_bias, shape.axis);
-  return at::add(x, dropped(down, dropout));
+  return at::add(x, dropped(down, dropout, shape.axis));
 }
 
 }  // namespace accrue

@@ -31,6 +31,9 @@ struct BlockShape {
   TensorAxis axis = {};
 };
 
+/// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; the ranks' masks differ only then.
+at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis);
+
 /// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D], or rows [B T / t, D] of them under sequence parallelism.
 /// `dropout` is 0 outside training. Collective: the tensor axis.
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);

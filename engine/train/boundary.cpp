@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the agreement nothing is exchanged and everything that decides is equal on all ranks: the agreed sums, and the
-// reduced gradient with its norm. So all ranks step, skip, pause or fail together without another word.
-// Normalisation and clipping are one factor, folded into the optimizer's pass over memory.
+// Beyond the agreement, and the sums that complete a divided model's gradient, nothing is exchanged, and everything
+// that decides is equal on all ranks: the agreed sums, and the reduced gradient with its norm. So all ranks step, skip,
+// pause or fail together without another word. Normalisation and clipping are one factor, folded into the optimizer's
+// pass over memory.
 #include "train/boundary.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "accrue/run/lr_curve.h"
 #include "train/exactness_check.h"
+#include "train/model_axis.h"
 
 namespace accrue {
 namespace {
@@ -61,7 +63,8 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? mine.counts : total.counts);
   verdict.factor = factor / training.loss_scale.factor();
-  verdict.norm = flat_norm(training.reducer.flat_gradients()) * std::abs(verdict.factor);
+  complete_gradients(training);
+  verdict.norm = gradient_norm(training) * std::abs(verdict.factor);
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
   else if (total.counts.items == 0)

@@ -43,8 +43,7 @@ void commit(Training& training, CheckpointContent content) {
   training.report.phase("checkpoint");
   cursor.seconds = training.report.seconds();
   cursor.finite = training.model.first_non_finite(training.model.flat()).empty();
-  if (training.report.first())
-    for (PlacedTensor& tensor : shared_tensors(training)) content.tensors.push_back(std::move(tensor));
+  for (PlacedTensor& tensor : shared_tensors(training, Purpose::write)) content.tensors.push_back(std::move(tensor));
   content.tensors.push_back(generator_tensor(training));
   const std::string where =
       "at update " + std::to_string(cursor.update()) +
@@ -88,8 +87,8 @@ void save_inside(Training& training, const OpenWindow& open) {
   content.cursor.scale_growth = training.loss_scale.growth;
   content.cursor.optimizer_steps = training.optimizer->steps();
   if (training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere) {
-    content.tensors = window_tensors(training);
-    content.tensors.push_back(tally_tensor(training, open));
+    content.tensors = window_tensors(training, Purpose::write);
+    if (training.tensor.rank() == 0) content.tensors.push_back(tally_tensor(training, open));
   }
   commit(training, std::move(content));
 }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "train/checkpointing.h"
+#include "train/model_axis.h"
 
 namespace accrue {
 namespace {
@@ -32,11 +33,28 @@ std::string replica_name(const Training& training, const std::string& what) {
   return "replica." + std::to_string(training.mesh.data().rank()) + "." + what;
 }
 
+/// Of what the tensor-parallel ranks all hold, the first writes.
+bool writes(const Training& training, std::size_t i) {
+  const ParameterShare& share = training.model.shares()[i];
+  return (share.divided || training.tensor.rank() == 0) && !share.shared;
+}
+
 /// A tensor of the flat layout as one tensor for each parameter.
-void add_by_parameter(std::vector<PlacedTensor>& tensors, Training& training, const std::string& prefix,
-                      const at::Tensor& flat) {
+void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
+                      const std::string& prefix, const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i)
-    tensors.push_back(whole_tensor(prefix + training.model.names()[i], training.model.slice(flat, i)));
+    if (purpose == Purpose::read || writes(training, i)) tensors.push_back(training.model.placed(prefix, flat, i));
+}
+
+/// The same of a window's sums, which are this replica's; those still to be summed over the tensor axis, this rank's.
+void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose, const std::string& what,
+              const at::Tensor& flat) {
+  for (std::size_t i = 0; i < training.model.names().size(); ++i) {
+    const bool ranks_own = summed_over_tensor(training, i);
+    if (purpose == Purpose::write && !ranks_own && !writes(training, i)) continue;
+    tensors.push_back(
+        training.model.placed(ranks_own ? rank_name(training, what) : replica_name(training, what), flat, i));
+  }
 }
 
 at::Tensor generator_state() {
@@ -55,7 +73,7 @@ std::string type_text(const std::vector<std::int64_t>& shape, at::ScalarType dty
 std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoint) {
   const CheckpointReader::Stored* const stored = checkpoint.find(live.name);
   if (!stored) return live.name + " is not in the checkpoint";
-  if (stored->shape == live.slice.shape && stored->dtype == live.values.scalar_type()) return {};
+  if (same_tensor(stored->shape, live.slice.shape) && stored->dtype == live.values.scalar_type()) return {};
   return live.name + " is " + type_text(stored->shape, stored->dtype) + " there and " +
          type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
@@ -78,7 +96,7 @@ std::string mismatches(const std::vector<PlacedTensor>& live, const CheckpointRe
 }
 
 Result<void> check_model(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
-  const std::string differing = mismatches(shared_tensors(training), checkpoint);
+  const std::string differing = mismatches(shared_tensors(training, Purpose::read), checkpoint);
   if (differing.empty()) return {};
   // Tensors of the same spec fit, or something happened to the file.
   if (same_spec) return fail(ErrorCode::protocol, differing, "tensors");
@@ -149,7 +167,7 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
     if (!keeps) return {};
     return fail(ErrorCode::protocol, replica_name(training, "tally") + " is not in the checkpoint", "tensors");
   }
-  for (const PlacedTensor& live : window_tensors(training))
+  for (const PlacedTensor& live : window_tensors(training, Purpose::read))
     if (const std::string differing = mismatch(live, checkpoint); !differing.empty())
       return fail(ErrorCode::protocol, differing, "tensors");
   return check_tally(training, checkpoint);
@@ -166,12 +184,16 @@ OpenWindow open_window(const at::Tensor& tensor) {
 
 }  // namespace
 
-std::vector<PlacedTensor> shared_tensors(Training& training) {
+std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
   std::vector<PlacedTensor> tensors;
-  add_by_parameter(tensors, training, "parameters.", training.model.flat());
-  for (const auto& [state, flat] : training.optimizer->state())
-    add_by_parameter(tensors, training, "optimizer." + state + ".", flat);
-  if (training.masters.defined()) add_by_parameter(tensors, training, "optimizer.master.", training.masters);
+  if (purpose == Purpose::write && !training.mesh.writes()) return tensors;
+  const auto add = [&](const std::string& prefix, const at::Tensor& flat) {
+    add_by_parameter(tensors, training, purpose, prefix, flat);
+  };
+  add("parameters.", training.model.flat());
+  for (const auto& [state, flat] : training.optimizer->state()) add("optimizer." + state + ".", flat);
+  if (training.masters.defined()) add("optimizer.master.", training.masters);
+  if (purpose == Purpose::write && training.tensor.rank() > 0) return tensors;
   const at::Tensor steps = training.optimizer->segment_steps();
   const auto& segments = training.optimizer->segments();
   for (std::size_t i = 0; i < segments.size(); ++i)
@@ -180,11 +202,11 @@ std::vector<PlacedTensor> shared_tensors(Training& training) {
   return tensors;
 }
 
-std::vector<PlacedTensor> window_tensors(Training& training) {
+std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose) {
   std::vector<PlacedTensor> tensors;
-  add_by_parameter(tensors, training, replica_name(training, "gradients."), training.reducer.flat_gradients());
+  add_sums(tensors, training, purpose, "gradients.", training.reducer.flat_gradients());
   if (const at::Tensor lost = training.reducer.flat_compensation(); lost.defined())
-    add_by_parameter(tensors, training, replica_name(training, "compensation."), lost);
+    add_sums(tensors, training, purpose, "compensation.", lost);
   return tensors;
 }
 
@@ -214,7 +236,7 @@ Result<void> check_state(Training& training, const CheckpointReader& checkpoint)
 }
 
 Result<void> restore_state(Training& training, const CheckpointReader& checkpoint) {
-  for (const PlacedTensor& live : shared_tensors(training))
+  for (const PlacedTensor& live : shared_tensors(training, Purpose::read))
     if (auto read = checkpoint.read(live); !read) return read;
   training.optimizer->set_steps(checkpoint.cursor().optimizer_steps);
   if (const std::string name = rank_name(training, "rng.cpu"); checkpoint.find(name)) {
@@ -225,7 +247,7 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
     generator.set_state(*state);
   }
   if (checkpoint.cursor().window.position() == 0 || !has_open_window(training, checkpoint)) return {};
-  for (const PlacedTensor& live : window_tensors(training))
+  for (const PlacedTensor& live : window_tensors(training, Purpose::read))
     if (auto read = checkpoint.read(live); !read) return read;
   const auto tally = checkpoint.read(replica_name(training, "tally"));
   if (!tally) return tl::unexpected(tally.error());

@@ -7,6 +7,9 @@
 //   replica.<d>.gradients.<p>    of an open window: what this replica's micro-steps have summed so far,
 //   replica.<d>.compensation.<p> what the sums have rounded off,
 //   replica.<d>.tally            and what the micro-steps held
+//
+// Under sequence parallelism a rank's gradients of undivided parameters are a part of the replica's, and are kept as
+// rank.<r>.gradients.<p> and rank.<r>.compensation.<p>.
 #pragma once
 
 #include <vector>
@@ -17,10 +20,12 @@
 
 namespace accrue {
 
+/// What tensors are listed for: a rank reads all that it holds, and of what several hold, one writes.
+enum class Purpose { read, write };
 /// Parameters and optimizer state: views of the live memory.
-std::vector<PlacedTensor> shared_tensors(Training& training);
+std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose);
 /// The open window's gradients, and their compensation where there is one: views of the live memory.
-std::vector<PlacedTensor> window_tensors(Training& training);
+std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose);
 /// Its tally and what the whole of it was counted to hold, as a copy.
 PlacedTensor tally_tensor(const Training& training, const OpenWindow& open);
 /// The default generator's state, as a copy.

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "accrue/checkpoint/tensor_archive.h"
+#include "train/model_axis.h"
 
 namespace accrue {
 namespace {
@@ -54,7 +55,7 @@ void compare_replicas(Training& training, const std::string& hash) {
 
 Result<std::string> write_final_weights(Training& training) {
   training.report.phase("finish");
-  const NamedTensors parameters = training.model.parameters();
+  const NamedTensors parameters = whole_parameters(training);
   const std::string hash = weights_sha256(parameters);
   if (training.plan().knobs.reduce_when != ReduceWhen::never) compare_replicas(training, hash);
   if (!training.report.first() || training.order.run_dir.empty()) return hash;

@@ -11,25 +11,36 @@
 namespace accrue {
 namespace {
 
-/// Whether weight decay applies, as the planner's table has it; matrices decay where a parameter is not in it.
-std::map<std::string, bool> decay_table(const ModelSpec& spec) {
-  std::map<std::string, bool> table;
-  for (const ParameterShape& parameter : parameter_shapes(spec)) table[parameter.name] = parameter.decays;
-  return table;
+/// What the rank holds of each parameter. One that the planner's table does not have is whole, and decays if it is a
+/// matrix.
+std::vector<ParameterShare> shares_of(const ModelPart& module, const ModelSpec& spec, const ModelShare& share) {
+  std::map<std::string, ParameterShare> planned;
+  for (ParameterShare& each : parameter_shares(spec, share)) planned[each.name] = std::move(each);
+  std::vector<ParameterShare> shares;
+  for (const auto& parameter : module.named_parameters()) {
+    const auto known = planned.find(parameter.key());
+    const std::vector<std::int64_t> shape = parameter.value().sizes().vec();
+    shares.push_back(known != planned.end() ? known->second
+                                            : ParameterShare{.name = parameter.key(),
+                                                             .whole = shape,
+                                                             .offset = std::vector<std::int64_t>(shape.size(), 0),
+                                                             .extent = shape,
+                                                             .shape = shape,
+                                                             .whole_shape = shape,
+                                                             .decays = shape.size() > 1});
+  }
+  return shares;
 }
 
 }  // namespace
 
-FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, at::Device device, const MakeLayout& make_layout)
-    : module_(make_model(spec, seed)) {
-  const auto decays = decay_table(spec);
+FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share, const TensorAxis& axis,
+                     at::Device device, const MakeLayout& make_layout)
+    : module_(make_model_part(spec, seed, share, axis)), shares_(shares_of(*module_, spec, share)) {
   std::vector<std::int64_t> numels;
-  for (const auto& parameter : module_->named_parameters()) {
-    names_.push_back(parameter.key());
-    shapes_.push_back(parameter.value().sizes().vec());
-    const auto known = decays.find(parameter.key());
-    decays_.push_back(known != decays.end() ? known->second : parameter.value().dim() > 1);
-    numels.push_back(parameter.value().numel());
+  for (const ParameterShare& each : shares_) {
+    names_.push_back(each.name);
+    numels.push_back(each.numel());
   }
   if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
   const at::Tensor first = module_->parameters().front();
@@ -46,19 +57,28 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, at::Device devic
 }
 
 at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
-  return flat.narrow(0, layout_.parameters[i].offset, layout_.parameters[i].size).view(shapes_[i]);
+  return flat.narrow(0, layout_.parameters[i].offset, layout_.parameters[i].size).view(shares_[i].shape);
 }
 
-NamedTensors FlatModel::parameters() const {
-  NamedTensors named;
-  for (std::size_t i = 0; i < names_.size(); ++i) named.emplace_back(names_[i], slice(flat_, i));
-  return named;
+PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const {
+  const ParameterShare& share = shares_[i];
+  if (!share.divided) return whole_tensor(prefix + share.name, slice(flat, i));
+  return {.name = prefix + share.name,
+          .slice = {.shape = share.whole,
+                    .offset = share.offset,
+                    .extent = share.extent,
+                    .range = {.offset = 0, .size = share.numel()}},
+          .values = slice(flat, i).view(share.extent)};
 }
 
 std::vector<OptimizerSegment> FlatModel::segments() const {
   std::vector<OptimizerSegment> segments;
   for (std::size_t i = 0; i < names_.size(); ++i)
-    segments.push_back({.name = names_[i], .range = layout_.parameters[i], .weight_decay = decays_[i] ? 1.0 : 0.0});
+    segments.push_back({.name = names_[i],
+                        .range = layout_.parameters[i],
+                        .weight_decay = shares_[i].decays ? 1.0 : 0.0,
+                        .tensor_split = shares_[i].divided,
+                        .shared = shares_[i].shared});
   return segments;
 }
 

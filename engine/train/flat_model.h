@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose parameters are views of one flat tensor, laid out as the gradient arena is, so that the optimizer, the
-// norm and a checkpoint each see one stretch of memory.
+// A model part whose parameters are views of one flat tensor, laid out as the gradient arena is, so that the optimizer,
+// the norm and a checkpoint each see one stretch of memory.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/checkpoint/checkpoint.h"
 #include "accrue/models/model_part.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/run/shard_layout.h"
@@ -21,9 +21,10 @@ class FlatModel {
   /// How parameters of a type and of these sizes are laid out; the gradient arena's layout.
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
 
-  /// Builds the spec's model on the CPU, so that it begins alike everywhere, and moves its parameters into a flat
-  /// tensor on the device.
-  FlatModel(const ModelSpec& spec, std::uint64_t seed, at::Device device, const MakeLayout& make_layout);
+  /// Builds the share of the spec's model on the CPU, so that it begins alike everywhere, and moves its parameters into
+  /// a flat tensor on the device.
+  FlatModel(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share, const TensorAxis& axis,
+            at::Device device, const MakeLayout& make_layout);
 
   ModelPart& module() { return *module_; }
   /// Shapes: [numel of the layout]; padding is zero.
@@ -34,8 +35,10 @@ class FlatModel {
 
   /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
   at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
-  /// Parameters under their module names, in module order: views.
-  NamedTensors parameters() const;
+  /// What this rank holds of each parameter, in module order.
+  const std::vector<ParameterShare>& shares() const { return shares_; }
+  /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.
+  PlacedTensor placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const;
   /// How an update treats each parameter, in module order: no weight decay on biases and norms.
   std::vector<OptimizerSegment> segments() const;
   /// All weights in module order, for record_weights.
@@ -46,8 +49,7 @@ class FlatModel {
  private:
   std::shared_ptr<ModelPart> module_;
   std::vector<std::string> names_;
-  std::vector<std::vector<std::int64_t>> shapes_;
-  std::vector<bool> decays_;
+  std::vector<ParameterShare> shares_;
   FlatLayout layout_;
   at::Tensor flat_;
 };

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/parallel/random_streams.h"
 #include "accrue/run/mix64.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
@@ -34,6 +35,7 @@ namespace accrue {
 namespace {
 
 constexpr std::uint64_t dropout_stream = 0xd0d0;
+constexpr std::uint64_t tensor_dropout = 0xd0d1;
 /// How long a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
 /// The same on a device, which computes nothing while it is read.
@@ -246,7 +248,7 @@ class TrainedWindow final : public WindowWork {
       ++tally.micro_steps;
       if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = done.plan.micro_step;
     }
-    training_.report.micro_step(done.plan, result);
+    if (training_.tensor.rank() == 0) training_.report.micro_step(done.plan, result);
   }
 
   Training& training_;
@@ -265,9 +267,13 @@ class TrainedWindow final : public WindowWork {
 void key_dropout(const Training& training, std::int64_t micro_step) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
   const auto rank = static_cast<std::uint64_t>(training.mesh.data().rank());
+  const std::uint64_t key = mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step));
+  if (training.tensor.split())
+    random_streams().seed(tensor_stream, training.device,
+                          mix64(key, tensor_dropout, static_cast<std::uint64_t>(training.tensor.rank())));
   at::Generator generator = default_generator(training.device);
   const std::scoped_lock lock(generator.mutex());
-  generator.set_current_seed(mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step)));
+  generator.set_current_seed(key);
 }
 
 WindowPass train_window(Training& training) {

@@ -39,6 +39,10 @@ DynamicScale loss_scale_of(const RunSpec& spec) {
   return {.scale = spec.optimizer.loss_scale.value_or(usual)};
 }
 
+ModelShare share_of(const Mesh& mesh) {
+  return {.tensor_ranks = mesh.grid().tensor, .tensor_rank = mesh.at().tensor};
+}
+
 std::uint64_t seed_of(const RunSpec& spec) {
   return static_cast<std::uint64_t>(spec.run.seed);
 }
@@ -55,7 +59,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       clock(computes_on),
       data(on_device(std::move(source), computes_on)),
       faults(run.plan, ranks.data().rank()),
-      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), computes_on,
+      tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
+      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), share_of(ranks), tensor, computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
               return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
             }),

@@ -41,6 +41,7 @@ struct Training {
   ComputeClock clock;
   std::unique_ptr<DataSource> data;  ///< batches on the device
   Faults faults;
+  TensorAxis tensor;
   FlatModel model;
   LossScaling scaling;
   DistributedDataParallel reducer;

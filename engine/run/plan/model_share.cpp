@@ -42,10 +42,12 @@ ParameterShare share_of(const ParameterShape& parameter, const ModelShare& share
       dim = 1;
       break;
   }
+  own.on_rows = share.tensor_ranks > 1 && !own.divided && parameter.place != ParameterPlace::first_part;
   own.divided = own.divided && share.tensor_ranks > 1;
   own.offset.assign(own.whole.size(), 0);
   own.extent = own.whole;
   own.shape = parameter.shape;
+  own.whole_shape = parameter.shape;
   if (!own.divided) return own;
   own.extent[dim] /= share.tensor_ranks;
   own.offset[dim] = share.tensor_rank * own.extent[dim];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/model_share.h"
 #include "preflight_checks.h"
 
 namespace accrue::preflight_detail {
@@ -13,6 +14,43 @@ bool offers(const HostFacts& host, std::string_view backend) {
   return std::ranges::find(host.backends, backend) != host.backends.end();
 }
 
+/// The largest degree up to the one asked for that the model can be divided by.
+std::int64_t possible_tensor_ranks(const RunSpec& spec) {
+  std::int64_t ranks = spec.parallel.tensor;
+  while (ranks > 1 && !check_share(spec.model, ranks, 1).empty()) --ranks;
+  return ranks;
+}
+
+void check_tensor(const RunSpec& spec, Findings& findings) {
+  const std::int64_t ranks = spec.parallel.tensor;
+  if (ranks == 1) {
+    if (spec.parallel.sequence)
+      findings
+          .warn("parallel.sequence", "does nothing without tensor-parallel ranks", "true",
+                "false, or parallel.tensor above 1")
+          .fix_value = "false";
+    return;
+  }
+  if (const std::string wrong = check_share(spec.model, ranks, 1); !wrong.empty()) {
+    const std::int64_t possible = possible_tensor_ranks(spec);
+    findings
+        .error("parallel.tensor", "cannot divide this model: " + wrong, std::to_string(ranks), std::to_string(possible))
+        .fix_value = std::to_string(possible);
+  }
+  if (spec.parallel.sequence && spec.model.context % ranks != 0)
+    findings
+        .error("parallel.sequence",
+               "divides the positions of a sequence: model.context must be a multiple of parallel.tensor",
+               std::to_string(spec.model.context) + " positions, " + std::to_string(ranks) + " ranks", "false")
+        .fix_value = "false";
+  const auto undivided = [&](std::string_view key, const std::string& value, const std::string& off) {
+    findings.error(key, "needs an undivided model: parallel.tensor must be 1", value, off).fix_value = off;
+  };
+  if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
+  if (spec.evaluate.exactness_every > 0)
+    undivided("evaluate.exactness_every", std::to_string(spec.evaluate.exactness_every), "0");
+}
+
 // Degrees that the format has and this version does not run.
 void check_degrees(const ParallelSpec& parallel, Findings& findings) {
   const auto only = [&](std::string_view key, std::int64_t degree, std::int64_t available) {
@@ -20,12 +58,9 @@ void check_degrees(const ParallelSpec& parallel, Findings& findings) {
     findings.error(key, "is not available in this version", std::to_string(degree), std::to_string(available))
         .fix_value = std::to_string(available);
   };
-  only("parallel.tensor", parallel.tensor, 1);
   only("parallel.pipeline", parallel.pipeline, 1);
   only("parallel.virtual_pipeline", parallel.virtual_pipeline, 1);
   only("parallel.zero", parallel.zero, 0);
-  if (parallel.sequence)
-    findings.error("parallel.sequence", "is not available in this version", "true", "false").fix_value = "false";
 }
 
 void check_device(const RunSpec& spec, const HostFacts& host, Findings& findings) {
@@ -90,6 +125,7 @@ void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings)
 
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings) {
   check_degrees(spec.parallel, findings);
+  check_tensor(spec, findings);
   check_device(spec, host, findings);
   check_backend(spec, host, findings);
   check_threads(spec, host, findings);

@@ -28,6 +28,12 @@ TensorSlice whole_slice(std::vector<std::int64_t> shape);
 /// The part `index` of `parts` equal parts along a dim. The dim's size must be a multiple of `parts`.
 TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t index, std::int64_t parts);
 
+/// Whether both are shapes of one tensor: equal, or one has the other's first two dims as one. A parameter that packs
+/// others is stored so: undivided in its own shape [3 D, D], divided in [3, D, D].
+bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);
+/// Brings two slices of one tensor into one shape. False where that cannot be: both are divided.
+bool bring_into_one_shape(TensorSlice& a, TensorSlice& b);
+
 /// Elements of a tensor of this shape. Errors (protocol): a negative size, or more elements than 64 bits count.
 Result<std::int64_t> element_count(const std::vector<std::int64_t>& shape);
 /// Errors (protocol): the members contradict each other, or the box or the range lies outside the tensor. The functions

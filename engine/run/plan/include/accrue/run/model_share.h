@@ -31,9 +31,11 @@ struct ParameterShare {
   std::vector<std::int64_t> whole;   ///< of the undivided parameter
   std::vector<std::int64_t> offset;  ///< of this rank's box in it
   std::vector<std::int64_t> extent;
-  std::vector<std::int64_t> shape;  ///< of the box, as its module has it
+  std::vector<std::int64_t> shape;        ///< of the box, as its module has it
+  std::vector<std::int64_t> whole_shape;  ///< of the undivided parameter, as its module has it
   bool decays = true;
   bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
+  bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed over ranks
   bool shared = false;   ///< a copy of the first part's token embedding, which the last part's head uses
 
   std::int64_t numel() const;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named random streams beside a device's default generator, from which LibTorch's dropout draws. Ranks that hold
+// different parts of an activation draw its mask from streams with different seeds; one that all ranks hold comes from
+// the default generator, which is seeded alike.
+//
+// Thread: training. Source: Megatron-LM's random-number-generator tracker.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace accrue {
+
+class RandomStreams {
+ public:
+  /// Starts the stream anew; makes it if there is none of that name.
+  void seed(const std::string& name, at::Device device, std::uint64_t seed);
+
+  /// While it lives, the default generator of the device draws from the stream.
+  class Fork {
+   public:
+    Fork(at::Generator standard, at::Generator stream);
+    ~Fork();
+    Fork(const Fork&) = delete;
+    Fork& operator=(const Fork&) = delete;
+
+   private:
+    at::Generator standard_;
+    at::Generator stream_;
+    at::Tensor kept_;  ///< state of the default generator
+  };
+  /// Errors: throws std::invalid_argument where seed() never made the stream.
+  [[nodiscard]] Fork fork(const std::string& name, at::Device device);
+
+ private:
+  std::map<std::string, at::Generator> streams_;  ///< by name and device
+};
+
+/// Of this process, as the default generators are.
+RandomStreams& random_streams();
+
+/// The stream of what differs between tensor-parallel ranks.
+inline constexpr const char* tensor_stream = "tensor";
+
+}  // namespace accrue

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/parallel/random_streams.h"
+
+#include <ATen/Context.h>
+
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace accrue {
+namespace {
+
+std::string key_of(const std::string& name, at::Device device) {
+  return name + " on " + device.str();
+}
+
+at::Tensor state_of(at::Generator& generator) {
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state(at::Generator& generator, const at::Tensor& state) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state);
+}
+
+}  // namespace
+
+void RandomStreams::seed(const std::string& name, at::Device device, std::uint64_t seed) {
+  const auto [place, added] = streams_.try_emplace(key_of(name, device));
+  if (added) place->second = at::globalContext().defaultGenerator(device).clone();
+  const std::scoped_lock lock(place->second.mutex());
+  place->second.set_current_seed(seed);
+}
+
+RandomStreams::Fork RandomStreams::fork(const std::string& name, at::Device device) {
+  const auto found = streams_.find(key_of(name, device));
+  if (found == streams_.end()) throw std::invalid_argument("there is no random stream " + key_of(name, device));
+  return {at::globalContext().defaultGenerator(device), found->second};
+}
+
+RandomStreams::Fork::Fork(at::Generator standard, at::Generator stream)
+    : standard_(std::move(standard)), stream_(std::move(stream)), kept_(state_of(standard_)) {
+  set_state(standard_, state_of(stream_));
+}
+
+RandomStreams::Fork::~Fork() {
+  set_state(stream_, state_of(standard_));
+  set_state(standard_, kept_);
+}
+
+RandomStreams& random_streams() {
+  static RandomStreams streams;
+  return streams;
+}
+
+}  // namespace accrue

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of one replica do together at a boundary, where they hold parts of one model: sum the gradients that
+// each has a part of, and take one norm.
+#pragma once
+
+#include "accrue/checkpoint/tensor_archive.h"
+#include "train/training.h"
+
+namespace accrue {
+
+/// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
+bool summed_over_tensor(const Training& training, std::size_t i);
+/// Completes the gradients of a window, after they were reduced over the replicas. Collective: the tensor axis.
+void complete_gradients(Training& training);
+/// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis.
+double gradient_norm(const Training& training);
+/// The undivided parameters under their names, in the model's order, on every rank. Collective: the tensor axis.
+NamedTensors whole_parameters(Training& training);
+
+}  // namespace accrue

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training a GPT that tensor-parallel ranks share: the same losses, norms and weights as one rank alone, checkpoints
+// that every layout reads, and resumed runs that end at the same bits.
+#include <ATen/ATen.h>
+
+#include <QtTest>
+#include <filesystem>
+
+#include "accrue/checkpoint/tensor_archive.h"
+#include "support/training_body.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layout {
+  int data = 1;
+  int tensor = 1;
+  bool sequence = false;
+  int world() const { return data * tensor; }
+};
+
+std::string spec_text(const Layout& layout, const std::string& model = {}, const std::string& rest = {}) {
+  return "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 2\nwidth = 32\nheads = 4\ncontext = 16\nvocabulary = 48\n" +
+         (model.empty() ? "dtype = \"float64\"\n" : model) +
+         "[data]\nkind = \"synthetic\"\nsamples = 200\n"
+         "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\nclip_norm = 0.5\n"
+         "[schedule]\nkind = \"cosine\"\nwarmup = 2\n[accumulation]\nsteps = 3\nmicro_batch = 4\n[parallel]\ndata = " +
+         std::to_string(layout.data) + "\ntensor = " + std::to_string(layout.tensor) +
+         "\nsequence = " + (layout.sequence ? "true" : "false") + "\n[run]\nupdates = 12\n" + rest;
+}
+
+NamedTensors weights_in(const QTemporaryDir& folder) {
+  const auto read = read_archive(fs::path(folder.path().toStdString()) / "final" / "model.safetensors");
+  return read ? read->tensors : NamedTensors();
+}
+
+/// Largest difference of a tensor relative to its norm; infinite where names or shapes differ.
+double difference(const NamedTensors& a, const NamedTensors& b) {
+  double most = a.size() == b.size() && !a.empty() ? 0.0 : INFINITY;
+  for (std::size_t i = 0; i < a.size() && most < INFINITY; ++i) {
+    const bool alike = a[i].first == b[i].first && a[i].second.sizes() == b[i].second.sizes();
+    most = alike ? std::max(most, ((a[i].second - b[i].second).norm() / b[i].second.norm()).item<double>()) : INFINITY;
+  }
+  return most;
+}
+
+bool near(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::abs(b);
+}
+
+}  // namespace
+
+class TestTensorTraining : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_ranks_of_a_layer_train_as_one_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<double>("tolerance");
+    for (const auto& [name, layout] :
+         std::initializer_list<std::pair<const char*, Layout>>{{"two ranks", {1, 2, false}},
+                                                               {"two ranks by rows", {1, 2, true}},
+                                                               {"four ranks by rows", {1, 4, true}},
+                                                               {"two replicas of two ranks", {2, 2, false}},
+                                                               {"two replicas of two ranks by rows", {2, 2, true}}}) {
+      QTest::addRow("%s, float64", name) << layout << "" << 1e-10;
+      QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-5;
+    }
+  }
+  void the_ranks_of_a_layer_train_as_one() {
+    QFETCH(Layout, layout);
+    QFETCH(QString, model);
+    QFETCH(double, tolerance);
+    QTemporaryDir alone_dir, divided_dir;
+    const auto alone = train(
+        {.spec = spec_text({.data = layout.data}, model.toStdString()), .run_dir = alone_dir.path().toStdString()},
+        layout.data);
+    const auto divided = train(
+        {.spec = spec_text(layout, model.toStdString()), .run_dir = divided_dir.path().toStdString()}, layout.world());
+    QVERIFY2(alone[0].outcome == "finished", alone[0].text().c_str());
+    for (const TrainedRank& rank : divided) {
+      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+      QCOMPARE(rank.weights_sha256, divided[0].weights_sha256);
+    }
+    const auto expected = alone[0].all<Update>(), found = divided[0].all<Update>();
+    QCOMPARE(found.size(), std::size_t{12});
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      QVERIFY2(near(found[i].loss, expected[i].loss, tolerance),
+               qPrintable(QString("update %1: %2, %3").arg(i).arg(found[i].loss, 0, 'g', 17).arg(expected[i].loss)));
+      QVERIFY(near(found[i].grad_norm, expected[i].grad_norm, 10 * tolerance));
+      QCOMPARE(found[i].samples, expected[i].samples);
+      QCOMPARE(found[i].tokens, expected[i].tokens);
+    }
+    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    QVERIFY2(apart <= 10 * tolerance, qPrintable(QString::number(apart)));
+  }
+
+  void a_resumed_run_ends_at_the_same_bits_data() {
+    QTest::addColumn<bool>("sequence");
+    QTest::addColumn<QString>("checkpoint");
+    QTest::newRow("at an update") << false << "every_updates = 5\n";
+    QTest::newRow("at an update, by rows") << true << "every_updates = 5\n";
+    QTest::newRow("inside a window") << false << "every_micro_steps = 7\n";
+    QTest::newRow("inside a window, by rows") << true << "every_micro_steps = 7\n";
+  }
+  void a_resumed_run_ends_at_the_same_bits() {
+    QFETCH(bool, sequence);
+    QFETCH(QString, checkpoint);
+    const std::string spec = spec_text({.data = 2, .tensor = 2, .sequence = sequence}, "dropout = 0.1\n",
+                                       "[checkpoint]\n" + checkpoint.toStdString());
+    QTemporaryDir whole_dir, folder;
+    const auto whole = train({.spec = spec, .run_dir = whole_dir.path().toStdString()}, 4);
+    QVERIFY2(whole[0].outcome == "finished", whole[0].text().c_str());
+    const std::string dir = folder.path().toStdString();
+    const auto killed = train({.spec = spec, .run_dir = dir, .kill_before = 24}, 4);
+    QVERIFY(killed[0].outcome != "finished");
+    const auto resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 4);
+    for (const TrainedRank& rank : resumed) {
+      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+      QCOMPARE(rank.weights_sha256, whole[0].weights_sha256);
+    }
+    QVERIFY(resumed[0].all<Update>().front().update > 1);
+  }
+
+  /// Half of the run in one layout, half in another: the numbers are those of one layout throughout.
+  void a_checkpoint_is_read_in_any_layout_data() {
+    QTest::addColumn<Layout>("first");
+    QTest::addColumn<Layout>("second");
+    QTest::newRow("one rank, then two") << Layout{1, 1} << Layout{1, 2};
+    QTest::newRow("two ranks, then one") << Layout{1, 2} << Layout{1, 1};
+    QTest::newRow("two ranks, then four by rows") << Layout{1, 2} << Layout{1, 4, true};
+    QTest::newRow("four ranks by rows, then two") << Layout{1, 4, true} << Layout{1, 2};
+  }
+  void a_checkpoint_is_read_in_any_layout() {
+    QFETCH(Layout, first);
+    QFETCH(Layout, second);
+    QTemporaryDir whole_dir, folder;
+    const auto whole = train({.spec = spec_text({}), .run_dir = whole_dir.path().toStdString()}, 1);
+    const std::string dir = folder.path().toStdString();
+    const auto begun = train({.spec = spec_text(first), .run_dir = dir, .stop_wish = 6}, first.world());
+    QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
+    const auto ended = train({.spec = spec_text(second), .run_dir = dir, .resume_from = "newest"}, second.world());
+    QVERIFY2(ended[0].outcome == "finished", ended[0].text().c_str());
+    const auto expected = whole[0].all<Update>(), found = ended[0].all<Update>();
+    QCOMPARE(found.size(), std::size_t{6});
+    for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i + 6].loss, 1e-10));
+    const double apart = difference(weights_in(folder), weights_in(whole_dir));
+    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestTensorTraining, {{"train", train_body}})
+#include "test_tensor_training.moc"

@@ -50,6 +50,13 @@ WindowTally tally_of(const TallyRow& row) {
           .wishes = {}};
 }
 
+/// The ranks whose losses count: this rank's replicas, on the stage that has the losses.
+RankList ranks_with_losses(const Mesh& mesh) {
+  GridCoordinate at = mesh.at();
+  at.pipeline = mesh.grid().pipeline - 1;
+  return mesh.grid().group(Axis::data, mesh.grid().rank(at));
+}
+
 Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   const TallyRow mine = row_of(tally);
   std::array<double, std::tuple_size_v<TallyRow> + 3> sent{};
@@ -62,7 +69,7 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   Agreement agreed;
   WindowTally& total = agreed.total;
   const auto rows = gather_rows(mesh.world(), sent);
-  const RankList replicas = mesh.grid().group(Axis::data, mesh.rank());
+  const RankList replicas = ranks_with_losses(mesh);
   for (std::size_t rank = 0; rank < rows.size(); ++rank) {
     TallyRow row;
     std::copy_n(rows[rank].begin(), row.size(), row.begin());

@@ -37,9 +37,12 @@ struct Agreement {
   std::int64_t non_finite_rank = -1;  ///< of the world, the first whose loss is not finite
 };
 
-/// Counts and losses are those of this rank's data axis; wishes and whether anything is not finite, of all ranks.
-/// Collective: the world.
+/// Counts and losses are those of the replicas, on the last pipeline stage; wishes and whether anything is not finite,
+/// of all ranks. Collective: the world.
 Agreement agree(const Mesh& mesh, const WindowTally& tally);
+
+/// This rank's replicas on the last stage, which has the losses.
+RankList ranks_with_losses(const Mesh& mesh);
 
 /// Element by element over all ranks, in rank order. Collective: the axis.
 std::array<double, 3> sum_over_ranks(Communicator& axis, const std::array<double, 3>& values);

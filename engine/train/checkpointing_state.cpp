@@ -78,8 +78,18 @@ std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoin
          type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
 
-/// Everything that differs between the checkpoint's shared tensors and the model's.
-std::string mismatches(const std::vector<PlacedTensor>& live, const CheckpointReader& checkpoint) {
+/// The parameter that a stored tensor belongs to: what follows "parameters." or "optimizer.<state>.".
+std::string parameter_of(const std::string& name) {
+  if (name.starts_with("parameters.")) return name.substr(name.find('.') + 1);
+  const std::size_t state = name.find('.');
+  const std::size_t end = name.find('.', state + 1);
+  return end == std::string::npos ? name : name.substr(end + 1);
+}
+
+/// Everything that differs between the checkpoint's shared tensors and the model's. Other ranks may hold parameters
+/// that this one does not.
+std::string mismatches(const Training& training, const std::vector<PlacedTensor>& live,
+                       const CheckpointReader& checkpoint) {
   std::string text;
   const auto note = [&text](const std::string& what) {
     if (!what.empty()) text += (text.empty() ? "" : "; ") + what;
@@ -89,14 +99,18 @@ std::string mismatches(const std::vector<PlacedTensor>& live, const CheckpointRe
     names.insert(tensor.name);
     note(mismatch(tensor, checkpoint));
   }
+  std::set<std::string> elsewhere;
+  for (const ParameterShape& shape : parameter_shapes(training.spec().model)) elsewhere.insert(shape.name);
+  for (const std::string& held : training.model.names()) elsewhere.erase(held);
   for (const std::string& name : checkpoint.tensor_names())
-    if ((name.starts_with("parameters.") || name.starts_with("optimizer.")) && !names.contains(name))
+    if ((name.starts_with("parameters.") || name.starts_with("optimizer.")) && !names.contains(name) &&
+        !elsewhere.contains(parameter_of(name)))
       note(name + " is not in the model");
   return text;
 }
 
 Result<void> check_model(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
-  const std::string differing = mismatches(shared_tensors(training, Purpose::read), checkpoint);
+  const std::string differing = mismatches(training, shared_tensors(training, Purpose::read), checkpoint);
   if (differing.empty()) return {};
   // Tensors of the same spec fit, or something happened to the file.
   if (same_spec) return fail(ErrorCode::protocol, differing, "tensors");
@@ -197,8 +211,9 @@ std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
   const at::Tensor steps = training.optimizer->segment_steps();
   const auto& segments = training.optimizer->segments();
   for (std::size_t i = 0; i < segments.size(); ++i)
-    tensors.push_back(
-        whole_tensor("optimizer.step." + segments[i].name, steps.narrow(0, static_cast<std::int64_t>(i), 1)));
+    if (purpose == Purpose::read || !segments[i].shared)
+      tensors.push_back(
+          whole_tensor("optimizer.step." + segments[i].name, steps.narrow(0, static_cast<std::int64_t>(i), 1)));
   return tensors;
 }
 

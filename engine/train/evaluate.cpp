@@ -38,6 +38,25 @@ std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t
 
 }  // namespace
 
+/// The loss of a batch, on the last stage; undefined on the others. Collective: the pipeline axis.
+LossSum loss_through_stages(Training& training, const Batch& batch) {
+  const std::int64_t stages = training.mesh.grid().pipeline, stage = training.mesh.at().pipeline;
+  const auto& parts = training.model.parts();
+  at::Tensor x;
+  for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) {
+    const bool first = chunk == 0 && stage == 0, last = chunk + 1 == parts.size() && stage + 1 == stages;
+    const auto index = static_cast<std::int64_t>(chunk);
+    if (!first) {
+      x = parts[chunk]->empty_input(batch);
+      training.link.receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, x);
+    }
+    x = parts[chunk]->forward(batch, x);
+    if (last) return parts[chunk]->loss(x, batch);
+    training.link.send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, x);
+  }
+  return {};
+}
+
 bool evaluation_due(const Training& training, std::int64_t update) {
   const std::int64_t every = training.spec().evaluate.every_updates;
   return every > 0 && update % every == 0 && training.data->size(Split::validation) > 0;
@@ -54,14 +73,17 @@ void evaluate(Training& training) {
     for (std::int64_t b = 0; b < training.spec().evaluate.batches; ++b) {
       const auto rows = validation_rows(training, b);
       if (rows.empty()) break;
-      const LossSum loss = training.model.module().whole_loss(training.data->batch(Split::validation, rows));
+      const LossSum loss = loss_through_stages(training, training.data->batch(Split::validation, rows));
+      if (!loss.sum.defined()) continue;
       sum.add_(loss.sum);
       items += loss.count;
       ++batches;
     }
   }
+  training.link.finish();
+  if (training.tensor.rank() > 0) sum.zero_(), items = batches = 0;  // the first rank of the tensor axis speaks for all
   const auto [total_sum, total_items, total_batches] = sum_over_ranks(
-      training.mesh.data(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
+      training.mesh.world(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
   if (total_items == 0.0) return;
   training.report.from_first(Evaluation{.update = training.cursor.update(),
                                         .loss = total_sum / total_items,

@@ -59,8 +59,8 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
   SampleGradient gradient;
   if (!samples.empty()) {
     const Batch batch = training.data->batch(Split::train, samples);
-    key_dropout(training, micro_step);
-    const LossSum loss = training.model.module().whole_loss(batch);
+    key_dropout(training, micro_step, 0);
+    const LossSum loss = training.model.undivided().whole_loss(batch);
     const auto quiet = training.reducer.no_sync();
     loss.sum.backward();
     gradient.items = static_cast<double>(loss.count);

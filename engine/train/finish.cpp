@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/finish.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -39,13 +42,30 @@ Result<void> write_model_file(const fs::path& folder, const NamedTensors& parame
   return {};
 }
 
+/// The hash as numbers that the ranks exchange.
+at::Tensor numbers_of(const std::string& hash) {
+  at::Tensor numbers = at::zeros({64}, at::kLong);
+  for (std::size_t i = 0; i < std::min<std::size_t>(hash.size(), 64); ++i)
+    numbers.mutable_data_ptr<std::int64_t>()[i] = hash[i];
+  return numbers;
+}
+
+/// The hash that the first stage computed, on all stages.
+std::string told_to_all_stages(const Training& training, const std::string& hash) {
+  if (training.mesh.pipeline().size() == 1) return hash;
+  at::Tensor numbers = numbers_of(hash);
+  training.mesh.pipeline().broadcast(numbers);
+  std::string told;
+  for (std::int64_t i = 0; i < numbers.numel(); ++i) told += static_cast<char>(numbers[i].item<std::int64_t>());
+  return told;
+}
+
 /// Replicas that were kept equal by construction are equal to the bit; anything else is damage worth a word.
 void compare_replicas(Training& training, const std::string& hash) {
-  at::Tensor mine = at::empty({1}, at::kLong);
-  at::Tensor all = at::empty({training.mesh.data().size(), 1}, at::kLong);
-  mine.fill_(static_cast<std::int64_t>(std::stoull(hash.substr(0, 15), nullptr, 16)));
+  const at::Tensor mine = numbers_of(hash);
+  at::Tensor all = at::empty({training.mesh.data().size(), mine.numel()}, at::kLong);
   training.mesh.data().all_gather(all, mine);
-  if (all.min().item<std::int64_t>() == all.max().item<std::int64_t>()) return;
+  if ((all == mine).all().item<bool>()) return;
   training.report.warn_first(
       "internal", "the ranks do not hold equal parameters at the end of the run",
       "Replicas drifted apart: use an earlier checkpoint, and check the memory of this machine.");
@@ -56,7 +76,8 @@ void compare_replicas(Training& training, const std::string& hash) {
 Result<std::string> write_final_weights(Training& training) {
   training.report.phase("finish");
   const NamedTensors parameters = whole_parameters(training);
-  const std::string hash = weights_sha256(parameters);
+  const std::string hash =
+      told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(parameters) : std::string());
   if (training.plan().knobs.reduce_when != ReduceWhen::never) compare_replicas(training, hash);
   if (!training.report.first() || training.order.run_dir.empty()) return hash;
   if (auto written = write_model_file(training.order.run_dir / "final", parameters); !written)

@@ -11,13 +11,13 @@
 namespace accrue {
 namespace {
 
-/// What the rank holds of each parameter. One that the planner's table does not have is whole, and decays if it is a
+/// What a part holds of each parameter. One that the planner's table does not have is whole, and decays if it is a
 /// matrix.
-std::vector<ParameterShare> shares_of(const ModelPart& module, const ModelSpec& spec, const ModelShare& share) {
+std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& spec, const ModelShare& share) {
   std::map<std::string, ParameterShare> planned;
   for (ParameterShare& each : parameter_shares(spec, share)) planned[each.name] = std::move(each);
   std::vector<ParameterShare> shares;
-  for (const auto& parameter : module.named_parameters()) {
+  for (const auto& parameter : part.named_parameters()) {
     const auto known = planned.find(parameter.key());
     const std::vector<std::int64_t> shape = parameter.value().sizes().vec();
     shares.push_back(known != planned.end() ? known->second
@@ -32,11 +32,25 @@ std::vector<ParameterShare> shares_of(const ModelPart& module, const ModelSpec& 
   return shares;
 }
 
+/// The part itself, or a module that has all as children.
+std::shared_ptr<torch::nn::Module> module_of(const std::vector<std::shared_ptr<ModelPart>>& parts) {
+  if (parts.size() == 1) return parts.front();
+  auto all = std::make_shared<torch::nn::Module>();
+  for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) all->register_module(std::to_string(chunk), parts[chunk]);
+  return all;
+}
+
 }  // namespace
 
-FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share, const TensorAxis& axis,
-                     at::Device device, const MakeLayout& make_layout)
-    : module_(make_model_part(spec, seed, share, axis)), shares_(shares_of(*module_, spec, share)) {
+FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares,
+                     const TensorAxis& axis, at::Device device, const MakeLayout& make_layout) {
+  std::vector<std::shared_ptr<ModelPart>> parts;
+  for (const ModelShare& share : shares) {
+    parts.push_back(make_model_part(spec, seed, share, axis));
+    parts_.push_back(parts.back().get());
+    for (ParameterShare& each : shares_of(*parts.back(), spec, share)) shares_.push_back(std::move(each));
+  }
+  module_ = module_of(parts);
   std::vector<std::int64_t> numels;
   for (const ParameterShare& each : shares_) {
     names_.push_back(each.name);
@@ -54,6 +68,11 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const ModelShare
     parameter.set_data(view);
   }
   for (at::Tensor& buffer : module_->buffers()) buffer.set_data(buffer.to(device));
+}
+
+ModelPart& FlatModel::undivided() const {
+  if (parts_.size() == 1) return *parts_.front();
+  throw std::logic_error("this rank holds parts of a model");
 }
 
 at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model part whose parameters are views of one flat tensor, laid out as the gradient arena is, so that the optimizer,
-// the norm and a checkpoint each see one stretch of memory.
+// The parts of a model that a rank holds. Their parameters are views of one flat tensor, laid out as the gradient arena
+// is, so that the optimizer, the norm and a checkpoint each see one stretch of memory.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,17 @@ class FlatModel {
   /// How parameters of a type and of these sizes are laid out; the gradient arena's layout.
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
 
-  /// Builds the share of the spec's model on the CPU, so that it begins alike everywhere, and moves its parameters into
-  /// a flat tensor on the device.
-  FlatModel(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share, const TensorAxis& axis,
+  /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
+  /// their parameters into a flat tensor on the device.
+  FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares, const TensorAxis& axis,
             at::Device device, const MakeLayout& make_layout);
 
-  ModelPart& module() { return *module_; }
+  /// All parts, each as a child where there are several.
+  torch::nn::Module& module() { return *module_; }
+  /// By chunk.
+  const std::vector<ModelPart*>& parts() const { return parts_; }
+  /// An undivided model. Errors: std::logic_error where this rank holds less.
+  ModelPart& undivided() const;
   /// Shapes: [numel of the layout]; padding is zero.
   at::Tensor& flat() { return flat_; }
   const FlatLayout& layout() const { return layout_; }
@@ -47,7 +52,8 @@ class FlatModel {
   std::string first_non_finite(const at::Tensor& flat) const;
 
  private:
-  std::shared_ptr<ModelPart> module_;
+  std::shared_ptr<torch::nn::Module> module_;
+  std::vector<ModelPart*> parts_;  ///< of the module
   std::vector<std::string> names_;
   std::vector<ParameterShare> shares_;
   FlatLayout layout_;

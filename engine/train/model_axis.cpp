@@ -5,10 +5,18 @@
 #include <ATen/ops/empty.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "accrue/run/model_share.h"
+#include "accrue/run/shard_layout.h"
 
 namespace accrue {
 namespace {
+
+constexpr const char* tied_embedding = "token_embedding.weight";
 
 /// The dim along which the ranks hold parts.
 std::int64_t divided_dim(const ParameterShare& share) {
@@ -26,6 +34,47 @@ at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const Te
   return at::cat(parts.unbind(0), divided_dim(share)).view(share.whole_shape);
 }
 
+/// Over the tensor axis, what each rank computed on its own rows.
+void sum_rows(Training& training) {
+  const at::Tensor flat = training.reducer.flat_gradients();
+  std::vector<at::Tensor> parts;
+  for (std::size_t i = 0; i < training.model.shares().size(); ++i)
+    if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
+  if (parts.empty()) return;
+  at::Tensor all = at::cat(parts);
+  training.tensor.sum(all);
+  std::int64_t from = 0;
+  for (at::Tensor& part : parts) {
+    part.copy_(all.narrow(0, from, part.numel()));
+    from += part.numel();
+  }
+}
+
+/// What a stage holds and the first one does not, undivided.
+NamedTensors own_parameters(Training& training) {
+  NamedTensors all;
+  const auto& shares = training.model.shares();
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if (!shares[i].shared)
+      all.emplace_back(shares[i].name,
+                       whole_of(training.model.slice(training.model.flat(), i), shares[i], training.tensor));
+  return all;
+}
+
+/// The names of the parameters that a stage holds, in its order.
+std::vector<ParameterShape> held_by(const Training& training, std::int64_t stage) {
+  const RunSpec& spec = training.spec();
+  const std::int64_t stages = training.mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
+  std::map<std::string, ParameterShape> shapes;
+  for (ParameterShape& each : parameter_shapes(spec.model)) shapes[each.name] = std::move(each);
+  std::vector<ParameterShape> held;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (const ParameterShare& share :
+         parameter_shares(spec.model, {.parts = stages * chunks, .part = chunk * stages + stage}))
+      if (!share.shared) held.push_back(shapes.at(share.name));
+  return held;
+}
+
 }  // namespace
 
 bool summed_over_tensor(const Training& training, std::size_t i) {
@@ -33,17 +82,13 @@ bool summed_over_tensor(const Training& training, std::size_t i) {
 }
 
 void complete_gradients(Training& training) {
-  if (!training.tensor.sequence()) return;
+  if (training.tensor.sequence()) sum_rows(training);
+  if (training.mesh.grid().pipeline == 1 || !training.mesh.has(Axis::embedding)) return;
   const at::Tensor flat = training.reducer.flat_gradients();
-  std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i < training.model.shares().size(); ++i)
-    if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
-  at::Tensor all = at::cat(parts);
-  training.tensor.sum(all);
-  std::int64_t from = 0;
-  for (at::Tensor& part : parts) {
-    part.copy_(all.narrow(0, from, part.numel()));
-    from += part.numel();
+  for (std::size_t i = 0; i < training.model.names().size(); ++i) {
+    if (training.model.names()[i] != tied_embedding) continue;
+    at::Tensor gradient = training.model.slice(flat, i);
+    training.mesh.along(Axis::embedding).all_reduce(gradient);
   }
 }
 
@@ -55,12 +100,24 @@ double gradient_norm(const Training& training) {
 }
 
 NamedTensors whole_parameters(Training& training) {
-  NamedTensors all;
-  const auto& shares = training.model.shares();
-  for (std::size_t i = 0; i < shares.size(); ++i)
-    all.emplace_back(shares[i].name,
-                     whole_of(training.model.slice(training.model.flat(), i), shares[i], training.tensor));
-  return all;
+  NamedTensors own = own_parameters(training);
+  Communicator& pipeline = training.mesh.pipeline();
+  if (pipeline.size() == 1) return own;
+  if (pipeline.rank() > 0) {
+    for (const auto& [name, tensor] : own) pipeline.send(tensor.contiguous(), 0);
+    return {};
+  }
+  std::map<std::string, at::Tensor> all(own.begin(), own.end());
+  for (std::int64_t stage = 1; stage < pipeline.size(); ++stage)
+    for (const ParameterShape& shape : held_by(training, stage)) {
+      at::Tensor tensor = at::empty(shape.shape, training.model.flat().options());
+      pipeline.receive(tensor, stage);
+      all.emplace(shape.name, std::move(tensor));
+    }
+  NamedTensors in_order;
+  for (const ParameterShape& shape : parameter_shapes(training.spec().model))
+    in_order.emplace_back(shape.name, all.at(shape.name));
+  return in_order;
 }
 
 }  // namespace accrue

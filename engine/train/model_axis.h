@@ -10,11 +10,13 @@ namespace accrue {
 
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
 bool summed_over_tensor(const Training& training, std::size_t i);
-/// Completes the gradients of a window, after they were reduced over the replicas. Collective: the tensor axis.
+/// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
+/// has a part of, then the two uses of a tied embedding. Collective: the model axis.
 void complete_gradients(Training& training);
 /// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis.
 double gradient_norm(const Training& training);
-/// The undivided parameters under their names, in the model's order, on every rank. Collective: the tensor axis.
+/// The undivided parameters under their names, in the model's order, on the first pipeline stage; empty on the others.
+/// Collective: the model axis.
 NamedTensors whole_parameters(Training& training);
 
 }  // namespace accrue

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -36,6 +37,7 @@ namespace {
 
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 constexpr std::uint64_t tensor_dropout = 0xd0d1;
+constexpr std::uint64_t part_dropout = 0xd0d2;
 /// How long a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
 /// The same on a device, which computes nothing while it is read.
@@ -103,69 +105,84 @@ bool saves_after(const Training& training, const MicroPlan& plan) {
   return !plan.update && checkpoint_due_inside(training, plan.micro_step);
 }
 
-/// The micro-steps of one window on this rank, in the executor's order.
+/// The micro-steps of one window on this rank, in the executor's order. On a pipeline several are in flight: a list
+/// then holds the whole window, and nothing happens inside it but training.
 class TrainedWindow final : public WindowWork {
  public:
   TrainedWindow(Training& training, WindowPass& pass, CountedWindow counted)
       : training_(training), pass_(pass), counted_(std::move(counted)) {}
 
   bool over() const { return over_; }
+  /// The next list counts its micro-steps from 0.
+  void begins_list() { flights_.clear(); }
 
-  bool begin(std::int64_t) override {
+  bool begin(std::int64_t index) override {
     if (over_) return false;
     const auto plan = training_.driver.next();
     over_ = !plan;
     if (over_) return false;
-    if (training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
+    const bool may_hold = index == 0 || !pipelined();
+    if (may_hold && training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
       pass_.end = WindowEnd::stopped;
       over_ = true;
       return false;
     }
     training_.report.phase("data", plan->window + 1, plan->micro_step);
-    now_ = MicroStep{.plan = *plan, .batch = fetch(*plan)};
-    pass_.tally.counts.items += now_.batch.items;
-    pass_.tally.counts.samples += now_.batch.samples;
-    now_.samples = now_.batch.samples;
-    if (training_.faults.leaves_out(*plan)) now_.batch = {};
-    now_.end = training_.clock.mark();
+    MicroStep now{.plan = *plan, .batch = fetch(*plan)};
+    pass_.tally.counts.items += now.batch.items;
+    pass_.tally.counts.samples += now.batch.samples;
+    now.samples = now.batch.samples;
+    if (training_.faults.leaves_out(*plan)) now.batch = {};
+    now.end = training_.clock.mark();
     if (training_.faults.clears_before(*plan)) training_.reducer.zero_grad();
+    flights_.insert_or_assign(index, std::move(now));
     return true;
   }
 
-  const Batch& batch(std::int64_t) override { return now_.batch; }
+  const Batch& batch(std::int64_t index) override { return flights_.at(index).batch; }
 
   void starts(const PipelineOperation& operation) override {
+    const MicroPlan& plan = flights_.at(operation.micro_step).plan;
     if (operation.action == PipelineAction::forward) {
-      training_.report.phase("forward");
-      key_dropout(training_, now_.plan.micro_step);
+      training_.report.phase("forward", plan.window + 1, plan.micro_step);
+      key_dropout(training_, plan.micro_step, operation.chunk);
     } else {
-      training_.report.phase("backward");
-      cover_.emplace(training_.driver.cover(training_.faults.reduces(now_.plan)));
+      training_.report.phase("backward", plan.window + 1, plan.micro_step);
+      cover_.emplace(training_.driver.cover(training_.faults.reduces(plan)));
     }
     begin_ = training_.clock.mark();
   }
 
-  double weigh(std::int64_t, LossSum& loss) override {
-    if (training_.faults.overflows(now_.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
-    now_.loss = {loss.sum.detach(), loss.count};
-    now_.weight = training_.scaling.weight(now_.plan, {loss.count, now_.samples}, counted_.counts);
-    return now_.weight * training_.loss_scale.factor();
+  double weigh(std::int64_t index, LossSum& loss) override {
+    MicroStep& now = flights_.at(index);
+    if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
+    now.loss = {loss.sum.detach(), loss.count};
+    now.weight = training_.scaling.weight(now.plan, {loss.count, now.samples}, counted_.counts);
+    return now.weight * training_.loss_scale.factor();
   }
 
   void computed(const PipelineOperation& operation) override {
+    MicroStep& now = flights_.at(operation.micro_step);
     const bool forward = operation.action == PipelineAction::forward;
-    now_.end = training_.clock.mark();
-    now_.spans.push_back(
-        {forward ? ComputeKind::forward : ComputeKind::backward, operation.chunk, std::move(begin_), now_.end});
+    now.end = training_.clock.mark();
+    now.spans.push_back(
+        {forward ? ComputeKind::forward : ComputeKind::backward, operation.chunk, std::move(begin_), now.end});
   }
 
-  void finished(const PipelineOperation&) override {
-    const MicroPlan plan = now_.plan;
+  void finished(const PipelineOperation& operation) override {
+    MicroStep& now = flights_.at(operation.micro_step);
+    const MicroPlan plan = now.plan;
+    // Backward ends on a stage's first chunk: the others' gradients are there as well.
+    if (operation.chunk > 0) {
+      cover_.reset();
+      return;
+    }
     if (training_.faults.reduces(plan)) reduce(training_);
     clip_partial_sum(training_);
     cover_.reset();
-    now_.batch = {};
-    done_.push_back(std::move(now_));
+    now.batch = {};
+    done_.push_back(std::move(now));
+    flights_.erase(operation.micro_step);
     if (plan.epoch_ends) training_.feed.drain(plan);
     training_.report.gauge_if_due();
     pass_.last = plan;
@@ -202,6 +219,8 @@ class TrainedWindow final : public WindowWork {
     ComputeClock::Mark end = {};
   };
 
+  bool pipelined() const { return training_.mesh.grid().pipeline > 1; }
+
   Batch fetch(const MicroPlan& plan) {
     if (counted_.batches.empty()) return training_.feed.batch(plan);
     Batch batch = std::move(counted_.batches.front());
@@ -210,8 +229,8 @@ class TrainedWindow final : public WindowWork {
   }
 
   void between_micro_steps(const MicroPlan& plan) {
-    const bool evaluates = evaluates_after(training_, plan);
-    const bool saves = saves_after(training_, plan);
+    const bool evaluates = !pipelined() && evaluates_after(training_, plan);
+    const bool saves = !pipelined() && saves_after(training_, plan);
     const std::int64_t interval = training_.device.is_cpu() ? publish_interval_ns : device_publish_interval_ns;
     if (plan.update || evaluates || saves || monotonic_ns() - published_ns_ >= interval) publish();
     if (evaluates) evaluate(training_);
@@ -254,8 +273,8 @@ class TrainedWindow final : public WindowWork {
   Training& training_;
   WindowPass& pass_;
   CountedWindow counted_;
-  MicroStep now_;
-  std::vector<MicroStep> done_;  ///< not yet published
+  std::map<std::int64_t, MicroStep> flights_;  ///< begun and not finished, by their place in the list
+  std::vector<MicroStep> done_;                ///< not yet published
   std::optional<Cover> cover_;
   ComputeClock::Mark begin_;  ///< of the operation that runs
   std::int64_t published_ns_ = monotonic_ns();
@@ -264,10 +283,12 @@ class TrainedWindow final : public WindowWork {
 
 }  // namespace
 
-void key_dropout(const Training& training, std::int64_t micro_step) {
+void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
   const auto rank = static_cast<std::uint64_t>(training.mesh.data().rank());
-  const std::uint64_t key = mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step));
+  const std::int64_t part = chunk * training.mesh.grid().pipeline + training.mesh.at().pipeline;
+  std::uint64_t key = mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step));
+  if (part > 0) key = mix64(key, part_dropout, static_cast<std::uint64_t>(part));
   if (training.tensor.split())
     random_streams().seed(tensor_stream, training.device,
                           mix64(key, tensor_dropout, static_cast<std::uint64_t>(training.tensor.rank())));
@@ -290,7 +311,9 @@ WindowPass train_window(Training& training) {
   while (!work.over()) {
     const auto next = training.window.peek();
     const std::int64_t planned = next ? next->window_size - next->position : 1;
-    training.executor.run(training.executor.operations(std::clamp<std::int64_t>(planned, 1, longest_list)), work);
+    const std::int64_t longest = training.mesh.grid().pipeline > 1 ? planned : longest_list;
+    work.begins_list();
+    training.executor.run(training.executor.operations(std::clamp<std::int64_t>(planned, 1, longest)), work);
   }
   work.publish();
   return pass;

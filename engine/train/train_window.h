@@ -9,7 +9,8 @@ namespace accrue {
 /// where the plan asked for it. Collective: the axis, at micro-steps whose plan says sync.
 WindowPass train_window(Training& training);
 
-/// Keys the generators that dropout draws from by (seed, replica, micro-step), and the tensor axis's own by its rank.
-void key_dropout(const Training& training, std::int64_t micro_step);
+/// Keys the generators that dropout draws from by (seed, replica, micro-step, chunk and stage), and the tensor axis's
+/// own by its rank.
+void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk);
 
 }  // namespace accrue

@@ -14,9 +14,11 @@ std::int64_t bucket_bytes_of(const RunPlan& plan) {
 }
 
 /// K8: only the reducer sends buckets out during a backward. The bugs of the gallery meddle with a window's gradients
-/// before they are reduced, so those runs reduce after it.
+/// before they are reduced, so those runs reduce after it, and so do stages of a pipeline, whose chunks each have a
+/// backward of their own.
 LaunchBuckets launch_of(const RunPlan& plan) {
-  const bool overlaps = plan.knobs.reduce_mechanism == ReduceMechanism::reducer && plan.spec.teaching.bug == Bug::none;
+  const bool overlaps = plan.knobs.reduce_mechanism == ReduceMechanism::reducer &&
+                        plan.spec.teaching.bug == Bug::none && plan.grid.pipeline == 1;
   return overlaps ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
 }
 
@@ -39,8 +41,23 @@ DynamicScale loss_scale_of(const RunSpec& spec) {
   return {.scale = spec.optimizer.loss_scale.value_or(usual)};
 }
 
-ModelShare share_of(const Mesh& mesh) {
-  return {.tensor_ranks = mesh.grid().tensor, .tensor_rank = mesh.at().tensor};
+PipelineShape pipeline_of(const RunSpec& spec) {
+  const std::int64_t chunks = spec.parallel.virtual_pipeline;
+  return {.schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
+          .stages = spec.parallel.pipeline,
+          .chunks = chunks};
+}
+
+/// What this rank holds of the model, by chunk.
+std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
+  const PipelineShape shape = pipeline_of(spec);
+  std::vector<ModelShare> shares;
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
+    shares.push_back({.tensor_ranks = mesh.grid().tensor,
+                      .tensor_rank = mesh.at().tensor,
+                      .parts = shape.stages * shape.chunks,
+                      .part = chunk * shape.stages + mesh.at().pipeline});
+  return shares;
 }
 
 std::uint64_t seed_of(const RunSpec& spec) {
@@ -60,7 +77,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       data(on_device(std::move(source), computes_on)),
       faults(run.plan, ranks.data().rank()),
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
-      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), share_of(ranks), tensor, computes_on,
+      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor, computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
               return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
             }),
@@ -76,7 +93,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
-      executor({&model.module()}, PipelineShape{}),
+      link(ranks.pipeline()),
+      executor(model.parts(), pipeline_of(run.plan.spec), ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))

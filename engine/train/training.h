@@ -21,6 +21,7 @@
 #include "train/faults.h"
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
+#include "train/message_link.h"
 #include "train/reporter.h"
 #include "train/window_executor.h"
 
@@ -50,6 +51,7 @@ struct Training {
   AccumulationDriver driver;
   AccumulationWindow& window;  ///< the driver's
   BatchFeed feed;
+  MessageLink link;
   WindowExecutor executor;
   DynamicScale loss_scale;
   TrainingCursor cursor;

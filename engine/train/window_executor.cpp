@@ -21,6 +21,11 @@ const std::vector<PipelineOperation>& WindowExecutor::operations(std::int64_t mi
   PipelineShape shape = shape_;
   shape.micro_steps = micro_steps;
   auto lists = pipeline_schedule(shape);
+  // A window at an epoch's end may be too short for the groups.
+  if (!lists && shape.schedule == PipelineSchedule::interleaved) {
+    shape.schedule = PipelineSchedule::all_forward_all_backward;
+    lists = pipeline_schedule(shape);
+  }
   if (!lists) throw std::invalid_argument(lists.error().text());
   operations_ = std::move((*lists)[static_cast<std::size_t>(stage_)]);
   shape_.micro_steps = micro_steps;
@@ -38,10 +43,10 @@ void WindowExecutor::run(const std::vector<PipelineOperation>& operations, Windo
         backward(operation, work);
         break;
       default:
-        if (const Batch& batch = work.batch(operation.micro_step); batch.items > 0) transfer(operation, batch);
+        transfer(operation, work);
     }
   }
-  if (link_ != nullptr) link_->finish();
+  if (shape_.stages > 1) link_->finish();
 }
 
 bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) const {
@@ -78,16 +83,23 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
   work.finished(operation);
 }
 
-void WindowExecutor::transfer(const PipelineOperation& operation, const Batch& batch) {
-  Flight& flight = this->flight(operation);
+void WindowExecutor::receive_input(const PipelineOperation& operation, const Batch& batch) {
+  if (batch.items == 0) return;
+  at::Tensor& received = flight(operation).received;
+  received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);
+  link_->receive(operation, received);
+  received.set_requires_grad(true);
+}
+
+void WindowExecutor::transfer(const PipelineOperation& operation, WindowWork& work) {
+  if (operation.action == PipelineAction::receive_input)
+    return receive_input(operation, work.batch(operation.micro_step));
+  const auto found = flights_.find({operation.micro_step, operation.chunk});
+  if (found == flights_.end()) return;  // passed over
+  Flight& flight = found->second;
   switch (operation.action) {
     case PipelineAction::send_output:
       link_->send(operation, flight.outputs.detach());
-      return;
-    case PipelineAction::receive_input:
-      flight.received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);
-      link_->receive(operation, flight.received);
-      flight.received.set_requires_grad(true);
       return;
     case PipelineAction::receive_gradient:
       flight.gradient = at::empty_like(flight.outputs, at::MemoryFormat::Contiguous);
@@ -96,7 +108,7 @@ void WindowExecutor::transfer(const PipelineOperation& operation, const Batch& b
     default: {
       const at::Tensor gradient = flight.received.grad();
       link_->send(operation, gradient.defined() ? gradient : at::zeros_like(flight.received));
-      flights_.erase({operation.micro_step, operation.chunk});
+      flights_.erase(found);
     }
   }
 }

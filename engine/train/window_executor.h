@@ -34,7 +34,7 @@ class WindowWork {
   virtual ~WindowWork() = default;
   /// Before a micro-step's first operation on this stage. False: the list ends here.
   virtual bool begin(std::int64_t micro_step) = 0;
-  /// Its batch, while the micro-step is in flight. One without items is passed over: nothing is computed for it.
+  /// Its batch, up to its last backward on this stage. One without items is passed over: nothing is computed for it.
   virtual const Batch& batch(std::int64_t micro_step) = 0;
   /// Before a forward or backward.
   virtual void starts(const PipelineOperation& operation) = 0;
@@ -53,7 +53,8 @@ class WindowExecutor {
   WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage = 0,
                  StageLink* link = nullptr);
 
-  /// The operations of this stage for that many micro-steps. Throws std::invalid_argument where the schedule has none.
+  /// The operations of this stage for that many micro-steps; where interleaving cannot take so few, all forward first.
+  /// Throws std::invalid_argument where the schedule has none.
   const std::vector<PipelineOperation>& operations(std::int64_t micro_steps);
   /// Runs them; ends early where the work does. Collective over the stages.
   void run(const std::vector<PipelineOperation>& operations, WindowWork& work);
@@ -70,7 +71,8 @@ class WindowExecutor {
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
-  void transfer(const PipelineOperation& operation, const Batch& batch);
+  void receive_input(const PipelineOperation& operation, const Batch& batch);
+  void transfer(const PipelineOperation& operation, WindowWork& work);
 
   std::vector<ModelPart*> parts_;
   PipelineShape shape_;

@@ -134,6 +134,7 @@ std::vector<PipelineShape> shapes() {
     for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
       all.push_back({PipelineSchedule::all_forward_all_backward, p, m});
       all.push_back({PipelineSchedule::one_forward_one_backward, p, m});
+      if (p > 1) all.push_back({PipelineSchedule::all_forward_all_backward, p, m, 2});
       for (const std::int64_t v : {2, 3, 4})
         for (const std::int64_t g : {p, p + 1, 2 * p})
           if (p > 1 && m >= p && (m % g == 0 || m % g >= p)) all.push_back({PipelineSchedule::interleaved, p, m, v, g});

@@ -4,6 +4,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/model_share.h"
+#include "accrue/run/pipeline_schedule.h"
 #include "preflight_checks.h"
 
 namespace accrue::preflight_detail {
@@ -19,6 +20,37 @@ std::int64_t possible_tensor_ranks(const RunSpec& spec) {
   std::int64_t ranks = spec.parallel.tensor;
   while (ranks > 1 && !check_share(spec.model, ranks, 1).empty()) --ranks;
   return ranks;
+}
+
+void check_undivided(const RunSpec& spec, Findings& findings) {
+  if (spec.parallel.tensor == 1 && spec.parallel.pipeline == 1) return;
+  const auto undivided = [&](std::string_view key, const std::string& value, const std::string& off) {
+    findings.error(key, "needs an undivided model: parallel.tensor and parallel.pipeline must be 1", value, off)
+        .fix_value = off;
+  };
+  if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
+  if (spec.evaluate.exactness_every > 0)
+    undivided("evaluate.exactness_every", std::to_string(spec.evaluate.exactness_every), "0");
+}
+
+void check_pipeline(const RunSpec& spec, Findings& findings) {
+  const std::int64_t stages = spec.parallel.pipeline, chunks = spec.parallel.virtual_pipeline;
+  if (stages == 1) {
+    if (chunks > 1)
+      findings.error("parallel.virtual_pipeline", "needs several pipeline stages", std::to_string(chunks), "1")
+          .fix_value = "1";
+    return;
+  }
+  if (const std::string wrong = check_share(spec.model, 1, stages * chunks); !wrong.empty())
+    findings.error("parallel.pipeline", "cannot divide this model: " + wrong, std::to_string(stages), "1").fix_value =
+        "1";
+  if (chunks == 1) return;
+  const PipelineShape shape{PipelineSchedule::interleaved, stages, spec.accumulation.steps, chunks};
+  if (const auto lists = pipeline_schedule(shape); !lists)
+    findings
+        .error("accumulation.steps", "does not fit parallel.virtual_pipeline: " + lists.error().message,
+               std::to_string(spec.accumulation.steps), "a multiple of parallel.pipeline")
+        .fix_value = std::to_string((spec.accumulation.steps / stages + 1) * stages);
 }
 
 void check_tensor(const RunSpec& spec, Findings& findings) {
@@ -43,12 +75,6 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
                "divides the positions of a sequence: model.context must be a multiple of parallel.tensor",
                std::to_string(spec.model.context) + " positions, " + std::to_string(ranks) + " ranks", "false")
         .fix_value = "false";
-  const auto undivided = [&](std::string_view key, const std::string& value, const std::string& off) {
-    findings.error(key, "needs an undivided model: parallel.tensor must be 1", value, off).fix_value = off;
-  };
-  if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
-  if (spec.evaluate.exactness_every > 0)
-    undivided("evaluate.exactness_every", std::to_string(spec.evaluate.exactness_every), "0");
 }
 
 // Degrees that the format has and this version does not run.
@@ -58,8 +84,6 @@ void check_degrees(const ParallelSpec& parallel, Findings& findings) {
     findings.error(key, "is not available in this version", std::to_string(degree), std::to_string(available))
         .fix_value = std::to_string(available);
   };
-  only("parallel.pipeline", parallel.pipeline, 1);
-  only("parallel.virtual_pipeline", parallel.virtual_pipeline, 1);
   only("parallel.zero", parallel.zero, 0);
 }
 
@@ -126,6 +150,8 @@ void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings)
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings) {
   check_degrees(spec.parallel, findings);
   check_tensor(spec, findings);
+  check_pipeline(spec, findings);
+  check_undivided(spec, findings);
   check_device(spec, host, findings);
   check_backend(spec, host, findings);
   check_threads(spec, host, findings);

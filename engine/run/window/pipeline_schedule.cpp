@@ -20,7 +20,7 @@ std::int64_t warm_up(const PipelineShape& shape, std::int64_t stage) {
   const std::int64_t after = shape.stages - stage - 1;
   switch (shape.schedule) {
     case PipelineSchedule::all_forward_all_backward:
-      return shape.micro_steps;
+      return shape.micro_steps * shape.chunks;
     case PipelineSchedule::one_forward_one_backward:
       return std::min(after, shape.micro_steps);
     case PipelineSchedule::interleaved:
@@ -33,10 +33,9 @@ Result<void> check(const PipelineShape& shape) {
   const auto refuse = [](std::string why) { return fail(ErrorCode::config, std::move(why), "pipeline schedule"); };
   if (shape.stages < 1 || shape.micro_steps < 1 || shape.chunks < 1)
     return refuse("stages, micro-steps and chunks must each be at least 1");
-  if (shape.schedule != PipelineSchedule::interleaved) {
-    if (shape.chunks != 1) return refuse("more than one chunk per stage needs the interleaved schedule");
-    return {};
-  }
+  if (shape.schedule == PipelineSchedule::one_forward_one_backward && shape.chunks != 1)
+    return refuse("one forward, one backward takes one chunk per stage; more need the interleaved schedule");
+  if (shape.schedule != PipelineSchedule::interleaved) return {};
   if (shape.stages < 2 || shape.chunks < 2)
     return refuse("the interleaved schedule needs at least 2 stages and 2 chunks per stage");
   const std::int64_t group = group_of(shape);
@@ -51,7 +50,7 @@ Result<void> check(const PipelineShape& shape) {
 /// Micro-steps and chunks in the order in which they pass a stage forward; backward the chunks come from the last.
 std::vector<PipelineOperation> turns(const PipelineShape& shape, PipelineAction action) {
   std::vector<PipelineOperation> order;
-  const std::int64_t group = shape.chunks == 1 ? shape.micro_steps : group_of(shape);
+  const std::int64_t group = shape.schedule == PipelineSchedule::interleaved ? group_of(shape) : shape.micro_steps;
   for (std::int64_t first = 0; first < shape.micro_steps; first += group)
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
       for (std::int64_t m = first; m < std::min(first + group, shape.micro_steps); ++m)

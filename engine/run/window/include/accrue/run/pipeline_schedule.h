@@ -25,7 +25,7 @@ struct PipelineShape {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int64_t stages = 1;       ///< p
   std::int64_t micro_steps = 1;  ///< m, of the window
-  std::int64_t chunks = 1;       ///< v, model parts per stage; more than one is for interleaved only
+  std::int64_t chunks = 1;       ///< v, model parts per stage; 1 for one_forward_one_backward
   std::int64_t group = 0;        ///< micro-steps that pass a chunk before the next chunk's turn; 0 = stages
 };
 

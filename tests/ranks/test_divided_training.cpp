@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training a GPT that tensor-parallel ranks share: the same losses, norms and weights as one rank alone, checkpoints
+// Training a GPT whose layers and blocks ranks share: the same losses, norms and weights as one rank alone, checkpoints
 // that every layout reads, and resumed runs that end at the same bits.
 #include <ATen/ATen.h>
 
@@ -20,17 +20,20 @@ struct Layout {
   int data = 1;
   int tensor = 1;
   bool sequence = false;
-  int world() const { return data * tensor; }
+  int pipeline = 1;
+  int chunks = 1;
+  int world() const { return data * tensor * pipeline; }
 };
 
 std::string spec_text(const Layout& layout, const std::string& model = {}, const std::string& rest = {}) {
-  return "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 2\nwidth = 32\nheads = 4\ncontext = 16\nvocabulary = 48\n" +
+  return "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 32\nheads = 4\ncontext = 16\nvocabulary = 48\n" +
          (model.empty() ? "dtype = \"float64\"\n" : model) +
          "[data]\nkind = \"synthetic\"\nsamples = 200\n"
          "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\nclip_norm = 0.5\n"
-         "[schedule]\nkind = \"cosine\"\nwarmup = 2\n[accumulation]\nsteps = 3\nmicro_batch = 4\n[parallel]\ndata = " +
+         "[schedule]\nkind = \"cosine\"\nwarmup = 2\n[accumulation]\nsteps = 4\nmicro_batch = 4\n[parallel]\ndata = " +
          std::to_string(layout.data) + "\ntensor = " + std::to_string(layout.tensor) +
-         "\nsequence = " + (layout.sequence ? "true" : "false") + "\n[run]\nupdates = 12\n" + rest;
+         "\nsequence = " + (layout.sequence ? "true" : "false") + "\npipeline = " + std::to_string(layout.pipeline) +
+         "\nvirtual_pipeline = " + std::to_string(layout.chunks) + "\n[run]\nupdates = 12\n" + rest;
 }
 
 NamedTensors weights_in(const QTemporaryDir& folder) {
@@ -54,25 +57,31 @@ bool near(double a, double b, double tolerance) {
 
 }  // namespace
 
-class TestTensorTraining : public QObject {
+class TestDividedTraining : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void the_ranks_of_a_layer_train_as_one_data() {
+  void the_ranks_of_a_model_train_as_one_data() {
     QTest::addColumn<Layout>("layout");
     QTest::addColumn<QString>("model");
     QTest::addColumn<double>("tolerance");
-    for (const auto& [name, layout] :
-         std::initializer_list<std::pair<const char*, Layout>>{{"two ranks", {1, 2, false}},
-                                                               {"two ranks by rows", {1, 2, true}},
-                                                               {"four ranks by rows", {1, 4, true}},
-                                                               {"two replicas of two ranks", {2, 2, false}},
-                                                               {"two replicas of two ranks by rows", {2, 2, true}}}) {
+    for (const auto& [name, layout] : std::initializer_list<std::pair<const char*, Layout>>{
+             {"two ranks", {1, 2, false}},
+             {"two ranks by rows", {1, 2, true}},
+             {"four ranks by rows", {1, 4, true}},
+             {"two replicas of two ranks", {2, 2, false}},
+             {"two replicas of two ranks by rows", {2, 2, true}},
+             {"two stages", {1, 1, false, 2}},
+             {"four stages", {1, 1, false, 4}},
+             {"two stages of two chunks", {1, 1, false, 2, 2}},
+             {"two replicas of two stages", {2, 1, false, 2}},
+             {"two stages of two ranks by rows", {1, 2, true, 2}},
+             {"two replicas of two stages of two ranks", {2, 2, false, 2}}}) {
       QTest::addRow("%s, float64", name) << layout << "" << 1e-10;
       QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-5;
     }
   }
-  void the_ranks_of_a_layer_train_as_one() {
+  void the_ranks_of_a_model_train_as_one() {
     QFETCH(Layout, layout);
     QFETCH(QString, model);
     QFETCH(double, tolerance);
@@ -101,23 +110,28 @@ class TestTensorTraining : public QObject {
   }
 
   void a_resumed_run_ends_at_the_same_bits_data() {
-    QTest::addColumn<bool>("sequence");
+    QTest::addColumn<Layout>("layout");
     QTest::addColumn<QString>("checkpoint");
-    QTest::newRow("at an update") << false << "every_updates = 5\n";
-    QTest::newRow("at an update, by rows") << true << "every_updates = 5\n";
-    QTest::newRow("inside a window") << false << "every_micro_steps = 7\n";
-    QTest::newRow("inside a window, by rows") << true << "every_micro_steps = 7\n";
+    const Layout whole{2, 2}, by_rows{2, 2, true};
+    QTest::newRow("at an update") << whole << "every_updates = 5\n";
+    QTest::newRow("at an update, by rows") << by_rows << "every_updates = 5\n";
+    QTest::newRow("inside a window") << whole << "every_micro_steps = 7\n";
+    QTest::newRow("inside a window, by rows") << by_rows << "every_micro_steps = 7\n";
+    QTest::newRow("two stages of two ranks") << Layout{1, 2, true, 2} << "every_updates = 5\n";
+    QTest::newRow("two replicas of two stages of two chunks") << Layout{2, 1, false, 2, 2} << "every_updates = 5\n";
   }
   void a_resumed_run_ends_at_the_same_bits() {
-    QFETCH(bool, sequence);
+    QFETCH(Layout, layout);
     QFETCH(QString, checkpoint);
-    const std::string spec = spec_text({.data = 2, .tensor = 2, .sequence = sequence}, "dropout = 0.1\n",
-                                       "[checkpoint]\n" + checkpoint.toStdString());
+    const std::string spec = spec_text(layout, "dropout = 0.1\n", "[checkpoint]\n" + checkpoint.toStdString());
     QTemporaryDir whole_dir, folder;
     const auto whole = train({.spec = spec, .run_dir = whole_dir.path().toStdString()}, 4);
     QVERIFY2(whole[0].outcome == "finished", whole[0].text().c_str());
     const std::string dir = folder.path().toStdString();
-    const auto killed = train({.spec = spec, .run_dir = dir, .kill_before = 24}, 4);
+    // On a pipeline nothing happens inside a window.
+    const bool pipelined = layout.pipeline > 1;
+    const auto killed =
+        train({.spec = spec, .run_dir = dir, .die_at_update = pipelined ? 8 : 0, .kill_before = pipelined ? 0 : 33}, 4);
     QVERIFY(killed[0].outcome != "finished");
     const auto resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 4);
     for (const TrainedRank& rank : resumed) {
@@ -135,6 +149,10 @@ class TestTensorTraining : public QObject {
     QTest::newRow("two ranks, then one") << Layout{1, 2} << Layout{1, 1};
     QTest::newRow("two ranks, then four by rows") << Layout{1, 2} << Layout{1, 4, true};
     QTest::newRow("four ranks by rows, then two") << Layout{1, 4, true} << Layout{1, 2};
+    QTest::newRow("two stages of two ranks, then one rank") << Layout{1, 2, false, 2} << Layout{};
+    QTest::newRow("one rank, then four stages") << Layout{} << Layout{1, 1, false, 4};
+    QTest::newRow("two stages of two chunks, then two stages of two ranks")
+        << Layout{1, 1, false, 2, 2} << Layout{1, 2, true, 2};
   }
   void a_checkpoint_is_read_in_any_layout() {
     QFETCH(Layout, first);
@@ -154,5 +172,5 @@ class TestTensorTraining : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestTensorTraining, {{"train", train_body}})
-#include "test_tensor_training.moc"
+ACCRUE_RANK_TEST_MAIN(TestDividedTraining, {{"train", train_body}})
+#include "test_divided_training.moc"

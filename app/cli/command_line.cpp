@@ -72,6 +72,21 @@ void add_planning(Verbs& verbs) {
       "own. In windows that teaching.overflow_at spoils, the schedule moves as accumulation.overflow says.");
 }
 
+void add_layout(Verbs& verbs) {
+  const auto [schedule, scheduled] =
+      verbs.add("schedule", "Print what each pipeline stage does in a window, operation by operation", print_schedule);
+  add_spec_input(*schedule, scheduled->input);
+  schedule->add_flag("--json", scheduled->json, "As JSON");
+  schedule->footer(
+      "F2 and B2 are the forward and backward of the window's micro-step 2 (from 0), F2.1 that of the stage's chunk "
+      "1;\n"
+      "F2>1 sends its output to stage 1, F2<0 receives it from stage 0, and B2>0 sends the gradient back.");
+
+  const auto [grid, placed] = verbs.add("grid", "Print each rank's place, and the groups of every axis", print_grid);
+  add_spec_input(*grid, placed->input);
+  grid->add_flag("--json", placed->json, "As JSON");
+}
+
 void add_training(Verbs& verbs) {
   const auto [run, runs] = verbs.add("run", "Train a spec; prints the run folder", run_spec);
   add_spec_input(*run, runs->input);
@@ -180,6 +195,7 @@ int run_command_line(int argc, char** argv) {
   int status = status_done;
   Verbs verbs(app, status);
   add_planning(verbs);
+  add_layout(verbs);
   add_training(verbs);
   add_control(verbs);
   add_records(verbs);

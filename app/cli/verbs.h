@@ -30,6 +30,13 @@ struct PlanOptions {
 int print_plan(const PlanOptions& options);
 int print_trace(const SpecInput& input);
 
+struct LayoutOptions {
+  SpecInput input;
+  bool json = false;
+};
+int print_schedule(const LayoutOptions& options);
+int print_grid(const LayoutOptions& options);
+
 struct RunOptions {
   SpecInput input;
   std::string dir;

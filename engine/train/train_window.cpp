@@ -312,8 +312,9 @@ WindowPass train_window(Training& training) {
     const auto next = training.window.peek();
     const std::int64_t planned = next ? next->window_size - next->position : 1;
     const std::int64_t longest = training.mesh.grid().pipeline > 1 ? planned : longest_list;
+    const std::int64_t micro_steps = std::clamp<std::int64_t>(planned, 1, longest);
     work.begins_list();
-    training.executor.run(training.executor.operations(std::clamp<std::int64_t>(planned, 1, longest)), work);
+    training.executor.run(training.executor.operations(pipeline_shape(training.spec().parallel, micro_steps)), work);
   }
   work.publish();
   return pass;

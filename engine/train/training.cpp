@@ -41,22 +41,15 @@ DynamicScale loss_scale_of(const RunSpec& spec) {
   return {.scale = spec.optimizer.loss_scale.value_or(usual)};
 }
 
-PipelineShape pipeline_of(const RunSpec& spec) {
-  const std::int64_t chunks = spec.parallel.virtual_pipeline;
-  return {.schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
-          .stages = spec.parallel.pipeline,
-          .chunks = chunks};
-}
-
 /// What this rank holds of the model, by chunk.
 std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
-  const PipelineShape shape = pipeline_of(spec);
+  const std::int64_t stages = mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
   std::vector<ModelShare> shares;
-  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
     shares.push_back({.tensor_ranks = mesh.grid().tensor,
                       .tensor_rank = mesh.at().tensor,
-                      .parts = shape.stages * shape.chunks,
-                      .part = chunk * shape.stages + mesh.at().pipeline});
+                      .parts = stages * chunks,
+                      .part = chunk * stages + mesh.at().pipeline});
   return shares;
 }
 
@@ -94,7 +87,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
       link(ranks.pipeline()),
-      executor(model.parts(), pipeline_of(run.plan.spec), ranks.at().pipeline, &link),
+      executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))

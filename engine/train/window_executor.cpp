@@ -8,27 +8,19 @@
 
 namespace accrue {
 
-WindowExecutor::WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage,
-                               StageLink* link)
-    : parts_(std::move(parts)), shape_(shape), stage_(stage), link_(link) {
-  shape_.micro_steps = 0;
-  if (std::ssize(parts_) != shape_.chunks) throw std::invalid_argument("a stage has one model part per chunk");
-  if (shape_.stages > 1 && link_ == nullptr) throw std::invalid_argument("several stages need a link between them");
+WindowExecutor::WindowExecutor(std::vector<ModelPart*> parts, std::int64_t stages, std::int64_t stage, StageLink* link)
+    : parts_(std::move(parts)), stages_(stages), stage_(stage), link_(link) {
+  if (stages_ > 1 && link_ == nullptr) throw std::invalid_argument("several stages need a link between them");
 }
 
-const std::vector<PipelineOperation>& WindowExecutor::operations(std::int64_t micro_steps) {
-  if (micro_steps > 0 && micro_steps == shape_.micro_steps) return operations_;
-  PipelineShape shape = shape_;
-  shape.micro_steps = micro_steps;
+const std::vector<PipelineOperation>& WindowExecutor::operations(const PipelineShape& shape) {
+  if (shape == listed_) return operations_;
+  if (std::ssize(parts_) != shape.chunks) throw std::invalid_argument("a stage has one model part per chunk");
+  if (stages_ != shape.stages) throw std::invalid_argument("the schedule is for another number of stages");
   auto lists = pipeline_schedule(shape);
-  // A window at an epoch's end may be too short for the groups.
-  if (!lists && shape.schedule == PipelineSchedule::interleaved) {
-    shape.schedule = PipelineSchedule::all_forward_all_backward;
-    lists = pipeline_schedule(shape);
-  }
   if (!lists) throw std::invalid_argument(lists.error().text());
   operations_ = std::move((*lists)[static_cast<std::size_t>(stage_)]);
-  shape_.micro_steps = micro_steps;
+  listed_ = shape;
   return operations_;
 }
 
@@ -46,7 +38,7 @@ void WindowExecutor::run(const std::vector<PipelineOperation>& operations, Windo
         transfer(operation, work);
     }
   }
-  if (shape_.stages > 1) link_->finish();
+  if (stages_ > 1) link_->finish();
 }
 
 bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) const {

@@ -48,14 +48,12 @@ class WindowWork {
 
 class WindowExecutor {
  public:
-  /// `parts`: this stage's, by chunk. `shape` is that of a window, without its micro-steps. `link` is needed where
-  /// there are several stages. All must outlive this.
-  WindowExecutor(std::vector<ModelPart*> parts, const PipelineShape& shape, std::int64_t stage = 0,
+  /// `parts`: this stage's, by chunk. `link` is needed where there are several stages. Both must outlive this.
+  WindowExecutor(std::vector<ModelPart*> parts, std::int64_t stages = 1, std::int64_t stage = 0,
                  StageLink* link = nullptr);
 
-  /// The operations of this stage for that many micro-steps; where interleaving cannot take so few, all forward first.
-  /// Throws std::invalid_argument where the schedule has none.
-  const std::vector<PipelineOperation>& operations(std::int64_t micro_steps);
+  /// The operations of this stage in a window of that shape. Throws std::invalid_argument where the schedule has none.
+  const std::vector<PipelineOperation>& operations(const PipelineShape& shape);
   /// Runs them; ends early where the work does. Collective over the stages.
   void run(const std::vector<PipelineOperation>& operations, WindowWork& work);
 
@@ -67,7 +65,7 @@ class WindowExecutor {
     at::Tensor gradient;  ///< of the outputs
   };
   Flight& flight(const PipelineOperation& operation) { return flights_[{operation.micro_step, operation.chunk}]; }
-  bool is_last(std::int64_t chunk) const { return stage_ == shape_.stages - 1 && chunk == shape_.chunks - 1; }
+  bool is_last(std::int64_t chunk) const { return stage_ == stages_ - 1 && chunk + 1 == std::ssize(parts_); }
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
@@ -75,10 +73,11 @@ class WindowExecutor {
   void transfer(const PipelineOperation& operation, WindowWork& work);
 
   std::vector<ModelPart*> parts_;
-  PipelineShape shape_;
+  std::int64_t stages_;
   std::int64_t stage_;
   StageLink* link_;
-  std::vector<PipelineOperation> operations_;  ///< of shape_.micro_steps, the last that were asked for
+  PipelineShape listed_{.micro_steps = 0};
+  std::vector<PipelineOperation> operations_;  ///< of listed_, the last that were asked for
   std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;
 };
 

@@ -12,11 +12,12 @@ using namespace accrue::test;
 namespace {
 
 /// What the executor makes of them on one stage.
-Trained by_one_stage(const PipelineShape& shape, const std::vector<Batch>& batches) {
+Trained by_one_stage(PipelineSchedule schedule, const std::vector<Batch>& batches) {
+  const PipelineShape shape{.schedule = schedule, .micro_steps = std::ssize(batches)};
   const StageLayers stage(shape, 0);
-  WindowExecutor executor(stage.parts, shape);
+  WindowExecutor executor(stage.parts);
   SplitWork work(batches);
-  executor.run(executor.operations(std::ssize(batches)), work);
+  executor.run(executor.operations(shape), work);
   if (work.done != std::ssize(batches) || !work.in_order) throw std::runtime_error("operations are missing");
   return {{stage.layers[0]->weight.grad()}, work.losses};
 }
@@ -41,21 +42,21 @@ class TestWindowExecutor : public QObject {
   void it_has_the_gradients_of_a_plain_loop() {
     QFETCH(PipelineSchedule, schedule);
     const auto batches = made_batches(4);
-    compare(by_one_stage({schedule}, batches), by_autograd(1, batches));
+    compare(by_one_stage(schedule, batches), by_autograd(1, batches));
   }
 
   void a_batch_without_items_is_passed_over() {
     auto batches = made_batches(4);
     batches[1] = {};
-    compare(by_one_stage({}, batches), by_autograd(1, batches));
+    compare(by_one_stage(PipelineSchedule::one_forward_one_backward, batches), by_autograd(1, batches));
   }
 
   void the_work_ends_a_list_early() {
     Layer layer(0);
-    WindowExecutor executor({&layer}, {});
+    WindowExecutor executor({&layer});
     SplitWork work(made_batches(4));
     work.ends_before = 2;
-    executor.run(executor.operations(4), work);
+    executor.run(executor.operations({.micro_steps = 4}), work);
     QCOMPARE(work.begun, 2);
     QCOMPARE(work.done, 2);
     QCOMPARE(work.losses.size(), std::size_t{2});
@@ -63,9 +64,9 @@ class TestWindowExecutor : public QObject {
 
   void computation_is_told_in_the_order_of_the_list() {
     Layer layer(0);
-    WindowExecutor executor({&layer}, {});
+    WindowExecutor executor({&layer});
     SplitWork work(made_batches(3));
-    const auto operations = executor.operations(3);
+    const auto operations = executor.operations({.micro_steps = 3});
     executor.run(operations, work);
     QCOMPARE(work.spans, operations);
     QVERIFY(work.in_order);
@@ -78,11 +79,12 @@ class TestWindowExecutor : public QObject {
 
   void what_does_not_fit_a_stage_is_refused() {
     Layer layer(0);
-    const PipelineShape two{PipelineSchedule::one_forward_one_backward, 2};
-    QVERIFY_EXCEPTION_THROWN(WindowExecutor({&layer}, two), std::invalid_argument);         // no link
-    QVERIFY_EXCEPTION_THROWN(WindowExecutor({&layer, &layer}, {}), std::invalid_argument);  // one part too many
-    WindowExecutor executor({&layer}, {});
-    QVERIFY_EXCEPTION_THROWN(executor.operations(0), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(WindowExecutor({&layer}, 2), std::invalid_argument);  // no link
+    WindowExecutor too_many({&layer, &layer});
+    QVERIFY_EXCEPTION_THROWN(too_many.operations({.micro_steps = 1}), std::invalid_argument);  // of one chunk
+    WindowExecutor executor({&layer});
+    QVERIFY_EXCEPTION_THROWN(executor.operations({.micro_steps = -1}), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(executor.operations({.stages = 2, .micro_steps = 1}), std::invalid_argument);
   }
 };
 

@@ -104,14 +104,11 @@ int parts_are_the_whole(RankContext& rank) {
     move_away(*own.back(), parameter_shares(spec, held.back()));
     dynamic_cast<GptModel&>(*own.back()).use_plain_operators(plain);
   }
-  const PipelineShape shape{
-      .schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
-      .stages = stages,
-      .chunks = chunks};
+  const PipelineShape shape = pipeline_shape({.pipeline = stages, .virtual_pipeline = chunks}, std::ssize(batches));
   MessageLink link(mesh.pipeline());
-  WindowExecutor executor(parts, shape, mesh.at().pipeline, &link);
+  WindowExecutor executor(parts, stages, mesh.at().pipeline, &link);
   Work work(batches);
-  executor.run(executor.operations(std::ssize(batches)), work);
+  executor.run(executor.operations(shape), work);
   if (mesh.last_stage()) DEMAND(std::abs(work.loss - loss) <= 1e-12 * loss);
 
   auto expected = whole.named_parameters();

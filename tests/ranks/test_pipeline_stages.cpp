@@ -23,6 +23,7 @@ std::vector<Batch> batches_of(std::int64_t replica, std::int64_t micro_steps) {
 PipelineShape shape_of(const std::vector<std::string>& words) {
   return {.schedule = static_cast<PipelineSchedule>(std::stoi(words[0])),
           .stages = std::stoi(words[1]),
+          .micro_steps = std::stoi(words[4]),
           .chunks = std::stoi(words[2]),
           .group = std::stoi(words[3])};
 }
@@ -41,9 +42,9 @@ int run_stage(RankContext& rank) {
   const std::int64_t stage = mesh.at().pipeline;
   const StageLayers own(shape, stage);
   MessageLink link(mesh.pipeline());
-  WindowExecutor executor(own.parts, shape, stage, &link);
+  WindowExecutor executor(own.parts, shape.stages, stage, &link);
   SplitWork work(batches);
-  executor.run(executor.operations(micro_steps), work);
+  executor.run(executor.operations(shape), work);
   DEMAND(work.in_order && work.done == micro_steps * shape.chunks);
 
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -61,15 +62,15 @@ int run_stage(RankContext& rank) {
 int run_beside_a_lost_stage(RankContext& rank) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments[0]));
   const Mesh mesh = taken(Mesh::build(*joined.rendezvous, {.pipeline = rank.world}));
-  const PipelineShape shape{.stages = rank.world};
+  const PipelineShape shape{.stages = rank.world, .micro_steps = 6};
   const std::int64_t stage = mesh.at().pipeline;
   if (stage == 1) std::_Exit(0);
   const StageLayers own(shape, stage);
   MessageLink link(mesh.pipeline());
-  WindowExecutor executor(own.parts, shape, stage, &link);
+  WindowExecutor executor(own.parts, shape.stages, stage, &link);
   SplitWork work(made_batches(6));
   try {
-    executor.run(executor.operations(6), work);
+    executor.run(executor.operations(shape), work);
   } catch (const CommError& error) {
     rank.report(error.what());
   }

@@ -669,7 +669,7 @@ class TestRunPlan : public QObject {
     for (const char* words : {"4 micro x 4 accum x 2 ranks = 32 samples per update", "6,000 samples",
                               "3 positions = 3 updates = 12 "
                               "micro-steps = 96 samples",
-                              "activations", "optimizer state", "sent per update", "in 1 bucket"})
+                              "activations", "optimizer state", "gradients sent", "in 1 bucket"})
       QVERIFY2(report.contains(words), qPrintable(report));
   }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 #include "engine/run/plan/memory_estimate.h"
 #include "parameter_totals.h"
@@ -164,6 +165,46 @@ class TestShardLayout : public QObject {
     QVERIFY(shapes[4].shape == std::vector<std::int64_t>({24, 8}));
     QVERIFY(shapes[4].decays && shapes[0].decays);
     QVERIFY(!shapes[2].decays && !shapes[3].decays);
+  }
+
+  /// gpt2-large with t = 2 and p = 2, as Accelerate's guide prints its stages.
+  void stages_have_the_published_parameters() {
+    ModelSpec model = gpt(36, 1280, 1024, 50432);
+    model.heads = 20;
+    const auto count_of = [&](std::int64_t part) {
+      std::int64_t sum = 0;
+      for (const ParameterShare& share : parameter_shares(model, {.tensor_ranks = 2, .parts = 2, .part = part}))
+        sum += share.numel();
+      return sum;
+    };
+    QCOMPARE(count_of(0), 210753280);
+    QCOMPARE(count_of(1), 209445120);
+    QCOMPARE(fullest_rank_totals(model, {.tensor = 2, .pipeline = 2}).numel, 210753280);
+    QCOMPARE(fullest_rank_totals(model, {}).numel, count(model));
+  }
+
+  void a_rank_holds_its_box_of_a_parameter() {
+    ModelSpec model = gpt(2, 8, 4, 10);
+    model.heads = 2;
+    const auto shares = parameter_shares(model, {.tensor_ranks = 2, .tensor_rank = 1, .parts = 2, .part = 1});
+    const auto named = [&](const std::string& name) { return *std::ranges::find(shares, name, &ParameterShare::name); };
+    using Sizes = std::vector<std::int64_t>;
+    // The tied table comes first, as a copy; then block 1 alone, and the final norm.
+    QVERIFY(shares.front().name == "token_embedding.weight" && shares.front().shared);
+    QVERIFY(shares.front().shape == Sizes({5, 8}) && shares.front().offset == Sizes({5, 0}));
+    QCOMPARE(shares[1].name, std::string("blocks.1.norm_1.weight"));
+    QCOMPARE(shares.back().name, std::string("final_norm.bias"));
+    // Packed queries, keys and values: the second half of each.
+    const ParameterShare qkv = named("blocks.1.attention.qkv.weight");
+    QVERIFY(qkv.whole == Sizes({3, 8, 8}) && qkv.offset == Sizes({0, 4, 0}) && qkv.extent == Sizes({3, 4, 8}));
+    QVERIFY(qkv.shape == Sizes({12, 8}) && qkv.whole_shape == Sizes({24, 8}));
+    const ParameterShare bias = named("blocks.1.attention.qkv.bias");
+    QVERIFY(bias.whole == Sizes({3, 8}) && bias.extent == Sizes({3, 4}) && bias.divided && !bias.decays);
+    // By columns; its bias is whole.
+    const ParameterShare down = named("blocks.1.mlp.down.weight");
+    QVERIFY(down.shape == Sizes({8, 16}) && down.offset == Sizes({0, 16}));
+    const ParameterShare down_bias = named("blocks.1.mlp.down.bias");
+    QVERIFY(!down_bias.divided && down_bias.on_rows && down_bias.shape == Sizes({8}));
   }
 
   void dense_models_have_what_they_say() {

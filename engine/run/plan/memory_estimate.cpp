@@ -6,12 +6,17 @@
 //   up projection before and after GELU (8 D) = 16 D, and the softmax's log-sum (H). The causal attention keeps no
 //   T x T matrix; with dropout it does, H T numbers a token twice (weights and mask), and three masks of D.
 //   Ends: embedding (D), final norm (2 D), and three tensors of V: logits, log-softmax and their gradient.
-//   Dense layer, per sample: its output before and after the activation.
+//   Of t tensor-parallel ranks each has 1 / t of what is between the matrices (q to up projection, softmax, logits),
+//   and under sequence parallelism of all. A pipeline stage keeps its blocks once for each micro-step that waits for
+//   its backward; the fullest stage is the first or the last. Dense layer, per sample: its output before and after the
+//   activation.
 //
 // Everything is counted in doubles and held below 2^62, since a form may ask for any product of large numbers.
 #include "memory_estimate.h"
 
 #include <algorithm>
+
+#include "accrue/run/pipeline_schedule.h"
 
 namespace accrue {
 
@@ -21,14 +26,24 @@ std::int64_t to_bytes(double bytes) {
   return static_cast<std::int64_t>(std::clamp(bytes, 0.0, 4.6e18));
 }
 
-double gpt_numbers(const ModelSpec& model) {
+double gpt_numbers(const RunSpec& spec) {
+  const ModelSpec& model = spec.model;
+  const ParallelSpec& parallel = spec.parallel;
+  const auto tensor = static_cast<double>(parallel.tensor);
+  const double rows = parallel.sequence ? tensor : 1.0;
   const auto width = static_cast<double>(model.width);
   const auto heads = static_cast<double>(model.heads);
   const auto context = static_cast<double>(model.context);
-  double block = 16 * width + heads;
-  if (model.dropout > 0) block += 2 * heads * context + 3 * width;
-  const double ends = 3 * width + 3 * static_cast<double>(model.vocabulary);
-  return context * (static_cast<double>(model.layers) * block + ends);
+  double block = 4 * width / rows + (12 * width + heads) / tensor;
+  if (model.dropout > 0) block += 2 * heads * context / tensor + 3 * width / rows;
+  const double first = width / rows;
+  const double last = 2 * width / rows + 3 * static_cast<double>(model.vocabulary) / tensor;
+
+  const PipelineShape shape = pipeline_shape(parallel, std::max<std::int64_t>(spec.accumulation.steps, 1));
+  const double chunk = static_cast<double>(model.layers) / static_cast<double>(shape.stages * shape.chunks) * block;
+  const auto kept = [&](std::int64_t stage) { return static_cast<double>(pipeline_in_flight(shape, stage)) * chunk; };
+  if (shape.stages == 1) return context * (chunk + first + last);
+  return context * std::max(kept(0) + first, kept(shape.stages - 1) + last);
 }
 
 double dense_numbers(const ModelSpec& model) {
@@ -67,7 +82,7 @@ MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& kno
                                std::int64_t gradient_numel) {
   const auto count = static_cast<double>(parameter_count);
   const auto bytes = static_cast<double>(dtype_bytes(spec.model.dtype));
-  const double numbers = spec.model.kind == ModelKind::gpt ? gpt_numbers(spec.model) : dense_numbers(spec.model);
+  const double numbers = spec.model.kind == ModelKind::gpt ? gpt_numbers(spec) : dense_numbers(spec.model);
   MemoryEstimate memory;
   memory.parameters = to_bytes(count * bytes);
   memory.gradients = to_bytes(static_cast<double>(gradient_numel) *

@@ -12,7 +12,8 @@ std::int64_t gradient_bytes(Dtype dtype, AccumulationDtype accumulation);
 /// Resident memory of a process that is linked to LibTorch's CPU library (2.11, x86-64) and has done nothing: 112,868
 /// kB measured.
 inline constexpr std::int64_t rank_process_bytes = std::int64_t{112868} * 1024;
-/// Bytes per rank. gradient_numel is that of the flat layout, padding included.
+/// Bytes of the fullest rank, which holds so many parameters. gradient_numel is that of its flat layout, padding
+/// included.
 MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& knobs, std::int64_t parameter_count,
                                std::int64_t gradient_numel);
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 #include "parameter_totals.h"
 
@@ -104,6 +105,49 @@ ParameterTotals parameter_totals(const ModelSpec& model) {
   const ParameterTotals two = added_up(part);
   const std::int64_t more = model.layers - 1;
   return {one.numel + more * (two.numel - one.numel), one.padded_numel + more * (two.padded_numel - one.padded_numel)};
+}
+
+namespace {
+
+ParameterTotals added_up(const ModelSpec& model, const ModelShare& share) {
+  ParameterTotals totals;
+  for (const ParameterShare& each : parameter_shares(model, share)) {
+    totals.numel += each.numel();
+    totals.padded_numel += padded_numel(each.numel());
+  }
+  return totals;
+}
+
+/// Of one part, at a cost that does not grow with the layers: every block has the same parameters.
+ParameterTotals part_totals(const ModelSpec& model, const ModelShare& share) {
+  const std::int64_t blocks = model.layers / share.parts;
+  if (blocks <= 2) return added_up(model, share);
+  ModelSpec few = model;
+  few.layers = share.parts;
+  const ParameterTotals one = added_up(few, share);
+  few.layers = 2 * share.parts;
+  const ParameterTotals two = added_up(few, share);
+  return {one.numel + (blocks - 1) * (two.numel - one.numel),
+          one.padded_numel + (blocks - 1) * (two.padded_numel - one.padded_numel)};
+}
+
+}  // namespace
+
+ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel) {
+  const std::int64_t stages = parallel.pipeline, parts = stages * parallel.virtual_pipeline;
+  if ((parallel.tensor == 1 && parts == 1) || !check_share(model, parallel.tensor, parts).empty())
+    return parameter_totals(model);
+  ParameterTotals most;
+  for (const std::int64_t stage : {std::int64_t{0}, stages - 1}) {
+    ParameterTotals sum;
+    for (std::int64_t chunk = 0; chunk < parallel.virtual_pipeline; ++chunk) {
+      const ParameterTotals part =
+          part_totals(model, {.tensor_ranks = parallel.tensor, .parts = parts, .part = chunk * stages + stage});
+      sum = {sum.numel + part.numel, sum.padded_numel + part.padded_numel};
+    }
+    if (sum.numel > most.numel) most = sum;
+  }
+  return most;
 }
 
 std::int64_t ParameterShape::numel() const {

@@ -16,6 +16,10 @@ struct ParameterTotals {
 /// The sums over parameter_shapes(); the cost does not grow with the layers.
 ParameterTotals parameter_totals(const ModelSpec& model);
 
+/// The same of what the rank with the most parameters holds, where the model is divided as the spec says. The share
+/// must be one that check_share() finds no fault with; an undivided model otherwise.
+ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel);
+
 /// The numbers that a parameter takes in a flat layout.
 std::int64_t padded_numel(std::int64_t numel);
 /// Buckets of the flat_layout() that has so many numbers.

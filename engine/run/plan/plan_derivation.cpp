@@ -33,15 +33,15 @@ namespace {
 
 /// The gradients of a rank, as they lie in memory and leave it.
 struct GradientArena {
-  std::int64_t parameters = 0;
-  std::int64_t numel = 0;  ///< with the padding
+  std::int64_t parameters = 0;  ///< of the rank that holds most
+  std::int64_t numel = 0;       ///< with the padding
   std::int64_t buckets = 0;
   std::int64_t element = 0;  ///< bytes of one number on the wire
 };
 
 GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
   GradientArena arena;
-  const ParameterTotals totals = parameter_totals(spec.model);
+  const ParameterTotals totals = fullest_rank_totals(spec.model, spec.parallel);
   arena.parameters = totals.numel;
   arena.numel = totals.padded_numel;
   arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
@@ -166,11 +166,11 @@ void derive_warmup(RunPlan& plan) {
 
 void derive_traffic(RunPlan& plan) {
   const GradientArena arena = gradient_arena(plan.spec, plan.knobs);
-  plan.parameter_count = arena.parameters;
+  plan.parameter_count = parameter_totals(plan.spec.model).numel;
   plan.gradient_buckets = arena.buckets;
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;
-  plan.memory = estimate_memory(fitted, plan.knobs, plan.parameter_count, arena.numel);
+  plan.memory = estimate_memory(fitted, plan.knobs, arena.parameters, arena.numel);
   const std::int64_t once = all_reduce_wire_bytes(arena.numel * arena.element, plan.grid.data);
   if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
   if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;

@@ -74,12 +74,15 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.row("device", fmt::format("{}, {} {} per rank", to_name(plan.spec.launch.device), plan.threads_per_rank,
                                    plan.threads_per_rank == 1 ? "thread" : "threads"));
   report.row("backend", std::string(to_name(plan.backend)));
-  report.row("sent per update", fmt::format("{} by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
-                                            plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
+  report.row("gradients sent",
+             fmt::format("{} per update by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
+                         plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
 }
 
 void add_memory(Report& report, const RunPlan& plan) {
-  report.section(fmt::format("Memory of one rank ({} parameters)", grouped(plan.parameter_count)));
+  const bool divided = plan.grid.tensor * plan.grid.pipeline > 1;
+  report.section(fmt::format("Memory of {} ({} parameters{})", divided ? "the fullest rank" : "one rank",
+                             grouped(plan.parameter_count), divided ? " in the whole model" : ""));
   report.bytes("parameters", plan.memory.parameters);
   report.bytes("gradients", plan.memory.gradients);
   report.bytes("optimizer state", plan.memory.optimizer);

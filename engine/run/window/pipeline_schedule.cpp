@@ -196,6 +196,30 @@ std::string_view to_string(PipelineAction action) {
   return "forward";
 }
 
+std::string_view to_string(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::all_forward_all_backward:
+      return "all_forward_all_backward";
+    case PipelineSchedule::one_forward_one_backward:
+      return "one_forward_one_backward";
+    case PipelineSchedule::interleaved:
+      return "interleaved";
+  }
+  return "";
+}
+
+PipelineShape pipeline_shape(const ParallelSpec& parallel, std::int64_t micro_steps) {
+  const std::int64_t chunks = parallel.virtual_pipeline;
+  PipelineShape shape{
+      .schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
+      .stages = parallel.pipeline,
+      .micro_steps = micro_steps,
+      .chunks = chunks};
+  if (shape.schedule == PipelineSchedule::interleaved && !check(shape))
+    shape.schedule = PipelineSchedule::all_forward_all_backward;
+  return shape;
+}
+
 Result<std::vector<std::vector<PipelineOperation>>> pipeline_schedule(const PipelineShape& shape) {
   if (auto fits = check(shape); !fits) return tl::unexpected(fits.error());
   return Play(shape).lists();

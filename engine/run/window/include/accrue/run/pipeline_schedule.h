@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "accrue/run/result.h"
+#include "accrue/run/run_spec.h"
 
 namespace accrue {
 
@@ -27,6 +28,7 @@ struct PipelineShape {
   std::int64_t micro_steps = 1;  ///< m, of the window
   std::int64_t chunks = 1;       ///< v, model parts per stage; 1 for one_forward_one_backward
   std::int64_t group = 0;        ///< micro-steps that pass a chunk before the next chunk's turn; 0 = stages
+  bool operator==(const PipelineShape&) const = default;
 };
 
 enum class PipelineAction { forward, backward, send_output, receive_input, send_gradient, receive_gradient };
@@ -40,6 +42,12 @@ struct PipelineOperation {
   std::int64_t peer = -1;       ///< the other stage of a transfer
   bool operator==(const PipelineOperation&) const = default;
 };
+
+std::string_view to_string(PipelineSchedule schedule);  ///< "one_forward_one_backward", ...
+
+/// The schedule of a spec's windows, for one of so many micro-steps. One at an epoch's end that is too short for the
+/// groups of the interleaved schedule runs all forward first.
+PipelineShape pipeline_shape(const ParallelSpec& parallel, std::int64_t micro_steps);
 
 /// One list per stage. Errors (config): a shape that the schedule cannot have, with the rule.
 Result<std::vector<std::vector<PipelineOperation>>> pipeline_schedule(const PipelineShape& shape);

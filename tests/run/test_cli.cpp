@@ -221,6 +221,36 @@ class TestCli : public QObject {
     QVERIFY2(tokens.out.contains(R"("divisor": null)"), qPrintable(tokens.out));
   }
 
+  void schedule_prints_what_each_stage_does() {
+    write("gpt.accrue",
+          "accrue = 1\n[model]\nkind = \"gpt\"\n[data]\nkind = \"synthetic\"\n[run]\nupdates = 1\n"
+          "[accumulation]\nsteps = 2\n[parallel]\npipeline = 2\ntensor = 2\n");
+    const auto outcome = run({"schedule", path("gpt.accrue")});
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out,
+             QString("one_forward_one_backward: stages 2, chunks per stage 1, micro-steps 2, bubble 33.3 %\n"
+                     "\nstage 0, ranks 0 1, at most 2 forward without their backward\n"
+                     "  F0 F0>1 F1 F1>1 B0<1 B0 B1<1 B1\n"
+                     "\nstage 1, ranks 2 3, at most 1 forward without their backward\n"
+                     "  F0<0 F0 B0 F1<0 B0>0 F1 B1 B1>0\n"));
+    const auto json = object(run({"schedule", path("gpt.accrue"), "--json"}).out);
+    QCOMPARE(json["schedule"].toString(), QString("one_forward_one_backward"));
+    QCOMPARE(json["lists"].toArray()[1].toObject()["operations"].toArray()[0].toObject(),
+             object(R"({"action": "receive_input", "micro_step": 0, "chunk": 0, "peer": 0})"));
+  }
+
+  void grid_prints_the_groups_of_every_axis() {
+    const QStringList layout{path("gpt.accrue"), "--set", "parallel.data=2"};
+    const auto outcome = run(QStringList("grid") + layout);
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    for (const char* line : {"     5      0        1      1\n", "\ndata               [0 2] [1 3] [4 6] [5 7]\n",
+                             "\nmodel              [0 1 4 5] [2 3 6 7]\n", "\nposition_embedding [0] [1] [2] [3]\n"})
+      QVERIFY2(outcome.out.contains(line), qPrintable(outcome.out));
+    const auto json = object(run(QStringList("grid") + layout + QStringList("--json")).out);
+    QCOMPARE(json["ranks"].toArray().size(), 8);
+    QCOMPARE(json["groups"].toObject()["pipeline"].toArray()[0].toArray(), QJsonArray({0, 4}));
+  }
+
   void a_run_prints_its_folder_and_nothing_else_on_standard_output() {
     const QString dir = fresh();
     const auto outcome = run({"run", spec_, "--out", dir});

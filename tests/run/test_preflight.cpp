@@ -147,13 +147,52 @@ class TestPreflight : public QObject {
         "error: model.loss: does not fit a GPT, which predicts classes (found \"mse\", expected "
         "\"cross_entropy\")",
         "cross_entropy");
-    row("tensor parallel", "parallel.tensor=2",
-        "error: parallel.tensor: is not available in this version (found 2, expected 1)", "1");
-    row("pipeline parallel", "parallel.pipeline=2",
-        "error: parallel.pipeline: is not available in this version (found 2, expected 1)", "1");
+    row("tensor-parallel ranks that do not divide the heads", "parallel.tensor=3",
+        "error: parallel.tensor: cannot divide this model: model.heads 4 is not a multiple of parallel.tensor 3 (found "
+        "3, expected 2)",
+        "2");
+    row("tensor-parallel ranks of a small model", "model.kind=mlp;parallel.tensor=2",
+        "error: parallel.tensor: cannot divide this model: model.kind \"mlp\" is not divided: only \"gpt\" is (found "
+        "2, expected 1)",
+        "1");
+    row("stages that do not divide the layers", "model.layers=4;parallel.pipeline=3",
+        "error: parallel.pipeline: cannot divide this model: model.layers 4 is not a multiple of parallel.pipeline x "
+        "parallel.virtual_pipeline 3 (found 3, expected 2)",
+        "2");
+    row("chunks without stages", "parallel.virtual_pipeline=2",
+        "error: parallel.virtual_pipeline: needs several pipeline stages (found 2, expected 1)", "1");
+    row("chunks in windows that do not fill their groups",
+        "model.layers=4;parallel.pipeline=2;parallel.virtual_pipeline=2;accumulation.steps=3",
+        "error: accumulation.steps: does not fit parallel.virtual_pipeline: the interleaved schedule needs groups of "
+        "at "
+        "least as many micro-steps as there are stages (2), in the last group of a window too; this window has 3 in "
+        "groups of 2 (found 3, expected a multiple of parallel.pipeline)",
+        "4");
+    row("weights of a divided model",
+        "model.layers=1;model.width=4;model.heads=2;model.vocabulary=16;model.context=8;parallel.tensor=2;"
+        "run.record_weights=true",
+        "error: run.record_weights: needs an undivided model: parallel.tensor and parallel.pipeline must be 1 (found "
+        "true, expected false)",
+        "false");
+    row("exactness of a divided model", "parallel.pipeline=2;evaluate.exactness_every=5",
+        "error: evaluate.exactness_every: needs an undivided model: parallel.tensor and parallel.pipeline must be 1 "
+        "(found 5, expected 0)",
+        "0");
+    row("a bug in a divided model", "parallel.tensor=2;teaching.bug=no_division",
+        "error: teaching.bug: needs an undivided model: parallel.tensor and parallel.pipeline must be 1 (found "
+        "\"no_division\", expected none)",
+        "none");
+    row("partial sums of a divided model that are clipped",
+        "parallel.tensor=2;accumulation.clip_stage=every_micro_step;optimizer.clip_norm=1",
+        "error: accumulation.clip_stage: needs an undivided model: parallel.tensor and parallel.pipeline must be 1 "
+        "(found "
+        "\"every_micro_step\", expected in_update)",
+        "in_update");
+    row("positions that do not divide", "model.context=65;parallel.tensor=2;parallel.sequence=true",
+        "error: parallel.sequence: divides the positions of a sequence: model.context must be a multiple of "
+        "parallel.tensor (found 65 positions, 2 ranks, expected false)",
+        "false");
     row("ZeRO", "parallel.zero=1", "error: parallel.zero: is not available in this version (found 1, expected 0)", "0");
-    row("sequence parallel", "parallel.sequence=true",
-        "error: parallel.sequence: is not available in this version (found true, expected false)", "false");
     row("a memory limit that nothing asks for", "accumulation.memory_limit=100",
         "error: accumulation.memory_limit: has an effect only with group_length memory_search (expected "
         "accumulation.group_length = \"memory_search\")",

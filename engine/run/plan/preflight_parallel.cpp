@@ -15,11 +15,11 @@ bool offers(const HostFacts& host, std::string_view backend) {
   return std::ranges::find(host.backends, backend) != host.backends.end();
 }
 
-/// The largest degree up to the one asked for that the model can be divided by.
-std::int64_t possible_tensor_ranks(const RunSpec& spec) {
-  std::int64_t ranks = spec.parallel.tensor;
-  while (ranks > 1 && !check_share(spec.model, ranks, 1).empty()) --ranks;
-  return ranks;
+/// The largest degree up to the one asked for that divides the model.
+template <typename Fits>
+std::string largest_that_fits(std::int64_t degree, const Fits& fits) {
+  while (degree > 1 && !fits(degree)) --degree;
+  return std::to_string(degree);
 }
 
 void check_undivided(const RunSpec& spec, Findings& findings) {
@@ -31,6 +31,11 @@ void check_undivided(const RunSpec& spec, Findings& findings) {
   if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
   if (spec.evaluate.exactness_every > 0)
     undivided("evaluate.exactness_every", std::to_string(spec.evaluate.exactness_every), "0");
+  if (spec.teaching.bug != Bug::none)
+    undivided("teaching.bug", "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "none");
+  // A partial sum has no norm before the ranks' parts are summed.
+  if (spec.optimizer.clip_norm > 0.0 && resolve_knobs(spec).clip_stage == ClipStage::every_micro_step)
+    undivided("accumulation.clip_stage", "\"every_micro_step\"", "in_update");
 }
 
 void check_pipeline(const RunSpec& spec, Findings& findings) {
@@ -41,9 +46,12 @@ void check_pipeline(const RunSpec& spec, Findings& findings) {
           .fix_value = "1";
     return;
   }
-  if (const std::string wrong = check_share(spec.model, 1, stages * chunks); !wrong.empty())
-    findings.error("parallel.pipeline", "cannot divide this model: " + wrong, std::to_string(stages), "1").fix_value =
-        "1";
+  if (const std::string wrong = check_share(spec.model, 1, stages * chunks); !wrong.empty()) {
+    const std::string possible = largest_that_fits(
+        stages, [&](std::int64_t degree) { return check_share(spec.model, 1, degree * chunks).empty(); });
+    findings.error("parallel.pipeline", "cannot divide this model: " + wrong, std::to_string(stages), possible)
+        .fix_value = possible;
+  }
   if (chunks == 1) return;
   const PipelineShape shape{PipelineSchedule::interleaved, stages, spec.accumulation.steps, chunks};
   if (const auto lists = pipeline_schedule(shape); !lists)
@@ -64,10 +72,10 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
     return;
   }
   if (const std::string wrong = check_share(spec.model, ranks, 1); !wrong.empty()) {
-    const std::int64_t possible = possible_tensor_ranks(spec);
-    findings
-        .error("parallel.tensor", "cannot divide this model: " + wrong, std::to_string(ranks), std::to_string(possible))
-        .fix_value = std::to_string(possible);
+    const std::string possible =
+        largest_that_fits(ranks, [&](std::int64_t degree) { return check_share(spec.model, degree, 1).empty(); });
+    findings.error("parallel.tensor", "cannot divide this model: " + wrong, std::to_string(ranks), possible).fix_value =
+        possible;
   }
   if (spec.parallel.sequence && spec.model.context % ranks != 0)
     findings

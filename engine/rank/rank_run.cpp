@@ -198,7 +198,8 @@ int RankRun::end(const Result<TrainOutcome>& result) {
   if (!result) {
     const Error& error = result.error();
     status = exit_status(error.code);
-    std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
+    if (!arguments_.supervised() || !channel_)  // the supervisor shows what it is sent, and this stream beside it
+      std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
     if (channel_)
       channel_->send(RankFailed{.class_name = to_string(error.code),
                                 .message = error.where.empty() ? error.message : error.where + ": " + error.message,

@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/system_error.h"
 #include "checkpoint/archive_file.h"
@@ -49,7 +50,7 @@ class Xxh3 {
 };
 
 std::string data_size(std::uint64_t bytes) {
-  return std::to_string(bytes) + " bytes";
+  return counted(static_cast<std::int64_t>(bytes), "byte");
 }
 
 /// The error of a failed write of `wanted` bytes in all, of which `written` are on the disk.

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
@@ -58,7 +59,7 @@ void block_end_signals() {
 Result<void> check_world(std::int64_t planned, std::int64_t started) {
   if (planned == started) return {};
   return fail(ErrorCode::config,
-              "the spec plans " + std::to_string(planned) + " ranks, the launcher started " + std::to_string(started),
+              "the spec plans " + counted(planned, "rank") + ", the launcher started " + std::to_string(started),
               "parallel.data", "Set parallel.data = " + std::to_string(started) + ", or start as many as planned.");
 }
 

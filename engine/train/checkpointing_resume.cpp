@@ -80,13 +80,15 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   return {};
 }
 
-tl::unexpected<Error> nothing_to_resume(const std::filesystem::path& run_dir, const OpenedCheckpoint& opened) {
+tl::unexpected<Error> nothing_to_resume(const RunOrder& order, const OpenedCheckpoint& opened) {
   std::string reasons;
   for (const std::string& refused : opened.refused) reasons += (reasons.empty() ? "" : "; ") + refused;
-  return fail(
-      ErrorCode::protocol, "no checkpoint can be used: " + reasons, (run_dir / "checkpoints").string(),
-      "The checkpoints are left as they are. Put one back from a copy, or train in a new folder: accrue-run run " +
-          (run_dir / "spec.toml").string() + " --out NEW");
+  const char* const left = order.resume_from == "newest"
+                               ? "The checkpoints are left as they are: put one back from a copy"
+                               : "Later checkpoints are kept beside it as abandoned-step-N: give one its name back";
+  return fail(ErrorCode::protocol, "no checkpoint can be used: " + reasons, (order.run_dir / "checkpoints").string(),
+              std::string(left) + ", or train in a new folder: accrue-run run " +
+                  (order.run_dir / "spec.toml").string() + " --out NEW");
 }
 
 /// What was refused gives up its name to the checkpoints that follow. Rank 0 only. Errors: disk.
@@ -130,7 +132,7 @@ Result<void> resume(Training& training) {
   const auto opened = open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits,
                                       training.mesh.world());
   if (!opened) return tl::unexpected(opened.error());
-  if (!opened->checkpoint && !opened->refused.empty()) return nothing_to_resume(training.order.run_dir, *opened);
+  if (!opened->checkpoint && !opened->refused.empty()) return nothing_to_resume(training.order, *opened);
   if (opened->checkpoint) {
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
     if (auto kept = set_refused_aside(training, *opened); !kept) return kept;

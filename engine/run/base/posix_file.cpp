@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/system_error.h"
 
 namespace accrue {
@@ -96,7 +97,7 @@ std::int64_t free_bytes(const std::filesystem::path& path) {
 }
 
 std::string format_bytes(std::int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return counted(bytes, "byte");
   constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   std::size_t unit = 0;

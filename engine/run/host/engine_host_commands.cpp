@@ -56,7 +56,7 @@ Result<void> RunSession::command(const HostCommand& command) {
 }
 
 Result<void> RunSession::pause() {
-  if (!is_training(state_)) return refused("only a running run can be paused");
+  if (!is_training(state_)) return refused("only a run that is training can be paused");
   set_state(state_, "Pausing after this micro-step");
   apply(agreement_.begin(HoldAgreement::Goal::hold));
   return {};

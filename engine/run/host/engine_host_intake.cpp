@@ -110,7 +110,7 @@ void RunSession::check_updates(const Update& next) {
   const std::string which = next.update == told + 2 ? fmt::format("update {} has", told + 1)
                                                     : fmt::format("updates {} to {} have", told + 1, next.update - 1);
   warn("events", which + " no events, being trained after the supervisor had ended",
-       "Nothing is to be done: the weights hold them, only the curves have a gap");
+       "The weights include them; only the curves have a gap");
 }
 
 void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {

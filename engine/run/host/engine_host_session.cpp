@@ -283,7 +283,7 @@ void RunSession::check_join(Clock::time_point now) {
   const auto logged = std::ranges::find_if(missing, [this](std::size_t rank) { return !log_advice(rank).empty(); });
   fail_run(ErrorCode::rendezvous,
            fmt::format("{} of {} ranks joined within {} s; {} did not", ready_count(), ranks_.size(),
-                       order_.plan.spec.launch.join_timeout_s, list_ranks(missing)),
+                       order_.plan.spec.launch.join_timeout_s, list_ranks(missing, 'r')),
            (logged == missing.end() ? "" : log_advice(*logged) + ". ") +
                "If the machine is slow, raise launch.join_timeout_s");
 }
@@ -321,9 +321,7 @@ std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock
     if (std::find(blamed.begin(), blamed.end(), rank) == blamed.end() && progress_.last(rank).phase == "reduce")
       waiting.push_back(rank);
   if (waiting.empty()) return text;
-  std::string who = list_ranks(waiting);
-  who.front() = 'r';
-  return text + fmt::format("; {} wait{}", who, waiting.size() == 1 ? "s" : "");
+  return text + fmt::format("; {} wait{}", list_ranks(waiting, 'r'), waiting.size() == 1 ? "s" : "");
 }
 
 /// " in forward, update 3, micro-step 12".
@@ -465,9 +463,9 @@ std::size_t RunSession::ready_count() const {
       std::count_if(ranks_.begin(), ranks_.end(), [](const RankSlot& slot) { return slot.ready; }));
 }
 
-std::string RunSession::list_ranks(const std::vector<std::size_t>& ranks) const {
-  if (ranks.size() == 1) return fmt::format("Rank {}", ranks.front());
-  std::string text = "Ranks ";
+std::string RunSession::list_ranks(const std::vector<std::size_t>& ranks, char initial) const {
+  if (ranks.size() == 1) return fmt::format("{}ank {}", initial, ranks.front());
+  std::string text = fmt::format("{}anks ", initial);
   for (std::size_t i = 0; i < ranks.size(); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
   return text;

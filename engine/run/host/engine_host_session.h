@@ -137,7 +137,8 @@ class RunSession {
 
   bool all_gone() const;
   std::size_t ready_count() const;
-  std::string list_ranks(const std::vector<std::size_t>& ranks) const;
+  /// "Ranks 0, 1 and 3"; `initial`: 'r' inside a sentence.
+  std::string list_ranks(const std::vector<std::size_t>& ranks, char initial = 'R') const;
 
   RunOrder order_;
   std::optional<RunWriter> writer_;

@@ -115,12 +115,14 @@ void add_control(Verbs& verbs) {
   add_dir(*attach, attaches->dir);
   attach->add_flag("--quiet", attaches->quiet, "Print only warnings and errors");
 
-  const auto [stop, stops] =
-      verbs.add("stop", "Ask a run to stop after its current micro-step, and wait until it has", stop_run);
+  const auto [stop, stops] = verbs.add(
+      "stop", "Save a checkpoint at the end of a run's current update, end it, and wait until it has", stop_run);
   add_dir(*stop, stops->dir);
-  auto* checkpoint =
-      stop->add_flag("--checkpoint", stops->checkpoint, "Stop at the end of the update, with a checkpoint");
-  stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(checkpoint);
+  auto* now =
+      stop->add_flag("--now", stops->now,
+                     "End it after the current micro-step, without a checkpoint: updates since the last one are "
+                     "trained again");
+  stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(now);
 
   const auto [pause, paused] = verbs.add("pause", "Pause a run after its current micro-step", pause_run);
   add_dir(*pause, *paused);

@@ -12,8 +12,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/run_limits.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/version.h"
 
@@ -50,21 +52,17 @@ void check_ranks(std::vector<DoctorCheck>& checks) {
                     "Install accrue-rank and accrue-run from the same build"});
   std::string devices;
   for (const auto& device : facts->cuda_devices) devices += (devices.empty() ? "" : ", ") + device.name;
-  checks.push_back({"CUDA devices", true, !devices.empty() ? devices : "none: " + facts->cuda_error, {}});
+  // Without a driver there is no device to miss, and a spec that asks for one is told why it has none.
+  const bool has_driver = ::access("/dev/nvidiactl", F_OK) == 0;
+  checks.push_back(
+      {"CUDA devices", !devices.empty() || !has_driver, devices.empty() ? "none" : devices, facts->cuda_error});
 }
 
 void check_host(std::vector<DoctorCheck>& checks) {
   const HostFacts facts = local_facts();
-  checks.push_back({"processor", true, fmt::format("{} ({} cores)", facts.cpu_name, facts.cores), {}});
+  checks.push_back({"processor", true, fmt::format("{} ({})", facts.cpu_name, counted(facts.cores, "core")), {}});
   checks.push_back({"memory", facts.memory_bytes >= (1LL << 30), mebibytes(static_cast<double>(facts.memory_bytes)),
                     "A rank needs about 150 MiB before it holds a model"});
-}
-
-void check_shared_memory(std::vector<DoctorCheck>& checks) {
-  constexpr double wanted = 64.0 * (1 << 20);
-  const double free = free_on("/dev/shm");
-  checks.push_back({"shared memory", free >= wanted, free < 0 ? "/dev/shm is not there" : mebibytes(free) + " free",
-                    "Mount a larger tmpfs on /dev/shm, or set parallel.backend = \"gloo\""});
 }
 
 void check_runtime_folder(std::vector<DoctorCheck>& checks) {
@@ -93,12 +91,22 @@ void check_runs_folder(std::vector<DoctorCheck>& checks) {
        "Free some space, or give runs another folder with --out"});
 }
 
-void check_open_files(std::vector<DoctorCheck>& checks) {
-  constexpr rlim_t wanted = 256;
+/// The limits that a run with a rank on each core needs.
+void check_shell_limits(std::vector<DoctorCheck>& checks) {
+  const std::int64_t ranks = local_facts().cores;
+  const std::string need = fmt::format("; {} may need ", counted(ranks, "rank"));
+  const std::int64_t files = needed_open_files(ranks);
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  checks.push_back({"open files", limit.rlim_cur >= wanted, fmt::format("at most {}", limit.rlim_cur),
-                    fmt::format("ulimit -n {}", wanted)});
+  checks.push_back({"open files", limit.rlim_cur >= static_cast<rlim_t>(files),
+                    fmt::format("at most {}{}{}", limit.rlim_cur, need, files), fmt::format("ulimit -n {}", files)});
+  const std::int64_t bytes = needed_file_bytes(ranks);
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const std::string most = limit.rlim_cur == RLIM_INFINITY
+                               ? "unlimited"
+                               : fmt::format("at most {} KiB", limit.rlim_cur / 1024) + need +
+                                     mebibytes(static_cast<double>(bytes)) + " and the size of a checkpoint";
+  checks.push_back({"size of files", limit.rlim_cur >= static_cast<rlim_t>(bytes), most, "ulimit -f unlimited"});
 }
 
 }  // namespace
@@ -107,10 +115,9 @@ std::vector<DoctorCheck> run_doctor_checks() {
   std::vector<DoctorCheck> checks;
   check_host(checks);
   check_ranks(checks);
-  check_shared_memory(checks);
   check_runtime_folder(checks);
   check_runs_folder(checks);
-  check_open_files(checks);
+  check_shell_limits(checks);
   return checks;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "accrue/run/result.h"
 #include "printable.h"
@@ -67,9 +68,10 @@ void ProgressView::show(const RunEvent& event) {
     if (event.rank <= 0) show_update(*update);
   } else if (const auto* started = std::get_if<RunStarted>(&event.body)) {
     first_.reset();
-    if (started->resumed) print(fmt::format("continuing from update {}", started->resumed_update));
+    resumes_ = started->resumed;
   } else if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
-    if (changed->state != "running" && changed->state != "starting" && !changed->detail.empty()) print(changed->detail);
+    if (changed->state == "running" || changed->state == "starting") return;
+    if (const std::string news = news_in(changed->detail); !news.empty()) print(news);
   } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
     if (event.rank <= 0) print(fmt::format("update {}: evaluation loss {:.4f}", evaluation->update, evaluation->loss));
   } else if (const auto* check = std::get_if<ExactnessCheck>(&event.body)) {
@@ -84,6 +86,19 @@ void ProgressView::show(const RunEvent& event) {
   }
 }
 
+/// A state's detail without what a warning or an error has just said.
+std::string ProgressView::news_in(const std::string& detail) const {
+  const auto at = told_.empty() ? std::string::npos : detail.find(told_);
+  if (at == std::string::npos) return detail;
+  const auto trimmed = [](std::string text) {
+    text.erase(0, text.find_first_not_of(" .:;"));
+    return text.substr(0, text.find_last_not_of(" .:;") + 1);
+  };
+  const std::string before = trimmed(detail.substr(0, at));
+  const std::string after = trimmed(detail.substr(at + told_.size()));
+  return before + (before.empty() || after.empty() ? "" : ". ") + after;
+}
+
 /// In quiet style: a run that failed says why, unless a warning or an error has just said it.
 void ProgressView::show_failure(const RunEvent& event) {
   const auto* changed = std::get_if<StateChanged>(&event.body);
@@ -92,6 +107,9 @@ void ProgressView::show_failure(const RunEvent& event) {
 }
 
 void ProgressView::show_update(const Update& update) {
+  // Only now is it known which checkpoint could be used.
+  if (std::exchange(resumes_, false))
+    print(update.update == 1 ? "starting over" : fmt::format("continuing from update {}", update.update - 1));
   if (!first_) first_ = update;
   const auto now = Clock::now();
   const bool is_last = planned_ > 0 && update.update >= planned_;

@@ -27,11 +27,13 @@ class ProgressView {
   void show_failure(const RunEvent& event);
   void draw_bar(const Update& update, double rate, double seconds_left);
   void print(const std::string& line);
+  std::string news_in(const std::string& detail) const;
 
   Style style_;
   std::int64_t planned_ = 0;
   bool bar_shown_ = false;
-  std::string told_;  ///< the last warning or error
+  bool resumes_ = false;  ///< no update has come since the run was started again
+  std::string told_;      ///< the last warning or error
   Clock::time_point last_shown_{};
   std::optional<Update> first_;  ///< since the last start: rates count from it
 };

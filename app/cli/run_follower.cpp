@@ -19,7 +19,7 @@ namespace accrue::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto saving_grace = std::chrono::seconds(20);  // and then a stop by its own ladder: 30 s in all
+constexpr auto saving_grace = std::chrono::seconds(20);  // of a log-out; then a stop by its own ladder: 30 s in all
 constexpr auto last_words_grace = std::chrono::seconds(1);
 
 sigset_t handled_signals() {
@@ -57,7 +57,7 @@ class Follower {
       [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
       take_signals();
       if (left_) return 0;
-      for (const auto& event : host_.events().drain()) take(event);
+      for (auto& event : host_.events().drain()) take(std::move(event));
       if (options_.needs_control && !host_.controls() && !is_over(host_.state()))
         return exit_status(ErrorCode::peer_lost);
       if (status_ && is_over(host_.state())) break;  // not the end of a part that was continued
@@ -74,7 +74,10 @@ class Follower {
   }
 
  private:
-  void take(const RunEvent& event) {
+  void take(RunEvent event) {
+    auto* const changed = std::get_if<StateChanged>(&event.body);
+    if (asked_to_stop_ && changed != nullptr && changed->detail.starts_with("Still "))
+      changed->detail += "; the same signal once more ends the run at once";
     view_.show(event);
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) status_ = finished->exit_status;
     if (std::holds_alternative<RunStarted>(event.body)) status_.reset();
@@ -109,13 +112,14 @@ class Follower {
         host_.kill();
       } else if (std::exchange(asked_to_stop_, true)) {
         std::fputs("stopping already; the same signal once more kills the ranks\n", stderr);
-      } else if (number == SIGINT) {
-        std::fputs("stopping after this micro-step; once more kills the ranks\n", stderr);
-        host_.stop();
-      } else {  // logout or shutdown: save what there is, within reason
-        std::fputs("saving and stopping at the end of this update\n", stderr);
+      } else {
+        const RunState state = host_.state();
+        const bool trains = state == RunState::running || state == RunState::paused || state == RunState::degraded;
+        std::fprintf(stderr, "%s; %s ends the run at once\n",
+                     trains ? "saving a checkpoint at the end of this update, then stopping" : "stopping",
+                     number == SIGINT ? "a second Ctrl+C" : "the same signal once more");
         host_.checkpoint_and_stop();
-        deadline_ = Clock::now() + saving_grace;
+        if (number != SIGINT) deadline_ = Clock::now() + saving_grace;  // a log-out does not wait for ever
       }
     }
   }

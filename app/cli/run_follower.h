@@ -12,7 +12,7 @@ namespace accrue::cli {
 
 /// What an interrupt (Ctrl+C) means.
 enum class OnInterrupt {
-  stop,   ///< first: stop after the micro-step, or save and stop where the system asks; once more: kill
+  stop,   ///< first: a checkpoint at the end of the update, and the end; once more: kill
   detach  ///< leave the run to its own process
 };
 

@@ -39,6 +39,17 @@ std::filesystem::path base_dir(const SpecInput& input) {
   return std::filesystem::absolute(input.file).parent_path();
 }
 
+/// Says where a key stands: in the file, or in the --set that gave it its value.
+void locate(std::vector<Finding>& findings, const SpecReading& reading, const SpecInput& input) {
+  locate_findings(findings, reading);
+  for (Finding& finding : findings)
+    for (const std::string& set : input.sets)
+      if (!finding.key.empty() && set.starts_with(finding.key) && set.find('=') == finding.key.size()) {
+        finding.file = "--set " + set;
+        finding.line = finding.column = 0;
+      }
+}
+
 std::string section_of(const std::string& key) {
   return key.substr(0, key.find('.'));
 }
@@ -53,7 +64,7 @@ std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& r
     unread.insert(section_of(finding.key));
   }
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
-  locate_findings(checked.findings, reading);
+  locate(checked.findings, reading, input);
   std::erase_if(checked.findings, [&](const Finding& finding) {
     return finding.severity != Severity::error || unread.contains(section_of(finding.key));
   });
@@ -70,10 +81,20 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
     return std::nullopt;
   }
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
-  locate_findings(checked.findings, reading);
+  locate(checked.findings, reading, input);
   print(reading.findings);
   print(checked.findings);
   return std::move(checked.plan);
+}
+
+std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
+  const SpecReading reading = reading_of(input);
+  if (!reading.ok()) return std::nullopt;
+  constexpr std::int64_t no_limit = std::int64_t{1} << 60;
+  HostFacts facts = facts_for(reading.spec);
+  facts.memory_bytes = no_limit;
+  for (DeviceFacts& device : facts.cuda_devices) device.memory_bytes = no_limit;
+  return preflight_files(reading.spec, facts, base_dir(input)).plan;
 }
 
 std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {

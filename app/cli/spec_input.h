@@ -18,6 +18,8 @@ struct SpecInput {
 
 /// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
 std::optional<RunPlan> plan_from(const SpecInput& input);
+/// The plan of a spec that is refused for nothing but the memory that it needs: its numbers show where that goes.
+std::optional<RunPlan> plan_beyond_memory(const SpecInput& input);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
 std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates);
 /// Reads and validates, and plans under each dialect. Empty when the spec cannot be read, its data neither, or when no

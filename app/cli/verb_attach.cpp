@@ -28,10 +28,10 @@ int stop_run(const StopOptions& stop) {
   if (const auto attached = host.attach(stop.dir); !attached) return report(attached.error());
   if (stop.kill)
     host.kill();
-  else if (stop.checkpoint)
-    host.checkpoint_and_stop();
-  else
+  else if (stop.now)
     host.stop();
+  else
+    host.checkpoint_and_stop();
   FollowOptions options;
   options.style = ProgressView::Style::quiet;
   options.on_interrupt = OnInterrupt::detach;
@@ -43,7 +43,7 @@ int stop_run(const StopOptions& stop) {
   if (run && run->state == "running") return status;  // its supervisor is gone and ranks still save
   std::fprintf(stderr, "%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
   if (run && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
-    std::fprintf(stderr, "resuming starts %s; \"stop --checkpoint\" would have saved first\n",
+    std::fprintf(stderr, "resuming starts %s\n",
                  run->last_checkpoint.empty() ? "over" : ("at " + run->last_checkpoint).c_str());
   return status_done;
 }

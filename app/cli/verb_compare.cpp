@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "accrue/run/compare.h"
+#include "accrue/run/counted.h"
 #include "printable.h"
 #include "verbs.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 void print_point(const ComparedPoint& point) {
   std::printf("%12lld", static_cast<long long>(point.samples));
-  for (const double loss : point.losses) std::printf(" %22s", fmt::format("{}", loss).c_str());
+  for (const auto& loss : point.losses) std::printf(" %22s", loss ? fmt::format("{}", *loss).c_str() : "-");
   std::printf("\n");
 }
 
@@ -22,7 +23,7 @@ void print_points(const RunComparison& comparison) {
   constexpr std::size_t rows = 12;
   const auto& points = comparison.points;
   if (points.empty()) {
-    std::printf("\nThe runs never reported after the same number of samples.\n");
+    std::printf("\nNo two runs reported after the same number of samples.\n");
     return;
   }
   std::printf("\n%12s", "samples");
@@ -33,21 +34,32 @@ void print_points(const RunComparison& comparison) {
     print_point(points[shown == 1 ? 0 : row * (points.size() - 1) / (shown - 1)]);
 }
 
-/// Runs that made different numbers of updates, or ended at different weights.
-bool differ_elsewhere(const RunComparison& comparison) {
-  const RunSummary& first = comparison.runs.front();
-  return std::ranges::any_of(comparison.runs, [&](const RunSummary& run) {
-    return run.updates != first.updates || run.weights_sha256 != first.weights_sha256;
-  });
+/// They made different numbers of updates, or ended at different weights.
+bool differs_elsewhere(const RunSummary& a, const RunSummary& b) {
+  return a.updates != b.updates || a.weights_sha256 != b.weights_sha256;
 }
 
-void print_ends(const RunComparison& comparison) {
+/// How each run ran and ended beside the first.
+void print_distances(const RunComparison& comparison) {
   const RunSummary& first = comparison.runs.front();
   for (std::size_t i = 1; i < comparison.runs.size(); ++i) {
     const RunSummary& run = comparison.runs[i];
+    const RunDistance& distance = comparison.distances[i];
+    std::printf("\n1 and %zu: ", i + 1);
+    if (distance.shared_points == 0)
+      std::printf("no loss after the same number of samples\n");
+    else if (const auto& point = distance.first_divergence)
+      std::fputs(fmt::format("first divergence after {}, loss {} and {}; largest relative difference {:.3g}\n",
+                             counted(point->samples, "sample"), *point->losses.front(), *point->losses[i],
+                             distance.largest_relative_difference)
+                     .c_str(),
+                 stdout);
+    else
+      std::printf("the losses are equal in every bit%s\n",
+                  differs_elsewhere(first, run) ? " at the sample counts that both reported" : "");
     if (run.updates != first.updates)
-      std::printf("run %zu made %lld updates, run 1 made %lld\n", i + 1, static_cast<long long>(run.updates),
-                  static_cast<long long>(first.updates));
+      std::printf("run %zu made %s, run 1 made %s\n", i + 1, counted(run.updates, "update").c_str(),
+                  counted(first.updates, "update").c_str());
     if (run.weights_sha256.empty() || first.weights_sha256.empty()) continue;
     std::printf("the final weights of 1 and %zu %s\n", i + 1,
                 run.weights_sha256 == first.weights_sha256 ? "are equal in every bit" : "differ");
@@ -66,15 +78,7 @@ void print_text(const RunComparison& comparison) {
                   difference.right.empty() ? "(left out)" : printable(difference.right).c_str());
   }
   print_points(comparison);
-  if (comparison.first_divergence) {
-    std::printf("\nfirst divergence after %lld samples; largest relative difference %.3g\n",
-                static_cast<long long>(comparison.first_divergence->samples), comparison.largest_relative_difference);
-    print_point(*comparison.first_divergence);
-  } else if (!comparison.points.empty()) {
-    std::printf("\nthe losses are equal in every bit%s\n",
-                differ_elsewhere(comparison) ? " at the sample counts that the runs share" : "");
-  }
-  print_ends(comparison);
+  print_distances(comparison);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "accrue/run/counted.h"
 #include "doctor_checks.h"
 #include "verbs.h"
 
@@ -26,7 +27,7 @@ void print_text(const std::vector<DoctorCheck>& checks, int problems) {
     std::printf("%-8s %-22s %s\n", check.ok ? "ok" : "PROBLEM", check.name.c_str(), check.found.c_str());
     if (!check.ok) std::printf("%-8s %-22s %s\n", "", "", check.fix.c_str());
   }
-  std::printf("%d problem%s\n", problems, problems == 1 ? "" : "s");
+  std::printf("%s\n", counted(problems, "problem").c_str());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ constexpr int guard_fd = 3;
 Result<fs::path> make_log_dir(const fs::path& dir) {
   std::error_code error;
   if (fs::exists(dir, error) && !fs::is_empty(dir, error))
-    return fail(ErrorCode::disk, "the folder is not empty", dir.string(), "Name a new one");
+    return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Name a new one");
   fs::create_directories(dir / "ranks", error);
   if (error) return fail(ErrorCode::disk, "the folder cannot be made: " + error.message(), dir.string());
   return dir / "ranks";

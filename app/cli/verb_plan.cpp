@@ -8,6 +8,7 @@
 
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/run_limits.h"
 #include "spec_input.h"
 #include "verbs.h"
 
@@ -60,10 +61,13 @@ int print_plan(const PlanOptions& options) {
     return status_done;
   }
   const auto plan = plan_from(options.input);
-  if (!plan) return status_refused;
-  std::string text = options.json ? plan_summary_json(*plan) : plan_report(*plan);
+  const auto shown = plan ? plan : plan_beyond_memory(options.input);
+  if (!shown) return status_refused;
+  std::string text = options.json ? plan_summary_json(*shown) : plan_report(*shown);
   if (!text.ends_with('\n')) text += '\n';
   std::fputs(text.c_str(), stdout);
+  if (!plan) return status_refused;
+  if (const auto fits = check_limits(*plan); !fits) return report(fits.error());
   return status_done;
 }
 

@@ -13,18 +13,18 @@
 namespace accrue::cli {
 namespace {
 
-/// What resuming would mean, for a run that did not come to its end.
-void tell_how_to_go_on(const std::string& dir) {
+/// How to continue a run that did not come to its end. One that trained nothing has said what is in its way.
+void tell_how_to_go_on(const std::string& dir, std::int64_t updates_before) {
   const auto run = read_run(dir);
-  if (!run) return;
+  if (!run || run->state == "finished" || run->updates == updates_before) return;
   if (run->last_checkpoint.empty())
-    std::fputs("no checkpoint was taken, so resuming starts over (set checkpoint.every_updates to take some)\n",
-               stderr);
+    std::fputs("checkpoint.every_updates takes checkpoints, from which a run can be continued\n", stderr);
   else
     std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
 }
 
-int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t planned_updates, DetachedReport& report) {
+/// `before`: what is recorded of a run that is continued.
+int follow_hosted(EngineHost& host, const RunOptions& options, const RunSummary& before, DetachedReport& report) {
   const std::string dir = host.run_dir().string();
   report.folder(dir);
   if (!report.active()) {
@@ -33,10 +33,11 @@ int follow_hosted(EngineHost& host, const RunOptions& options, std::int64_t plan
   }
   FollowOptions follow_options;
   follow_options.style = report.active() ? ProgressView::Style::quiet : ProgressView::style_for_stderr(options.quiet);
-  follow_options.planned_updates = planned_updates;
+  follow_options.planned_updates = before.planned_updates;
   follow_options.on_training = [&report] { report.training(); };
   const int status = follow(host, follow_options);
-  if (status != status_done && status != status_refused && !options.quiet && !report.active()) tell_how_to_go_on(dir);
+  if (status != status_done && status != status_refused && !options.quiet && !report.active())
+    tell_how_to_go_on(dir, before.updates);
   return status;
 }
 
@@ -53,12 +54,13 @@ int run_spec(const RunOptions& options) {
   DetachedReport detached(options.supervise_fd);
   auto plan = plan_from(options.input);
   if (!plan) return status_refused;
-  const auto planned_updates = plan->totals.updates;
+  RunSummary before;
+  before.planned_updates = plan->totals.updates;
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
   EngineHost host({});
   const auto started = host.start({std::move(*plan), options.dir});
   if (!started) return report(started.error());
-  return follow_hosted(host, options, planned_updates, detached);
+  return follow_hosted(host, options, before, detached);
 }
 
 int resume_run(const RunOptions& options) {
@@ -66,11 +68,10 @@ int resume_run(const RunOptions& options) {
   block_handled_signals();
   DetachedReport detached(options.supervise_fd);
   EngineHost host({});
-  if (const auto before = read_run(options.dir)) warn_of(before->problems);
+  if (const auto found = read_run(options.dir)) warn_of(found->problems);
   const auto resumed = host.resume(options.dir);
   if (!resumed) return report(resumed.error());
-  const auto run = read_run(*resumed);
-  return follow_hosted(host, options, run ? run->planned_updates : 0, detached);
+  return follow_hosted(host, options, read_run(*resumed).value_or(RunSummary{}), detached);
 }
 
 }  // namespace accrue::cli

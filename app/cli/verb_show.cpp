@@ -81,7 +81,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
                                           : fmt::format("{}", run.updates));
   line("samples", fmt::format("{}", run.samples));
   line("tokens", fmt::format("{}", run.tokens));
-  line("loss", fmt::format("{:.6g}", run.loss));
+  if (run.updates > 0) line("loss", fmt::format("{:.6g}", run.loss));
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
   line("weights", run.weights_sha256);

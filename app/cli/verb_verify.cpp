@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/event_reader.h"
 #include "run_follower.h"
@@ -80,13 +81,14 @@ void print_table(const std::vector<ExactnessCheck>& checks) {
   const auto wrong = std::ranges::count(checks, "not", &ExactnessCheck::verdict);
   const auto costly = std::ranges::count_if(checks, has_hidden_cost);
   if (wrong > 0)
-    out += fmt::format("{} of {} windows differ from one batch of the same samples\n", wrong, checks.size());
+    out += fmt::format("{} of {} {} from one batch of the same samples\n", wrong,
+                       counted(static_cast<std::int64_t>(checks.size()), "window"), wrong == 1 ? "differs" : "differ");
   if (costly > 0)
-    out += fmt::format("{} of {} windows have the right gradient, and something else is wrong (see why)\n", costly,
-                       checks.size());
+    out += fmt::format("{} of {} {} the right gradient, and something else is wrong (see why)\n", costly,
+                       counted(static_cast<std::int64_t>(checks.size()), "window"), costly == 1 ? "has" : "have");
   if (wrong == 0 && costly == 0)
-    out += fmt::format("{} windows, each of them within {:.0e} or different for a harmless reason\n", checks.size(),
-                       checks.front().tolerance);
+    out += fmt::format("{}, each within {:.0e} or different for a harmless reason\n",
+                       counted(static_cast<std::int64_t>(checks.size()), "window"), checks.front().tolerance);
   std::fputs(out.c_str(), stdout);
 }
 

@@ -55,7 +55,7 @@ int attach_to_run(const AttachOptions& options);
 
 struct StopOptions {
   std::string dir;
-  bool checkpoint = false;
+  bool now = false;
   bool kill = false;
 };
 int stop_run(const StopOptions& options);

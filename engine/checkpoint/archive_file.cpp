@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "accrue/run/counted.h"
+
 namespace accrue {
 namespace {
 
@@ -24,7 +26,7 @@ constexpr std::array<std::pair<const char*, at::ScalarType>, 8> dtype_names{{{"B
                                                                              {"F64", at::kDouble}}};
 
 std::string data_size(std::uint64_t bytes) {
-  return std::to_string(bytes) + " bytes";
+  return counted(static_cast<std::int64_t>(bytes), "byte");
 }
 
 tl::unexpected<Error> in_file(Error error, const std::string& file) {
@@ -51,7 +53,7 @@ Result<void> read_at(int fd, std::uint64_t offset, void* into, std::uint64_t byt
 Result<void> read_header(ArchiveFile& archive, std::uint64_t file_bytes) {
   std::uint64_t length = 0;
   if (file_bytes < sizeof length)
-    return fail(ErrorCode::protocol, data_size(file_bytes) + " are too few for a safetensors file");
+    return fail(ErrorCode::protocol, "it holds " + data_size(file_bytes) + ", too few for a safetensors file");
   if (auto read = read_at(archive.fd.get(), 0, &length, sizeof length); !read) return read;
   if (length > max_archive_header_bytes)
     return fail(ErrorCode::protocol, "the header claims " + data_size(length) + ", more than the 8 MB that are read");

@@ -109,20 +109,11 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path parent = part.parent_path();
   const fs::path target = parent / name;
   if (auto synced = sync_folder(part); !synced) return synced;
-  const fs::path aside = parent / replaced_name(name);
   std::error_code error;
-  std::error_code ignored;
-  const bool replaces = fs::exists(target, error);
-  if (replaces) {
-    fs::remove_all(aside, ignored);
-    fs::rename(target, aside, error);
-    if (error) return disk_failure(target, "the folder of an earlier continuation cannot be set aside", error.value());
-  }
+  if (fs::exists(target, error))
+    if (const auto moved = set_aside(target, "replaced"); !moved) return tl::unexpected(moved.error());
   fs::rename(part, target, error);
-  if (error) {
-    if (replaces) fs::rename(aside, target, ignored);
-    return disk_failure(target, "the checkpoint cannot be given its name", error.value());
-  }
+  if (error) return disk_failure(target, "the checkpoint cannot be given its name", error.value());
   return sync_folder(parent);
 }
 

@@ -21,9 +21,8 @@ Result<std::vector<std::string>> committed_checkpoints(const std::filesystem::pa
 Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 /// Writes a new file and syncs it. Errors: disk.
 Result<void> write_synced(const std::filesystem::path& file, const std::string& text);
-/// Syncs the part folder, renames it to its step and syncs the parent: the commit. An existing folder of that name (one
-/// that was refused, or left by an abandoned continuation) is first set aside under its replaced_name(). Errors: disk;
-/// the existing folder then keeps its name.
+/// Syncs the part folder, renames it to its step and syncs the parent: the commit. An existing folder of that name
+/// is never written into: it is first set aside as "replaced-step-N". Errors: disk.
 Result<void> commit_folder(const std::filesystem::path& part, const std::string& name);
 /// Removes leftovers and outdated checkpoints: keeps the `keep` newest (never fewer than two) and the newest finite
 /// one. The newest must verify before anything goes. Errors (disk): it does not read back as it was written.

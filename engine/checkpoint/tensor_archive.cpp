@@ -18,7 +18,9 @@
 #include <memory>
 #include <set>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/sha256.h"
+#include "accrue/run/system_error.h"
 #include "checkpoint/archive_file.h"
 #include "checkpoint/tensor_archive_header.h"
 
@@ -48,27 +50,27 @@ class Xxh3 {
 };
 
 std::string data_size(std::uint64_t bytes) {
-  return std::to_string(bytes) + " bytes";
+  return counted(static_cast<std::int64_t>(bytes), "byte");
 }
 
 /// The error of a failed write of `wanted` bytes in all, of which `written` are on the disk.
 tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file, std::uint64_t wanted,
                                     std::uint64_t written) {
-  if (error != ENOSPC && error != EDQUOT && error != EFBIG) {
+  if (error == EFBIG)
+    return fail(ErrorCode::disk, "no room for " + data_size(wanted) + ": " + system_words(error), file.string(),
+                system_hint(error));
+  if (error != ENOSPC && error != EDQUOT)
     return fail(ErrorCode::disk, std::string("writing failed: ") + std::strerror(error), file.string());
-  }
   std::uint64_t missing = wanted - written;
   struct statvfs space {};
   if (error == ENOSPC && ::statvfs(file.parent_path().c_str(), &space) == 0) {
     const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
     if (wanted > free) missing = wanted - free;
   }
-  return fail(
-      ErrorCode::disk,
-      "no room for " + data_size(wanted) + ": " + data_size(missing) + " are missing (" + std::strerror(error) + ")",
-      file.string(),
-      error == EFBIG ? "Raise the limit on the size of files (ulimit -f)."
-                     : "Free some space or choose another run folder.");
+  return fail(ErrorCode::disk,
+              "no room for " + data_size(wanted) + ": the disk is " + data_size(missing) + " short (" +
+                  std::strerror(error) + ")",
+              file.string(), "Free some space or choose another run folder.");
 }
 
 /// Writes and hashes; remembers the first failure.

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "accrue/run/system_error.h"
+
 namespace accrue {
 namespace {
 
@@ -28,13 +30,19 @@ std::size_t available_bytes() {
   return 0;
 }
 
-tl::unexpected<Error> too_little(std::size_t wanted, const std::string& why) {
-  const std::size_t free = available_bytes();
-  std::string message =
-      "shared memory of " + std::to_string(wanted) + " bytes for the ranks' gradients is not to be had";
-  if (free < wanted) message += ": " + std::to_string(wanted - free) + " bytes are missing";
-  if (!why.empty()) message += " (" + why + ")";
-  return fail(ErrorCode::out_of_memory, message, "backend shm", std::string(kUseGloo) + " or use a smaller model");
+tl::unexpected<Error> too_little(std::size_t wanted) {
+  return fail(ErrorCode::out_of_memory,
+              "the ranks need " + std::to_string(wanted) + " bytes of shared memory, and " +
+                  std::to_string(available_bytes()) + " are available",
+              "backend shm", std::string(kUseGloo) + " or use a smaller model");
+}
+
+/// A limit of this process (EFBIG, EMFILE) is no lack of memory, and the other backend would meet it, too.
+tl::unexpected<Error> not_given(std::size_t wanted, int error) {
+  if (error == ENOMEM || error == ENOSPC) return too_little(wanted);
+  return fail(ErrorCode::device,
+              "the ranks need " + std::to_string(wanted) + " bytes of shared memory: " + system_words(error),
+              "backend shm", system_hint(error));
 }
 
 std::byte* map(int fd, std::size_t bytes) {
@@ -48,19 +56,16 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::create(std::size_t bytes) 
   // Asked first: on a system that overcommits, reserving more than there is would wake the kernel's killer instead of
   // failing.
   const std::size_t free = available_bytes();
-  if (free != 0 && free < bytes) return too_little(bytes, "");
+  if (free != 0 && free < bytes) return too_little(bytes);
   const int fd = ::memfd_create("accrue", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) {
-    return fail(ErrorCode::device, std::string("no shared memory: memfd_create: ") + std::strerror(errno),
-                "backend shm", kUseGloo);
-  }
+  if (fd < 0) return not_given(bytes, errno);
   const int failure = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   const bool sealed = failure == 0 && ::fcntl(fd, F_ADD_SEALS, kSizeSeals) == 0;
   std::byte* data = sealed ? map(fd, bytes) : nullptr;
   if (data == nullptr) {
-    const std::string why = std::strerror(failure != 0 ? failure : errno);
+    const int error = failure != 0 ? failure : errno;
     ::close(fd);
-    return too_little(bytes, why);
+    return not_given(bytes, error);
   }
   return std::shared_ptr<SharedSegment>(new SharedSegment(fd, data, bytes));
 }

@@ -20,7 +20,8 @@ std::string why_not_our_memory(int fd);
 
 class SharedSegment {
  public:
-  /// Zeroed and backed by real pages, so that a later write cannot fail. Errors: out_of_memory, with the bytes missing.
+  /// Zeroed and backed by real pages, so that a later write cannot fail. Errors: out_of_memory, with the bytes that are
+  /// available; device, where a limit of this process is in the way, with its value.
   static Result<std::shared_ptr<SharedSegment>> create(std::size_t bytes);
   /// Maps the segment that another process holds as its descriptor `fd`. It is checked first: a sealed memfd of this
   /// user and of this size. Errors: device.

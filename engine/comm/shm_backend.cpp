@@ -120,6 +120,14 @@ class ShmCommunicator final : public Communicator {
   CallQueue started_;  // last: its thread uses everything above
 };
 
+/// What the first member offers where it could not make a segment: the code and the text of its error.
+std::string refusal(const Error& error) {
+  return "!" + std::to_string(static_cast<int>(error.code)) + ":" + error.text();
+}
+tl::unexpected<Error> refused(const std::string& offer) {
+  return fail(static_cast<ErrorCode>(std::atoi(offer.c_str() + 1)), offer.substr(offer.find(':') + 1));
+}
+
 void require_cpu(const at::Tensor& tensor) {
   if (!tensor.is_cpu()) throw std::invalid_argument("backend shm moves CPU tensors only; use backend nccl on a GPU");
 }
@@ -307,11 +315,11 @@ Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::si
   Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
   if (group_.rank == 0) {
     segment = SharedSegment::create(bytes);
-    control_.offer(segment ? std::to_string((*segment)->descriptor()) : "!" + segment.error().text());
+    control_.offer(segment ? std::to_string((*segment)->descriptor()) : refusal(segment.error()));
   }
   control_.barrier();
   const std::string made = control_.offered(0);
-  if (made.starts_with('!')) return fail(ErrorCode::out_of_memory, made.substr(1));
+  if (made.starts_with('!')) return refused(made);
   if (group_.rank != 0) segment = SharedSegment::open(group_.members[0].pid, std::atoi(made.c_str()), bytes);
   control_.barrier();  // the first member's offer has been read by all
   control_.offer(segment ? "" : "!" + segment.error().text());
@@ -351,12 +359,12 @@ Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& gro
   Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
   if (group.rank == 0) {
     segment = SharedSegment::create(bytes);
-    exchange.publish("segment", segment ? std::to_string((*segment)->descriptor()) : "!" + segment.error().text());
+    exchange.publish("segment", segment ? std::to_string((*segment)->descriptor()) : refusal(segment.error()));
     if (!segment) return tl::unexpected(segment.error());  // the others have read so and map nothing
   } else {
     const auto made = exchange.fetch("segment", group.join_timeout);
     if (!made) return missing(0);
-    if (made->starts_with('!')) return fail(ErrorCode::out_of_memory, made->substr(1));
+    if (made->starts_with('!')) return refused(*made);
     segment = SharedSegment::open(group.members[0].pid, std::atoi(made->c_str()), bytes);
   }
   exchange.publish("mapped/" + std::to_string(group.rank), segment ? "ok" : "!" + segment.error().text());

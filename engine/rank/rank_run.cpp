@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
@@ -58,7 +59,7 @@ void block_end_signals() {
 Result<void> check_world(std::int64_t planned, std::int64_t started) {
   if (planned == started) return {};
   return fail(ErrorCode::config,
-              "the spec plans " + std::to_string(planned) + " ranks, the launcher started " + std::to_string(started),
+              "the spec plans " + counted(planned, "rank") + ", the launcher started " + std::to_string(started),
               "parallel.data", "Set parallel.data = " + std::to_string(started) + ", or start as many as planned.");
 }
 
@@ -198,7 +199,8 @@ int RankRun::end(const Result<TrainOutcome>& result) {
   if (!result) {
     const Error& error = result.error();
     status = exit_status(error.code);
-    std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
+    if (!arguments_.supervised() || !channel_)  // the supervisor shows what it is sent, and this stream beside it
+      std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
     if (channel_)
       channel_->send(RankFailed{.class_name = to_string(error.code),
                                 .message = error.where.empty() ? error.message : error.where + ": " + error.message,

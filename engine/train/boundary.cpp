@@ -188,15 +188,21 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
   training.channel.send(std::move(update));
 }
 
-/// N for the windows from here on: as it was wished for now, or as it was in the run that is continued.
+/// N for the windows from here on: as it was wished for now, or as it was in the run that is continued. A rank that is
+/// told a boundary later than the others wishes for what N already is.
 void change_steps(Training& training, std::int64_t wished) {
-  if (wished > 0) training.window.change_steps(wished);
-  if (wished <= 0 && !training.window.steps_set_here()) return;
+  const std::int64_t set = training.window.position().next_steps();
+  const bool keeps =
+      set > 0 ? wished == set
+              : wished == training.plan().window.steps && !has_length_schedule(training.plan().knobs.group_length);
+  const bool changes = wished > 0 && !keeps;
+  if (changes) training.window.change_steps(wished);
+  if (!changes && !training.window.steps_set_here()) return;
   training.cursor.window = training.window.position();
   training.report.from_first(StepsChanged{.update = training.cursor.update(),
                                           .micro_step = training.cursor.micro_step(),
                                           .steps = training.cursor.window.next_steps(),
-                                          .repeated = wished <= 0});
+                                          .repeated = !changes});
 }
 
 }  // namespace

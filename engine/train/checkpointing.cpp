@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
 #include "train/checkpointing_state.h"
@@ -38,7 +39,13 @@ bool checkpoint_due_inside(const Training& training, std::int64_t micro_step) {
 
 namespace {
 
-void commit(Training& training, CheckpointContent content) {
+std::string after_failed_save(const Training& training, bool last) {
+  const std::string kept = training.saved ? "The newest checkpoint is still " + checkpoint_name(*training.saved)
+                                          : "There is no checkpoint yet";
+  return kept + (last ? "." : ", and the next one is tried as planned.");
+}
+
+void commit(Training& training, CheckpointContent content, bool last) {
   TrainingCursor& cursor = content.cursor;
   training.report.phase("checkpoint");
   cursor.seconds = training.report.seconds();
@@ -47,7 +54,7 @@ void commit(Training& training, CheckpointContent content) {
   content.tensors.push_back(generator_tensor(training));
   const std::string where =
       "at update " + std::to_string(cursor.update()) +
-      (cursor.window.position() > 0 ? " and " + std::to_string(cursor.window.position()) + " micro-steps" : "");
+      (cursor.window.position() > 0 ? " and " + counted(cursor.window.position(), "micro-step") : "");
   const auto saved = [&] {
     const auto untimed = training.mesh.world().untimed();  // the ranks wait for each other's disks
     auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
@@ -58,7 +65,7 @@ void commit(Training& training, CheckpointContent content) {
   }();
   if (!saved) {
     training.report.warn_first("disk", "the checkpoint " + where + " failed: " + saved.error().text(),
-                               "The previous checkpoints are untouched, and the next one is tried as planned.");
+                               after_failed_save(training, last));
     return;
   }
   training.saved = cursor.mark();
@@ -74,9 +81,9 @@ void commit(Training& training, CheckpointContent content) {
 
 }  // namespace
 
-void save(Training& training) {
+void save(Training& training, bool last) {
   if (training.order.run_dir.empty() || training.saved == training.cursor.mark()) return;
-  commit(training, {.cursor = training.cursor, .tensors = {}});
+  commit(training, {.cursor = training.cursor, .tensors = {}}, last);
 }
 
 void save_inside(Training& training, const OpenWindow& open) {
@@ -90,7 +97,7 @@ void save_inside(Training& training, const OpenWindow& open) {
     content.tensors = window_tensors(training, Purpose::write);
     if (training.tensor.rank() == 0) content.tensors.push_back(tally_tensor(training, open));
   }
-  commit(training, std::move(content));
+  commit(training, std::move(content), false);
 }
 
 }  // namespace accrue

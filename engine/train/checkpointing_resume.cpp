@@ -4,7 +4,8 @@
 #include <limits>
 #include <string>
 
-#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/counted.h"
+#include "accrue/run/leftovers.h"
 #include "accrue/run/lr_curve.h"
 #include "train/checkpointing.h"
 #include "train/checkpointing_state.h"
@@ -57,7 +58,7 @@ void restore_position(Training& training, const CheckpointReader& checkpoint) {
   if (kept) return;
   training.report.warn_first(
       "protocol",
-      "the gradients of " + std::to_string(lost) + " micro-steps of the open window are lost, as in the original" +
+      "the gradients of " + counted(lost, "micro-step") + " of the open window are lost, as in the original" +
           (keeps_place_in_window(knobs) ? "" : ", and so is the place in the window"),
       "This dialect does not continue bit for bit from inside a window: accumulation.checkpoint_scope = \"anywhere\" "
       "does, and so does a checkpoint between two windows.");
@@ -79,12 +80,34 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   return {};
 }
 
-void report_resume(Training& training, const OpenedCheckpoint& opened) {
+tl::unexpected<Error> nothing_to_resume(const RunOrder& order, const OpenedCheckpoint& opened) {
+  std::string reasons;
+  for (const std::string& refused : opened.refused) reasons += (reasons.empty() ? "" : "; ") + refused;
+  const char* const left = order.resume_from == "newest"
+                               ? "The checkpoints are left as they are: put one back from a copy"
+                               : "Later checkpoints are kept beside it as abandoned-step-N: give one its name back";
+  return fail(ErrorCode::protocol, "no checkpoint can be used: " + reasons, (order.run_dir / "checkpoints").string(),
+              std::string(left) + ", or train in a new folder: accrue-run run " +
+                  (order.run_dir / "spec.toml").string() + " --out NEW");
+}
+
+/// What was refused gives up its name to the checkpoints that follow. Rank 0 only. Errors: disk.
+Result<void> set_refused_aside(Training& training, const OpenedCheckpoint& opened) {
+  if (opened.refused.empty() || !training.report.first()) return {};
+  const auto names = set_aside_after(training.order.run_dir, opened.checkpoint->cursor().mark(), "refused");
+  if (!names) return tl::unexpected(names.error());
+  std::string kept;
+  for (const std::string& name : *names) kept += (kept.empty() ? "checkpoints/" : ", checkpoints/") + name;
   for (const std::string& refused : opened.refused)
-    training.report.warn_first("protocol", refused,
-                               "An earlier checkpoint is used; the refused folder is left as it is.");
+    training.report.warn_first(
+        "protocol", refused,
+        "The run goes on from " + opened.checkpoint->name() + "; what was refused is kept as " + kept + ".");
+  return {};
+}
+
+void report_resume(Training& training, const OpenedCheckpoint& opened) {
   if (!opened.checkpoint) {
-    training.report.warn_first("protocol", "no checkpoint could be used: training starts from the beginning", "");
+    training.report.warn_first("protocol", "there is no checkpoint: training starts from the beginning", "");
     return;
   }
   if (opened.not_bit_exact.empty()) return;
@@ -109,8 +132,11 @@ Result<void> resume(Training& training) {
   const auto opened = open_checkpoint(training.order.run_dir, training.order.resume_from, identity_of(training), fits,
                                       training.mesh.world());
   if (!opened) return tl::unexpected(opened.error());
-  if (opened->checkpoint)
+  if (!opened->checkpoint && !opened->refused.empty()) return nothing_to_resume(training.order, *opened);
+  if (opened->checkpoint) {
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
+    if (auto kept = set_refused_aside(training, *opened); !kept) return kept;
+  }
   training.mesh.world().barrier();  // every rank has read its part: nobody's next exchange is timed before
   training.report.phase("data", training.cursor.update(), training.cursor.micro_step());
   report_resume(training, *opened);

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "train/checkpointing.h"
 #include "train/model_axis.h"
 
@@ -173,7 +174,7 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
   const std::int64_t replicas = checkpoint.identity().replicas;
   if (replicas != training.mesh.data().size())
     return fail(ErrorCode::config,
-                "the checkpoint was taken inside a window by " + std::to_string(replicas) + " ranks, and there are " +
+                "the checkpoint was taken inside a window by " + counted(replicas, "rank") + ", and there are " +
                     std::to_string(training.mesh.data().size()) + " now",
                 checkpoint.name(), "Resume with as many ranks, or from a checkpoint between two windows (step-N).");
   const bool keeps = same_spec && training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere;

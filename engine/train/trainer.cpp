@@ -52,7 +52,7 @@ void warn_at_start(Training& training) {
 bool between_windows(Training& training, const BoundaryWishes& wishes) {
   const std::int64_t update = training.cursor.update();
   if (!wishes.stop && evaluation_due(training, update)) evaluate(training);
-  if (wishes.checkpoint || checkpoint_due(training)) save(training);
+  if (wishes.checkpoint || checkpoint_due(training)) save(training, wishes.stop);
   return wishes.stop;
 }
 
@@ -105,7 +105,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   // From here on the parameters are final.
   std::string hash;
   if (*end == "finished") {
-    save(training);
+    save(training, true);
     auto written = write_final_weights(training);
     if (!written) return tl::unexpected(written.error());
     hash = std::move(*written);

@@ -152,13 +152,13 @@ class TestSharedMemory : public QObject {
     QVERIFY((*opened)->data()[0] == std::byte{0});
   }
 
-  void too_large_a_segment_says_what_is_missing_and_what_to_do() {
+  void too_large_a_segment_says_what_there_is_and_what_to_do() {
     const auto made = SharedSegment::create(std::size_t{1} << 50);
     QVERIFY(!made);
     QCOMPARE(made.error().code, ErrorCode::out_of_memory);
     const std::string text = made.error().text();
     QVERIFY2(text.find("1125899906842624 bytes") != std::string::npos, text.c_str());
-    QVERIFY2(text.find("bytes are missing") != std::string::npos, text.c_str());
+    QVERIFY2(text.find(" are available") != std::string::npos, text.c_str());
     QVERIFY2(text.find("parallel.backend = \"gloo\"") != std::string::npos, text.c_str());
   }
 
@@ -174,7 +174,10 @@ class TestSharedMemory : public QObject {
     ::setrlimit(RLIMIT_FSIZE, &before);
     ::signal(SIGXFSZ, handler);
     QVERIFY(!made);
-    QVERIFY2(made.error().text().find("File too large") != std::string::npos, made.error().text().c_str());
+    QCOMPARE(made.error().code, ErrorCode::device);
+    const std::string text = made.error().text();
+    QVERIFY2(text.find("a file may hold at most 1.0 MiB (ulimit -f)") != std::string::npos, text.c_str());
+    QVERIFY2(text.find("4194304 bytes") != std::string::npos && text.find("gloo") == std::string::npos, text.c_str());
   }
 
   void a_segment_is_checked_before_it_is_mapped_data() {

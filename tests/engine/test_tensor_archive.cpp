@@ -126,7 +126,7 @@ class TestTensorArchive : public QObject {
     QVERIFY(!QFile::exists(path()));
   }
 
-  void a_full_disk_names_the_missing_bytes_and_leaves_nothing() {
+  void a_limit_on_files_is_named_with_its_value_and_leaves_nothing() {
     struct rlimit before {};
     QCOMPARE(getrlimit(RLIMIT_FSIZE, &before), 0);
     const struct rlimit small { 4096, before.rlim_max };
@@ -137,7 +137,8 @@ class TestTensorArchive : public QObject {
     std::signal(SIGXFSZ, old_handler);
     QVERIFY(!written);
     QCOMPARE(written.error().code, ErrorCode::disk);
-    QVERIFY2(written.error().message.find("bytes are missing") != std::string::npos, written.error().message.c_str());
+    QVERIFY2(written.error().message.find("a file may hold at most 4.0 KiB (ulimit -f)") != std::string::npos,
+             written.error().message.c_str());
     QVERIFY(!QFile::exists(path()));
     const auto nowhere = write_archive(folder_.filePath("no/such/folder.st").toStdString(), {});
     QCOMPARE(nowhere.error().code, ErrorCode::disk);

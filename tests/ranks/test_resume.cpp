@@ -125,6 +125,9 @@ class TestResume : public QObject {
     QVERIFY(has_warning(resumed[0], "step-30 was refused"));
     QVERIFY(has_warning(resumed[0], "shard-0.safetensors"));
     QCOMPARE(first_update(resumed[0]), 21);
+    QVERIFY(
+        fs::exists(dir + "/checkpoints/refused-step-30/shard-0.safetensors"));  // the new step-30 took only its name
+    QVERIFY(fs::exists(dir + "/checkpoints/step-30/manifest.json"));
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
   }
 
@@ -139,15 +142,30 @@ class TestResume : public QObject {
     QVERIFY(has_warning(resumed[0], "shard-1.safetensors"));
   }
 
-  void without_any_good_checkpoint_it_starts_over_and_says_so() {
+  void without_any_checkpoint_it_starts_over_and_says_so() {
     QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
-    train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 12}, 2);
-    fs::remove(dir + "/checkpoints/step-10/manifest.json");
-    const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
+    const auto resumed =
+        train({.spec = spec_text(2), .run_dir = folder.path().toStdString(), .resume_from = "newest"}, 2);
     QVERIFY(has_warning(resumed[0], "starts from the beginning"));
     QCOMPARE(first_update(resumed[0]), 1);
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
+  }
+
+  void without_a_good_one_among_the_checkpoints_it_names_them_all_and_touches_none() {
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 22}, 2);
+    fs::remove(dir + "/checkpoints/step-10/manifest.json");
+    flip_byte(dir + "/checkpoints/step-20/shard-1.safetensors", 100);
+    const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
+    for (const TrainedRank& rank : resumed) {
+      QCOMPARE(rank.outcome, std::string("error protocol"));
+      for (const char* words : {"step-20 was refused: ", "shard-1.safetensors", "step-10 was refused: "})
+        QVERIFY2(rank.message.find(words) != std::string::npos, rank.text().c_str());
+    }
+    QVERIFY(resumed[0].all<Update>().empty());
+    QVERIFY(fs::exists(dir + "/checkpoints/step-10/shard-0.safetensors"));
+    QVERIFY(fs::exists(dir + "/checkpoints/step-20/shard-1.safetensors"));
   }
 
   void another_number_of_ranks_continues_and_is_labelled() {
@@ -190,10 +208,24 @@ class TestResume : public QObject {
       QCOMPARE(rank.weights_sha256, whole_[0].weights_sha256);
     }
     QVERIFY(has_warning(trained[0], "checkpoint at update 20 failed"));
+    QVERIFY(has_warning(trained[0], "a file may hold at most"));
+    const auto warned = trained[0].all<Warning>();
+    QCOMPARE(warned.front().what_to_do,
+             std::string("The newest checkpoint is still step-10, and the next one is tried as planned."));
     QVERIFY(!fs::exists(dir + "/checkpoints/step-20"));
     QVERIFY(fs::exists(dir + "/checkpoints/step-30/manifest.json"));
     for (const auto& entry : fs::directory_iterator(dir + "/checkpoints"))
       QVERIFY2(entry.path().filename().string().starts_with("step-"), entry.path().c_str());
+  }
+
+  void a_full_disk_at_the_end_promises_nothing() {
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_wish = 5, .full_disk_update = 5}, 2);
+    const auto warned = stopped[0].all<Warning>();
+    QCOMPARE(warned.size(), std::size_t{1});
+    QVERIFY2(warned[0].message.find("checkpoint at update 5 failed") != std::string::npos, warned[0].message.c_str());
+    QCOMPARE(warned[0].what_to_do, std::string("There is no checkpoint yet."));
   }
 
   void a_finished_run_resumes_to_its_end_at_once() {

@@ -144,6 +144,7 @@ class TestCli : public QObject {
     QTest::newRow("steps of no run") << QStringList{"steps", "/nowhere", "4"};
     QTest::newRow("steps of what") << QStringList{"steps", "/nowhere"};
     QTest::newRow("attach no run") << QStringList{"attach", "/nowhere"};
+    QTest::newRow("show a file") << QStringList{"show", "/etc/passwd"};
   }
   void bad_arguments_are_refused() {
     QFETCH(QStringList, arguments);
@@ -268,9 +269,10 @@ class TestCli : public QObject {
     QCOMPARE(json["updates"].toInt(), 5);
     QCOMPARE(json["curve"].toObject()["loss"].toArray().size(), 5);
 
-    QCOMPARE(run({"run", spec_, "--out", dir}).status, 5);  // the folder is taken
+    QCOMPARE(run({"run", spec_, "--out", dir}).status, 2);  // the folder is taken
     QCOMPARE(run({"resume", dir}).status, 2);               // complete
-    QCOMPARE(run({"stop", dir}).status, 2);                 // nobody trains it
+    const auto stopped = run({"stop", dir});
+    QVERIFY2(stopped.status == 2 && !stopped.err.contains("resume"), qPrintable(stopped.err));  // nobody trains it
   }
 
   void quiet_runs_are_quiet() {
@@ -294,6 +296,20 @@ class TestCli : public QObject {
     QCOMPARE(points[0].toObject()["losses"].toArray().size(), 2);
     const auto same = run({"compare", one, one});
     QVERIFY(same.out.contains("equal in every bit") && same.out.contains("the specs are equal"));
+    // A third run meets the first after 48 samples, and the second never: what the first two share is not hidden.
+    const QString three = fresh();
+    QCOMPARE(run({"run", spec_, "--out", three, "--set", "accumulation.steps=3"}).status, 0);
+    const auto all = run({"compare", one, two, three});
+    const auto line_of = [](const QString& out, const QString& beginning) {
+      const auto lines = out.split('\n');
+      const auto found = std::ranges::find_if(lines, [&](const QString& line) { return line.startsWith(beginning); });
+      return found == lines.end() ? QString() : *found;
+    };
+    QVERIFY2(!line_of(all.out, "1 and 2: ").isEmpty(), qPrintable(all.out));
+    QCOMPARE(line_of(all.out, "1 and 2: "), line_of(text.out, "1 and 2: "));
+    const auto shared = object(run({"compare", one, two, three, "--json"}).out)["runs"].toArray();
+    QCOMPARE(shared[1].toObject()["shared_points"].toInt(), 2);
+    QCOMPARE(shared[2].toObject()["shared_points"].toInt(), 1);
   }
 
   void failures_have_their_exit_status_data() {
@@ -312,6 +328,7 @@ class TestCli : public QObject {
     const auto outcome = run({"run", spec_, "--out", fresh()}, script);
     QVERIFY2(outcome.status == status, qPrintable(outcome.err));
     QVERIFY2(outcome.err.contains(says), qPrintable(outcome.err));
+    if (status != 3) QVERIFY2(outcome.err.count(says) == 1, qPrintable(outcome.err));
   }
 
   void an_interrupt_stops_and_a_second_one_kills_data() {
@@ -331,7 +348,7 @@ class TestCli : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
     for (int i = 1; i <= interrupts; ++i) {
       ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-      const char* answer = i == 1 ? "stopping after" : "killing";
+      const char* answer = i == 1 ? "saving a checkpoint at the end of this update" : "killing";
       QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
     }
     QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
@@ -341,6 +358,7 @@ class TestCli : public QObject {
   void signals_of_a_log_out_end_in_a_checkpoint_data() {
     QTest::addColumn<QVector<int>>("signals");
     QTest::addColumn<bool>("whole_tree");
+    QTest::newRow("INT to all") << QVector<int>{SIGINT} << true;
     QTest::newRow("TERM to all") << QVector<int>{SIGTERM} << true;
     QTest::newRow("HUP to all") << QVector<int>{SIGHUP} << true;
     QTest::newRow("HUP and TERM to accrue-run") << QVector<int>{SIGHUP, SIGTERM} << false;
@@ -370,6 +388,26 @@ class TestCli : public QObject {
     const auto json = object(run({"show", dir, "--json"}).out);
     QCOMPARE(json["state"].toString(), "stopped");
     QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
+  }
+
+  void an_end_in_the_middle_of_a_checkpoint_leaves_no_part_of_it() {
+    const QString dir = fresh();
+    QProcess process;
+    prepare(process, "micro_ms=1,save_ms=60000");
+    process.setArguments({"run", spec_, "--out", dir, "--set", "checkpoint.every_updates=1"});
+    process.start();
+    const auto entries = [&dir] {
+      return QDir(dir + "/checkpoints").entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(entries(), QStringList{".step-1.part"}, 10000);
+    QString err;
+    for (const char* answer : {"saving", "killing"}) {
+      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    QCOMPARE(entries(), QStringList());
+    QVERIFY(!run({"show", dir}).out.contains("loss 0"));
   }
 
   void the_same_signal_again_after_a_second_kills() {
@@ -520,7 +558,7 @@ class TestCli : public QObject {
     QCOMPARE(viewer.exitCode(), 0);
     QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
 
-    const auto stopped = run({"stop", dir, "--checkpoint"});
+    const auto stopped = run({"stop", dir});
     QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
     const auto json = object(run({"show", dir, "--json"}).out);
     QCOMPARE(json["state"].toString(), "stopped");
@@ -582,6 +620,9 @@ class TestCli : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 5000);
     QTRY_COMPARE_WITH_TIMEOUT(object(run({"show", dir, "--json"}).out)["state"].toString(), "interrupted", 10000);
     const auto json = object(run({"show", dir, "--json"}).out);
+    const auto stopped = run({"stop", dir});
+    QVERIFY2(stopped.status == 2 && stopped.err.contains("resume"), qPrintable(stopped.err));
+    QCOMPARE(QDir(path("runtime/accrue")).entryList({"*.sock"}, QDir::System), QStringList());
     QVERIFY(json["last_checkpoint"].toString().startsWith("step-"));
     const auto resumed = run({"resume", dir}, "micro_ms=0");
     QVERIFY2(resumed.status == 0, qPrintable(resumed.err));
@@ -605,6 +646,49 @@ class TestCli : public QObject {
     QVERIFY(process.exitCode() >= 1);
     const QString out = QString::fromUtf8(process.readAllStandardOutput());
     QVERIFY2(out.contains("PROBLEM") && out.contains("/nowhere/accrue-rank"), qPrintable(out));
+  }
+
+  void a_low_limit_is_the_same_figure_for_doctor_plan_and_run_data() {
+    QTest::addColumn<QString>("limit");
+    QTest::addColumn<QString>("needs");
+    QTest::newRow("open files") << "ulimit -n 16"
+                                << "(\\d+) ranks? may need (\\d+)";
+    QTest::newRow("size of files") << "ulimit -f 64"
+                                   << "(\\d+) ranks? may need (?:files of )?(\\d+)(?:\\.0)? MiB";
+  }
+  void a_low_limit_is_the_same_figure_for_doctor_plan_and_run() {
+    QFETCH(QString, limit);
+    QFETCH(QString, needs);
+    const auto under_limit = [&](const QStringList& arguments) {
+      QProcess process;
+      prepare(process, {});
+      const QString program = process.program();
+      process.setProgram("sh");
+      process.setArguments(QStringList{"-c", limit + " && exec \"$@\"", "sh", program} + arguments);
+      process.start();
+      process.waitForFinished(30000);
+      return Outcome{process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),
+                     QString::fromUtf8(process.readAllStandardError())};
+    };
+    const auto doctor = under_limit({"doctor"});
+    const auto told = QRegularExpression(needs).match(doctor.out);
+    QVERIFY2(told.hasMatch() && doctor.status >= 1, qPrintable(doctor.out));
+    for (const char* verb : {"plan", "run"}) {
+      QStringList arguments{verb, spec_, "--set", "parallel.data=" + told.captured(1)};
+      if (arguments.front() == "run") arguments += {"--out", fresh()};
+      const auto refused = under_limit(arguments);
+      const auto again = QRegularExpression(needs).match(refused.err);
+      QVERIFY2(refused.status == 2 && again.hasMatch(), qPrintable(refused.err));
+      QCOMPARE(again.captured(2), told.captured(2));
+    }
+  }
+
+  void a_plan_refused_for_its_memory_shows_where_it_goes() {
+    const auto refused = run({"plan", spec_, "--set", "accumulation.micro_batch=1000000", "--set",
+                              "model.hidden=[65536]", "--set", "data.samples=8000000"});
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("--set accumulation.micro_batch=1000000: error"), qPrintable(refused.err));
+    QVERIFY2(refused.out.contains("activations"), qPrintable(refused.out));
   }
 };
 

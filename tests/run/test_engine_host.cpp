@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <QtTest>
+#include <algorithm>
 #include <fstream>
 #include <limits>
 
@@ -180,6 +181,25 @@ class TestEngineHost : public QObject {
     const auto run = read_run(dir);
     QCOMPARE(run->last_checkpoint, "step-" + std::to_string(run->updates));
   }
+  void a_stop_says_what_it_still_waits_for() {
+    const FakeScript script("micro_ms=10,save_ms=2500");
+    EngineHostOptions options = fake_options();
+    options.stop_grace = 400ms;
+    EngineHost host(options);
+    Observer observer(host);
+    QVERIFY(host.start({small_plan({.updates = 1000}), fresh()}).has_value());
+    VERIFY_STORY(observer.wait_for<Update>());
+    host.checkpoint_and_stop();
+    const auto end = observer.wait_for_end();
+    VERIFY_STORY(end && end->outcome == "stopped");
+    const std::string words = "Still writing the checkpoint of update " + std::to_string(end->updates) + ", ";
+    const auto said = std::ranges::count_if(observer.all(), [&](const RunEvent& event) {
+      const auto* changed = std::get_if<StateChanged>(&event.body);
+      return changed != nullptr && changed->detail.starts_with(words);
+    });
+    VERIFY_STORY(said >= 1 && said <= 3);  // every 800 ms of 2.5 s
+  }
+
   void a_checkpoint_on_request_does_not_end_the_run() {
     const FakeScript script("micro_ms=5");
     EngineHost host(fake_options());
@@ -218,12 +238,14 @@ class TestEngineHost : public QObject {
       const auto stepped = observer.wait_for_state("paused");
       VERIFY_STORY(stepped && (stepped->micro_step - changed->micro_step) % 2 == 0);
       observer.forget();
-      host.set_steps(0);
-      VERIFY_STORY(observer.wait([](const RunEvent& event) {
-        const auto* warning = std::get_if<Warning>(&event.body);
-        return warning != nullptr && warning->class_name == refusal_class &&
-               warning->message.find("N must lie between 1") != std::string::npos;
-      }));
+      for (const auto& [steps, why] : {std::pair{0, "N must lie between 1"}, std::pair{2, "N is 2 already"}}) {
+        host.set_steps(steps);
+        VERIFY_STORY(observer.wait([why = why](const RunEvent& event) {
+          const auto* warning = std::get_if<Warning>(&event.body);
+          return warning != nullptr && warning->class_name == refusal_class &&
+                 warning->message.find(why) != std::string::npos;
+        }));
+      }
       host.kill();
       VERIFY_STORY(observer.wait_for_end());
     }
@@ -443,6 +465,8 @@ class TestEngineHost : public QObject {
     const auto end = observer.wait_for_end();
     VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 4);
     VERIFY_STORY(end->reason.find("joined within 1 s") != std::string::npos);
+    const auto told = observer.wait_for<Warning>(0ms);
+    VERIFY_STORY(told && told->what_to_do == "If the machine is slow, raise launch.join_timeout_s");  // there is no log
   }
 
   void a_rank_program_that_is_missing_fails_with_its_path() {

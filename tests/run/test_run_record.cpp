@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "accrue/run/event_codec.h"
+#include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "host_fixture.h"
@@ -228,15 +229,10 @@ class TestRunRecord : public QObject {
     for (const char* name : {"checkpoints/.trash-step-1.x", "checkpoints/.step-2.x.part"})
       fs::create_directories(dir / name);
     write(dir / ".summary.json.part", "{");
-    // One that was set aside and got no successor has its name back; one that has a successor goes.
-    fs::create_directories(dir / "checkpoints/.replaced-step-3");
-    write(dir / "checkpoints/.replaced-step-3/manifest.json", "{}");
-    fs::create_directories(dir / "checkpoints/.replaced-step-5");
-    fs::create_directories(dir / "checkpoints/step-5");
+    const std::vector<const char*> kept = {"refused-step-3", "abandoned-step-4", "replaced-step-5", "step-6"};
+    for (const char* name : kept) fs::create_directories(dir / "checkpoints" / name);
     QVERIFY(RunWriter::reopen(dir).has_value());
-    QVERIFY(fs::exists(dir / "checkpoints/step-3/manifest.json"));
-    for (const char* name : {"checkpoints/.replaced-step-3", "checkpoints/.replaced-step-5"})
-      QVERIFY2(!fs::exists(dir / name), name);
+    for (const char* name : kept) QVERIFY2(fs::exists(dir / "checkpoints" / name), name);
     for (const char* name : {"checkpoints/.trash-step-1.x", "checkpoints/.step-2.x.part", ".summary.json.part"})
       QVERIFY2(!fs::exists(dir / name), name);
   }
@@ -425,7 +421,12 @@ class TestRunRecord : public QObject {
     };
     ::close(bind_at(folder / "dead.sock"));
     const int live = bind_at(folder / "live.sock");
-    finished_run();
+    const auto dir = finished_run();
+    QVERIFY(!fs::exists(folder / "dead.sock"));
+    QVERIFY(fs::exists(folder / "live.sock"));
+    ::close(bind_at(folder / "dead.sock"));
+    const auto refused = ask_run(dir, {HostVerb::pause});  // whoever finds no supervisor clears up, too
+    QVERIFY2(!refused && refused.error().hint.find("resume") == std::string::npos, refused.error().text().c_str());
     QVERIFY(!fs::exists(folder / "dead.sock"));
     QVERIFY(fs::exists(folder / "live.sock"));
     ::close(live);

@@ -62,7 +62,7 @@ class TestRunStore : public QObject {
     std::ofstream(dir / "thesis.tex") << "precious";
     const auto writer = RunWriter::create(dir, spec_text);
     QVERIFY(!writer.has_value());
-    QCOMPARE(writer.error().code, ErrorCode::disk);
+    QCOMPARE(writer.error().code, ErrorCode::config);
     QVERIFY(writer.error().text().find("not empty") != std::string::npos);
     QCOMPARE(text_of(dir / "thesis.tex"), std::string("precious"));
     QVERIFY(!fs::exists(dir / "run.lock"));
@@ -73,6 +73,7 @@ class TestRunStore : public QObject {
     QVERIFY(RunWriter::create(dir, spec_text)->write_plan("{}").has_value());
     const auto writer = RunWriter::create(dir, spec_text);
     QVERIFY(!writer.has_value());
+    QCOMPARE(writer.error().code, ErrorCode::config);
     QVERIFY(writer.error().hint.find("resume") != std::string::npos);
   }
 
@@ -218,7 +219,7 @@ class TestRunStore : public QObject {
     ::setrlimit(RLIMIT_FSIZE, &before);
     QVERIFY(!full.has_value());
     QCOMPARE(full.error().code, ErrorCode::disk);
-    QVERIFY2(full.error().text().find("File too large. Raise the limit") != std::string::npos,
+    QVERIFY2(full.error().text().find("File too large: a file may hold at most") != std::string::npos,
              full.error().text().c_str());
     QVERIFY(writer->reserve_spent());
     QCOMPARE(fs::file_size(dir / "events.jsonl"), size);

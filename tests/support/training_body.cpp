@@ -101,6 +101,7 @@ class ScriptedChannel final : public RankChannel {
     if (rank_.rank == 0 && update_ == script_.checkpoint_wish) wishes.checkpoint = true;
     if (rank_.rank == rank_.world - 1 && update_ == script_.stop_wish) wishes.checkpoint = wishes.stop = true;
     if (rank_.rank == rank_.world - 1 && update_ == script_.steps_wish) wishes.steps = script_.wished_steps;
+    if (rank_.rank == 0 && update_ == script_.steps_wish + 1) wishes.steps = script_.wished_steps;
     return wishes;
   }
   void hold_here() override { ++holds; }

@@ -27,7 +27,8 @@ struct TrainingScript {
   std::int64_t full_disk_update = 0;  ///< no file may grow past 1 KiB at this update's boundary
   std::int64_t die_at_update = 0;     ///< every rank ends without a report once this update has been reported
   std::int64_t kill_before = 0;       ///< the last rank is killed by a signal before this micro-step
-  std::int64_t steps_wish = 0;        ///< the last rank requests `wished_steps` at this update's boundary
+  std::int64_t steps_wish = 0;  ///< the last rank requests `wished_steps` at this update's boundary, the first hears
+                                ///< of it a boundary later
   std::int64_t wished_steps = 0;
   std::vector<LengthChange> steps_set;  ///< changes of N recorded by the run that is continued
 };

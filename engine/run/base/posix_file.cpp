@@ -8,37 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "accrue/run/counted.h"
+#include "accrue/run/system_error.h"
 
 namespace accrue {
-namespace {
-
-std::string_view hint_for(int error) {
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-      return "Free some space, or choose a folder on another disk";
-    case EFBIG:
-      return "Raise the limit on the size of files (ulimit -f)";
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return "Choose a folder that you may write";
-    case ENOENT:
-      return "Check the path";
-    case EMFILE:
-    case ENFILE:
-      return "Too many files are open: raise the limit (ulimit -n)";
-    default:
-      return "";
-  }
-}
-
-}  // namespace
 
 tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error) {
-  return fail(ErrorCode::disk, fmt::format("{}: {}", what, std::strerror(error)), path.string(),
-              std::string(hint_for(error)));
+  return fail(ErrorCode::disk, fmt::format("{}: {}", what, system_words(error)), path.string(), system_hint(error));
 }
 
 int write_all(int fd, std::string_view bytes) {
@@ -120,7 +97,7 @@ std::int64_t free_bytes(const std::filesystem::path& path) {
 }
 
 std::string format_bytes(std::int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return counted(bytes, "byte");
   constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   std::size_t unit = 0;

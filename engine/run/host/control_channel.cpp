@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a run that outlives its window must still be paused, stopped and asked, by its owner and nobody else.
-// Choice: a Unix socket (mode 0600) in a folder of the user's own (0700), the peer's user id checked on every
-// connection. Events do not travel here: they are in the run folder.
+// A run that outlives its window must still take commands, from its owner and from nobody else: hence a Unix socket
+// (mode 0600) in a folder of the user's own (0700), and a check of the user id of every connection. Events do not
+// travel here: they are in the run folder.
 #include "control_channel.h"
 
 #include <fcntl.h>
@@ -47,13 +47,13 @@ bool fits_socket(const fs::path& path) {
   return path.native().size() < sizeof(sockaddr_un::sun_path);
 }
 
-/// A run's name comes from files, and would lead anywhere as part of a path.
+/// A run's name comes from a file; as part of a path it could lead anywhere.
 Result<void> check_run_id(const std::string& run_id) {
   if (is_run_id(run_id)) return {};
   return fail(ErrorCode::protocol, fmt::format("\"{}\" is not a run's name, so it has no control socket", run_id));
 }
 
-/// Made by us, owned by us, closed to others: anything else could be another user's trap in /tmp.
+/// The folder must be our own and closed to others: in /tmp, anything else could be another user's trap.
 Result<void> ensure_private(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(ErrorCode::device, fmt::format("cannot be made: {}", std::strerror(errno)), folder.string());
@@ -74,13 +74,13 @@ Result<sockaddr_un> socket_address(const fs::path& path) {
   return address;
 }
 
-/// The name under which a socket is bound; it gets its own once it listens.
+/// The name under which a socket is bound. It is renamed once it listens.
 std::string hidden(const std::string& name) {
   return "." + name;
 }
 
-/// True where nobody listens any more. A socket under its own name has always been listened to before; one under the
-/// hidden name is about to be, unless it is old.
+/// True if nobody listens there. A socket under its final name was listening once; one under the hidden name may be
+/// about to, unless it is old.
 bool is_dead(const fs::path& path) {
   constexpr auto soon = std::chrono::minutes(1);
   std::error_code error;
@@ -108,7 +108,7 @@ bool is_same_user(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::getuid();
 }
 
-/// Reads what waits into partial; false at the end of the connection.
+/// Appends what can be read to partial; false at the end of the connection.
 bool read_available(int fd, std::string& partial) {
   char bytes[4096];
   for (;;) {
@@ -207,7 +207,7 @@ Result<ControlServer> ControlServer::open(const std::string& run_id) {
   const auto address = socket_address(bound);
   if (!address) return tl::unexpected(address.error());
   server.listener_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(bound.c_str());  // left by a supervisor that was killed: the run's lock is ours
+  ::unlink(bound.c_str());  // left by a killed supervisor: as we hold the run's lock, there is no other
   const auto* generic = reinterpret_cast<const sockaddr*>(&*address);
   if (!server.listener_ || ::bind(server.listener_.get(), generic, sizeof *address) != 0 ||
       ::chmod(bound.c_str(), 0600) != 0 || ::listen(server.listener_.get(), 16) != 0 ||
@@ -253,7 +253,7 @@ void ControlServer::accept_clients() {
     OwnedFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return;
     if (!is_same_user(fd.get())) continue;
-    if (clients_.size() == max_clients) clients_.erase(clients_.begin());  // the one that said nothing for longest
+    if (clients_.size() == max_clients) clients_.erase(clients_.begin());  // the one that has been silent for longest
     clients_.push_back({std::move(fd), {}, false});
   }
 }

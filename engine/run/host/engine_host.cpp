@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a window and a command line need the same supervisor, without blocking and without sharing its state.
-// Choice: one engine thread per run that owns everything; commands go in through a mailbox, events come out through the
-// queue, and the state is an atomic copy. Every descriptor and process lives on the engine thread, so nothing needs a
-// lock but the mailbox.
+// The studio and the command line use the same supervisor, which must neither block them nor share its state with them.
+// So each run has one engine thread, which owns every descriptor and every process. Commands go in through a mailbox,
+// events come out through the queue, and the state is an atomic copy: only the mailbox needs a lock.
 #include "accrue/run/engine_host.h"
 
 #include <fmt/format.h>
@@ -13,8 +12,10 @@
 
 #include <algorithm>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/monotonic_clock.h"
+#include "accrue/run/run_limits.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
@@ -34,7 +35,8 @@ void block_signals() {
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// The hash of spec.toml while it says what the plan does, else of what it ought to be: "show" reports the difference.
+/// The hash of spec.toml if it says the same as the plan, otherwise of what it should say, so that "show" reports the
+/// difference.
 std::string spec_hash(const fs::path& dir, const RunPlan& plan) {
   const SpecReading reading = read_spec(dir / "spec.toml");
   const auto text = read_file(dir / "spec.toml");
@@ -60,8 +62,8 @@ Result<RunWriter> reopen_unchanged(const ResumeRequest& request) {
   return writer;
 }
 
-/// N as it was set while the run ran is in the events too, and a plan that says otherwise is not believed. Events that
-/// are lost or damaged prove nothing.
+/// A change of N during the run is recorded in the events, too: a plan with a change that no event records is damaged.
+/// Where events are missing or unreadable, nothing follows from that.
 Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
   if (plan.window.steps_set.empty()) return {};
   const auto history = read_events(dir / "events.jsonl");
@@ -86,7 +88,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   if (!absolute) return tl::unexpected(absolute.error());
   fs::path dir = std::move(*absolute);
   std::string resume_from = "newest";
-  if (dir.parent_path().filename() == "checkpoints") {  // a certain checkpoint of a run
+  if (dir.parent_path().filename() == "checkpoints") {  // one checkpoint of a run
     resume_from = dir.filename().string();
     dir = dir.parent_path().parent_path();
   }
@@ -104,7 +106,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
                 (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");
   if (!order) return tl::unexpected(order.error());
   request.order = std::move(*order);
-  // A copy is a run of its own: with the other's name it would answer the other's commands.
+  // A copied folder is a run of its own: under the original's name it would receive the original's commands.
   if (fs::path(request.order.run_dir).lexically_normal() != request.dir) request.order.run_id = new_run_id();
   request.order.run_dir = request.dir;
   request.order.resume_from = resume_from;
@@ -128,7 +130,7 @@ EngineHost::Impl::~Impl() {
 
 Result<void> EngineHost::Impl::make_ready() {
   if (is_live(state.load())) return fail(ErrorCode::config, "a run is live here", {}, "Stop it first");
-  if (thread.joinable()) {  // over, or a replay that nobody wants to see the end of
+  if (thread.joinable()) {  // a run that is over, or a replay whose end nobody waits for
     shutting_down = true;
     post(HostVerb::shut_down);
     thread.join();
@@ -155,7 +157,7 @@ void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<
     try {
       work();
     } catch (const std::exception& error) {
-      // Whatever the session held is closed by now: its ranks are killed and reaped, its folder is unlocked.
+      // The session is gone by now: its ranks are killed and reaped, and its folder is unlocked.
       publish_failure({ErrorCode::internal, fmt::format("The supervisor failed: {}", error.what()), {}, {}});
     }
   });
@@ -172,7 +174,7 @@ void EngineHost::Impl::post(HostCommand command) {
 
 void EngineHost::Impl::publish(RunEvent event) {
   queue.push(std::move(event));
-  if (queue.size() != 1) return;  // the consumer has been woken and has not come yet
+  if (queue.size() != 1) return;  // the consumer was woken before and has not come yet
   std::function<void()> call;
   {
     const std::lock_guard lock(mutex);
@@ -226,15 +228,15 @@ void EngineHost::Impl::supervise(SessionRequest request) {
     wait(fds, longest_sleep_ms);
     for (const auto& command : take_commands()) {
       const auto done = session.command(command);
-      // Of the other refusals the state that the owner sees says the same.
+      // The other refusals need no message: the state that the owner sees says why.
       if (!done && command.verb == HostVerb::set_steps) publish_refusal(done.error().message);
     }
     session.turn();
   }
 }
 
-/// Waits for orphans that still save. A supervisor that turns up meanwhile was faster: it has the run. Errors
-/// (cancelled): stopped by the user.
+/// Waits until ranks without a supervisor have saved. A supervisor that takes the run meanwhile keeps it. Errors
+/// (cancelled): the user stopped the wait.
 Result<RunWriter> EngineHost::Impl::wait_for_folder(const ResumeRequest& request) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::seconds(60);
@@ -250,8 +252,9 @@ Result<RunWriter> EngineHost::Impl::wait_for_folder(const ResumeRequest& request
     if (ControlClient::connect(request.order.run_id)) return tl::unexpected(taken_over(dir));
     const auto saving = ranks_of_run(dir);
     if (saving.size() != shown || shown == 0)
-      publish_state(RunState::starting, fmt::format("{} rank{} {} saving", saving.size(), saving.size() == 1 ? "" : "s",
-                                                    saving.size() == 1 ? "is" : "are"));
+      publish_state(RunState::starting,
+                    fmt::format("{} {} saving", counted(static_cast<std::int64_t>(saving.size()), "rank"),
+                                saving.size() == 1 ? "is" : "are"));
     shown = saving.size();
     std::vector<pollfd> fds;
     const bool go_on = wait(fds, 50);
@@ -270,7 +273,7 @@ void EngineHost::Impl::resume(ResumeRequest request) {
   if (!writer && writer.error().code == ErrorCode::cancelled)
     return publish_state(RunState::finished, writer.error().message);
   if (!writer) return publish_failure(writer.error());
-  // The run's clock goes on where its last event stands; the time in between is not training time.
+  // The run's clock continues from its last event: the time in between is not training time.
   request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
   request.order.interactive = options.interactive;
   SessionRequest session{std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}};
@@ -294,7 +297,7 @@ EngineHost::~EngineHost() = default;
 
 Result<fs::path> EngineHost::start(RunRequest request) {
   if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
-  if (auto enough = check_open_files(request.plan.grid.world()); !enough) return tl::unexpected(enough.error());
+  if (auto fits = check_limits(request.plan); !fits) return tl::unexpected(fits.error());
   RunOrder order;
   order.run_id = new_run_id();
   const fs::path dir = request.run_dir.empty() ? default_runs_dir() / order.run_id : request.run_dir;
@@ -324,7 +327,7 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
   if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
   auto request = read_resumable(folder);
   if (!request) return tl::unexpected(request.error());
-  if (auto enough = check_open_files(request->order.plan.grid.world()); !enough) return tl::unexpected(enough.error());
+  if (auto fits = check_limits(request->order.plan); !fits) return tl::unexpected(fits.error());
   const fs::path dir = request->dir;
   if (is_locked(dir)) {
     if (ControlClient::connect(request->order.run_id)) return tl::unexpected(taken_over(dir));
@@ -351,9 +354,7 @@ Result<void> EngineHost::attach(const fs::path& folder) {
   const auto run = read_run(folder);
   if (!run) return tl::unexpected(run.error());
   const fs::path dir = run->dir;
-  if (run->state != "running")
-    return fail(ErrorCode::config, "no process is training this run: it is " + run->state, dir.string(),
-                "Open it to look at it, or resume it");
+  if (run->state != "running") return tl::unexpected(not_trained(*run));
   std::optional<ControlClient> control;
   if (auto client = ControlClient::connect(run->run_id)) control = std::move(*client);
   impl_->attached = true;

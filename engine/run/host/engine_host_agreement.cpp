@@ -43,7 +43,7 @@ HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holdi
         held_at_[rank].reset();
         break;
       }
-      // Ranks that stand still of their own accord (non-finite values) do so together.
+      // Ranks that pause by themselves (non-finite values) all do so at the same micro-step.
       target_ = holding.micro_step;
       if (holding.held) check_held(move);
       move.unprompted = move.reached;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pause, step, stop, checkpoint and kill. Everything that must not leave a collective half done goes through the hold
-// agreement; kill asks nobody.
+// Pause, step, stop, checkpoint and kill. Whatever must not interrupt a collective goes through the hold agreement;
+// only kill does not.
 #include <fmt/format.h>
 #include <signal.h>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
 #include "accrue/run/spec_fields.h"
 #include "engine_host_session.h"
 
@@ -55,7 +56,7 @@ Result<void> RunSession::command(const HostCommand& command) {
 }
 
 Result<void> RunSession::pause() {
-  if (!is_training(state_)) return refused("only a running run can be paused");
+  if (!is_training(state_)) return refused("only a run that is training can be paused");
   set_state(state_, "Pausing after this micro-step");
   apply(agreement_.begin(HoldAgreement::Goal::hold));
   return {};
@@ -80,11 +81,12 @@ Result<void> RunSession::step(StepUnit unit) {
   return {};
 }
 
-/// Before the ranks have met nothing is worth an agreement, and a rank that waits for its peers hears no command.
+/// Before all ranks have joined there is nothing to agree on, and a rank that waits for its peers hears no command: it
+/// is killed.
 Result<void> RunSession::stop() {
   if (stop_sent_ || ending_ == Ending::killed_by_user) return refused("the run is stopping already");
   if (ending_ == Ending::failure) {
-    restart_refused_ = true;  // its ranks are being ended anyway
+    restart_refused_ = true;  // its ranks are being killed already
     set_state(RunState::stopping, "Stopping");
     return {};
   }
@@ -110,7 +112,7 @@ Result<void> RunSession::checkpoint() {
 }
 
 Result<void> RunSession::checkpoint_and_stop() {
-  if (ending_ == Ending::failure) return stop();  // no rank is left to save anything; the restart is called off
+  if (ending_ == Ending::failure) return stop();  // no rank is left that could save; this calls off the restart
   if (ending_ != Ending::none) return refused("the run is ending already");
   if (ready_count() < ranks_.size()) return stop();  // nothing has been trained that could be saved
   ending_ = Ending::by_user;
@@ -133,10 +135,9 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
   if (!shape.max_updates || shape.max_epochs) return {};
   const std::int64_t updates = total_windows(shape).updates;
   if (updates >= *shape.max_updates) return {};
-  return refused(
-      fmt::format("with N = {} an epoch of {} micro-steps fills no window, so the run would end after {} of {} "
-                  "updates",
-                  steps, shape.batches_per_epoch, updates, *shape.max_updates));
+  return refused(fmt::format("with N = {} an epoch of {} fills no window, so the run would end after {} of {}", steps,
+                             counted(shape.batches_per_epoch, "micro-step"), updates,
+                             counted(*shape.max_updates, "update")));
 }
 
 /// The ranks receive it one after another, and agree in the exchange of a boundary from which one it takes effect.
@@ -146,8 +147,12 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
     return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));
+  const WindowShape& shape = order_.plan.window;
+  const bool is_set =
+      shape.steps_now() == steps && (!shape.steps_set.empty() || !has_length_schedule(order_.plan.knobs.group_length));
+  if (is_set && wished_steps_ == 0) return refused(fmt::format("N is {} already", steps));
   if (auto fits = check_steps(steps); !fits) return fits;
-  wished_steps_ = steps;
+  wished_steps_ = is_set ? 0 : steps;  // 0: a wish that the ranks have not taken yet is withdrawn
   broadcast({.kind = RankCommandKind::set_steps, .steps = steps});
   return {};
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of ranks. Gang semantics: once a rank is lost no other goes on, and nothing in memory is trusted; what follows
-// is a restart from the last commit or the end of the run. A rank that died of its own trouble is told from those that
-// only lost it: exits that a lost peer explains are held back for a moment and dropped if a cause turns up.
+// How ranks end. Once one is lost no other continues, because nothing in the survivors' memory can be trusted: the run
+// restarts from its last checkpoint or ends. A lost rank makes its peers fail, too. Exits that this would explain are
+// held back for a moment, and dropped if the rank that caused them is found.
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
 
 #include <algorithm>
 
+#include "accrue/run/counted.h"
 #include "engine_host_session.h"
 #include "run_folder.h"
 
@@ -27,7 +28,7 @@ ErrorCode code_of_name(const std::string& name) {
   return ErrorCode::internal;
 }
 
-/// A rank that says nothing but its exit status.
+/// The class of a failure that is known by its exit status alone.
 ErrorCode code_of_exit(const ExitReport& exit) {
   if (exit.signal != 0) return ErrorCode::peer_lost;
   switch (exit.status) {
@@ -58,19 +59,19 @@ std::string cause_text(std::int64_t rank, const ExitReport& exit) {
   return fmt::format("Rank {} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
 }
 
-std::string advice_for(ErrorCode code, const ExitReport& exit, const CheckpointMark& checkpoint) {
-  const std::string resume = !checkpoint.valid() ? "There is no checkpoint yet, so resuming starts over; "
-                                                   "checkpoint.every_updates takes one now and then"
-                                                 : "Resume continues from update " + std::to_string(checkpoint.update);
-  if (exit.signal == SIGKILL)
-    return "Unless a user killed it, the system probably ran out of memory: use fewer ranks or a smaller "
-           "micro-batch. " +
-           resume;
-  if (exit.signal == 0 && (code == ErrorCode::config || code == ErrorCode::data)) return "See the end of its log";
-  return "See the end of its log. " + resume;
+}  // namespace
+
+/// Empty where the rank has printed nothing.
+std::string RunSession::log_advice(std::size_t rank) const {
+  return ranks_[rank].log_tail.empty() ? "" : fmt::format("See the end of ranks/{}.log", rank);
 }
 
-}  // namespace
+/// What to do about a failure, where the rank itself did not say. How the run goes on is said by its next state.
+std::string RunSession::advice_for(std::size_t rank, const ExitReport& exit) const {
+  if (exit.signal == SIGKILL)
+    return "Unless a user killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch";
+  return log_advice(rank);
+}
 
 void RunSession::note_exit(std::size_t rank, ExitReport exit) {
   RankSlot& slot = ranks_[rank];
@@ -114,12 +115,11 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);
   failed.signal = exit.signal;
   failed.exit_status = exit.status;
-  if (failed.what_to_do.empty())
-    failed.what_to_do = advice_for(code_of_name(failed.class_name), exit, newest_checkpoint(order_.run_dir));
+  if (failed.what_to_do.empty()) failed.what_to_do = advice_for(rank, exit);
   return {number, -1, 0, std::move(failed)};
 }
 
-/// The first failure is the run's; the others are ended.
+/// The first failure is the run's; the other ranks are killed.
 void RunSession::fail_run(ErrorCode code, std::string message, std::string what_to_do) {
   if (!what_to_do.empty()) warn(to_string(code), message, std::move(what_to_do));
   if (!failure_ || ending_ == Ending::none) failure_ = Failure{code, message};
@@ -130,7 +130,7 @@ void RunSession::fail_run(ErrorCode code, std::string message, std::string what_
   set_state(may_restart() ? RunState::restarting : RunState::stopping, std::move(message));
 }
 
-/// No cause turned up in time: what was taken for a consequence is the failure itself.
+/// No cause was found in time: the exits that were held back are the failure.
 void RunSession::settle_failures() {
   failures_settle_ = {};
   for (const auto& [rank, exit] : std::exchange(consequences_, {})) {
@@ -148,7 +148,7 @@ void RunSession::settle_failures() {
   }
 }
 
-/// A rank gave up waiting for one that still runs: that one is the failure.
+/// A rank gave up waiting for another that still runs: the other one has failed.
 void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
   const auto& last = progress_.last(rank);
   const auto seconds = std::chrono::duration<double>(Clock::now() - progress_.last_progress(rank)).count();
@@ -156,7 +156,7 @@ void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
   failed.class_name = to_string(ErrorCode::hang);
   failed.message = fmt::format("Rank {} made no progress for {:.0f} s{}; rank {} gave up waiting for it", rank, seconds,
                                place_of(rank), waited);
-  failed.what_to_do = advice_for(ErrorCode::hang, {}, newest_checkpoint(order_.run_dir));
+  failed.what_to_do = advice_for(rank, {});
   failed.phase = last.phase;
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);
   failed.update = last.update;
@@ -169,11 +169,14 @@ void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
   fail_run(ErrorCode::hang, failed.message, {});
 }
 
+std::int64_t RunSession::recent_restarts() const {
+  return std::count_if(recent_restarts_.begin(), recent_restarts_.end(),
+                       [](Clock::time_point at) { return Clock::now() - at < restart_window; });
+}
+
 bool RunSession::may_restart() const {
   if (restart_refused_ || ending_ != Ending::failure || !failure_ || !is_retryable(failure_->code)) return false;
-  const auto recent = std::count_if(recent_restarts_.begin(), recent_restarts_.end(),
-                                    [](Clock::time_point at) { return Clock::now() - at < restart_window; });
-  if (recent >= order_.plan.spec.launch.max_restarts) return false;
+  if (recent_restarts() >= order_.plan.spec.launch.max_restarts) return false;
   const bool fruitless = restarts_ > 0 && commits_ == 0;
   return fruitless_restarts_ + (fruitless ? 1 : 0) < max_fruitless_restarts;
 }
@@ -181,11 +184,12 @@ bool RunSession::may_restart() const {
 /// Why a failed run was not started again, as an addition to its reason.
 std::string RunSession::no_restart_text() const {
   if (!failure_ || !is_retryable(failure_->code) || restarts_ == 0) return {};
-  if (static_cast<std::int64_t>(recent_restarts_.size()) < order_.plan.spec.launch.max_restarts)
-    return fmt::format(". No progress: {} restarts without a new checkpoint", fruitless_restarts_ + 1);
-  return recent_restarts_.size() == 1
-             ? ". Its one restart in ten minutes is used up"
-             : fmt::format(". Its {} restarts in ten minutes are used up", recent_restarts_.size());
+  const std::int64_t recent = recent_restarts();
+  if (recent < order_.plan.spec.launch.max_restarts)
+    return fmt::format(". Not restarted again: {} brought no new checkpoint",
+                       counted(fruitless_restarts_ + 1, "restart"));
+  return fmt::format(". Not restarted again: {} in ten minutes, as launch.max_restarts allows",
+                     counted(recent, "restart"));
 }
 
 void RunSession::restart() {
@@ -197,7 +201,7 @@ void RunSession::restart() {
   const std::string from = checkpoint.valid() ? "update " + std::to_string(checkpoint.update) : "the start";
   set_state(RunState::restarting, fmt::format("{}. Restarting from {} (attempt {} of {})", failure_->message, from,
                                               recent_restarts_.size(), order_.plan.spec.launch.max_restarts));
-  order_.resume_from = "newest";  // whether there is one the ranks see for themselves
+  order_.resume_from = "newest";  // the ranks find out whether there is one
   resumed_ = true;
   start_attempt();
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Following what another process trains, and replaying what is over: events come from the run folder through the one
-// reader, commands go out through the control socket. Nothing is written.
+// Following a run that another process trains, and replaying one that is over. Events come from the run folder,
+// commands go through the control socket, and nothing is written.
 #include <fmt/format.h>
 
 #include <deque>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
@@ -25,14 +26,14 @@ RunEvent unreachable() {
               "Attach from the account and the session that started it");
 }
 
-/// The connection to a run's supervisor. It is made again when it is lost while the supervisor lives, which drops the
-/// client that has been idle for longest where there are many; commands without an answer are then sent again.
+/// The connection to a run's supervisor. A supervisor with many clients drops the one that has been idle for longest:
+/// the connection is then made again, and commands that were not answered are sent again.
 class ControlLine {
  public:
   ControlLine(std::string run_id, std::optional<ControlClient> client)
       : run_id_(std::move(run_id)), client_(std::move(client)), given_up_(!client_.has_value()) {}
 
-  /// Takes answers and keeps the line up; the refusals among the answers.
+  /// Takes answers and reconnects where that is necessary. Returns the refusals among the answers.
   std::vector<std::string> turn() {
     std::vector<std::string> refusals;
     bool open = true;
@@ -47,7 +48,7 @@ class ControlLine {
   }
   void send(const HostCommand& command) {
     unanswered_.push_back(command);
-    if (client_) static_cast<void>(client_->send(command));  // a line that broke is noticed by the next turn
+    if (client_) static_cast<void>(client_->send(command));  // the next turn notices if the line is broken
   }
   bool supervisor_gone() const { return gone_; }
   /// Commands do not reach the run.
@@ -83,13 +84,18 @@ RunState state_of_outcome(const std::string& outcome) {
 
 }  // namespace
 
+Error not_trained(const RunSummary& run) {
+  clear_dead_sockets(run.run_id);
+  return {ErrorCode::config, "no process trains this run: it is " + run.state, run.dir.string(),
+          run.state == "finished" ? "\"accrue-run show\" prints its summary" : "\"accrue-run resume\" continues it"};
+}
+
 Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) {
   constexpr auto patience = std::chrono::seconds(5);
   const auto run = read_run(folder);
   if (!run) return tl::unexpected(run.error());
   const fs::path& dir = run->dir;
-  if (run->state != "running")
-    return fail(ErrorCode::config, "no process is training this run: it is " + run->state, dir.string());
+  if (run->state != "running") return tl::unexpected(not_trained(*run));
   auto client = ControlClient::connect(run->run_id);
   if (!client) return tl::unexpected(client.error());
   if (const auto sent = client->send(command); !sent) return tl::unexpected(sent.error());
@@ -106,7 +112,8 @@ Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) 
 }
 
 void EngineHost::Impl::mirror(RunEvent event) {
-  if (held_end) publish(std::move(*std::exchange(held_end, std::nullopt)));  // it was no end: the run was continued
+  if (held_end)
+    publish(std::move(*std::exchange(held_end, std::nullopt)));  // that was not the end: the run was resumed
   if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
     const auto new_state = run_state_from(changed->state);
     if (new_state && !is_over(*new_state)) saw_end = false;  // resumed after an end
@@ -145,7 +152,7 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
   if (!control) publish(unreachable());
   ControlLine line(run_id, std::move(control));
   for (;;) {
-    // Liveness first: what is read after it was seen to be gone is all there will be.
+    // This comes before reading: if the supervisor is gone now, what is read below is all there will be.
     for (const auto& refusal : line.turn()) publish_refusal(refusal);
     if (line.given_up() && !watches_only.exchange(true)) publish(unreachable());
     const bool alive = line.given_up() ? is_locked(dir) : !line.supervisor_gone();
@@ -158,7 +165,7 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
     std::vector<pollfd> fds;
     if (!wait(fds, look_every_ms)) return;
     for (const auto& command : take_commands()) {
-      if (command.verb != HostVerb::shut_down) line.send(command);  // else the run goes on without us
+      if (command.verb != HostVerb::shut_down) line.send(command);  // closing this host does not end the run
     }
   }
   file->finish();
@@ -167,7 +174,9 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
   const auto saving = ranks_of_run(dir).size();
   std::string detail = fmt::format("The process that supervised this run is gone; complete up to update {}",
                                    mirrored_update ? mirrored_update->update : 0);
-  if (saving > 0) detail += fmt::format("; {} rank{} still saving", saving, saving == 1 ? " is" : "s are");
+  if (saving > 0)
+    detail += fmt::format("; {} {} still saving", counted(static_cast<std::int64_t>(saving), "rank"),
+                          saving == 1 ? "is" : "are");
   publish_state(RunState::failed, std::move(detail));
 }
 

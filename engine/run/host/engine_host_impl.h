@@ -24,6 +24,9 @@ struct ResumeRequest {
   std::uintmax_t record_bytes = 0;  ///< of events.jsonl as it was read; orphans do not write there, a supervisor does
 };
 
+/// Why a run in which no process trains takes no commands. Clears the sockets of supervisors that were killed.
+Error not_trained(const RunSummary& run);
+
 struct EngineHost::Impl {
   Impl(EngineHostOptions options_in, EventQueue& queue_in);
   ~Impl();

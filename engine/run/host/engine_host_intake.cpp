@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/steps_record.h"
 #include "engine_host_session.h"
 
@@ -25,7 +26,8 @@ bool RunSession::read_rank(std::size_t rank) {
 
 void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view line) {
   const auto now = Clock::now();
-  if (event.rank != static_cast<std::int64_t>(rank)) line = {};  // a rank speaks for itself: encoded under its number
+  if (event.rank != static_cast<std::int64_t>(rank))
+    line = {};  // a rank speaks for itself alone: the event is encoded anew, under its number
   event.rank = static_cast<std::int64_t>(rank);
   if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
     progress_.heard(rank, *heartbeat, now);
@@ -40,7 +42,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   if (!std::holds_alternative<Gauge>(event.body)) progress_.worked(rank, now);
   if (std::holds_alternative<RankFailed>(event.body)) return take_failure_report(rank, std::move(event));
   if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
-    if (rank == 0) reported_end_ = *finished;  // told again as the supervisor judges it, under its own number
+    if (rank == 0) reported_end_ = *finished;  // the supervisor reports the end itself
     return;
   }
   check_numbering(rank, event);
@@ -65,7 +67,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   }
 }
 
-/// Kept until the exit is known, so that one event tells both.
+/// Held back until the exit status is known, so that one event says both.
 void RunSession::take_failure_report(std::size_t rank, RunEvent event) {
   RankSlot& slot = ranks_[rank];
   if (slot.failure_report) {
@@ -85,11 +87,11 @@ void RunSession::note_ready(std::size_t rank) {
   }
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
-  // What the ranks of an attempt that failed were told, these were not.
+  // These ranks were not told what the ranks of the failed attempt were.
   if (wished_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = wished_steps_});
 }
 
-/// From here on every walk through the plan, here and after a restart, takes the new N at that update.
+/// Every walk through the plan, here and after a restart, takes the new N from that update on.
 void RunSession::note_steps(const RunEvent& event) {
   RunPlan& plan = order_.plan;
   if (!take_steps(plan.window, event)) return;
@@ -100,15 +102,15 @@ void RunSession::note_steps(const RunEvent& event) {
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());
 }
 
-/// Ranks whose supervisor died train on to the next boundary and save, and nobody is left to write down that they did.
+/// Ranks whose supervisor died train to the next boundary and save. Nobody is left to record those updates.
 void RunSession::check_updates(const Update& next) {
   const std::int64_t told = last_update_ ? last_update_->update : 0;
-  const bool is_first = !std::exchange(updates_came_, true);  // a later gap is one of the rank's outbox
+  const bool is_first = !std::exchange(updates_came_, true);  // a later gap is lines that the rank left out
   if (!resumed_ || !is_first || next.update <= told + 1) return;
   const std::string which = next.update == told + 2 ? fmt::format("update {} has", told + 1)
                                                     : fmt::format("updates {} to {} have", told + 1, next.update - 1);
   warn("events", which + " no events, being trained after the supervisor had ended",
-       "Nothing is to be done: the weights hold them, only the curves have a gap");
+       "The weights include them; only the curves have a gap");
 }
 
 void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
@@ -117,8 +119,8 @@ void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
   const auto expected = entry == writer_->next_seq().end() ? 0 : entry->second;
   if (event.seq > expected)
     warn("events",
-         fmt::format("Rank {} skipped {} event{} (number {} to {})", rank, event.seq - expected,
-                     event.seq - expected == 1 ? "" : "s", expected, event.seq - 1),
+         fmt::format("Rank {} skipped {} (number {} to {})", rank, counted(event.seq - expected, "event"), expected,
+                     event.seq - 1),
          "The curves have a gap there; please report it");
 }
 

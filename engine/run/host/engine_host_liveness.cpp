@@ -16,7 +16,7 @@ bool writes(const Heartbeat& heartbeat) {
   return heartbeat.phase == "checkpoint" || heartbeat.phase == "finish";
 }
 
-/// Phases that take as long as they take: a slow disk is not a hang.
+/// Phases without a time limit: a slow disk is no hang.
 bool may_take_long(const Heartbeat& heartbeat) {
   return writes(heartbeat) || heartbeat.phase == "paused";
 }
@@ -87,7 +87,7 @@ std::vector<std::size_t> ProgressWatch::stalled(Clock::time_point now, Clock::du
   blamed = living([&](const Rank& rank) {
     return now - rank.progress > limit && !may_take_long(rank.heartbeat) && is_behind(rank);
   });
-  // Equal positions: who waits in a reduction waits for the others.
+  // At equal positions, a rank that is in a reduction waits for the others.
   const auto waits = [this](std::size_t i) { return ranks_[i].heartbeat.phase == "reduce"; };
   if (!std::all_of(blamed.begin(), blamed.end(), waits)) std::erase_if(blamed, waits);
   return blamed;

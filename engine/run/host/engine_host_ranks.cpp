@@ -26,7 +26,7 @@ void RankSlot::flush() {
     const auto count = ::send(process.events_fd(), outbox.data(), outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // nobody reads any more; its exit will tell
+      if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // the rank reads no more; its exit will follow
       return;
     }
     outbox.erase(0, static_cast<std::size_t>(count));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session writes into the run folder and shows: the folder first, the queue second, so that nobody sees an event
-// that a crash could take back.
+// What a session records and shows: first in the run folder, then in the queue, so that nobody sees an event that a
+// crash could undo.
 #include <fmt/format.h>
 
 #include "accrue/run/checkpoint_mark.h"
@@ -55,8 +55,8 @@ void RunSession::warn(std::string class_name, std::string message, std::string w
                                 last_update_ ? last_update_->update : 0});
 }
 
-/// Once, and at the end of a run kept for whoever is told of it: the warning goes to the queue alone where the disk
-/// takes nothing more, and the run saves what it can and ends.
+/// Warns once, saves what can be saved and ends the run. While the run's end is being recorded the error is kept for
+/// finish_run(), which reports it.
 void RunSession::disk_trouble(const Error& error) {
   if (finishing_) {
     if (!end_trouble_) end_trouble_ = error;
@@ -64,14 +64,14 @@ void RunSession::disk_trouble(const Error& error) {
   }
   if (std::exchange(disk_warned_, true)) return;
   if (ending_ == Ending::none && ready_count() < ranks_.size())
-    return fail_run(ErrorCode::disk, error.text(), "Mend the disk and resume the run");
+    return fail_run(ErrorCode::disk, error.text(), "Resume the run once its folder can be written again");
   warn("disk", error.text(), "The run is being saved and ended; resume it once its folder can be written again");
   if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
   if (ending_ != Ending::none) return;
   save_and_end("The record cannot be kept: saving and ending");
 }
 
-/// A checkpoint at the next boundary, and then the end with the failure that is on record.
+/// Takes a checkpoint at the next boundary, then ends the run with the failure that is known.
 void RunSession::save_and_end(std::string why) {
   ending_ = Ending::disk_full;
   broadcast({RankCommandKind::checkpoint_and_stop, 0});

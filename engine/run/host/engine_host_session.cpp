@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: whatever dies or hangs, a run must end in one of the ways that can be distinguished, within a bounded time,
-// and leave no process behind. Choice: one loop on one thread owns every descriptor and every process of the run; all
-// that happens is a readable descriptor or a clock. An end is requested first and enforced by SIGKILL when time is up;
-// no other signal ends a rank, as those reach it by a log-out, too. Cost: a poll every 100 ms while nothing happens.
+// Whatever dies or hangs, a run must end with a known outcome and leave no process behind. One loop on one thread owns
+// every descriptor and every process of the run, and reacts to readable descriptors and to clocks. Ranks are asked to
+// end first and killed when their time is up. SIGKILL is the only signal that ends a rank, because a log-out sends the
+// others, too. Cost: a poll every 100 ms while nothing happens.
 #include "engine_host_session.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,9 @@
 #include <ctime>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/leftovers.h"
 #include "accrue/run/version.h"
 #include "run_folder.h"
 
@@ -37,7 +39,7 @@ std::string utc_now() {
   return text;
 }
 
-/// Where a run that did not finish would go on, where that is not where it ended.
+/// Where a run that did not finish would continue, unless that is where it ended.
 std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   if (newest.valid() && newest.update >= updates) return {};
   if (updates == 0) return {};
@@ -48,18 +50,24 @@ std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
 std::string finished_text(const RunFinished& end, const std::string& resume_text) {
   if (end.outcome == "finished" && end.updates == 0) return "Finished without an update";
   if (end.outcome == "finished")
-    return fmt::format("Finished {} update{}, loss {:.4g}", end.updates, end.updates == 1 ? "" : "s", end.loss);
-  const std::string done = end.updates == 1 ? "1 update" : fmt::format("{} updates", end.updates);
+    return fmt::format("Finished {}, loss {:.4g}", counted(end.updates, "update"), end.loss);
   if (end.outcome == "stopped")
-    return fmt::format("{} after {}{}", end.reason.empty() ? "Stopped" : end.reason, done, resume_text);
-  return fmt::format("Failed: {}", end.reason);
+    return fmt::format("{} after {}{}", end.reason.empty() ? "Stopped" : end.reason, counted(end.updates, "update"),
+                       resume_text);
+  return fmt::format("Failed: {}{}", end.reason, resume_text);
+}
+
+/// What resuming cannot mend by itself: it would meet the same again.
+bool stays_broken(ErrorCode code) {
+  return code == ErrorCode::config || code == ErrorCode::data || code == ErrorCode::device ||
+         code == ErrorCode::protocol;
 }
 
 RunEvent disk_warning(std::string message, std::string what_to_do) {
   return {supervisor_rank, -1, 0, Warning{"disk", std::move(message), std::move(what_to_do), 0}};
 }
 
-/// The run has ended and its folder does not say so: whoever waits for it must not take it for recorded.
+/// The folder does not record that the run has ended: whoever waits for it is told that it failed.
 void tell_of_lost_end(std::vector<RunEvent>& shown, const Error& error) {
   const std::string reason = "The end of the run could not be recorded: " + error.message;
   for (RunEvent& event : shown) {
@@ -133,7 +141,7 @@ void RunSession::start_attempt() {
     ranks_[rank].reader.expect(static_cast<std::int64_t>(rank), order_.first_seq[rank]);
   }
   if (state_ != RunState::restarting)
-    set_state(RunState::starting, fmt::format("Starting {} rank{}", world, world == 1 ? "" : "s"));
+    set_state(RunState::starting, "Starting " + counted(order_.plan.grid.world(), "rank"));
   announce_start(resumed_);
   auto started = check_data();
   if (started) started = leave_later_branch();
@@ -187,13 +195,13 @@ Result<void> RunSession::leave_later_branch() {
     plan.window.forget_steps_after(mark.update);
     plan.totals = total_windows(plan.window);
   }
-  const auto abandoned = abandon_checkpoints_after(order_.run_dir, mark);
+  const auto abandoned = set_aside_after(order_.run_dir, mark, "abandoned");
   if (!abandoned) return tl::unexpected(abandoned.error());
-  if (*abandoned > 0)
+  if (!abandoned->empty())
     warn("checkpoint",
-         fmt::format("The run goes back to update {}: {} later checkpoint{} set aside", mark.update, *abandoned,
-                     *abandoned == 1 ? " is" : "s are"),
-         "They lie in checkpoints/ as abandoned-step-N; remove them when they are not wanted");
+         fmt::format("The run goes back to update {}: {} set aside", mark.update,
+                     counted(static_cast<std::int64_t>(abandoned->size()), "later checkpoint")),
+         "Kept in checkpoints/ as abandoned-step-N; remove what is not wanted");
   return {};
 }
 
@@ -255,11 +263,12 @@ void RunSession::check_clocks(Clock::time_point now) {
   check_join(now);
   check_progress(now);
   check_writing(now);
+  check_waiting(now);
   check_last_save(now);
   check_ladder(now);
 }
 
-/// Nothing was heard or answered while this process stood still: nobody may be blamed for that time.
+/// This process stood still and heard nobody: no rank is blamed for that time.
 void RunSession::forgive_gap(Clock::duration gap) {
   progress_.leave_out(gap, Clock::now());
   for (auto* deadline : {&join_ends_, &rung_ends_, &failures_settle_})
@@ -271,10 +280,12 @@ void RunSession::check_join(Clock::time_point now) {
   std::vector<std::size_t> missing;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (!ranks_[rank].ready) missing.push_back(rank);
+  const auto logged = std::ranges::find_if(missing, [this](std::size_t rank) { return !log_advice(rank).empty(); });
   fail_run(ErrorCode::rendezvous,
            fmt::format("{} of {} ranks joined within {} s; {} did not", ready_count(), ranks_.size(),
-                       order_.plan.spec.launch.join_timeout_s, list_ranks(missing)),
-           "See the end of its log, or raise launch.join_timeout_s");
+                       order_.plan.spec.launch.join_timeout_s, list_ranks(missing, 'r')),
+           (logged == missing.end() ? "" : log_advice(*logged) + ". ") +
+               "If the machine is slow, raise launch.join_timeout_s");
 }
 
 void RunSession::check_progress(Clock::time_point now) {
@@ -310,9 +321,7 @@ std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock
     if (std::find(blamed.begin(), blamed.end(), rank) == blamed.end() && progress_.last(rank).phase == "reduce")
       waiting.push_back(rank);
   if (waiting.empty()) return text;
-  std::string who = list_ranks(waiting);
-  who.front() = 'r';
-  return text + fmt::format("; {} wait{}", who, waiting.size() == 1 ? "s" : "");
+  return text + fmt::format("; {} wait{}", list_ranks(waiting, 'r'), waiting.size() == 1 ? "s" : "");
 }
 
 /// " in forward, update 3, micro-step 12".
@@ -335,6 +344,23 @@ void RunSession::check_writing(Clock::time_point now) {
        "The disk is slow; the run waits for it");
 }
 
+/// A stop waits for whatever is being written, however long that takes, and says so.
+void RunSession::check_waiting(Clock::time_point now) {
+  const auto every = 2 * settings_.stop_grace;  // ten seconds
+  if (rung_ != Rung::asked) {
+    asked_at_ = next_waiting_word_ = now;
+    return;
+  }
+  if (now < next_waiting_word_ + every) return;
+  next_waiting_word_ = now;
+  const auto writing = progress_.writing(now, every / 2);
+  if (writing.empty()) return;
+  const Heartbeat& last = progress_.last(writing.front());
+  const std::string what = last.phase == "finish" ? "final model" : fmt::format("checkpoint of update {}", last.update);
+  set_state(state_, fmt::format("Still writing the {}, {:.0f} s after the stop was requested", what,
+                                std::chrono::duration<double>(now - asked_at_).count()));
+}
+
 /// A slow disk is waited for, but nobody is there to end a run whose last save never returns.
 void RunSession::check_last_save(Clock::time_point now) {
   const auto limit = stalls_of_a_last_save * seconds_of(order_.plan.spec.launch.stall_timeout_s);
@@ -346,8 +372,8 @@ void RunSession::check_last_save(Clock::time_point now) {
   kill_ranks();
 }
 
-/// ask -> kill. Ranks that answered the request and are still at work in a long micro-step or checkpoint are left to
-/// it, unless the host itself is going away; those that make no progress are not.
+/// Kills the ranks when their time is up. Those that have answered and are busy with a long micro-step or checkpoint
+/// get more of it, unless the host is closing; those that make no progress do not.
 void RunSession::check_ladder(Clock::time_point now) {
   if (rung_ == Rung::none || now < rung_ends_) return;
   const bool answered =
@@ -397,12 +423,14 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   if (outcome != "finished") end.reason = reason;
   end.seconds = static_cast<double>(now_ns()) / 1e9;
 
-  // What is shown waits until the folder is closed and unlocked: who sees the end may resume at once.
+  // The end is shown once the folder is closed and unlocked, because whoever sees it may resume at once.
   std::vector<RunEvent> shown;
   const Publish publish = std::exchange(publish_, [&shown](RunEvent event) { shown.push_back(std::move(event)); });
   RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
   finishing_ = true;
-  set_state(final_state, finished_text(end, resume_text(newest_checkpoint(order_.run_dir), end.updates)));
+  const bool resumable = !failure_ || !stays_broken(failure_->code);
+  set_state(final_state, finished_text(end, resumable ? resume_text(newest_checkpoint(order_.run_dir), end.updates)
+                                                      : std::string()));
   emit(supervisor_rank, end);
   if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
   if (end_trouble_) {
@@ -411,6 +439,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   } else if (const auto written = writer_->write_summary(summary(outcome, end.reason)); !written) {
     tell_of_missing_summary(shown, written.error());
   }
+  clear_leftovers(order_.run_dir);  // of ranks that were killed while they wrote
   writer_.reset();
   control_.reset();
   ranks_.clear();
@@ -434,9 +463,9 @@ std::size_t RunSession::ready_count() const {
       std::count_if(ranks_.begin(), ranks_.end(), [](const RankSlot& slot) { return slot.ready; }));
 }
 
-std::string RunSession::list_ranks(const std::vector<std::size_t>& ranks) const {
-  if (ranks.size() == 1) return fmt::format("Rank {}", ranks.front());
-  std::string text = "Ranks ";
+std::string RunSession::list_ranks(const std::vector<std::size_t>& ranks, char initial) const {
+  if (ranks.size() == 1) return fmt::format("{}ank {}", initial, ranks.front());
+  std::string text = fmt::format("{}anks ", initial);
   for (std::size_t i = 0; i < ranks.size(); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
   return text;

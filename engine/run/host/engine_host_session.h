@@ -76,6 +76,7 @@ class RunSession {
   void forgive_gap(Clock::duration gap);
   void check_progress(Clock::time_point now);
   void check_writing(Clock::time_point now);
+  void check_waiting(Clock::time_point now);
   void check_last_save(Clock::time_point now);
   std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
   void check_ladder(Clock::time_point now);
@@ -115,6 +116,9 @@ class RunSession {
   void settle_failures();
   void fail_awaited(std::size_t rank, std::size_t waited);
   std::string place_of(std::size_t rank) const;
+  std::string log_advice(std::size_t rank) const;
+  std::string advice_for(std::size_t rank, const ExitReport& exit) const;
+  std::int64_t recent_restarts() const;
   bool may_restart() const;
   std::string no_restart_text() const;
   void restart();
@@ -133,7 +137,8 @@ class RunSession {
 
   bool all_gone() const;
   std::size_t ready_count() const;
-  std::string list_ranks(const std::vector<std::size_t>& ranks) const;
+  /// "Ranks 0, 1 and 3"; `initial`: 'r' inside a sentence.
+  std::string list_ranks(const std::vector<std::size_t>& ranks, char initial = 'R') const;
 
   RunOrder order_;
   std::optional<RunWriter> writer_;
@@ -161,6 +166,8 @@ class RunSession {
   Clock::time_point failures_settle_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
   bool slow_write_told_ = false;
+  Clock::time_point asked_at_{};  ///< when the ranks were asked to end
+  Clock::time_point next_waiting_word_{};
   bool updates_came_ = false;  ///< in this attempt
   bool over_ = false;
   bool finishing_ = false;            ///< the ranks are gone and the end is being recorded

@@ -100,7 +100,7 @@ Outcome collect(pid_t pid, Pipe& output, Pipe& errors) {
     if (fds[0].revents != 0 && !drain(fds[0].fd, outcome.output)) fds[0].fd = -1;
     if (fds[1].revents != 0 && !drain(fds[1].fd, outcome.errors)) fds[1].fd = -1;
   }
-  // Its outputs are closed: it has ended, was killed, or hides; the last is killed too.
+  // Its outputs are closed: it has ended, or is killed at the deadline.
   while (outcome.in_time) {
     const pid_t ended = ::waitpid(pid, &outcome.status, WNOHANG);
     if (ended == pid || (ended < 0 && errno != EINTR)) return outcome;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: start processes from a threaded program without fork's traps, lose none of them, hand them exactly the
-// descriptors they need. Choice: posix_spawn with every descriptor above our own closed, a pidfd each (so a process id
-// can never be confused with a reused one), a process group each. Parent-death signals are not used: they fire when the
-// spawning thread ends; a rank watches its channel for end-of-file instead. Cost: none that shows (spawning is a few
-// milliseconds a rank).
+// Processes are started from a program with threads, so by posix_spawn instead of fork. Each inherits exactly the
+// descriptors that it needs, and has a process group and a pidfd, which unlike a process id is never reused.
+// Parent-death signals are not used, because they fire when the spawning thread ends: a rank notices the end of its
+// channel instead.
 #include "process_launcher.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -149,18 +147,6 @@ std::string default_rank_program() {
   return (self.parent_path() / "accrue-rank").string();
 }
 
-Result<void> check_open_files(std::int64_t ranks) {
-  constexpr std::int64_t of_a_process = 32;  // ours or a rank's: streams, record, locks, sockets, checkpoints
-  constexpr std::int64_t of_each_rank = 4;   // channel, output, process, and a peer's connection in rank 0
-  const auto needed = static_cast<rlim_t>(of_a_process + of_each_rank * ranks);
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};
-  return fail(ErrorCode::device,
-              fmt::format("{} rank{} may need {} open files, and the limit is {}", ranks, ranks == 1 ? "" : "s", needed,
-                          limit.rlim_cur),
-              {}, fmt::format("Raise the limit: ulimit -n {}", needed));
-}
-
 Result<RankProcess> spawn_rank(const RankLaunch& launch) {
   if (::access(launch.program.c_str(), X_OK) != 0)
     return fail(ErrorCode::device, fmt::format("the rank program cannot be started: {}", std::strerror(errno)),
@@ -171,8 +157,8 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
   if (!output) return tl::unexpected(output.error());
 
   SpawnSettings settings;
-  // A log-out, a service that is stopped and a terminal that closes signal the whole tree. The supervisor answers for
-  // all; a rank that died of it would take the open updates with it.
+  // A log-out, a stopped service and a closed terminal signal the whole process tree. The supervisor answers for all of
+  // it; a rank that ended by itself would lose the updates since the last checkpoint.
   settings.block({SIGINT, SIGTERM, SIGHUP});
   ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
   settings.give(output->theirs.get(), 1);
@@ -199,7 +185,7 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
 }
 
 std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir) {
-  // A whole argument: the end of another run's longer path must not match.
+  // With the zero bytes around it: the end of another run's longer path must not match.
   const std::string plan = '\0' + (run_dir / "plan.json").string() + '\0';
   std::vector<pid_t> found;
   std::error_code error;

@@ -80,9 +80,6 @@ struct RankLaunch {
   int store_fd = -1;  ///< the same memory for all ranks
 };
 
-/// Whether this process and those it starts may open the files that so many ranks need. Errors (device): they may not.
-Result<void> check_open_files(std::int64_t ranks);
-
 /// Errors (device): the program is missing or cannot be started.
 Result<RankProcess> spawn_rank(const RankLaunch& launch);
 

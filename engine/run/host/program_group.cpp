@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: the ranks of a user's own program are to be started, told who they are, heard and ended like those of a run,
-// though nothing in them talks to a supervisor. Choice: the processes of process_launcher, an environment from the same
-// allow-list, one poll over their pipes and pidfds, and signals where a run would send commands. The meeting point is a
-// port of 127.0.0.1 held by a socket that is bound but does not listen: the kernel gives the port to nobody else, yet
-// rank 0, which sets SO_REUSEADDR as stores do, can listen on it. Cost: one guard process (see program_guard).
+// The ranks of a user's own program are started and ended like those of a run, but do not talk to a supervisor. They
+// get an environment from the same allow-list, their output is read from pipes, and signals take the place of commands.
+// They meet at a port of 127.0.0.1, which a socket keeps that is bound but does not listen: the kernel gives the port
+// to nobody else, yet rank 0, which sets SO_REUSEADDR as stores do, can listen on it. One guard process ends them if
+// this program is killed (see program_guard).
 #include "accrue/run/program_group.h"
 
 #include <arpa/inet.h>
@@ -115,7 +115,7 @@ std::int64_t threads_of_a_rank(const ProgramGroupOptions& options) {
 
 Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
-  environment.unset("ACCRUE_RUN_LOCK_FD");  // a run's that we may ourselves be part of
+  environment.unset("ACCRUE_RUN_LOCK_FD");  // of a run that this program may be a rank of
   environment.hand_on("ACCELERATE_");       // what accrue::accelerate reads, as its original does
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));
@@ -264,8 +264,8 @@ class LiveGroup final : public ProgramGroup {
     const auto report = program.process.reap();
     if (!report) return;
     guard_.forget(pid);
-    // What it wrote last is in the pipes, which hold less than a slice. Their end is not waited for: something that it
-    // started outside its process group may have them open.
+    // What it wrote last is in the pipes, which hold less than a slice. Nobody waits for their end: a process that it
+    // started outside its group may keep them open.
     read(rank, program);
     for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
       Stream& stream = program.streams[static_cast<std::size_t>(which)];

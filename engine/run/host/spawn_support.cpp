@@ -16,7 +16,7 @@ extern char** environ;
 namespace accrue {
 namespace {
 
-// Descriptors handed to a child lie above all numbers it gets, so that no move overwrites another's source.
+// Descriptors for a child have numbers above those that it gets, so that moving one never overwrites another.
 constexpr int lowest_source_fd = 16;
 
 constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
@@ -137,8 +137,8 @@ void Environment::set_rank(std::int64_t rank, std::int64_t world, std::int64_t t
   number("OMP_NUM_THREADS", threads);
   set("OMP_WAIT_POLICY", "passive");
   set("GLOO_SOCKET_IFNAME", "lo");
-  // Activations of a micro-batch stay with the process instead of being mapped and faulted in again at every one
-  // (glibc takes no mmap threshold above 32 MiB).
+  // The process keeps the memory of a micro-batch's activations instead of mapping it again for every one (glibc takes
+  // no mmap threshold above 32 MiB).
   number("MALLOC_ARENA_MAX", 2);
   number("MALLOC_MMAP_THRESHOLD_", 32 << 20);
   number("MALLOC_TRIM_THRESHOLD_", 1 << 30);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with different windows report at different updates; what they share is the number of samples they have seen.
-// Points are compared where that number is the same in all runs, so nothing is interpolated and a difference is real.
+// Each run is compared with the first where that number is the same, so nothing is interpolated and a difference is
+// real.
 #include "accrue/run/compare.h"
 
 #include <algorithm>
@@ -31,28 +32,24 @@ Json to_json(const ComparedPoint& point) {
   Json json;
   json["samples"] = point.samples;
   json["losses"] = Json::array();
-  for (const double loss : point.losses) json["losses"].push_back(number(loss));
+  for (const auto& loss : point.losses) json["losses"].push_back(loss ? number(*loss) : Json(nullptr));
   return json;
 }
 
-void add_run(std::map<std::int64_t, std::vector<double>>& by_samples, const std::vector<LossPoint>& curve) {
-  for (const auto& point : curve) by_samples[point.samples].push_back(point.loss);
-}
-
-void measure(RunComparison& comparison) {
-  for (const auto& point : comparison.points) {
-    const double reference = point.losses.front();
-    bool differs = false;
-    for (const double loss : point.losses) {
-      differs = differs || !same_bits(loss, reference);
-      if (!std::isfinite(loss) || !std::isfinite(reference)) continue;
-      const double scale = std::max(std::abs(reference), std::abs(loss));
-      if (scale > 0)
-        comparison.largest_relative_difference =
-            std::max(comparison.largest_relative_difference, std::abs(loss - reference) / scale);
-    }
-    if (differs && !comparison.first_divergence) comparison.first_divergence = point;
+RunDistance distance_of(const std::vector<ComparedPoint>& points, std::size_t run) {
+  RunDistance distance;
+  for (const auto& point : points) {
+    if (!point.losses.front() || !point.losses[run]) continue;
+    ++distance.shared_points;
+    const double reference = *point.losses.front();
+    const double loss = *point.losses[run];
+    if (!distance.first_divergence && !same_bits(loss, reference)) distance.first_divergence = point;
+    const double scale = std::max(std::abs(reference), std::abs(loss));
+    if (std::isfinite(scale) && scale > 0)
+      distance.largest_relative_difference =
+          std::max(distance.largest_relative_difference, std::abs(loss - reference) / scale);
   }
+  return distance;
 }
 
 std::vector<LossPoint> curve_of(const RunCourse& course) {
@@ -108,14 +105,18 @@ Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) 
 Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs) {
   if (dirs.size() < 2) return fail(ErrorCode::config, "two run folders at least are needed for a comparison");
   RunComparison comparison;
-  std::map<std::int64_t, std::vector<double>> by_samples;
+  std::map<std::int64_t, std::vector<std::optional<double>>> by_samples;
   std::string first_steps;
   for (const auto& dir : dirs) {
     auto run = read_run(dir);
     if (!run) return tl::unexpected(run.error());
     auto course = read_course(run->dir);
     if (!course) return tl::unexpected(course.error());
-    add_run(by_samples, curve_of(*course));
+    for (const LossPoint& point : curve_of(*course)) {
+      auto& losses = by_samples[point.samples];
+      losses.resize(dirs.size());
+      losses[comparison.runs.size()] = point.loss;
+    }
     run->problems =
         record_problems(*run, course->problems, course->updates.empty() ? 0 : course->updates.rbegin()->first);
     const std::string steps = steps_text(course->steps_set);
@@ -126,8 +127,11 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     comparison.runs.push_back(std::move(*run));
   }
   for (auto& [samples, losses] : by_samples)
-    if (losses.size() == dirs.size()) comparison.points.push_back({samples, std::move(losses)});
-  measure(comparison);
+    if (std::ranges::count(losses, true, &std::optional<double>::has_value) > 1)
+      comparison.points.push_back({samples, std::move(losses)});
+  comparison.distances.emplace_back();
+  for (std::size_t run = 1; run < dirs.size(); ++run)
+    comparison.distances.push_back(distance_of(comparison.points, run));
   return comparison;
 }
 
@@ -142,12 +146,24 @@ std::string to_json(const RunComparison& comparison) {
     run["differences"] = Json::array();
     for (const auto& difference : comparison.differences[i])
       run["differences"].push_back({{"key", difference.key}, {"first", difference.left}, {"this", difference.right}});
+    const RunDistance& distance = comparison.distances[i];
+    run["shared_points"] = distance.shared_points;
+    run["first_divergence"] = distance.first_divergence ? to_json(*distance.first_divergence) : Json(nullptr);
+    run["largest_relative_difference"] = number(distance.largest_relative_difference);
     json["runs"].push_back(std::move(run));
   }
   json["points"] = Json::array();
   for (const auto& point : comparison.points) json["points"].push_back(to_json(point));
-  json["first_divergence"] = comparison.first_divergence ? to_json(*comparison.first_divergence) : Json(nullptr);
-  json["largest_relative_difference"] = number(comparison.largest_relative_difference);
+  // Over all runs: the earliest, and the largest.
+  json["first_divergence"] = nullptr;
+  double largest = 0.0;
+  for (const RunDistance& distance : comparison.distances) {
+    largest = std::max(largest, distance.largest_relative_difference);
+    Json& earliest = json["first_divergence"];
+    if (distance.first_divergence && (earliest.is_null() || distance.first_divergence->samples < earliest["samples"]))
+      earliest = to_json(*distance.first_divergence);
+  }
+  json["largest_relative_difference"] = number(largest);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

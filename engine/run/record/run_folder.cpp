@@ -42,11 +42,12 @@ Result<void> make_own_folder(const fs::path& dir) {
   struct stat facts {};
   if (::lstat(dir.c_str(), &facts) != 0) return disk_error(dir, "cannot be examined", errno);
   if (S_ISLNK(facts.st_mode))
-    return fail(ErrorCode::disk, "is a link, which a run folder cannot be", dir.string(),
+    return fail(ErrorCode::config, "is a link, which a run folder cannot be", dir.string(),
                 "Give the folder that it points to, or a new one");
-  if (!S_ISDIR(facts.st_mode)) return fail(ErrorCode::disk, "is not a folder", dir.string());
+  if (!S_ISDIR(facts.st_mode))
+    return fail(ErrorCode::config, "is not a folder", dir.string(), "Choose a new or an empty folder");
   if (facts.st_uid != ::geteuid())
-    return fail(ErrorCode::disk, "belongs to another user", dir.string(), "Choose a folder of your own");
+    return fail(ErrorCode::config, "belongs to another user", dir.string(), "Choose a folder of your own");
   constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
   if ((facts.st_mode & writable_by_others) != 0 &&
       ::chmod(dir.c_str(), facts.st_mode & 0777 & ~writable_by_others) != 0)

@@ -15,9 +15,6 @@ namespace accrue {
 
 /// The newest committed checkpoint; not valid if there is none. Whether it verifies is for the ranks to say.
 CheckpointMark newest_checkpoint(const std::filesystem::path& run_dir);
-/// Renames the checkpoints after a mark to "abandoned-<name>", for a run that goes back to before them: whatever is
-/// newest then is of the branch that trains on. Needs the run's lock. Returns how many. Errors: disk.
-Result<int> abandon_checkpoints_after(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 
 /// The text of summary.json, which carries the hash of its contents.
 std::string summary_record(const RunSummary& summary);
@@ -30,7 +27,7 @@ RunSpec located_spec(const RunPlan& plan);
 std::string spec_as_run(const RunPlan& plan);
 
 /// Makes the folder (mode 0700) where it does not exist; one that does must be a folder of this user and no link, and
-/// is closed to writing by others. Errors: disk.
+/// is closed to writing by others. Errors: config, disk.
 Result<void> make_own_folder(const std::filesystem::path& dir);
 /// True where the folder holds nothing, or only what a start leaves that failed before its plan was written. Errors
 /// (disk): it cannot be read.

@@ -68,7 +68,7 @@ Result<bool> holds_record(const fs::path& dir) {
   const auto free = is_free_folder(dir);
   if (!free) return tl::unexpected(free.error());
   if (*free) return false;
-  return fail(ErrorCode::disk, "the folder is not empty and holds no run", dir.string(),
+  return fail(ErrorCode::config, "the folder is not empty and holds no run", dir.string(),
               "Choose a new or an empty folder");
 }
 

@@ -46,9 +46,9 @@ Result<void> check_free(const fs::path& dir) {
   if (*free) return {};
   std::error_code error;
   if (fs::exists(dir / "events.jsonl", error) || fs::exists(dir / "plan.json", error))
-    return fail(ErrorCode::disk, "the folder already holds a run", dir.string(),
+    return fail(ErrorCode::config, "the folder already holds a run", dir.string(),
                 "Continue it with \"resume\", or choose another folder");
-  return fail(ErrorCode::disk, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
+  return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
 }
 
 Result<void> make_subfolder(const fs::path& dir) {

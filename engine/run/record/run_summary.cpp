@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
@@ -159,8 +160,8 @@ void take_ends(const fs::path& file, RunSummary& summary) {
 
 std::string default_name(const RunSpec& spec) {
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {} rank{}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
-                     ranks, ranks == 1 ? "" : "s");
+  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
+                     counted(ranks, "rank"));
 }
 
 /// spec.toml, if it can be read and is what the run started with.
@@ -198,31 +199,15 @@ CheckpointMark newest_checkpoint(const fs::path& dir) {
   return newest;
 }
 
-Result<int> abandon_checkpoints_after(const fs::path& dir, const CheckpointMark& mark) {
-  std::vector<fs::path> later;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
-    if (checkpoint_mark(entry.path().filename().string()) > mark) later.push_back(entry.path());
-  if (error && error != std::errc::no_such_file_or_directory)
-    return disk_error(dir / "checkpoints", "the folder cannot be read", error.value());
-  for (const fs::path& folder : later) {
-    const std::string name = "abandoned-" + folder.filename().string();
-    fs::path target = folder.parent_path() / name;
-    for (int copy = 2; fs::exists(target, error); ++copy)
-      target = folder.parent_path() / fmt::format("{}.{}", name, copy);
-    fs::rename(folder, target, error);
-    if (error)
-      return fail(ErrorCode::disk, "a checkpoint that the run goes back from cannot be set aside: " + error.message(),
-                  folder.string(), "Make the folder writable");
-  }
-  return static_cast<int>(later.size());
-}
-
 Result<RunSummary> read_run(const fs::path& folder) {
   const auto named = absolute_folder(folder);
   if (!named) return tl::unexpected(named.error());
   const fs::path& dir = *named;
   std::error_code error;
+  if (!fs::exists(dir, error)) return fail(ErrorCode::config, "does not exist", dir.string(), "Check the path");
+  if (!fs::is_directory(dir, error))
+    return fail(ErrorCode::config, "is a file, not a run folder", dir.string(),
+                "Give the folder that \"accrue-run run\" printed");
   if (!fs::exists(dir / "spec.toml", error) && !fs::exists(dir / "events.jsonl", error))
     return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor events.jsonl", dir.string(),
                 "Give the folder that \"accrue-run run\" printed");
@@ -281,7 +266,7 @@ Json json_of(const RunSummary& summary) {
   json["state"] = summary.state;
   json["updates"] = summary.updates;
   json["planned_updates"] = summary.planned_updates;
-  json["loss"] = number(summary.loss);
+  json["loss"] = summary.updates > 0 ? number(summary.loss) : Json(nullptr);
   json["seconds"] = number(summary.seconds);
   json["samples"] = summary.samples;
   json["tokens"] = summary.tokens;

@@ -80,8 +80,8 @@ struct CommittedCheckpoint {
   std::optional<Error> retention;  ///< why outdated checkpoints were not removed; on rank 0
 };
 
-/// Restores a folder that an interrupted commit had set aside, and removes unfinished and discarded folders. Called by
-/// one process, before any rank opens or saves a checkpoint of this run.
+/// Removes unfinished and discarded folders. Called by one process, before any rank opens or saves a checkpoint of this
+/// run.
 void tidy_checkpoints(const std::filesystem::path& run_dir);
 
 /// Writes and commits a checkpoint. All ranks get the same result. Errors (disk): previous checkpoints are intact and

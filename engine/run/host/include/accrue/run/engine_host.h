@@ -49,11 +49,14 @@ class EngineHost {
   EngineHost(const EngineHost&) = delete;
   EngineHost& operator=(const EngineHost&) = delete;
 
-  /// Starts a run. Errors: the folder cannot be made, a run is already live here.
+  /// Starts a run. Errors: the folder is taken or cannot be made, a limit of this process is too low (check_limits), a
+  /// run is already live here.
   Result<std::filesystem::path> start(RunRequest request);
-  /// Continues an interrupted, stopped or failed run from its newest checkpoint that verifies (from the start if there
-  /// is none), or from the one whose folder is given (<run>/checkpoints/step-<n>). Orphans that still save are waited
-  /// for. Errors: not a run folder, complete already, of a newer version, trained by another process.
+  /// Continues an interrupted, stopped or failed run from its newest checkpoint that verifies, or from the one whose
+  /// folder is given (<run>/checkpoints/step-<n>); from the start if there are no checkpoints at all. Where there are
+  /// some and none verifies, the run fails and leaves them as they are. Orphans that still save are waited for. Errors:
+  /// not a run folder, complete already, of a newer version, trained by another process, a limit of this process is too
+  /// low.
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
   /// Follows a run that another process hosts: history from events.jsonl, commands through its control socket.
   Result<void> attach(const std::filesystem::path& run_dir);

@@ -37,10 +37,17 @@ struct LossPoint {
 /// The updates of a run, in order. Errors: as read_events.
 Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir);
 
-/// The losses of all runs after the same number of samples.
+/// The losses of the runs that reported one after this number of samples: two at least.
 struct ComparedPoint {
   std::int64_t samples = 0;
-  std::vector<double> losses;  ///< in the order of the runs
+  std::vector<std::optional<double>> losses;  ///< in the order of the runs
+};
+
+/// How far a run is from the first, where both reported a loss.
+struct RunDistance {
+  std::int64_t shared_points = 0;
+  std::optional<ComparedPoint> first_divergence;  ///< where the two losses first differ in any bit
+  double largest_relative_difference = 0.0;       ///< non-finite losses left out
 };
 
 /// Among the differences: N that was set by hand while a run ran, which no spec holds.
@@ -49,10 +56,8 @@ inline constexpr const char* steps_set_key = "N set while it ran";
 struct RunComparison {
   std::vector<RunSummary> runs;
   std::vector<std::vector<SpecDifference>> differences;  ///< of each run to the first; the first's list is empty
-  std::vector<ComparedPoint> points;                     ///< at every sample count that all runs have reported
-  /// The first point at which two losses differ in any bit; empty where they never do.
-  std::optional<ComparedPoint> first_divergence;
-  double largest_relative_difference = 0.0;  ///< over all points, to the first run; non-finite losses left out
+  std::vector<RunDistance> distances;                    ///< likewise
+  std::vector<ComparedPoint> points;                     ///< in the order of samples
 };
 
 /// Errors: a folder is not a run, fewer than two folders.

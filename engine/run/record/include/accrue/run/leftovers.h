@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What killed processes leave in a run's folders, known by its names: ".NAME.part" was not finished, ".trash-NAME" was
-// being removed, and ".replaced-NAME" had the name NAME until another folder was to take it.
+// Names in a run's folders that are neither records nor checkpoints. What killed processes leave is cleared:
+// ".NAME.part" was not finished, ".trash-NAME" was being removed. What was set aside is kept for the user:
+// "refused-step-N" could not be used, "abandoned-step-N" lies after the checkpoint that a run went back to,
+// "replaced-step-N" had to give up its name.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/result.h"
 
 namespace accrue {
 
 bool is_leftover(std::string_view name);
-/// The name of a folder that gives up its name to another.
-std::string replaced_name(std::string_view name);
-/// Gives a replaced checkpoint without a successor its name back, and removes the other leftovers. What cannot be
-/// removed stays for the next time. Needs the run's lock, or rank 0 of its ranks.
+/// Removes the leftovers in a folder. What cannot be removed stays for the next time. Needs the run's lock, or rank 0
+/// of its ranks.
 void clear_leftovers_in(const std::filesystem::path& folder);
+
+/// Renames a checkpoint from NAME to "REASON-NAME", or to "REASON-NAME.2" and so on where that is taken. Returns the
+/// new name. Errors: disk.
+Result<std::string> set_aside(const std::filesystem::path& checkpoint, std::string_view reason);
+/// Sets aside all checkpoints of a run that come after a mark. Returns their new names. Errors: disk.
+Result<std::vector<std::string>> set_aside_after(const std::filesystem::path& run_dir, const CheckpointMark& mark,
+                                                 std::string_view reason);
 
 }  // namespace accrue

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run folder: spec.toml, plan.json, events.jsonl, ranks/R.log, checkpoints/, final/, summary.json. RunWriter is
-// what the supervisor alone holds (flock on run.lock, inherited by the ranks so that it outlives the supervisor until
-// the last rank is gone); readers open freely.
+// The run folder: spec.toml, plan.json, events.jsonl, run.lock, ranks/R.log, checkpoints/, final/, summary.json.
+// RunWriter is what the supervisor alone holds (flock on run.lock, inherited by the ranks so that it outlives the
+// supervisor until the last rank is gone); readers open freely.
 #pragma once
 
 #include <chrono>
@@ -48,8 +48,8 @@ struct RunSummary {
 class RunWriter {
  public:
   /// Makes a new run folder, or takes an empty one of this user, or one in which a start failed before its plan was
-  /// written. A refusal leaves nothing behind. Errors (disk): holds something else, is a link or another user's, cannot
-  /// be written, less than 64 MiB free.
+  /// written. A refusal leaves nothing behind. Errors: holds something else, is no folder, a link or another user's
+  /// (config); cannot be written, less than 64 MiB free (disk).
   static Result<RunWriter> create(const std::filesystem::path& dir, const std::string& spec_toml);
   /// Opens an existing one to append: takes the lock, cuts a torn last line off, clears what killed processes left
   /// unfinished. Errors: held by another process, newer version, no regular files.
@@ -114,8 +114,8 @@ class RunWriter {
 /// Takes order.run_dir for ranks that no supervisor started: makes spec.toml and plan.json in a new folder, or
 /// continues the run that the folder holds (plan, id and checkpoint of the order become its own) if its spec and data
 /// are those of the order. What is there is never written over. The lock is to be kept while the ranks train.
-/// Errors: another run, one that accrue-run recorded, or one in use (config); changed data (data); no run at all, a
-/// link, another user's folder (disk); a damaged record (protocol).
+/// Errors: another run, one that accrue-run recorded, one in use, no run at all, a link, another user's folder
+/// (config); changed data (data); cannot be written (disk); a damaged record (protocol).
 Result<RunLock> claim_run_folder(RunOrder& order);
 
 /// Reads only; what is damaged is named in the summary's problems and replaced by what another file of the folder says.

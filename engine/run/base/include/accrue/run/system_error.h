@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the system's error numbers mean to a user. Where the reason is a limit of this process (ulimit), it is named
+// with its value, because nothing else helps.
+#pragma once
+
+#include <string>
+
+namespace accrue {
+
+/// "No space left on device"; "File too large: a file may hold at most 32.0 KiB (ulimit -f)".
+std::string system_words(int error);
+/// What to do about it; empty where nobody knows.
+std::string system_hint(int error);
+
+}  // namespace accrue

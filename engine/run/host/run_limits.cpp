@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/run_limits.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "accrue/run/counted.h"
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+/// The largest file, as far as it is known before the run: memory that ranks share, or a checkpoint's first shard.
+std::int64_t largest_file(const RunPlan& plan) {
+  const std::int64_t world = plan.grid.world();
+  const bool shares = plan.backend == BackendKind::shm && world > 1;
+  const std::int64_t shared = shares ? std::max(needed_file_bytes(world), world * plan.memory.gradients) : 0;
+  return std::max(shared, plan.memory.parameters + plan.memory.optimizer);
+}
+
+}  // namespace
+
+std::int64_t needed_open_files(std::int64_t ranks) {
+  constexpr std::int64_t of_a_process = 32;  // ours or a rank's: streams, record, locks, sockets, checkpoints
+  constexpr std::int64_t of_each_rank = 4;   // channel, output, process, and a peer's connection in rank 0
+  return of_a_process + of_each_rank * ranks;
+}
+
+std::int64_t needed_file_bytes(std::int64_t ranks) {
+  constexpr std::int64_t of_each_rank = 3 << 20;  // two halves of staging and its messages
+  return of_each_rank * ranks;
+}
+
+Result<void> check_limits(const RunPlan& plan) {
+  const std::int64_t ranks = plan.grid.world();
+  rlimit limit{};
+  const auto files = static_cast<rlim_t>(needed_open_files(ranks));
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < files)
+    return fail(
+        ErrorCode::device,
+        fmt::format("{} may need {} open files, and the limit is {}", counted(ranks, "rank"), files, limit.rlim_cur),
+        {}, fmt::format("Raise the limit: ulimit -n {}", files));
+  const std::int64_t bytes = largest_file(plan);
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(bytes))
+    return fail(ErrorCode::device,
+                fmt::format("{} may need files of {}, memory that ranks share among them, and the limit is {} "
+                            "(ulimit -f)",
+                            counted(ranks, "rank"), format_bytes(bytes),
+                            format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+                {}, "Raise the limit: ulimit -f unlimited");
+  return {};
+}
+
+}  // namespace accrue

@@ -122,7 +122,9 @@ void add_control(Verbs& verbs) {
       stop->add_flag("--now", stops->now,
                      "End it after the current micro-step, without a checkpoint: updates since the last one are "
                      "trained again");
-  stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(now);
+  auto* kill = stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(now);
+  // What stop does anyway, for those who want to say it.
+  stop->add_flag("--checkpoint", "Save a checkpoint first, as is done without options")->excludes(now)->excludes(kill);
 
   const auto [pause, paused] = verbs.add("pause", "Pause a run after its current micro-step", pause_run);
   add_dir(*pause, *paused);

@@ -104,13 +104,13 @@ void Communicator::all_reduce_gradients(at::Tensor& flat) {
   begin("all_reduce", &flat, true, [&] { return do_all_reduce(flat, Reduce::sum, Waits::now); }).wait();
 }
 
-Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits) {
+Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients) {
   check(out, "reduce_scatter");
   check(in, "reduce_scatter");
   if (!joined(in, out, size())) {
     throw std::invalid_argument("reduce_scatter: in must be [size * D, ...] of out's dtype, where out is [D, ...]");
   }
-  return begin("reduce_scatter", &in, false, [&] { return do_reduce_scatter(out, in, waits); });
+  return begin("reduce_scatter", &in, gradients, [&] { return do_reduce_scatter(out, in, waits); });
 }
 
 Work Communicator::start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits) {

@@ -100,8 +100,8 @@ std::string describe(const DataParallelOptions& options) {
   return "bucket_bytes " + std::to_string(options.bucket_bytes) + ", op " +
          (options.op == ReduceOp::mean ? "mean" : "sum") + ", launch " +
          (options.launch == LaunchBuckets::when_ready ? "when_ready" : "at_finish") + ", accumulation " +
-         std::to_string(static_cast<int>(options.accumulation)) + ", broadcast_parameters " +
-         std::to_string(options.broadcast_parameters) + ", broadcast_buffers " +
+         std::to_string(static_cast<int>(options.accumulation)) + ", shard " + std::to_string(options.shard) +
+         ", broadcast_parameters " + std::to_string(options.broadcast_parameters) + ", broadcast_buffers " +
          std::to_string(options.broadcast_buffers);
 }
 
@@ -116,7 +116,8 @@ GradArena arena_for(const std::vector<at::Tensor>& parameters, const DataParalle
   const at::ScalarType type = type_of_sum(like.scalar_type(), options.accumulation);
   std::vector<std::int64_t> numels;
   for (const auto& each : parameters) numels.push_back(each.numel());
-  FlatLayout layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes);
+  FlatLayout layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes,
+                                  options.shard ? axis.size() : 1);
   const auto own = like.options().requires_grad(false).dtype(type);
   at::Tensor gradients = like.is_cpu() ? axis.shared_buffer(layout.numel, type) : at::zeros({layout.numel}, own);
   at::Tensor compensation;
@@ -263,7 +264,13 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
   for (; index >= arenas[a].layout().buckets.size(); ++a) index -= arenas[a].layout().buckets.size();
   at::Tensor bucket = arenas[a].bucket(index);
   if (options.op == ReduceOp::mean && bucket.element_size() == 2) bucket.div_(axis.size());
-  axis.all_reduce_gradients(bucket);
+  if (options.shard) {
+    const std::int64_t part = bucket.numel() / axis.size();
+    at::Tensor own = bucket.narrow(0, axis.rank() * part, part);
+    axis.reduce_scatter_gradients(own, bucket);
+  } else {
+    axis.all_reduce_gradients(bucket);
+  }
   ++reductions;
 }
 
@@ -275,7 +282,9 @@ void DistributedDataParallel::State::settle_reached() {
     reached.push_back(has(i));
     reduced.push_back(arena_of(i).flat().narrow(0, offset, size));
   }
-  reached = reached_by_any(std::move(reached), reduced, axis);
+  // Outside a rank's own parts its gradients are sums that nobody has completed: they prove nothing.
+  reached = options.shard ? reached_by_any(reached, parameters.front().device(), axis)
+                          : reached_by_any(std::move(reached), reduced, axis);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (reached[i] != has(i)) arena_of(i).set(places[i].index, reached[i]);
 }

@@ -158,9 +158,13 @@ std::vector<bool> reached_by_any(std::vector<bool> mine, const std::vector<at::T
     ask = ask || zero[i];
   }
   if (!ask || axis.size() == 1) return mine;
+  return reached_by_any(mine, reduced.front().device(), axis);
+}
+
+std::vector<bool> reached_by_any(const std::vector<bool>& mine, at::Device device, Communicator& axis) {
   at::Tensor flags = at::empty({static_cast<std::int64_t>(mine.size())}, at::kInt);
   std::copy(mine.begin(), mine.end(), flags.mutable_data_ptr<int>());
-  if (!reduced.front().is_cpu()) flags = flags.to(reduced.front().device());
+  if (!device.is_cpu()) flags = flags.to(device);
   axis.all_reduce(flags, Reduce::max);
   flags = flags.cpu();
   const int* any = flags.const_data_ptr<int>();

@@ -31,5 +31,7 @@ void agree_on(const std::string& what, const std::vector<std::int64_t>& values, 
 /// equal on all ranks. A reduced gradient with a non-zero element proves that some rank reached it; only for those that
 /// are zero throughout the ranks ask each other, by one small reduction. Collective: the axis.
 std::vector<bool> reached_by_any(std::vector<bool> mine, const std::vector<at::Tensor>& reduced, Communicator& axis);
+/// The same where no reduced gradient proves anything: by one reduction of flags, on the device.
+std::vector<bool> reached_by_any(const std::vector<bool>& mine, at::Device device, Communicator& axis);
 
 }  // namespace accrue

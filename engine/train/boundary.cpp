@@ -139,7 +139,11 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
     gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
     scale = 1.0;
   }
-  if (training.masters.defined()) {
+  if (training.shard) {
+    const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());
+    training.optimizer->step(training.masters, own, lr, scale, training.shard->packed(reached_ranges(training)));
+    training.shard->unpack(training.masters, training.model.flat());
+  } else if (training.masters.defined()) {
     training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale, reached_ranges(training));
     training.model.flat().copy_(training.masters);
   } else {

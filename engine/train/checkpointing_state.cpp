@@ -47,6 +47,31 @@ void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& traini
     if (purpose == Purpose::read || writes(training, i)) tensors.push_back(training.model.placed(prefix, flat, i));
 }
 
+/// What this rank's shard holds of each parameter, from a packed tensor.
+void add_by_part(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
+                 const std::string& prefix, const at::Tensor& packed) {
+  for (const UpdateShard::Part& part : training.shard->parts()) {
+    if (purpose == Purpose::write && !writes(training, part.parameter)) continue;
+    PlacedTensor placed = training.model.placed(prefix, training.model.flat(), part.parameter);
+    placed.slice.range = part.of_parameter;
+    placed.values = packed.narrow(0, part.packed.offset, part.packed.size);
+    if (placed.slice.is_box()) placed.values = placed.values.view(placed.slice.extent);
+    tensors.push_back(std::move(placed));
+  }
+}
+
+/// Updates of each parameter so far, which the rank that holds its first element writes.
+void add_steps(std::vector<PlacedTensor>& tensors, Training& training, Purpose purpose) {
+  const at::Tensor steps = training.optimizer->segment_steps();
+  const auto& segments = training.optimizer->segments();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const bool first = !training.shard || training.shard->parts()[i].of_parameter.offset == 0;
+    if (purpose == Purpose::write && (!first || segments[i].shared || training.tensor.rank() > 0)) continue;
+    tensors.push_back(
+        whole_tensor("optimizer.step." + segments[i].name, steps.narrow(0, static_cast<std::int64_t>(i), 1)));
+  }
+}
+
 /// The same of a window's sums, which are this replica's; those still to be summed over the tensor axis, this rank's.
 void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose, const std::string& what,
               const at::Tensor& flat) {
@@ -79,33 +104,31 @@ std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoin
          type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
 
-/// The parameter that a stored tensor belongs to: what follows "parameters." or "optimizer.<state>.".
-std::string parameter_of(const std::string& name) {
-  if (name.starts_with("parameters.")) return name.substr(name.find('.') + 1);
-  const std::size_t state = name.find('.');
-  const std::size_t end = name.find('.', state + 1);
-  return end == std::string::npos ? name : name.substr(end + 1);
+/// "parameters." or "optimizer.<state>.", where a stored name begins so.
+std::string prefix_of(const std::string& name) {
+  if (name.starts_with("parameters.")) return "parameters.";
+  if (!name.starts_with("optimizer.")) return {};
+  return name.substr(0, name.find('.', std::string_view("optimizer.").size()) + 1);
 }
 
-/// Everything that differs between the checkpoint's shared tensors and the model's. Other ranks may hold parameters
-/// that this one does not.
+/// Everything that differs between the checkpoint's shared tensors and the model's. Other ranks may hold parameters, or
+/// parts of them, that this one does not.
 std::string mismatches(const Training& training, const std::vector<PlacedTensor>& live,
                        const CheckpointReader& checkpoint) {
   std::string text;
   const auto note = [&text](const std::string& what) {
     if (!what.empty()) text += (text.empty() ? "" : "; ") + what;
   };
-  std::set<std::string> names;
+  std::set<std::string> parameters(training.model.names().begin(), training.model.names().end());
+  for (const ParameterShape& shape : parameter_shapes(training.spec().model)) parameters.insert(shape.name);
+  std::set<std::string> prefixes;
   for (const PlacedTensor& tensor : live) {
-    names.insert(tensor.name);
+    prefixes.insert(prefix_of(tensor.name));
     note(mismatch(tensor, checkpoint));
   }
-  std::set<std::string> elsewhere;
-  for (const ParameterShape& shape : parameter_shapes(training.spec().model)) elsewhere.insert(shape.name);
-  for (const std::string& held : training.model.names()) elsewhere.erase(held);
   for (const std::string& name : checkpoint.tensor_names())
-    if ((name.starts_with("parameters.") || name.starts_with("optimizer.")) && !names.contains(name) &&
-        !elsewhere.contains(parameter_of(name)))
+    if (const std::string prefix = prefix_of(name);
+        !prefix.empty() && !(prefixes.contains(prefix) && parameters.contains(name.substr(prefix.size()))))
       note(name + " is not in the model");
   return text;
 }
@@ -201,20 +224,16 @@ OpenWindow open_window(const at::Tensor& tensor) {
 
 std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
   std::vector<PlacedTensor> tensors;
-  if (purpose == Purpose::write && !training.mesh.writes()) return tensors;
-  const auto add = [&](const std::string& prefix, const at::Tensor& flat) {
-    add_by_parameter(tensors, training, purpose, prefix, flat);
+  const bool writes_whole = purpose == Purpose::read || training.mesh.writes();
+  if (writes_whole) add_by_parameter(tensors, training, purpose, "parameters.", training.model.flat());
+  if (!writes_whole && !training.shard) return tensors;
+  const auto add = [&](const std::string& prefix, const at::Tensor& state) {
+    training.shard ? add_by_part(tensors, training, purpose, prefix, state)
+                   : add_by_parameter(tensors, training, purpose, prefix, state);
   };
-  add("parameters.", training.model.flat());
   for (const auto& [state, flat] : training.optimizer->state()) add("optimizer." + state + ".", flat);
-  if (training.masters.defined()) add("optimizer.master.", training.masters);
-  if (purpose == Purpose::write && training.tensor.rank() > 0) return tensors;
-  const at::Tensor steps = training.optimizer->segment_steps();
-  const auto& segments = training.optimizer->segments();
-  for (std::size_t i = 0; i < segments.size(); ++i)
-    if (purpose == Purpose::read || !segments[i].shared)
-      tensors.push_back(
-          whole_tensor("optimizer.step." + segments[i].name, steps.narrow(0, static_cast<std::int64_t>(i), 1)));
+  if (training.half()) add("optimizer.master.", training.masters);
+  add_steps(tensors, training, purpose);
   return tensors;
 }
 
@@ -254,6 +273,8 @@ Result<void> check_state(Training& training, const CheckpointReader& checkpoint)
 Result<void> restore_state(Training& training, const CheckpointReader& checkpoint) {
   for (const PlacedTensor& live : shared_tensors(training, Purpose::read))
     if (auto read = checkpoint.read(live); !read) return read;
+  if (training.shard && !training.half())
+    training.masters.copy_(training.shard->pack(training.model.flat(), training.masters.scalar_type()));
   training.optimizer->set_steps(checkpoint.cursor().optimizer_steps);
   if (const std::string name = rank_name(training, "rng.cpu"); checkpoint.find(name)) {
     const auto state = checkpoint.read(name);

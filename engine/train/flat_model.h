@@ -34,6 +34,7 @@ class FlatModel {
   ModelPart& undivided() const;
   /// Shapes: [numel of the layout]; padding is zero.
   at::Tensor& flat() { return flat_; }
+  const at::Tensor& flat() const { return flat_; }
   const FlatLayout& layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }
   at::ScalarType dtype() const { return flat_.scalar_type(); }

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -81,8 +82,7 @@ bool summed_over_tensor(const Training& training, std::size_t i) {
   return training.tensor.sequence() && training.model.shares()[i].on_rows;
 }
 
-void complete_gradients(Training& training) {
-  if (training.tensor.sequence()) sum_rows(training);
+void sum_tied_embedding(Training& training) {
   if (training.mesh.grid().pipeline == 1 || !training.mesh.has(Axis::embedding)) return;
   const at::Tensor flat = training.reducer.flat_gradients();
   for (std::size_t i = 0; i < training.model.names().size(); ++i) {
@@ -92,11 +92,19 @@ void complete_gradients(Training& training) {
   }
 }
 
+void complete_gradients(Training& training) {
+  if (training.tensor.sequence()) sum_rows(training);
+  if (!training.shard) sum_tied_embedding(training);
+}
+
 double gradient_norm(const Training& training) {
   const at::Tensor flat = training.reducer.flat_gradients();
-  if (training.mesh.model().size() == 1) return flat_norm(flat);
-  const auto counted = counted_ranges(training.optimizer->segments(), training.mesh.at().tensor);
-  return std::sqrt(sum_over_ranks(training.mesh.model(), {square_sum(flat, counted), 0.0, 0.0})[0]);
+  if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
+  auto counted = counted_ranges(training.model.segments(), training.mesh.at().tensor);
+  std::ranges::sort(counted, {}, &FlatRange::offset);
+  Communicator& axis = training.shard ? training.mesh.world() : training.mesh.model();
+  const double squares = square_sum(flat, training.shard ? training.shard->owned(counted) : counted);
+  return std::sqrt(sum_over_ranks(axis, {squares, 0.0, 0.0})[0]);
 }
 
 NamedTensors whole_parameters(Training& training) {

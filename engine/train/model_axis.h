@@ -10,6 +10,10 @@ namespace accrue {
 
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
 bool summed_over_tensor(const Training& training, std::size_t i);
+/// Adds up the two uses of a tied embedding, on the first and the last stage. Stages lay their buckets out differently,
+/// so under ZeRO it is done before the replicas reduce, and otherwise by complete_gradients(). Collective: the
+/// embedding axis.
+void sum_tied_embedding(Training& training);
 /// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
 /// has a part of, then the two uses of a tied embedding. Collective: the model axis.
 void complete_gradients(Training& training);

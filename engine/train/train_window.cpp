@@ -30,6 +30,7 @@
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
 #include "train/evaluate.h"
+#include "train/model_axis.h"
 #include "train/window_executor.h"
 
 namespace accrue {
@@ -177,7 +178,10 @@ class TrainedWindow final : public WindowWork {
       cover_.reset();
       return;
     }
-    if (training_.faults.reduces(plan)) reduce(training_);
+    // Another stage may still wait for what this one has computed: the window's sums are exchanged when it has been
+    // sent.
+    reduces_after_ = pipelined() && plan.update && training_.faults.reduces(plan);
+    if (!reduces_after_ && training_.faults.reduces(plan)) reduce(training_);
     clip_partial_sum(training_);
     cover_.reset();
     now.batch = {};
@@ -190,6 +194,12 @@ class TrainedWindow final : public WindowWork {
     over_ = plan.update;
     if (plan.update) pass_.end = WindowEnd::boundary;
     between_micro_steps(plan);
+  }
+
+  void after_list() {
+    if (!std::exchange(reduces_after_, false)) return;
+    if (training_.shard) sum_tied_embedding(training_);
+    reduce(training_);
   }
 
   /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
@@ -279,6 +289,7 @@ class TrainedWindow final : public WindowWork {
   ComputeClock::Mark begin_;  ///< of the operation that runs
   std::int64_t published_ns_ = monotonic_ns();
   bool over_ = false;
+  bool reduces_after_ = false;
 };
 
 }  // namespace
@@ -315,6 +326,7 @@ WindowPass train_window(Training& training) {
     const std::int64_t micro_steps = std::clamp<std::int64_t>(planned, 1, longest);
     work.begins_list();
     training.executor.run(training.executor.operations(pipeline_shape(training.spec().parallel, micro_steps)), work);
+    work.after_list();
   }
   work.publish();
   return pass;

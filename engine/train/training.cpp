@@ -41,6 +41,19 @@ DynamicScale loss_scale_of(const RunSpec& spec) {
   return {.scale = spec.optimizer.loss_scale.value_or(usual)};
 }
 
+bool is_sharded(const RunPlan& plan) {
+  return plan.spec.parallel.zero > 0;
+}
+
+std::int64_t shards_of(const RunPlan& plan) {
+  return is_sharded(plan) ? plan.grid.data : 1;
+}
+
+std::optional<UpdateShard> shard_of(const RunPlan& plan, const FlatModel& model, const Mesh& mesh) {
+  if (!is_sharded(plan)) return std::nullopt;
+  return UpdateShard(model.layout(), mesh.data());
+}
+
 /// What this rank holds of the model, by chunk.
 std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
   const std::int64_t stages = mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
@@ -72,7 +85,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
       model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor, computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
-              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan));
+              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan),
+                                 shards_of(run.plan));
             }),
       scaling(run.plan.knobs, run.plan.spec.teaching.bug, ranks.data().size()),
       reducer(model.module(), ranks.data(),
@@ -80,16 +94,22 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .op = scaling.reduce_op(),
                .broadcast_parameters = true,
                .launch = launch_of(run.plan),
-               .accumulation = run.plan.knobs.accumulation_dtype}),
-      optimizer(make_flat_optimizer(run.plan.spec.optimizer, model.segments(), model.layout().numel,
-                                    update_type(model.dtype()), computes_on)),
+               .accumulation = run.plan.knobs.accumulation_dtype,
+               .shard = is_sharded(run.plan)}),
+      shard(shard_of(run.plan, model, ranks)),
+      optimizer(
+          make_flat_optimizer(run.plan.spec.optimizer, shard ? shard->segments(model.segments()) : model.segments(),
+                              shard ? shard->numel() : model.layout().numel, update_type(model.dtype()), computes_on)),
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
       link(ranks.pipeline()),
       executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
-  if (is_half(model.dtype())) masters = model.flat().to(at::kFloat);
+  if (shard)
+    masters = shard->pack(model.flat(), update_type(model.dtype()));
+  else if (half())
+    masters = model.flat().to(at::kFloat);
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
 }

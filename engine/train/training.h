@@ -23,6 +23,7 @@
 #include "train/loss_scaling.h"
 #include "train/message_link.h"
 #include "train/reporter.h"
+#include "train/update_shard.h"
 #include "train/window_executor.h"
 
 namespace accrue {
@@ -46,8 +47,11 @@ struct Training {
   FlatModel model;
   LossScaling scaling;
   DistributedDataParallel reducer;
+  std::optional<UpdateShard> shard;  ///< ZeRO: what this rank updates, if not everything
   std::unique_ptr<FlatOptimizer> optimizer;
-  at::Tensor masters;  ///< float32 copies of half-precision parameters, which updates go to; else undefined
+  /// What updates go to, where that is not the flat parameters: float32 copies of half-precision parameters; the packed
+  /// copy of this rank's shard.
+  at::Tensor masters;
   AccumulationDriver driver;
   AccumulationWindow& window;  ///< the driver's
   BatchFeed feed;
@@ -63,6 +67,7 @@ struct Training {
   Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
            std::unique_ptr<DataSource> source);
 
+  bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }
 };

@@ -22,6 +22,7 @@ struct Layout {
   bool sequence = false;
   int pipeline = 1;
   int chunks = 1;
+  int zero = 0;
   int world() const { return data * tensor * pipeline; }
 };
 
@@ -33,7 +34,8 @@ std::string spec_text(const Layout& layout, const std::string& model = {}, const
          "[schedule]\nkind = \"cosine\"\nwarmup = 2\n[accumulation]\nsteps = 4\nmicro_batch = 4\n[parallel]\ndata = " +
          std::to_string(layout.data) + "\ntensor = " + std::to_string(layout.tensor) +
          "\nsequence = " + (layout.sequence ? "true" : "false") + "\npipeline = " + std::to_string(layout.pipeline) +
-         "\nvirtual_pipeline = " + std::to_string(layout.chunks) + "\n[run]\nupdates = 12\n" + rest;
+         "\nvirtual_pipeline = " + std::to_string(layout.chunks) + "\nzero = " + std::to_string(layout.zero) +
+         "\n[run]\nupdates = 12\n" + rest;
 }
 
 NamedTensors weights_in(const QTemporaryDir& folder) {
@@ -76,7 +78,11 @@ class TestDividedTraining : public QObject {
              {"two stages of two chunks", {1, 1, false, 2, 2}},
              {"two replicas of two stages", {2, 1, false, 2}},
              {"two stages of two ranks by rows", {1, 2, true, 2}},
-             {"two replicas of two stages of two ranks", {2, 2, false, 2}}}) {
+             {"two replicas of two stages of two ranks", {2, 2, false, 2}},
+             {"two sharded replicas", {2, 1, false, 1, 1, 1}},
+             {"four sharded replicas", {4, 1, false, 1, 1, 1}},
+             {"two sharded replicas of two ranks by rows", {2, 2, true, 1, 1, 1}},
+             {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}}}) {
       QTest::addRow("%s, float64", name) << layout << "" << 1e-10;
       QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-5;
     }
@@ -118,6 +124,7 @@ class TestDividedTraining : public QObject {
     QTest::newRow("inside a window") << whole << "every_micro_steps = 7\n";
     QTest::newRow("inside a window, by rows") << by_rows << "every_micro_steps = 7\n";
     QTest::newRow("two stages of two ranks") << Layout{1, 2, true, 2} << "every_updates = 5\n";
+    QTest::newRow("four sharded replicas") << Layout{4, 1, false, 1, 1, 1} << "every_updates = 5\n";
     QTest::newRow("two replicas of two stages of two chunks") << Layout{2, 1, false, 2, 2} << "every_updates = 5\n";
   }
   void a_resumed_run_ends_at_the_same_bits() {
@@ -151,6 +158,9 @@ class TestDividedTraining : public QObject {
     QTest::newRow("four ranks by rows, then two") << Layout{1, 4, true} << Layout{1, 2};
     QTest::newRow("two stages of two ranks, then one rank") << Layout{1, 2, false, 2} << Layout{};
     QTest::newRow("one rank, then four stages") << Layout{} << Layout{1, 1, false, 4};
+    QTest::newRow("two sharded replicas, then two whole ones") << Layout{2, 1, false, 1, 1, 1} << Layout{2};
+    QTest::newRow("two whole replicas, then two sharded ones of two stages")
+        << Layout{2} << Layout{2, 1, false, 2, 1, 1};
     QTest::newRow("two stages of two chunks, then two stages of two ranks")
         << Layout{1, 1, false, 2, 2} << Layout{1, 2, true, 2};
   }
@@ -158,7 +168,8 @@ class TestDividedTraining : public QObject {
     QFETCH(Layout, first);
     QFETCH(Layout, second);
     QTemporaryDir whole_dir, folder;
-    const auto whole = train({.spec = spec_text({}), .run_dir = whole_dir.path().toStdString()}, 1);
+    const auto whole =
+        train({.spec = spec_text({.data = first.data}), .run_dir = whole_dir.path().toStdString()}, first.data);
     const std::string dir = folder.path().toStdString();
     const auto begun = train({.spec = spec_text(first), .run_dir = dir, .stop_wish = 6}, first.world());
     QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());

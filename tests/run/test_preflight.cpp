@@ -192,7 +192,14 @@ class TestPreflight : public QObject {
         "error: parallel.sequence: divides the positions of a sequence: model.context must be a multiple of "
         "parallel.tensor (found 65 positions, 2 ranks, expected false)",
         "false");
-    row("ZeRO", "parallel.zero=1", "error: parallel.zero: is not available in this version (found 1, expected 0)", "0");
+    row("exactness of a sharded gradient", "parallel.zero=1;evaluate.exactness_every=5",
+        "error: evaluate.exactness_every: needs the whole gradient on every rank: parallel.zero must be 0 (found 5, "
+        "expected 0)",
+        "0");
+    row("a sharded sum in every micro-step", "parallel.zero=1;accumulation.reduce_when=every_micro_step",
+        "error: accumulation.reduce_when: needs the whole gradient on every rank: parallel.zero must be 0 (found "
+        "\"every_micro_step\", expected boundary)",
+        "boundary");
     row("a memory limit that nothing asks for", "accumulation.memory_limit=100",
         "error: accumulation.memory_limit: has an effect only with group_length memory_search (expected "
         "accumulation.group_length = \"memory_search\")",
@@ -555,11 +562,13 @@ class TestPreflight : public QObject {
 
   void everything_is_reported_at_once() {
     const Preflight result = preflight_files(
-        spec_of("model.heads=3;parallel.zero=1;launch.device=cuda;run.updates=1;run.epochs=1;data.kind=text"),
+        spec_of(
+            "model.heads=3;parallel.virtual_pipeline=2;launch.device=cuda;run.updates=1;run.epochs=1;data.kind=text"),
         plain_host(), ".");
     QStringList keys;
     for (const Finding& finding : result.findings) keys << QString::fromStdString(finding.key);
-    QCOMPARE(keys, QStringList({"model.heads", "run.epochs", "parallel.zero", "launch.device", "data.path"}));
+    QCOMPARE(keys,
+             QStringList({"model.heads", "run.epochs", "parallel.virtual_pipeline", "launch.device", "data.path"}));
   }
 
   void values_that_a_form_could_set_are_checked_too() {

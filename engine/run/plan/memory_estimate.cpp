@@ -87,9 +87,12 @@ MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& kno
   memory.parameters = to_bytes(count * bytes);
   memory.gradients = to_bytes(static_cast<double>(gradient_numel) *
                               static_cast<double>(gradient_bytes(spec.model.dtype, knobs.accumulation_dtype)));
-  // Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters.
-  const double masters = bytes < 4 ? 1 : 0;
-  memory.optimizer = to_bytes(count * (optimizer_numbers(spec.optimizer) + masters) * std::max(bytes, 4.0));
+  // Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters. Under ZeRO each
+  // replica has its share of them, and a copy of its share of the parameters in any type.
+  const bool sharded = spec.parallel.zero > 0;
+  const double masters = bytes < 4 || sharded ? 1 : 0;
+  const double share = sharded ? static_cast<double>(std::max<std::int64_t>(spec.parallel.data, 1)) : 1.0;
+  memory.optimizer = to_bytes(count * (optimizer_numbers(spec.optimizer) + masters) * std::max(bytes, 4.0) / share);
   memory.activations = to_bytes(static_cast<double>(spec.accumulation.micro_batch) * numbers * bytes);
   memory.process = rank_process_bytes;
   return memory;

@@ -85,14 +85,17 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
         .fix_value = "false";
 }
 
-// Degrees that the format has and this version does not run.
-void check_degrees(const ParallelSpec& parallel, Findings& findings) {
-  const auto only = [&](std::string_view key, std::int64_t degree, std::int64_t available) {
-    if (degree == available) return;
-    findings.error(key, "is not available in this version", std::to_string(degree), std::to_string(available))
-        .fix_value = std::to_string(available);
+void check_zero(const RunSpec& spec, Findings& findings) {
+  if (spec.parallel.zero == 0) return;
+  const auto unsharded = [&](std::string_view key, const std::string& value, const std::string& off) {
+    findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", value, off).fix_value = off;
   };
-  only("parallel.zero", parallel.zero, 0);
+  if (spec.evaluate.exactness_every > 0)
+    unsharded("evaluate.exactness_every", std::to_string(spec.evaluate.exactness_every), "0");
+  if (spec.teaching.bug != Bug::none)
+    unsharded("teaching.bug", "\"" + std::string(to_name(spec.teaching.bug)) + "\"", "none");
+  if (const ReduceWhen when = resolve_knobs(spec).reduce_when; when != ReduceWhen::boundary)
+    unsharded("accumulation.reduce_when", "\"" + std::string(to_name(when)) + "\"", "boundary");
 }
 
 void check_device(const RunSpec& spec, const HostFacts& host, Findings& findings) {
@@ -156,10 +159,10 @@ void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings)
 }  // namespace
 
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings) {
-  check_degrees(spec.parallel, findings);
   check_tensor(spec, findings);
   check_pipeline(spec, findings);
   check_undivided(spec, findings);
+  check_zero(spec, findings);
   check_device(spec, host, findings);
   check_backend(spec, host, findings);
   check_threads(spec, host, findings);

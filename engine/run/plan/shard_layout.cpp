@@ -26,11 +26,12 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-/// Elements of each bucket but the last, which may be shorter.
-std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes) {
-  const std::int64_t largest = std::max(alignment, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
+/// Elements of each bucket but the last, which may be shorter: a multiple of `step`.
+std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
+                         std::int64_t step) {
+  const std::int64_t largest = std::max(step, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
   const std::int64_t count = std::clamp<std::int64_t>(divided_up(numel, largest), 1, most_buckets);
-  return std::max(alignment, rounded_up(divided_up(numel, count), alignment));
+  return std::max(step, rounded_up(divided_up(numel, count), step));
 }
 
 std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t size) {
@@ -42,20 +43,31 @@ std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t size) {
 
 }  // namespace
 
-FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element,
-                       std::int64_t bucket_bytes) {
+FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
+                       std::int64_t shards) {
   FlatLayout layout;
   layout.parameters.resize(numels.size());
   for (std::size_t i = numels.size(); i-- > 0;) {
     layout.parameters[i] = {layout.numel, numels[i]};
     layout.numel += padded_numel(numels[i]);
   }
-  layout.buckets = equal_buckets(layout.numel, bucket_size(layout.numel, bytes_per_element, bucket_bytes));
+  const std::int64_t step = alignment * shards;
+  layout.numel = rounded_up(layout.numel, step);
+  layout.buckets = equal_buckets(layout.numel, bucket_size(layout.numel, bytes_per_element, bucket_bytes, step));
   return layout;
 }
 
+std::vector<FlatRange> owned_ranges(const FlatLayout& layout, std::int64_t rank, std::int64_t world) {
+  std::vector<FlatRange> owned;
+  for (const FlatRange& bucket : layout.buckets) {
+    const std::int64_t part = bucket.size / world;
+    owned.push_back({bucket.offset + rank * part, part});
+  }
+  return owned;
+}
+
 std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes) {
-  return divided_up(padded_numel, bucket_size(padded_numel, bytes_per_element, bucket_bytes));
+  return divided_up(padded_numel, bucket_size(padded_numel, bytes_per_element, bucket_bytes, alignment));
 }
 
 std::int64_t padded_numel(std::int64_t numel) {

@@ -106,6 +106,10 @@ class Communicator {
   [[nodiscard]] Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in) {
     return start_reduce_scatter(out, in, Waits::later);
   }
+  /// The same, counted as gradient traffic.
+  void reduce_scatter_gradients(at::Tensor& out, const at::Tensor& in) {
+    start_reduce_scatter(out, in, Waits::now, /*gradients=*/true).wait();
+  }
   /// out: [size, *in.shape], or [size * D, ...] for in: [D, ...]; in may be the rank-th piece of out.
   void all_gather(at::Tensor& out, const at::Tensor& in) { start_all_gather(out, in, Waits::now).wait(); }
   [[nodiscard]] Work start_all_gather(at::Tensor& out, const at::Tensor& in) {
@@ -161,7 +165,7 @@ class Communicator {
  private:
   friend class Work;
   Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits);
-  Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits);
+  Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients = false);
   Work start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits);
   void check_peer(const char* op, std::int64_t peer) const;
   void add_untimed(int scopes);

@@ -51,6 +51,8 @@ struct DataParallelOptions {
   /// accept it); float32 and float64 accumulate as they are. float32_compensated: also keeps a term that carries what
   /// each addition rounds off (Kahan), for twice the memory. Writing to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
+  /// ZeRO-1: each rank gets the sum of its own part of every bucket (owned_ranges()) and nothing of use elsewhere.
+  bool shard = false;
 };
 
 class DistributedDataParallel final : public GradSync {
@@ -68,10 +70,11 @@ class DistributedDataParallel final : public GradSync {
   /// Call before a forward whose backward reduces: copies rank 0's buffers. Does nothing without buffers or with sync
   /// off. Collective: the whole axis.
   void before_forward() override;
-  /// Call after the last backward of a window: reduces, waits, and makes all ranks' gradients equal. Afterwards a
-  /// parameter that any rank's backward reached has a gradient on all ranks; one that none reached has none, so an
-  /// optimizer does not change it. Does nothing if sync is off. To reduce after every micro-step, use ReduceOp::mean: a
-  /// second sum would count gradients that are already sums once per rank. Collective: the whole axis.
+  /// Call after the last backward of a window: reduces, waits, and makes all ranks' gradients equal, or each rank's
+  /// part of them with `shard`. Afterwards a parameter that any rank's backward reached has a gradient on all ranks;
+  /// one that none reached has none, so an optimizer does not change it. Does nothing if sync is off. To reduce after
+  /// every micro-step, use ReduceOp::mean: a second sum would count gradients that are already sums once per rank.
+  /// Collective: the whole axis.
   void finish() override;
   std::int64_t arrivals() const override;
   void agree(const std::string& what, const std::vector<std::int64_t>& values) override;

@@ -49,8 +49,12 @@ struct FlatLayout {
 };
 
 /// Lays parameters out in reverse order, each aligned to 16 elements, and cuts buckets of about bucket_bytes at any
-/// element; larger ones where there would be more than 65,536.
-FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes);
+/// element; larger ones where there would be more than 65,536. Each bucket can be cut into `shards` equal parts.
+FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
+                       std::int64_t shards = 1);
+
+/// ZeRO: what rank r of `world` owns of each bucket, in the buckets' order. The layout must be made for so many shards.
+std::vector<FlatRange> owned_ranges(const FlatLayout& layout, std::int64_t rank, std::int64_t world);
 
 /// The part of [0, numel) that rank r of `world` owns: equal parts, the last one shorter.
 FlatRange shard_range(std::int64_t numel, std::int64_t rank, std::int64_t world);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/update_shard.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+namespace accrue {
+namespace {
+
+FlatRange common_part(const FlatRange& a, const FlatRange& b) {
+  const std::int64_t begin = std::max(a.offset, b.offset);
+  return {begin, std::max<std::int64_t>(0, std::min(a.offset + a.size, b.offset + b.size) - begin)};
+}
+
+}  // namespace
+
+UpdateShard::UpdateShard(const FlatLayout& layout, Communicator& axis) : axis_(axis) {
+  const auto owned = owned_ranges(layout, axis.rank(), axis.size());
+  for (std::size_t bucket = 0; bucket < owned.size(); ++bucket) {
+    pieces_.push_back({layout.buckets[bucket], owned[bucket], numel_});
+    numel_ += owned[bucket].size;
+  }
+  for (std::size_t i = 0; i < layout.parameters.size(); ++i)
+    for (const Piece& piece : pieces_)
+      if (const FlatRange part = common_part(layout.parameters[i], piece.flat); part.size > 0)
+        parts_.push_back({.parameter = i,
+                          .of_parameter = {part.offset - layout.parameters[i].offset, part.size},
+                          .packed = {piece.packed + part.offset - piece.flat.offset, part.size}});
+  std::ranges::sort(parts_, {}, [](const Part& part) { return part.packed.offset; });
+}
+
+std::vector<OptimizerSegment> UpdateShard::segments(const std::vector<OptimizerSegment>& of_parameters) const {
+  std::vector<OptimizerSegment> segments;
+  for (const Part& part : parts_) {
+    segments.push_back(of_parameters[part.parameter]);
+    segments.back().range = part.packed;
+  }
+  return segments;
+}
+
+/// use(piece, range in the flat space) for what this rank owns of ascending ranges.
+template <typename Use>
+void UpdateShard::for_common(const std::vector<FlatRange>& flat, const Use& use) const {
+  for (const FlatRange& range : flat)
+    for (const Piece& piece : pieces_)
+      if (const FlatRange part = common_part(range, piece.flat); part.size > 0) use(piece, part);
+}
+
+std::vector<FlatRange> UpdateShard::owned(const std::vector<FlatRange>& flat) const {
+  std::vector<FlatRange> ranges;
+  for_common(flat, [&](const Piece&, const FlatRange& part) { ranges.push_back(part); });
+  return ranges;
+}
+
+std::vector<FlatRange> UpdateShard::packed(const std::vector<FlatRange>& flat) const {
+  std::vector<FlatRange> ranges;
+  for_common(flat, [&](const Piece& piece, const FlatRange& part) {
+    ranges.push_back({piece.packed + part.offset - piece.flat.offset, part.size});
+  });
+  return ranges;
+}
+
+at::Tensor UpdateShard::pack(const at::Tensor& flat, at::ScalarType type) const {
+  at::Tensor packed = at::empty({numel_}, flat.options().dtype(type));
+  for (const Piece& piece : pieces_)
+    packed.narrow(0, piece.packed, piece.flat.size).copy_(flat.narrow(0, piece.flat.offset, piece.flat.size));
+  return packed;
+}
+
+void UpdateShard::unpack(const at::Tensor& packed, at::Tensor& flat) const {
+  for (const Piece& piece : pieces_) {
+    at::Tensor own = flat.narrow(0, piece.flat.offset, piece.flat.size);
+    own.copy_(packed.narrow(0, piece.packed, piece.flat.size));
+    at::Tensor bucket = flat.narrow(0, piece.bucket.offset, piece.bucket.size);
+    axis_.all_gather(bucket, own);
+  }
+}
+
+}  // namespace accrue

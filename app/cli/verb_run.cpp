@@ -13,14 +13,11 @@
 namespace accrue::cli {
 namespace {
 
-/// What resuming would mean, for a run that did not come to its end.
+/// Where resuming would go on, for a run that did not come to its end. Where there is no checkpoint, the supervisor has
+/// said so.
 void tell_how_to_go_on(const std::string& dir) {
   const auto run = read_run(dir);
-  if (!run) return;
-  if (run->last_checkpoint.empty())
-    std::fputs("no checkpoint was taken, so resuming starts over (set checkpoint.every_updates to take some)\n",
-               stderr);
-  else
+  if (run && !run->last_checkpoint.empty())
     std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
 }
 

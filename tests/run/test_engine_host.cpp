@@ -222,7 +222,7 @@ class TestEngineHost : public QObject {
       VERIFY_STORY(observer.wait([](const RunEvent& event) {
         const auto* warning = std::get_if<Warning>(&event.body);
         return warning != nullptr && warning->class_name == refusal_class &&
-               warning->message.find("N must lie between 1") != std::string::npos;
+               warning->message.find("N must be from 1 to 1048576, and ") != std::string::npos;
       }));
       host.kill();
       VERIFY_STORY(observer.wait_for_end());

@@ -145,7 +145,8 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
   if (std::string why = why_steps_stay(order_.plan.spec); !why.empty()) return refused(std::move(why));
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
-    return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));
+    return refused(
+        fmt::format("N must be from {:.0f} to {:.0f}, and {} was requested", field.minimum, field.maximum, steps));
   if (auto fits = check_steps(steps); !fits) return fits;
   wished_steps_ = steps;
   broadcast({.kind = RankCommandKind::set_steps, .steps = steps});

@@ -58,16 +58,22 @@ std::string cause_text(std::int64_t rank, const ExitReport& exit) {
   return fmt::format("Rank {} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
 }
 
-std::string advice_for(ErrorCode code, const ExitReport& exit, const CheckpointMark& checkpoint) {
-  const std::string resume = !checkpoint.valid() ? "There is no checkpoint yet, so resuming starts over; "
-                                                   "checkpoint.every_updates takes one now and then"
-                                                 : "Resume continues from update " + std::to_string(checkpoint.update);
+std::string resume_advice(const RunOrder& order) {
+  if (const CheckpointMark newest = newest_checkpoint(order.run_dir); newest.valid())
+    return "Resume continues from update " + std::to_string(newest.update);
+  const CheckpointSpec& wanted = order.plan.spec.checkpoint;
+  const bool scheduled = wanted.every_updates > 0 || wanted.every_micro_steps > 0;
+  return std::string("There is no checkpoint yet, so resuming starts over") +
+         (scheduled ? "" : "; checkpoint.every_updates takes one now and then");
+}
+
+std::string advice_for(ErrorCode code, const ExitReport& exit, const RunOrder& order) {
   if (exit.signal == SIGKILL)
     return "Unless a user killed it, the system probably ran out of memory: use fewer ranks or a smaller "
            "micro-batch. " +
-           resume;
+           resume_advice(order);
   if (exit.signal == 0 && (code == ErrorCode::config || code == ErrorCode::data)) return "See the end of its log";
-  return "See the end of its log. " + resume;
+  return "See the end of its log. " + resume_advice(order);
 }
 
 }  // namespace
@@ -114,8 +120,7 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);
   failed.signal = exit.signal;
   failed.exit_status = exit.status;
-  if (failed.what_to_do.empty())
-    failed.what_to_do = advice_for(code_of_name(failed.class_name), exit, newest_checkpoint(order_.run_dir));
+  if (failed.what_to_do.empty()) failed.what_to_do = advice_for(code_of_name(failed.class_name), exit, order_);
   return {number, -1, 0, std::move(failed)};
 }
 
@@ -156,7 +161,7 @@ void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
   failed.class_name = to_string(ErrorCode::hang);
   failed.message = fmt::format("Rank {} made no progress for {:.0f} s{}; rank {} gave up waiting for it", rank, seconds,
                                place_of(rank), waited);
-  failed.what_to_do = advice_for(ErrorCode::hang, {}, newest_checkpoint(order_.run_dir));
+  failed.what_to_do = advice_for(ErrorCode::hang, {}, order_);
   failed.phase = last.phase;
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);
   failed.update = last.update;

@@ -170,8 +170,8 @@ void add_checkpoint_fields(FieldList& list) {
       .alias("Megatron-LM", "--save-interval");
   list.add("checkpoint.every_micro_steps", "Checkpoint every, inside windows",
            ACCRUE_MEMBER(checkpoint.every_micro_steps),
-           "A checkpoint is written each time this many micro-steps are done, wherever in a window that is. What it "
-           "holds of an open window says accumulation.checkpoint_scope. 0 writes none.")
+           "A checkpoint is written each time this many micro-steps are done, inside windows too. "
+           "accumulation.checkpoint_scope says what it holds of an open window. 0 writes none.")
       .unit("micro-steps")
       .range(0, 1e9)
       .advanced();

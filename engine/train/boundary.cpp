@@ -52,7 +52,7 @@ bool finite_everywhere(Training& training, double norm) {
 Verdict judge(Training& training, const WindowPass& pass) {
   Verdict verdict;
   WindowTally mine = pass.tally;
-  mine.wishes = training.channel.boundary_wishes();
+  mine.requests = training.channel.boundary_requests();
   training.report.phase("reduce");
   verdict.agreed = agree(training.mesh, mine);
   const WindowTally& total = verdict.agreed.total;
@@ -185,20 +185,20 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
   training.channel.send(std::move(update));
 }
 
-/// N for the windows from here on: as it was wished for now, or as it was in the run that is continued.
-void change_steps(Training& training, std::int64_t wished) {
-  if (wished > 0) training.window.change_steps(wished);
-  if (wished <= 0 && !training.window.steps_set_here()) return;
+/// N for the windows from here on: as requested now, or as it was in the run that is continued.
+void change_steps(Training& training, std::int64_t requested) {
+  if (requested > 0) training.window.change_steps(requested);
+  if (requested <= 0 && !training.window.steps_set_here()) return;
   training.cursor.window = training.window.position();
   training.report.from_first(StepsChanged{.update = training.cursor.update(),
                                           .micro_step = training.cursor.micro_step(),
                                           .steps = training.cursor.window.next_steps(),
-                                          .repeated = wished <= 0});
+                                          .repeated = requested <= 0});
 }
 
 }  // namespace
 
-Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass) {
+Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pass) {
   const Verdict verdict = judge(training, pass);
   if (verdict.outcome == StepOutcome::skipped_overflow)
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
@@ -219,8 +219,8 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
   report_update(training, pass.last, verdict, lr);
-  change_steps(training, verdict.agreed.total.wishes.steps);
-  return verdict.agreed.total.wishes;
+  change_steps(training, verdict.agreed.total.requests.steps);
+  return verdict.agreed.total.requests;
 }
 
 }  // namespace accrue

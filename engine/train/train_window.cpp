@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/mix64.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
@@ -93,12 +94,11 @@ void reduce(Training& training) {
 
 /// What may happen inside a window besides training.
 bool evaluates_after(const Training& training, const MicroPlan& plan) {
-  const std::int64_t every = training.spec().evaluate.every_micro_steps;
-  return every > 0 && plan.micro_step % every == 0;
+  return due_after(training.spec(), plan, training.spec().evaluate.every_micro_steps);
 }
 
 bool saves_after(const Training& training, const MicroPlan& plan) {
-  return !plan.update && checkpoint_due_inside(training, plan.micro_step);
+  return !plan.update && checkpoint_due_inside(training, plan);
 }
 
 /// The micro-steps of one window on this rank, in the executor's order.
@@ -114,7 +114,8 @@ class TrainedWindow final : public WindowWork {
     const auto plan = training_.driver.next();
     over_ = !plan;
     if (over_) return false;
-    if (training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
+    const bool may_hold = plan->position == 0 || stops_inside_windows(training_.spec());
+    if (may_hold && training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
       pass_.end = WindowEnd::stopped;
       over_ = true;
       return false;

@@ -270,7 +270,7 @@ class TestEngineHost : public QObject {
     host.kill();
     VERIFY_STORY(observer.wait_for_end());
   }
-  void a_wish_that_a_failure_overtook_is_told_to_the_ranks_that_follow() {
+  void a_request_that_a_failure_overtook_is_told_to_the_ranks_that_follow() {
     const FakeScript script("micro_ms=30,die=1@3:9,once=1");
     EngineHost host(fake_options());
     Observer observer(host);

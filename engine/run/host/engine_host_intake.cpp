@@ -86,7 +86,7 @@ void RunSession::note_ready(std::size_t rank) {
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
   // What the ranks of an attempt that failed were told, these were not.
-  if (wished_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = wished_steps_});
+  if (requested_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = requested_steps_});
 }
 
 /// From here on every walk through the plan, here and after a restart, takes the new N at that update.
@@ -94,7 +94,7 @@ void RunSession::note_steps(const RunEvent& event) {
   RunPlan& plan = order_.plan;
   if (!take_steps(plan.window, event)) return;
   const auto& changed = std::get<StepsChanged>(event.body);
-  if (!changed.repeated && changed.steps == wished_steps_) wished_steps_ = 0;
+  if (!changed.repeated && changed.steps == requested_steps_) requested_steps_ = 0;
   plan.totals = total_windows(plan.window);
   if (!writer_) return;
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());

@@ -214,10 +214,10 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   channel_.emit(std::move(update));
 }
 
-void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) {
-  if (wished > 0) window_.change_steps(wished);
-  if (rank_ != 0 || (wished <= 0 && !window_.steps_set_here())) return;
-  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps(), wished <= 0});
+void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t requested) {
+  if (requested > 0) window_.change_steps(requested);
+  if (rank_ != 0 || (requested <= 0 && !window_.steps_set_here())) return;
+  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps(), requested <= 0});
 }
 
 /// Rank 0 commits, as the real one does: write aside, rename.

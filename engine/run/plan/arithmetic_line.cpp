@@ -6,20 +6,14 @@
 #include <algorithm>
 #include <array>
 
-#include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/last_batches.h"
+#include "accrue/run/name_of.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
 
 namespace {
-
-std::string spaced(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
 
 bool has_scheduled_length(const RunPlan& plan) {
   return has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty();
@@ -198,19 +192,16 @@ std::string warmup_part(const RunPlan& plan) {
          fmt::format("{} = {}", counted(plan.warmup_updates, "update"), counted(plan.warmup_micro_steps, "micro-step"));
 }
 
-std::string clock_text(ScheduleClock clock) {
-  if (clock == ScheduleClock::update_times_world) return "update x ranks";
-  if (clock == ScheduleClock::micro_step) return "micro-step";
-  if (clock == ScheduleClock::every_nth_call) return "every Nth micro-step";
-  if (clock == ScheduleClock::external) return "every call, one a micro-step";
-  return spaced(to_name(clock));
+std::string_view clock_text(ScheduleClock clock) {
+  return name_of<ScheduleClock::external>(clock, {"update", "update x ranks", "micro-step", "epoch",
+                                                  "every Nth micro-step", "every call, one a micro-step"});
 }
 
 }  // namespace
 
 std::string RunPlan::arithmetic() const {
   return batch_part(*this) + uneven_part(*this) + "; " + epoch_part(*this) + tail_part(*this) + run_part(*this) +
-         warmup_part(*this) + "; LR clock: " + clock_text(knobs.schedule_clock);
+         warmup_part(*this) + "; LR clock: " + std::string(clock_text(knobs.schedule_clock));
 }
 
 }  // namespace accrue

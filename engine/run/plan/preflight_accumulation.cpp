@@ -5,6 +5,7 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/spec_fields.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -52,18 +53,12 @@ void check_contradictions(const AccumulationSpec& accumulation, Findings& findin
 // Names that only one system has mean nothing under another's rules, where they would be silently without effect.
 void check_own_names(const RunSpec& spec, Findings& findings) {
   const AccumulationSpec& accumulation = spec.accumulation;
-  const auto belongs = [&](std::string_view key, bool set, Dialect owner) {
-    if (set && accumulation.dialect != owner)
-      findings.error(key, "has a meaning only in the dialect " + std::string(to_name(owner)),
-                     "dialect " + dialect_name(spec), "accumulation.dialect = " + quoted(owner), "");
-  };
-  belongs("accumulation.sync_with_dataloader", accumulation.sync_with_dataloader.has_value(), Dialect::accelerate);
-  belongs("accumulation.sync_each_batch", accumulation.sync_each_batch.has_value(), Dialect::accelerate);
-  belongs("accumulation.split_batches", accumulation.split_batches.has_value(), Dialect::accelerate);
-  belongs("accumulation.step_scheduler_with_optimizer", accumulation.step_scheduler_with_optimizer.has_value(),
-          Dialect::accelerate);
-  belongs("accumulation.adjust_scheduler", accumulation.adjust_scheduler.has_value(), Dialect::accelerate);
-  belongs("accumulation.max_iters", accumulation.max_iters.has_value(), Dialect::mmengine);
+  for (const SpecField& field : spec_fields()) {
+    const bool set = field.dialect && !std::holds_alternative<std::monostate>(field.get(spec));
+    if (set && accumulation.dialect != *field.dialect)
+      findings.error(field.key, "has a meaning only in the dialect " + std::string(to_name(*field.dialect)),
+                     "dialect " + dialect_name(spec), "accumulation.dialect = " + quoted(*field.dialect), "");
+  }
   check_contradictions(accumulation, findings);
   if (accumulation.dialect == Dialect::accelerate && accumulation.adjust_scheduler)
     findings.note("accumulation.adjust_scheduler",

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/name_of.h"
 #include "removed_keys.h"
 
 namespace accrue::spec_detail {
@@ -163,28 +164,13 @@ std::string_view nearest_of(std::span<const std::string_view> names, std::string
 }
 
 std::string expected_text(const SpecField& field) {
-  switch (field.type) {
-    case FieldType::boolean:
-      return "true or false";
-    case FieldType::integer:
-      return "a whole number" + range_text(field);
-    case FieldType::real:
-      return "a number" + range_text(field);
-    case FieldType::text:
-      return "a string";
-    case FieldType::integers:
-      return "a list of whole numbers" + range_text(field);
-    case FieldType::reals:
-      return "a list of numbers" + range_text(field);
-    case FieldType::texts:
-      if (!field.choices.empty()) return "a list of any of " + joined(field.choices);
-      return "a list of strings";
-    case FieldType::matrix:
-      return "a list of rows " + std::string(field.rows);
-    case FieldType::choice:
-      break;
-  }
-  return "one of " + joined(field.choices);
+  if (field.type == FieldType::choice) return "one of " + joined(field.choices);
+  if (field.type == FieldType::texts && !field.choices.empty()) return "a list of any of " + joined(field.choices);
+  if (field.type == FieldType::matrix) return "a list of rows " + std::string(field.rows);
+  const std::string_view kind =
+      name_of<FieldType::matrix>(field.type, {"true or false", "a whole number", "a number", "a string", "",
+                                              "a list of whole numbers", "a list of numbers", "a list of strings", ""});
+  return std::string(kind) + range_text(field);
 }
 
 std::optional<Finding> check_value(const SpecField& field, const SpecValue& value) {

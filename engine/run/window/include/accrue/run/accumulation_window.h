@@ -109,6 +109,8 @@ class WindowPosition {
   bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or was due to
   /// The same place under the N that another position was given at run time.
   WindowPosition with_steps_of(const WindowPosition& other) const;
+  /// The same place with another position's schedule.
+  WindowPosition with_schedule_of(const WindowPosition& other) const;
   bool operator==(const WindowPosition&) const = default;
 
  private:

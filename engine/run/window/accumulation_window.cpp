@@ -303,11 +303,4 @@ std::int64_t first_epoch_end(const WindowShape& shape) {
   return walk.to_epoch_end() ? walk.at().micro_step() : 0;
 }
 
-std::int64_t largest_steps(const WindowShape& shape) {
-  std::int64_t steps = shape.steps;
-  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
-    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
-  return steps;
-}
-
 }  // namespace accrue

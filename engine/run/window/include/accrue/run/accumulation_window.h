@@ -266,9 +266,6 @@ std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t co
 /// The last micro-step of the first epoch; 0 where the run ends before.
 std::int64_t first_epoch_end(const WindowShape& shape);
 
-/// The largest N of a plan: that of the shape, of its schedule of lengths or set while the run ran.
-std::int64_t largest_steps(const WindowShape& shape);
-
 /// One micro-step's letters, e.g. "b" or "BSLZ".
 std::string micro_step_letters(Dialect dialect, const MicroPlan& micro);
 /// The letters b (backward), B (backward with sync), S step, L schedule, Z zero, | epoch end, in the dialect's own loop

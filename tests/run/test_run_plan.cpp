@@ -598,6 +598,14 @@ class TestRunPlan : public QObject {
     QTest::newRow("spec that is none") << "accrue = 1"
                                        << "accrue = 1\\nwarp = 9"
                                        << "warp: is not a key of a spec";
+    QTest::newRow("key of an earlier version") << "[data]\\n"
+                                               << "[data]\\nstream = true\\n"
+                                               << "plan.json: an earlier version of Accrue wrote this run folder: "
+                                                  "data.stream was removed: leave it out";
+    QTest::newRow("choice of an earlier version") << "accrue = 1"
+                                                  << "accrue = 1\\n[accumulation]\\nuneven_ranks = \\\"join\\\""
+                                                  << "plan.json: an earlier version of Accrue wrote this run folder: "
+                                                     "accumulation.uneven_ranks = \"join\" was removed";
     QTest::newRow("no backend") << "\"backend\": \"shm\",\n  \"threads"
                                 << "\"backend\": \"auto\",\n  \"threads"
                                 << "no backend is chosen";
@@ -649,28 +657,6 @@ class TestRunPlan : public QObject {
     QVERIFY(!back);
     QCOMPARE(back.error().code, ErrorCode::protocol);
     QVERIFY2(QString::fromStdString(back.error().text()).contains(words), back.error().text().c_str());
-  }
-
-  void a_plan_of_an_earlier_version_is_named_as_such_data() {
-    QTest::addColumn<QString>("line");
-    QTest::addColumn<QString>("words");
-    QTest::newRow("key") << "[data]\\nstream = true"
-                         << "an earlier version of Accrue wrote this run folder: data.stream was removed";
-    QTest::newRow("choice") << "[accumulation]\\nuneven_ranks = \\\"join\\\""
-                            << "accumulation.uneven_ranks = \"join\" was removed";
-  }
-  void a_plan_of_an_earlier_version_is_named_as_such() {
-    QFETCH(QString, line);
-    QFETCH(QString, words);
-    RunOrder order{.plan = plan_of(spec_of("")), .run_id = "a-run"};
-    order.plan.spec = {};
-    QString json = QString::fromStdString(to_json(order));
-    const auto back = run_order_from_json(json.replace("accrue = 1", "accrue = 1\\n" + line).toStdString());
-    QVERIFY(!back);
-    const QString text = QString::fromStdString(back.error().text());
-    QVERIFY2(text.contains(words), qPrintable(text));
-    QVERIFY2(text.contains("Resume the run with that version"), qPrintable(text));
-    QVERIFY2(!text.contains("damaged"), qPrintable(text));
   }
 
   void the_summary_is_an_object_with_the_numbers() {

@@ -31,7 +31,7 @@ HostFacts facts_for(const RunSpec& spec) {
 
 SpecReading reading_of(const SpecInput& input) {
   SpecReading reading = read_spec(std::filesystem::path(input.file));
-  for (const auto& assignment : input.sets) set_field(reading.spec, assignment, reading.findings);
+  for (const auto& assignment : input.sets) set_field(reading, assignment);
   return reading;
 }
 

@@ -13,13 +13,12 @@
 namespace accrue::cli {
 namespace {
 
-/// How to continue a run that did not come to its end. One that trained nothing has said what is in its way.
+/// How to continue a run that did not come to its end. One that trained nothing has said what is in its way, and one
+/// without a checkpoint has been told so by the supervisor.
 void tell_how_to_go_on(const std::string& dir, std::int64_t updates_before) {
   const auto run = read_run(dir);
   if (!run || run->state == "finished" || run->updates == updates_before) return;
-  if (run->last_checkpoint.empty())
-    std::fputs("checkpoint.every_updates takes checkpoints, from which a run can be continued\n", stderr);
-  else
+  if (!run->last_checkpoint.empty())
     std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
 }
 

@@ -30,14 +30,14 @@ void HoldGate::apply(const RankCommand& command) {
         stop_after_ = command.micro_step;
         break;
       case RankCommandKind::checkpoint:
-        wishes_.checkpoint = true;
+        requests_.checkpoint = true;
         break;
       case RankCommandKind::checkpoint_and_stop:
-        wishes_.checkpoint = wishes_.stop = true;
+        requests_.checkpoint = requests_.stop = true;
         release();
         break;
       case RankCommandKind::set_steps:
-        wishes_.steps = command.steps;
+        requests_.steps = command.steps;
         break;
     }
   }
@@ -49,7 +49,7 @@ void HoldGate::supervisor_gone() {
   {
     const std::scoped_lock lock(mutex_);
     gone_ = true;
-    wishes_.checkpoint = wishes_.stop = true;
+    requests_.checkpoint = requests_.stop = true;
     release();
   }
   changed_.notify_all();
@@ -89,11 +89,11 @@ void HoldGate::hold_here() {
   announced_ = false;
 }
 
-BoundaryWishes HoldGate::take_wishes() {
+BoundaryRequests HoldGate::take_requests() {
   const std::scoped_lock lock(mutex_);
-  const BoundaryWishes taken = wishes_;
-  wishes_.checkpoint = wishes_.stop && wishes_.checkpoint;
-  wishes_.steps = 0;
+  const BoundaryRequests taken = requests_;
+  requests_.checkpoint = requests_.stop && requests_.checkpoint;
+  requests_.steps = 0;
   return taken;
 }
 

@@ -14,7 +14,7 @@
 
 #include "accrue/run/rank_command.h"
 #include "accrue/run/run_event.h"
-#include "accrue/train/event_sink.h"
+#include "accrue/train/rank_channel.h"
 
 namespace accrue {
 
@@ -32,7 +32,7 @@ class HoldGate {
   /// Pauses after the current micro-step on the rank's own initiative. Thread: training.
   void hold_here();
   /// The requests since the last call; a request to stop stays. Thread: training.
-  BoundaryWishes take_wishes();
+  BoundaryRequests take_requests();
 
   bool standing() const { return standing_.load(std::memory_order_relaxed); }
 
@@ -50,7 +50,7 @@ class HoldGate {
   bool stepping_ = false;   ///< a step is hold_after while paused, then proceed: that proceed clears nothing
   bool announced_ = false;  ///< Holding{.., true} has been sent for this pause
   std::optional<std::int64_t> stop_after_;
-  BoundaryWishes wishes_;
+  BoundaryRequests requests_;
   bool gone_ = false;
   std::atomic<bool> standing_{false};
 };

@@ -9,7 +9,7 @@
 #include "accrue/run/run_plan.h"
 #include "accrue/train/trainer.h"
 #include "rank/arguments.h"
-#include "rank/rank_channel.h"
+#include "rank/process_channel.h"
 
 namespace accrue {
 

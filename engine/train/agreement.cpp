@@ -47,7 +47,7 @@ WindowTally tally_of(const TallyRow& row) {
           .mean_sum = row[4],
           .last_mean = row[5],
           .non_finite_micro_step = whole(6),
-          .wishes = {}};
+          .requests = {}};
 }
 
 /// The ranks whose losses count: this rank's replicas, on the stage that has the losses.
@@ -61,10 +61,10 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   const TallyRow mine = row_of(tally);
   std::array<double, std::tuple_size_v<TallyRow> + 3> sent{};
   std::ranges::copy(mine, sent.begin());
-  double* const wishes = sent.data() + mine.size();
-  wishes[0] = tally.wishes.checkpoint ? 1.0 : 0.0;
-  wishes[1] = tally.wishes.stop ? 1.0 : 0.0;
-  wishes[2] = static_cast<double>(tally.wishes.steps);
+  double* const requests = sent.data() + mine.size();
+  requests[0] = tally.requests.checkpoint ? 1.0 : 0.0;
+  requests[1] = tally.requests.stop ? 1.0 : 0.0;
+  requests[2] = static_cast<double>(tally.requests.steps);
 
   Agreement agreed;
   WindowTally& total = agreed.total;
@@ -78,10 +78,10 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
       agreed.non_finite_rank = static_cast<std::int64_t>(rank);
       total.non_finite_micro_step = each.non_finite_micro_step;
     }
-    const double* const wished = rows[rank].data() + row.size();
-    total.wishes.checkpoint |= wished[0] > 0;
-    total.wishes.stop |= wished[1] > 0;
-    total.wishes.steps = std::max(total.wishes.steps, static_cast<std::int64_t>(wished[2]));
+    const double* const requested = rows[rank].data() + row.size();
+    total.requests.checkpoint |= requested[0] > 0;
+    total.requests.stop |= requested[1] > 0;
+    total.requests.steps = std::max(total.requests.steps, static_cast<std::int64_t>(requested[2]));
     if (!std::ranges::binary_search(replicas, static_cast<std::int64_t>(rank))) continue;
     total.counts.items += each.counts.items;
     total.counts.samples += each.counts.samples;

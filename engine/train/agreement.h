@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/train/event_sink.h"
+#include "accrue/train/rank_channel.h"
 #include "train/loss_scaling.h"
 
 namespace accrue {
@@ -21,7 +21,7 @@ struct WindowTally {
   double mean_sum = 0.0;         ///< sum of the micro-steps' mean losses
   double last_mean = 0.0;
   std::int64_t non_finite_micro_step = 0;  ///< the first whose loss is not finite; 0 = none
-  BoundaryWishes wishes;
+  BoundaryRequests requests;
 };
 
 /// Its counts and losses as numbers, which an exchange and a checkpoint carry: counts stay exact up to 2^53. What the
@@ -37,8 +37,8 @@ struct Agreement {
   std::int64_t non_finite_rank = -1;  ///< of the world, the first whose loss is not finite
 };
 
-/// Counts and losses are those of the replicas, on the last pipeline stage; wishes and whether anything is not finite,
-/// of all ranks. Collective: the world.
+/// Counts and losses are those of the replicas, on the last pipeline stage; requests and whether anything is not
+/// finite, of all ranks. Collective: the world.
 Agreement agree(const Mesh& mesh, const WindowTally& tally);
 
 /// This rank's replicas on the last stage, which has the losses.

@@ -54,7 +54,7 @@ bool finite_everywhere(Training& training, double norm) {
 Verdict judge(Training& training, const WindowPass& pass) {
   Verdict verdict;
   WindowTally mine = pass.tally;
-  mine.wishes = training.channel.boundary_wishes();
+  mine.requests = training.channel.boundary_requests();
   training.report.phase("reduce");
   verdict.agreed = agree(training.mesh, mine);
   const WindowTally& total = verdict.agreed.total;
@@ -192,15 +192,15 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
   training.channel.send(std::move(update));
 }
 
-/// N for the windows from here on: as it was wished for now, or as it was in the run that is continued. A rank that is
-/// told a boundary later than the others wishes for what N already is.
-void change_steps(Training& training, std::int64_t wished) {
+/// N for the windows from here on: as requested now, or as it was in the run that is continued. A rank that is told a
+/// boundary later than the others requests what N already is.
+void change_steps(Training& training, std::int64_t requested) {
   const std::int64_t set = training.window.position().next_steps();
   const bool keeps =
-      set > 0 ? wished == set
-              : wished == training.plan().window.steps && !has_length_schedule(training.plan().knobs.group_length);
-  const bool changes = wished > 0 && !keeps;
-  if (changes) training.window.change_steps(wished);
+      set > 0 ? requested == set
+              : requested == training.plan().window.steps && !has_length_schedule(training.plan().knobs.group_length);
+  const bool changes = requested > 0 && !keeps;
+  if (changes) training.window.change_steps(requested);
   if (!changes && !training.window.steps_set_here()) return;
   training.cursor.window = training.window.position();
   training.report.from_first(StepsChanged{.update = training.cursor.update(),
@@ -211,7 +211,7 @@ void change_steps(Training& training, std::int64_t wished) {
 
 }  // namespace
 
-Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass) {
+Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pass) {
   const Verdict verdict = judge(training, pass);
   if (verdict.outcome == StepOutcome::skipped_overflow)
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
@@ -232,8 +232,8 @@ Result<BoundaryWishes> pass_boundary(Training& training, const WindowPass& pass)
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
   report_update(training, pass.last, verdict, lr);
-  change_steps(training, verdict.agreed.total.wishes.steps);
-  return verdict.agreed.total.wishes;
+  change_steps(training, verdict.agreed.total.requests.steps);
+  return verdict.agreed.total.requests;
 }
 
 }  // namespace accrue

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "accrue/run/counted.h"
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
 #include "train/checkpointing_state.h"
@@ -32,9 +33,9 @@ bool checkpoint_due(const Training& training) {
   return every > 0 && training.cursor.micro_step() / every > training.saved_micro_step / every;
 }
 
-bool checkpoint_due_inside(const Training& training, std::int64_t micro_step) {
-  const std::int64_t every = training.spec().checkpoint.every_micro_steps;
-  return every > 0 && micro_step % every == 0 && training.plan().knobs.checkpoint_scope != CheckpointScope::boundary;
+bool checkpoint_due_inside(const Training& training, const MicroPlan& plan) {
+  return stops_inside_windows(training.spec()) && training.plan().knobs.checkpoint_scope != CheckpointScope::boundary &&
+         due_after(training.spec(), plan, training.spec().checkpoint.every_micro_steps);
 }
 
 namespace {

@@ -20,7 +20,7 @@ Result<void> resume(Training& training);
 /// Whether the schedule asks for a checkpoint on this boundary.
 bool checkpoint_due(const Training& training);
 /// Whether it asks for one after this micro-step, inside its window, and the dialect takes them there (K15).
-bool checkpoint_due_inside(const Training& training, std::int64_t micro_step);
+bool checkpoint_due_inside(const Training& training, const MicroPlan& plan);
 
 /// Saves at a boundary, unless this update is saved already or the run has no folder. A failure is a warning, which
 /// says what is left; `last`: no other checkpoint follows in this run. Collective: the world.

@@ -10,7 +10,7 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_plan.h"
-#include "accrue/train/event_sink.h"
+#include "accrue/train/rank_channel.h"
 
 namespace accrue {
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "accrue/parallel/random_streams.h"
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/mix64.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
@@ -98,12 +99,11 @@ void reduce(Training& training) {
 
 /// What may happen inside a window besides training.
 bool evaluates_after(const Training& training, const MicroPlan& plan) {
-  const std::int64_t every = training.spec().evaluate.every_micro_steps;
-  return every > 0 && plan.micro_step % every == 0;
+  return due_after(training.spec(), plan, training.spec().evaluate.every_micro_steps);
 }
 
 bool saves_after(const Training& training, const MicroPlan& plan) {
-  return !plan.update && checkpoint_due_inside(training, plan.micro_step);
+  return !plan.update && checkpoint_due_inside(training, plan);
 }
 
 /// The micro-steps of one window on this rank, in the executor's order. On a pipeline several are in flight: a list
@@ -122,7 +122,7 @@ class TrainedWindow final : public WindowWork {
     const auto plan = training_.driver.next();
     over_ = !plan;
     if (over_) return false;
-    const bool may_hold = index == 0 || !pipelined();
+    const bool may_hold = plan->position == 0 || stops_inside_windows(training_.spec());
     if (may_hold && training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
       pass_.end = WindowEnd::stopped;
       over_ = true;
@@ -196,10 +196,15 @@ class TrainedWindow final : public WindowWork {
     between_micro_steps(plan);
   }
 
+  /// What a pipeline puts off until nothing is in flight.
   void after_list() {
-    if (!std::exchange(reduces_after_, false)) return;
-    if (training_.shard) sum_tied_embedding(training_);
-    reduce(training_);
+    if (std::exchange(reduces_after_, false)) {
+      if (training_.shard) sum_tied_embedding(training_);
+      reduce(training_);
+    }
+    if (!pipelined() || pass_.end != WindowEnd::boundary || !evaluates_after(training_, pass_.last)) return;
+    publish();
+    evaluate(training_);
   }
 
   /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
@@ -229,7 +234,7 @@ class TrainedWindow final : public WindowWork {
     ComputeClock::Mark end = {};
   };
 
-  bool pipelined() const { return training_.mesh.grid().pipeline > 1; }
+  bool pipelined() const { return !stops_inside_windows(training_.spec()); }
 
   Batch fetch(const MicroPlan& plan) {
     if (counted_.batches.empty()) return training_.feed.batch(plan);
@@ -240,7 +245,7 @@ class TrainedWindow final : public WindowWork {
 
   void between_micro_steps(const MicroPlan& plan) {
     const bool evaluates = !pipelined() && evaluates_after(training_, plan);
-    const bool saves = !pipelined() && saves_after(training_, plan);
+    const bool saves = saves_after(training_, plan);
     const std::int64_t interval = training_.device.is_cpu() ? publish_interval_ns : device_publish_interval_ns;
     if (plan.update || evaluates || saves || monotonic_ns() - published_ns_ >= interval) publish();
     if (evaluates) evaluate(training_);

@@ -49,11 +49,11 @@ void warn_at_start(Training& training) {
 }
 
 /// Everything between two windows. True: the ranks have agreed to end here.
-bool between_windows(Training& training, const BoundaryWishes& wishes) {
+bool between_windows(Training& training, const BoundaryRequests& requests) {
   const std::int64_t update = training.cursor.update();
-  if (!wishes.stop && evaluation_due(training, update)) evaluate(training);
-  if (wishes.checkpoint || checkpoint_due(training)) save(training, wishes.stop);
-  return wishes.stop;
+  if (!requests.stop && evaluation_due(training, update)) evaluate(training);
+  if (requests.checkpoint || checkpoint_due(training)) save(training, requests.stop);
+  return requests.stop;
 }
 
 TrainOutcome outcome_of(const Training& training, std::string outcome, std::string hash) {
@@ -79,9 +79,9 @@ Result<std::string> train_windows(Training& training) {
     const WindowPass pass = train_window(training);
     if (pass.end == WindowEnd::stopped) return "stopped";
     if (pass.end == WindowEnd::run_over) return "finished";  // an open window, if any, is discarded (K3)
-    const auto wishes = pass_boundary(training, pass);
-    if (!wishes) return tl::unexpected(wishes.error());
-    if (between_windows(training, *wishes)) return "stopped";
+    const auto requests = pass_boundary(training, pass);
+    if (!requests) return tl::unexpected(requests.error());
+    if (between_windows(training, *requests)) return "stopped";
   }
 }
 

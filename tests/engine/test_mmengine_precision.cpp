@@ -84,7 +84,7 @@ class TestMmenginePrecision : public QObject {
     QVERIFY(!wrapper.grad_norm());
   }
 
-  void refuses_a_bound_of_zero_and_on_wish_a_norm_that_is_not_finite() {
+  void refuses_a_bound_of_zero_and_on_request_a_norm_that_is_not_finite() {
     at::Tensor weight = at::zeros({2}, at::kDouble).requires_grad_();
     torch::optim::SGD sgd({weight}, torch::optim::SGDOptions(1.0));
     QVERIFY(

@@ -12,7 +12,7 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/rank_command.h"
-#include "rank/rank_channel.h"
+#include "rank/process_channel.h"
 
 using namespace accrue;
 using namespace std::chrono_literals;
@@ -303,37 +303,37 @@ class TestRankChannel : public QObject {
     QVERIFY(eventually([&] { return trainee.done == 2; }));
   }
 
-  void hands_each_checkpoint_wish_on_once() {
+  void hands_each_checkpoint_request_on_once() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     peer.command(RankCommandKind::checkpoint);
-    BoundaryWishes wishes;
-    QVERIFY(eventually([&] { return (wishes = channel.boundary_wishes()).checkpoint; }));
-    QVERIFY(!wishes.stop);
-    QVERIFY(!channel.boundary_wishes().checkpoint);
+    BoundaryRequests requests;
+    QVERIFY(eventually([&] { return (requests = channel.boundary_requests()).checkpoint; }));
+    QVERIFY(!requests.stop);
+    QVERIFY(!channel.boundary_requests().checkpoint);
     peer.command(RankCommandKind::checkpoint_and_stop);
-    QVERIFY(eventually([&] { return (wishes = channel.boundary_wishes()).stop; }));
-    QVERIFY(wishes.checkpoint);
+    QVERIFY(eventually([&] { return (requests = channel.boundary_requests()).stop; }));
+    QVERIFY(requests.checkpoint);
   }
 
-  void hands_the_latest_wish_for_other_steps_on_once() {
+  void hands_the_latest_request_for_other_steps_on_once() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     peer.send({.kind = RankCommandKind::set_steps, .steps = 2});
     peer.send({.kind = RankCommandKind::set_steps, .steps = 8});
     peer.command(RankCommandKind::checkpoint);
-    BoundaryWishes wishes;
+    BoundaryRequests requests;
     std::int64_t steps = 0;
     QVERIFY(eventually([&] {
-      wishes = channel.boundary_wishes();
-      if (wishes.steps > 0) steps = wishes.steps;
-      return wishes.checkpoint;
+      requests = channel.boundary_requests();
+      if (requests.steps > 0) steps = requests.steps;
+      return requests.checkpoint;
     }));
     QCOMPARE(steps, 8);
-    QCOMPARE(channel.boundary_wishes().steps, 0);
+    QCOMPARE(channel.boundary_requests().steps, 0);
   }
 
-  void wishes_for_checkpoint_and_end_when_the_supervisor_is_gone() {
+  void requests_checkpoint_and_end_when_the_supervisor_is_gone() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     Trainee trainee(channel, peer);
@@ -344,9 +344,9 @@ class TestRankChannel : public QObject {
     QVERIFY(peer.wait_holding(1, true));
     peer.hang_up();  // nobody could release it any more
     QVERIFY(eventually([&] { return trainee.done == 3; }));
-    const BoundaryWishes wishes = channel.boundary_wishes();
-    QVERIFY(wishes.checkpoint);
-    QVERIFY(wishes.stop);
+    const BoundaryRequests requests = channel.boundary_requests();
+    QVERIFY(requests.checkpoint);
+    QVERIFY(requests.stop);
     channel.hold_here();  // has no meaning now
     QVERIFY(!channel.before_micro_step(4, [] {}).stop);
     channel.send(Update{.update = 1});  // goes nowhere, harms nothing

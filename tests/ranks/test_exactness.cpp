@@ -65,7 +65,7 @@ class CheckRecorder final : public RankChannel {
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
   Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
-  BoundaryWishes boundary_wishes() override { return {}; }
+  BoundaryRequests boundary_requests() override { return {}; }
   void hold_here() override {}
   void close() override {}
   std::vector<ExactnessCheck> checks;

@@ -74,25 +74,25 @@ std::string update_line(std::int64_t update, std::int64_t micro_step, std::strin
 }
 
 /// N is set to `steps` at that update's boundary; 0 = never.
-struct StepsWish {
+struct StepsRequest {
   std::int64_t update = 0;
   std::int64_t steps = 0;
 };
 
 /// Every third run that can have another N while it trains gets one.
-StepsWish random_wish(std::mt19937_64& random, const RunPlan& plan) {
-  const StepsWish wish{static_cast<std::int64_t>(1 + random() % 4), static_cast<std::int64_t>(1 + random() % 6)};
+StepsRequest random_request(std::mt19937_64& random, const RunPlan& plan) {
+  const StepsRequest request{static_cast<std::int64_t>(1 + random() % 4), static_cast<std::int64_t>(1 + random() % 6)};
   const Dialect dialect = plan.spec.accumulation.dialect;
   const bool drops = plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
   const bool epochs_move = drops && plan.knobs.schedule_clock == ScheduleClock::epoch;
   const bool can = (dialect == Dialect::accrue || dialect == Dialect::accelerate) && !epochs_move;
-  return can && random() % 3 == 0 ? wish : StepsWish{};
+  return can && random() % 3 == 0 ? request : StepsRequest{};
 }
 
-Story planned(const RunPlan& plan, const StepsWish& wish) {
+Story planned(const RunPlan& plan, const StepsRequest& request) {
   Story story;
   WindowShape shape = plan.window;
-  if (wish.steps > 0) shape.set_steps_after(wish.update, wish.steps);
+  if (request.steps > 0) shape.set_steps_after(request.update, request.steps);
   AccumulationWindow window(shape);
   while (const auto micro = window.next()) {
     story.micro_steps.push_back(micro_step_line(micro->micro_step, micro->window + 1, micro->position + 1,
@@ -107,7 +107,7 @@ Story planned(const RunPlan& plan, const StepsWish& wish) {
 
 class StoryRecorder final : public RankChannel {
  public:
-  explicit StoryRecorder(StepsWish wish) : wish_(wish) {}
+  explicit StoryRecorder(StepsRequest request) : request_(request) {}
   void send(EventBody body) override {
     if (const auto* update = std::get_if<Update>(&body))
       story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr));
@@ -118,13 +118,13 @@ class StoryRecorder final : public RankChannel {
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
   Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
-  BoundaryWishes boundary_wishes() override {
-    return {.steps = ++boundaries_ == wish_.update ? wish_.steps : std::int64_t{0}};
+  BoundaryRequests boundary_requests() override {
+    return {.steps = ++boundaries_ == request_.update ? request_.steps : std::int64_t{0}};
   }
   void hold_here() override {}
   void close() override {}
   Story story;
-  bool changed() const { return wish_.steps > 0 && boundaries_ >= wish_.update; }
+  bool changed() const { return request_.steps > 0 && boundaries_ >= request_.update; }
 
  private:
   void take(const MicroSteps& steps) {
@@ -133,7 +133,7 @@ class StoryRecorder final : public RankChannel {
                                                   steps.size[i], steps.epoch[i], steps.batch[i]));
   }
 
-  StepsWish wish_;
+  StepsRequest request_;
   std::int64_t boundaries_ = 0;
 };
 
@@ -163,15 +163,16 @@ int random_runs(RankContext& rank) {
   for (std::int64_t i = 0; i < runs; ++i) {
     const std::string spec = random_spec(random, rank.world);
     const RunOrder order = order_for({.spec = spec});
-    const StepsWish wish = random_wish(random, order.plan);
-    StoryRecorder recorder(wish);
+    const StepsRequest request = random_request(random, order.plan);
+    StoryRecorder recorder(request);
     const auto outcome = train_run(order, mesh, 0, recorder);
     if (!outcome) rank.report("failed " + outcome.error().text());
     if (rank.rank != 0) continue;
     std::string told = spec.substr(spec.find("shuffle"));
     std::ranges::replace(told, '\n', ' ');
-    if (wish.steps > 0) told += "N " + std::to_string(wish.steps) + " after update " + std::to_string(wish.update);
-    if (const std::string differs = difference(planned(order.plan, wish), recorder.story); !differs.empty())
+    if (request.steps > 0)
+      told += "N " + std::to_string(request.steps) + " after update " + std::to_string(request.update);
+    if (const std::string differs = difference(planned(order.plan, request), recorder.story); !differs.empty())
       rank.report("parted: " + differs + " in run " + std::to_string(i) + ": " + told);
     changes += recorder.changed() ? 1 : 0;
     updates += std::ssize(recorder.story.updates);

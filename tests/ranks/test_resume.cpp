@@ -89,7 +89,7 @@ class TestResume : public QObject {
   void a_stop_with_checkpoint_continues_where_it_stopped() {
     QTemporaryDir folder;
     const std::string dir = folder.path().toStdString();
-    const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_wish = 13}, 2);
+    const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_request = 13}, 2);
     for (const TrainedRank& rank : stopped) {
       QVERIFY2(rank.outcome == "stopped", rank.text().c_str());  // only the last rank was told: the others agreed
       QCOMPARE(rank.updates, 13);
@@ -100,10 +100,10 @@ class TestResume : public QObject {
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
   }
 
-  void a_checkpoint_wished_for_changes_nothing_else() {
+  void a_requested_checkpoint_changes_nothing_else() {
     QTemporaryDir folder;
     const std::string dir = folder.path().toStdString();
-    const auto trained = train({.spec = spec_text(2), .run_dir = dir, .checkpoint_wish = 44}, 2);
+    const auto trained = train({.spec = spec_text(2), .run_dir = dir, .checkpoint_request = 44}, 2);
     QCOMPARE(trained[0].weights_sha256, whole_[0].weights_sha256);
     std::vector<std::string> paths;
     for (const CheckpointDone& done : trained[0].all<CheckpointDone>()) paths.push_back(done.path);

@@ -51,7 +51,7 @@ class TestStepsChanged : public QObject {
   void all_ranks_change_at_the_boundary_that_one_was_told_before() {
     QFETCH(QString, accumulation);
     const std::string spec = spec_text(accumulation.toStdString());
-    const auto ranks = train({.spec = spec, .steps_wish = 2, .wished_steps = 3}, world);
+    const auto ranks = train({.spec = spec, .steps_request = 2, .requested_steps = 3}, world);
     for (const TrainedRank& rank : ranks) QVERIFY2(rank.outcome == "finished", rank.text().c_str());
     const auto changes = ranks[0].all<StepsChanged>();
     QCOMPARE(changes.size(), std::size_t{1});
@@ -67,9 +67,9 @@ class TestStepsChanged : public QObject {
     QCOMPARE(known[0].all<StepsChanged>(), (std::vector<StepsChanged>{{2, changes[0].micro_step, 3, true}}));
   }
 
-  void a_new_wish_takes_the_place_of_what_a_continued_run_would_repeat() {
+  void a_new_request_takes_the_place_of_what_a_continued_run_would_repeat() {
     const auto ranks =
-        train({.spec = spec_text(""), .steps_wish = 2, .wished_steps = 3, .steps_set = {{1, 2}, {5, 1}}}, world);
+        train({.spec = spec_text(""), .steps_request = 2, .requested_steps = 3, .steps_set = {{1, 2}, {5, 1}}}, world);
     QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
     WindowShape shape = order_for({.spec = spec_text("")}).plan.window;
     shape.steps_set = {{1, 2}, {2, 3}};
@@ -81,13 +81,13 @@ class TestStepsChanged : public QObject {
 
   void a_kill_before_or_after_the_change_ends_at_the_same_bits() {
     const std::string spec = spec_text("", "[checkpoint]\nevery_micro_steps = 1\nkeep = 2\n");
-    const auto whole = train({.spec = spec, .steps_wish = 2, .wished_steps = 3}, world);
+    const auto whole = train({.spec = spec, .steps_request = 2, .requested_steps = 3}, world);
     QVERIFY2(whole[0].outcome == "finished", whole[0].text().c_str());
     for (const std::int64_t before : {7, 9, 10, 13}) {  // the change comes after micro-step 8
       QTemporaryDir folder;
       const std::string dir = folder.path().toStdString();
       const auto killed =
-          train({.spec = spec, .run_dir = dir, .kill_before = before, .steps_wish = 2, .wished_steps = 3}, world);
+          train({.spec = spec, .run_dir = dir, .kill_before = before, .steps_request = 2, .requested_steps = 3}, world);
       QCOMPARE(killed.back().process.signal, SIGKILL);
       const auto resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest", .steps_set = {{2, 3}}}, world);
       QVERIFY2(resumed[0].outcome == "finished", resumed[0].text().c_str());

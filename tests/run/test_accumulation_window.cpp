@@ -358,7 +358,7 @@ class TestAccumulationWindow : public QObject {
     shape.set_steps_after(4, 5, true);
     shape.set_steps_after(1, 2, true);
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
-    shape.set_steps_after(1, 2);  // somebody wishes for it now
+    shape.set_steps_after(1, 2);  // somebody requests for it now
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 

@@ -138,7 +138,8 @@ class TestDataFacts : public QObject {
     QCOMPARE(error(spec), QString("./data: token 1 is 299, outside the vocabulary of 299. Raise model.vocabulary, or "
                                   "check data.token_type."));
     spec.data.token_type = "uint32";
-    QCOMPARE(error(spec), QString("./data: 10 bytes are no whole number of 4-byte tokens. Check data.token_type."));
+    QCOMPARE(error(spec),
+             QString("./data: the file has 10 bytes, not a whole number of 4-byte tokens. Check data.token_type."));
   }
 
   void text_may_have_a_smaller_vocabulary_that_holds_its_bytes() {
@@ -156,8 +157,9 @@ class TestDataFacts : public QObject {
     write("");
     QCOMPARE(error(spec), QString("./data: the file is empty. Name a file with training data."));
     write("abcd");
-    QCOMPARE(error(spec), QString("./data: 4 bytes are too few for one sample of 5. Lower model.context, or name a "
-                                  "longer file."));
+    QCOMPARE(error(spec),
+             QString("./data: the file has 4 bytes, too few for one sample of 5. Lower model.context, or name a "
+                     "longer file."));
     RunSpec folder = spec;
     folder.data.path = ".";
     QCOMPARE(error(folder), QString("./.: this is a folder. Name a file in data.path."));
@@ -168,8 +170,9 @@ class TestDataFacts : public QObject {
     device.data.path = "/dev/zero";  // reading it would not end
     QCOMPARE(error(device), QString("/dev/zero: this is not a plain file. Name a file in data.path."));
     write("abcdefgh");
-    QCOMPARE(error(text_spec(4, 0.9)), QString("data.validation_fraction: nothing is left to train on: all 1 samples "
-                                               "are kept for evaluation. Lower data.validation_fraction."));
+    QCOMPARE(error(text_spec(4, 0.9)),
+             QString("data.validation_fraction: nothing is left to train on: evaluation keeps 1 sample of 1. Lower "
+                     "data.validation_fraction."));
   }
 
   void an_absolute_path_is_not_moved() {
@@ -227,7 +230,7 @@ class TestDataFacts : public QObject {
     row("infinity", "1,2\n3,inf\n", {},
         "t.csv:2: column 2: \"inf\" is not a finite number. A csv file of training data holds numbers only.");
     row("missing cell", "1,2\n3\n", {},
-        "t.csv:2: the row has 1 columns where the first has 2. Give every row the same columns.");
+        "t.csv:2: the row has 1 column where the first has 2. Give every row the same columns.");
     row("nan in the first row", "1,nan\n3,4\n", {},
         "t.csv:1: column 2: \"nan\" is not a finite number. A csv file of training data holds numbers only.");
     row("hole in the first row", "1,,3\n3,4,5\n", {},
@@ -311,7 +314,7 @@ class TestDataFacts : public QObject {
                                   "sequences for samples of unequal length."));
     spec = ragged_spec();
     spec.data.labels[1] = {1};
-    QCOMPARE(error(spec), QString("data.labels: row 2 has 2 positions and 1 labels. Give every position one label; "
+    QCOMPARE(error(spec), QString("data.labels: row 2 has 2 positions and 1 label. Give every position one label; "
                                   "-100 is ignored."));
     spec = ragged_spec();
     spec.data.labels.pop_back();

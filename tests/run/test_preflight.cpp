@@ -7,6 +7,7 @@
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/dialect_comparison.h"
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 
@@ -206,62 +207,61 @@ class TestPreflight : public QObject {
         "");
     row("a defect that the dialect's original does not have", "accumulation.replay=[\"drain_early\"]",
         "error: accumulation.replay: the original of this dialect has no such defect (found \"drain_early\" with "
-        "dialect accrue, expected another dialect, or not to name it)",
+        "dialect accrue, expected another dialect, or a list without it)",
         "-");
     row("Accelerate's name and the knob behind it of two minds",
         "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.tail=flush",
         "error: accumulation.tail: contradicts accumulation.sync_with_dataloader (found \"flush\", expected "
-        "\"carry\", or without one of the two)",
+        "\"carry\", or only one of the two keys)",
         "carry");
     row("another such name",
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;accumulation.schedule_clock="
         "update",
         "error: accumulation.schedule_clock: contradicts accumulation.step_scheduler_with_optimizer (found "
-        "\"update\", expected \"external\", or without one of the two)",
+        "\"update\", expected \"external\", or only one of the two keys)",
         "external");
     row("a way of epoch's end and Accelerate's run tail of two minds",
         "accumulation.dialect=accelerate;accumulation.sync_with_dataloader=false;accumulation.run_tail=flush",
         "error: accumulation.run_tail: contradicts accumulation.sync_with_dataloader (found \"flush\", "
         "expected "
-        "\"discard\", or without one of the two)",
+        "\"discard\", or only one of the two keys)",
         "discard");
     row("exchanges asked for and asked not",
         "accumulation.dialect=accelerate;accumulation.sync_each_batch=false;accumulation.reduce_when=every_micro_step",
         "error: accumulation.reduce_when: contradicts accumulation.sync_each_batch (found "
-        "\"every_micro_step\", expected \"boundary\", or without one of the two)",
+        "\"every_micro_step\", expected \"boundary\", or only one of the two keys)",
         "boundary");
     row("a scheduler inside and outside",
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=true;accumulation.schedule_clock="
         "external",
         "error: accumulation.schedule_clock: contradicts accumulation.step_scheduler_with_optimizer (found "
-        "\"external\", expected \"update_times_world\", or without one of the two)",
+        "\"external\", expected \"update_times_world\", or only one of the two keys)",
         "update_times_world");
     row("whole batches on one rank's clock",
         "accumulation.dialect=accelerate;accumulation.split_batches=false;accumulation.schedule_clock=update",
         "error: accumulation.schedule_clock: contradicts accumulation.split_batches (found \"update\", "
         "expected "
-        "\"update_times_world\", or without one of the two)",
+        "\"update_times_world\", or only one of the two keys)",
         "update_times_world");
     row("a drained loader that flushes",
         "accumulation.dialect=colossalai;accumulation.replay=[\"drain_early\"];accumulation.tail=flush",
         "error: accumulation.tail: contradicts accumulation.replay = [\"drain_early\"] (found \"flush\", "
-        "expected \"carry\", or without one of the two)",
+        "expected \"carry\", or only one of the two keys)",
         "carry");
     row("a defect of clipping without clipping",
         "accumulation.dialect=colossalai;accumulation.replay=[\"clip_partial_sums\"];accumulation.clip_stage=none",
         "error: accumulation.clip_stage: contradicts accumulation.replay = [\"clip_partial_sums\"] (found "
-        "\"none\", expected \"every_micro_step\", or without one of the two)",
+        "\"none\", expected \"every_micro_step\", or only one of the two keys)",
         "every_micro_step");
     row("a defect of exchanges without exchanges",
         "accumulation.dialect=llm;accumulation.replay=[\"narrow_no_sync\"];accumulation.reduce_when=never",
         "error: accumulation.reduce_when: contradicts accumulation.replay = [\"narrow_no_sync\"] (found "
-        "\"never\", expected \"every_micro_step\", or without one of the two)",
+        "\"never\", expected \"every_micro_step\", or only one of the two keys)",
         "every_micro_step");
     row("partial sums bound before they are divided",
         "accumulation.clip_stage=every_micro_step;accumulation.normalize_when=deferred;optimizer.clip_norm=1",
-        "error: accumulation.normalize_when: divides at the boundary, after clip_stage = \"every_micro_step\" has "
-        "bound "
-        "sums that are not divided (found \"deferred\", expected \"eager\")",
+        "error: accumulation.normalize_when: divides at the boundary, but clip_stage = \"every_micro_step\" clips sums "
+        "that are not divided yet (found \"deferred\", expected \"eager\")",
         "eager");
     row("a class that the model does not have", linear + "model.loss=cross_entropy;model.outputs=2",
         "error: model.outputs: a label is not a class of the model (found 2, expected 0 to 1, or -100)", "5");
@@ -292,7 +292,7 @@ class TestPreflight : public QObject {
     row("too few given weights", linear + "model.init=values;model.values=[1]",
         "error: model.values: does not have one number for each parameter (found 1, expected 2 numbers)", "-");
     row("sequences with a loss of distances", QString(ragged).replace("cross_entropy", "mse"),
-        "error: model.loss: sequences have labels, which need a loss of classes (found \"mse\", expected "
+        "error: model.loss: the labels of sequences are classes, which need cross-entropy (found \"mse\", expected "
         "\"cross_entropy\")",
         "cross_entropy");
     row("sequences for two inputs", ragged + "model.inputs=2",
@@ -302,7 +302,7 @@ class TestPreflight : public QObject {
     row("recorded weights of a large model", "run.record_weights=true",
         "error: run.record_weights: is for small models only (found 842496 parameters, expected under 1000)", "false");
     row("two lengths of one run", "run.updates=5;run.epochs=1",
-        "error: run.epochs: a run has exactly one length (found run.epochs beside run.updates, expected one of "
+        "error: run.epochs: only one key may limit a run (found run.epochs beside run.updates, expected one of "
         "updates, "
         "epochs, samples and tokens)",
         "");
@@ -310,11 +310,11 @@ class TestPreflight : public QObject {
         "error: schedule.min_lr: is above the learning rate (found 0.5, expected at most optimizer.lr = 0.001)",
         "0.001");
     row("a name of Accelerate under another dialect", "accumulation.split_batches=true",
-        "error: accumulation.split_batches: has a meaning in the dialect accelerate only (found dialect accrue, "
+        "error: accumulation.split_batches: has a meaning only in the dialect accelerate (found dialect accrue, "
         "expected accumulation.dialect = \"accelerate\")",
         "");
     row("a name of MMEngine under another dialect", "accumulation.max_iters=50",
-        "error: accumulation.max_iters: has a meaning in the dialect mmengine only (found dialect accrue, expected "
+        "error: accumulation.max_iters: has a meaning only in the dialect mmengine (found dialect accrue, expected "
         "accumulation.dialect = \"mmengine\")",
         "");
     row("a run beyond max_iters", "accumulation.dialect=mmengine;accumulation.max_iters=10;run.updates=5",
@@ -324,7 +324,8 @@ class TestPreflight : public QObject {
         "20");
     row("a global batch that does not divide",
         "accumulation.group_length=global_batch;accumulation.global_batch=30;parallel.data=2",
-        "error: accumulation.global_batch: is no multiple of micro_batch x ranks (found 30, expected a multiple of 4 x "
+        "error: accumulation.global_batch: is not a multiple of micro_batch x ranks (found 30, expected a multiple of "
+        "4 x "
         "2 = 8)",
         "24");
     row("a global batch that is not used", "accumulation.global_batch=32",
@@ -347,7 +348,8 @@ class TestPreflight : public QObject {
     row("no file named", "data.kind=text", "error: data.path: no file is named; set data.path to the training data",
         "-");
     row("a context longer than the text", "data.kind=text;data.path=short.txt",
-        "error: data.path: 20 bytes are too few for one sample of 129; lower model.context, or name a longer file "
+        "error: data.path: the file has 20 bytes, too few for one sample of 129; lower model.context, or name a longer "
+        "file "
         "(found ./short.txt)",
         "-");
     row("a model that memory cannot hold", "model.width=16384;model.heads=16;model.layers=48",
@@ -406,8 +408,8 @@ class TestPreflight : public QObject {
         "warning: accumulation.micro_batch: one micro-step over all ranks is larger than the data (found 4 x 2 ranks, "
         "expected at most 6 samples)");
     row("BatchNorm within windows", linear + "model.kind=mlp;model.batch_norm=true;run.updates=1",
-        "warning: model.batch_norm: takes its statistics from each micro-batch, so a window is not one batch of the "
-        "same samples (found 4 micro-steps of 4 samples, expected false, or accumulation.steps = 1)\n"
+        "warning: model.batch_norm: takes its statistics from each micro-batch, so an update differs from that of one "
+        "large batch (found 4 micro-steps of 4 samples, expected false, or accumulation.steps = 1)\n"
         "warning: accumulation.steps: a window is longer than an epoch, so windows are never full (found 4 "
         "micro-steps, expected at most 1, the micro-steps of an epoch)");
     row("a sum of what ranks have divided",
@@ -419,7 +421,7 @@ class TestPreflight : public QObject {
         "ranks x 3 threads, expected 4 cores)");
     row("more ranks than cores", "parallel.data=8",
         "warning: parallel.data: there are more threads than cores, so ranks wait for each other (found 8 ranks x 1 "
-        "threads, expected 4 cores)");
+        "thread, expected 4 cores)");
     row("bfloat16 on this CPU", "model.dtype=bfloat16",
         "warning: model.dtype: is far slower than float32 on this CPU, which has no AVX512 BF16 (found "
         "\"bfloat16\", expected \"float32\")");
@@ -436,7 +438,7 @@ class TestPreflight : public QObject {
         "note: accumulation.replay: reproduces a defect of the original: zero_before_backward");
     row("a global batch that is rounded",
         "accumulation.group_length=global_batch;accumulation.global_batch=30;accumulation.batch_rounding=fill",
-        "note: accumulation.global_batch: is no multiple of micro_batch x ranks = 4 and is rounded to one");
+        "note: accumulation.global_batch: is not a multiple of micro_batch x ranks = 4, and is rounded to one that is");
     row("warm-up longer than the run", "schedule.warmup=300;run.updates=100",
         "warning: schedule.warmup: the warm-up is longer than the run, so the rate never reaches its peak (found 300 "
         "positions, expected at most 100)");
@@ -455,7 +457,7 @@ class TestPreflight : public QObject {
         "(found "
         "3, expected 0, or data.validation_fraction above 0)");
     row("clipping that MMEngine's wrapper leaves out", "accumulation.dialect=mmengine;optimizer.clip_norm=1",
-        "warning: optimizer.clip_norm: is not applied: the dialect mmengine leaves clipping out of its wrapper (found "
+        "warning: optimizer.clip_norm: is not applied: the dialect mmengine does not clip by itself (found "
         "1.0, expected 0, or accumulation.clip_stage = \"in_update\")");
     row("ranks that never meet", "parallel.data=2;accumulation.reduce_when=never",
         "warning: accumulation.reduce_when: the ranks never exchange gradients and train models of their own (found "
@@ -463,8 +465,7 @@ class TestPreflight : public QObject {
     row("ranks that count for themselves", "parallel.data=2;accumulation.normalizer_scope=rank",
         "warning: accumulation.normalizer_scope: each rank divides by its own count, so ranks with fewer items weigh "
         "more (found \"rank\", expected \"data_parallel\")\nnote: accumulation.normalize_when: the count of a window "
-        "is "
-        "known at its end only, so its batches are fetched and counted before its first micro-step");
+        "is known only at its end, so its batches are fetched and counted before its first micro-step");
     row("inline numbers beside other data", "data.x=[[1]]",
         "warning: data.x: is not used, since data.kind is not \"inline\" (found \"synthetic\", expected data.kind = "
         "\"inline\")");
@@ -474,12 +475,12 @@ class TestPreflight : public QObject {
     row("a knob without effect", "accumulation.dialect=accelerate;accumulation.adjust_scheduler=false",
         "note: accumulation.adjust_scheduler: has no effect, here as in Accelerate");
     row("windows that cross epochs", "accumulation.dialect=llm;data.samples=40;accumulation.micro_batch=4;run.epochs=2",
-        "note: accumulation.dialect: windows cross epochs: 2 micro-steps of the first epoch end up in an update of the "
-        "second");
+        "note: accumulation.dialect: windows cross epochs: an update of the second epoch uses 2 micro-steps of the "
+        "first");
     row("dropped tails", "accumulation.dialect=colossalai;data.samples=40;run.epochs=2",
-        "note: accumulation.steps: 4 micro-steps are dropped at the ends of epochs over the run");
+        "note: accumulation.steps: the run drops 4 micro-steps at the ends of its epochs");
     row("gradients that are never used", "accumulation.dialect=llm;data.samples=40;run.epochs=1",
-        "note: accumulation.steps: the last 2 micro-steps of the run are trained on and never used in an update");
+        "note: accumulation.steps: the run ends with 2 micro-steps whose gradients are never used in an update");
     row("a schedule that ticks at every call",
         "accumulation.dialect=accelerate;accumulation.step_scheduler_with_optimizer=false;schedule.kind=linear",
         "note: accumulation.schedule_clock: the schedule ticks at every call, which is once a micro-step, whatever the "
@@ -494,7 +495,7 @@ class TestPreflight : public QObject {
         "note: run.on_non_finite: is overridden by accumulation.overflow = \"hold\", which skips windows with a "
         "non-finite gradient");
     row("an overflow on purpose that ends the run", "teaching.overflow_at=[2]",
-        "warning: teaching.overflow_at: losses are deliberately made infinite (found 1 micro-steps, expected [] for a "
+        "warning: teaching.overflow_at: losses are deliberately made infinite (found 1 micro-step, expected [] for a "
         "real run)\nnote: teaching.overflow_at: ends or pauses the run, as run.on_non_finite says; to skip the window "
         "instead, set accumulation.overflow to \"hold\" or \"advance\"");
     row("a bug that nothing can go wrong with", "teaching.bug=pipeline_sync",
@@ -558,6 +559,41 @@ class TestPreflight : public QObject {
       const QString said = texts(preflight_files(spec_of(searched), host, ".").findings);
       QVERIFY2(!said.contains("memory"), qPrintable(said));
     }
+  }
+
+  void a_pipeline_waits_for_the_ends_of_windows_and_says_so() {
+    const RunSpec spec = spec_of("parallel.pipeline=2;checkpoint.every_micro_steps=3;evaluate.every_micro_steps=5");
+    const QString found = texts(preflight_files(spec, plain_host(), ".").findings);
+    for (const char* key : {"checkpoint", "evaluate"})
+      QVERIFY2(found.contains(QString("note: %1.every_micro_steps: waits for the end of a window").arg(key)),
+               qPrintable(found));
+    // The plan says so, too, once it is not refused any more.
+    RunPlan plan = *preflight_files(spec_of("checkpoint.every_micro_steps=3"), plain_host(), ".").plan;
+    const QString words = "Pausing, single steps, evaluation and checkpoints wait for the end of a window";
+    QVERIFY(!QString::fromStdString(plan_report(plan)).contains(words));
+    plan.spec.parallel.pipeline = 2;
+    QVERIFY(QString::fromStdString(plan_report(plan)).contains(words));
+  }
+
+  void what_is_due_inside_a_window_of_a_pipeline_is_due_at_its_end() {
+    RunSpec spec;
+    WindowShape shape;
+    shape.steps = 4;
+    shape.batches_per_epoch = 100;
+    shape.max_micro_steps = 16;
+    const auto due = [&](std::int64_t every) {
+      QStringList at;
+      for (const MicroPlan& micro : preview_windows(shape, 16))
+        if (due_after(spec, micro, every)) at << QString::number(micro.micro_step);
+      return at.join(' ');
+    };
+    QCOMPARE(due(0), QString());
+    QCOMPARE(due(3), QString("3 6 9 12 15"));
+    spec.parallel.pipeline = 2;
+    QCOMPARE(due(0), QString());
+    QCOMPARE(due(3), QString("4 8 12 16"));
+    QCOMPARE(due(6), QString("8 12"));
+    QCOMPARE(due(1), QString("4 8 12 16"));
   }
 
   void everything_is_reported_at_once() {

@@ -232,7 +232,7 @@ class TestRunPlan : public QObject {
       QVERIFY2((unused.hasMatch() ? unused.captured(1).toLongLong() : 0) == counted.open, shown);
 
       const auto product =
-          QRegularExpression("^(\\d+) micro x (\\d+) accum x (\\d+) ranks? = (\\d+) samples").match(line);
+          QRegularExpression("^(\\d+) micro x (\\d+) accum x (\\d+) ranks? = (\\d+) samples?").match(line);
       QVERIFY2(product.hasMatch(), shown);
       QVERIFY2(product.captured(1).toLongLong() * product.captured(2).toLongLong() * product.captured(3).toLongLong() ==
                    product.captured(4).toLongLong(),
@@ -598,6 +598,14 @@ class TestRunPlan : public QObject {
     QTest::newRow("spec that is none") << "accrue = 1"
                                        << "accrue = 1\\nwarp = 9"
                                        << "warp: is not a key of a spec";
+    QTest::newRow("key of an earlier version") << "[data]\\n"
+                                               << "[data]\\nstream = true\\n"
+                                               << "plan.json: an earlier version of Accrue wrote this run folder: "
+                                                  "data.stream was removed: leave it out";
+    QTest::newRow("choice of an earlier version") << "accrue = 1"
+                                                  << "accrue = 1\\n[accumulation]\\nuneven_ranks = \\\"join\\\""
+                                                  << "plan.json: an earlier version of Accrue wrote this run folder: "
+                                                     "accumulation.uneven_ranks = \"join\" was removed";
     QTest::newRow("no backend") << "\"backend\": \"shm\",\n  \"threads"
                                 << "\"backend\": \"auto\",\n  \"threads"
                                 << "no backend is chosen";

@@ -56,6 +56,12 @@ class TestSpecReader : public QObject {
         "s.accrue:3:1: error: accumulation.gradient_accumulation_steps: is not a key of a spec (found "
         "gradient_accumulation_steps, expected accumulation.steps (which Accelerate calls "
         "gradient_accumulation_steps))");
+    row("key of an earlier version", "[data]\nstream = true\n",
+        "s.accrue:2:1: error: data.stream: was removed: leave it out, as the length of the data is known before every "
+        "run");
+    row("choice of an earlier version", "[accumulation]\nuneven_ranks = \"join\"\n",
+        "s.accrue:2:16: error: accumulation.uneven_ranks: was removed: \"empty_micro_steps\" does the same (found "
+        "\"join\", expected one of repeat, empty_micro_steps, drop)");
     row("unknown section", "[acumulation]\nsteps = 4\nmicro_batch = 2\n",
         "s.accrue:1:2: error: acumulation: is not a section of a spec (found acumulation, expected [accumulation])");
     row("key outside a section", "steps = 4\n",
@@ -276,6 +282,14 @@ class TestSpecReader : public QObject {
     row("unknown key", "accumulation.step=4",
         "--set: error: accumulation.step: is not a key of a spec (found accumulation.step=4, expected "
         "accumulation.steps)");
+    row("unknown key like no other", "accumulation.qqqqqqqq=4",
+        "--set: error: accumulation.qqqqqqqq: is not a key of a spec (found accumulation.qqqqqqqq=4, expected a key "
+        "that \"accrue-run spec --defaults\" lists)");
+    row("key of an earlier version", "data.shard=contiguous-batches",
+        "--set: error: data.shard: was removed: leave it out, as batches always go to the ranks in turn");
+    row("choice of an earlier version", "accumulation.clip_stage=backend",
+        "--set: error: accumulation.clip_stage: was removed: \"in_update\" does the same (found \"backend\", expected "
+        "one of in_update, every_micro_step, none)");
     row("wrong type", "accumulation.steps=many",
         "--set: error: accumulation.steps: has the wrong type (found the string \"many\", expected a whole number from "
         "1 to 1048576)");
@@ -308,6 +322,17 @@ class TestSpecReader : public QObject {
     locate_findings(findings, reading);
     QCOMPARE(texts(findings), QString("s.accrue:3:10: error: parallel.data: there are more ranks than samples\n"
                                       "s.accrue: error: parallel.zero: is not set in the file"));
+  }
+
+  void a_finding_of_a_value_from_set_does_not_point_at_the_file() {
+    SpecReading reading = parse_spec("accrue = 1\n[parallel]\n  data = 9\n", "s.accrue");
+    set_field(reading, " parallel.data = 7");
+    QCOMPARE(reading.spec.parallel.data, 7);
+    std::vector<Finding> findings(1);
+    findings[0].key = "parallel.data";
+    findings[0].message = "there are more ranks than samples";
+    locate_findings(findings, reading);
+    QCOMPARE(texts(findings), QString("--set: error: parallel.data: there are more ranks than samples"));
   }
 };
 

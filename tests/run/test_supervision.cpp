@@ -39,6 +39,15 @@ class TestSupervision : public QObject {
     QVERIFY(agreement.release().broadcast == std::vector{proceed_command});
   }
 
+  void ranks_that_cannot_pause_inside_a_window_stand_still_at_its_end() {
+    HoldAgreement agreement(2, [](std::int64_t micro_step) { return (micro_step + 3) / 4 * 4; });
+    agreement.begin(HoldAgreement::Goal::hold);
+    agreement.answer(0, {1, false});
+    QVERIFY(agreement.answer(1, {5, false}).broadcast == std::vector{hold_after(8)});
+    agreement.answer(0, {8, true});
+    QVERIFY(agreement.answer(1, {8, true}).reached);
+  }
+
   void a_rank_that_already_stood_still_counts_where_it_stands() {
     HoldAgreement agreement(2);
     agreement.begin(HoldAgreement::Goal::hold);

@@ -42,6 +42,7 @@ WindowShape long_shape(std::uint64_t seed) {
 struct Stepped {
   std::vector<WindowPosition> positions{WindowPosition{}};
   std::vector<std::int64_t> last_batches{0};
+  std::vector<std::int64_t> dropped{0};
   WindowTotals totals;
   bool ends = true;
 };
@@ -54,6 +55,7 @@ Stepped step_through(const WindowShape& shape) {
   while (const auto micro = transition.advance(false, stepped.totals.dropped_batches)) {
     stepped.totals.epochs_started = micro->epoch + 1;
     stepped.positions.push_back(at);
+    stepped.dropped.push_back(stepped.totals.dropped_batches);
     const bool last = micro->batch == shape.batches_per_epoch - 1;
     stepped.last_batches.push_back(stepped.last_batches.back() + (last ? 1 : 0));
     if (at.micro_step() < far_enough) continue;
@@ -73,24 +75,40 @@ std::string field_by_field(const WindowPosition& at) {
   return text.str();
 }
 
-/// Where a walk to a target arrives, against the first place at which the steps have reached it.
-std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const WalkClock& clock,
-                         std::int64_t target) {
+/// Where a walk that starts after `from` micro-steps arrives, against the first place after it at which the steps have
+/// reached the target.
+std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const WalkClock& clock, std::int64_t target,
+                         std::size_t from = 0) {
   const auto value = [&](std::size_t i) {
     const WindowPosition& at = stepped.positions[i];
     return clock.per_micro_step * at.micro_step() + clock.per_update * at.updates() +
-           clock.per_last_batch * stepped.last_batches[i] + clock.per_tick * at.schedule_position();
+           clock.per_last_batch * (stepped.last_batches[i] - stepped.last_batches[from]) +
+           clock.per_tick * at.schedule_position();
   };
-  std::size_t expected = 1;
+  std::size_t expected = from + 1;
   while (expected < stepped.positions.size() && value(expected) < target) ++expected;
   const bool comes = expected < stepped.positions.size();
   if (!comes && !stepped.ends) return {};
-  WindowWalk walk(shape);
+  WindowWalk walk(shape, stepped.positions[from]);
   if (walk.to(clock, target) != comes) return in_words(shape) + ": whether " + std::to_string(target) + " is reached\n";
   const WindowPosition& there = comes ? stepped.positions[expected] : stepped.positions.back();
   if (comes && walk.count(clock) != value(expected)) return in_words(shape) + ": the count at the target\n";
   if (walk.at() == there || (!comes && walk.at().micro_step() == there.micro_step())) return {};
   return in_words(shape) + "\n  walked: " + field_by_field(walk.at()) + "\n  stepped:" + field_by_field(there);
+}
+
+/// What a walk to the end of the run adds to where it starts.
+std::string compare_rest(const WindowShape& shape, const Stepped& stepped, std::size_t from) {
+  if (!stepped.ends) return {};
+  WindowWalk walk(shape, stepped.positions[from]);
+  walk.to_end();
+  const std::int64_t dropped = stepped.totals.dropped_batches - stepped.dropped[from];
+  if (walk.at().micro_step() == stepped.totals.micro_steps && walk.at().updates() == stepped.totals.updates &&
+      walk.dropped_batches() == dropped)
+    return {};
+  return in_words(shape) + "\n  from micro-step " + std::to_string(from) + ", walked:" + field_by_field(walk.at()) +
+         " dropped " + std::to_string(walk.dropped_batches()) + "\n  stepped: " + in_words(stepped.totals) +
+         " dropped " + std::to_string(dropped);
 }
 
 }  // namespace
@@ -99,6 +117,7 @@ class TestWindowWalk : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void passes_over_what_repeats_as_if_it_stepped();
+  void a_walk_from_where_a_run_resumes_arrives_where_single_steps_do();
   void the_longest_runs_are_counted_at_once();
 };
 
@@ -125,6 +144,33 @@ void TestWindowWalk::passes_over_what_repeats_as_if_it_stepped() {
   }
   QVERIFY2(differences.count() == 0, differences.report());
   QVERIFY(passed > 200 * shapes_compared);
+}
+
+void TestWindowWalk::a_walk_from_where_a_run_resumes_arrives_where_single_steps_do() {
+  Differences differences;
+  std::int64_t inside_windows = 0;
+  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+    const WindowShape shape = long_shape(seed);
+    const Stepped stepped = step_through(shape);
+    Dice dice(seed);
+    for (int round = 0; round < 4; ++round) {
+      const auto from = static_cast<std::size_t>(dice.from(0, stepped.totals.micro_steps));
+      const WindowPosition& start = stepped.positions[from];
+      inside_windows += start.position() > 0;
+      const auto ahead = [&dice](std::int64_t now, std::int64_t end) { return dice.from(now, std::max(now, end) + 3); };
+      differences.add(compare_walk(shape, stepped, {.per_micro_step = 1},
+                                   ahead(start.micro_step(), stepped.totals.micro_steps), from));
+      differences.add(
+          compare_walk(shape, stepped, {.per_update = 1}, ahead(start.updates(), stepped.totals.updates), from));
+      differences.add(compare_walk(shape, stepped, {.per_tick = 1},
+                                   ahead(start.schedule_position(), stepped.totals.schedule_ticks), from));
+      differences.add(compare_walk(shape, stepped, {.per_micro_step = 8, .per_last_batch = -5},
+                                   ahead(8 * start.micro_step(), 8 * stepped.totals.micro_steps), from));
+      differences.add(compare_rest(shape, stepped, from));
+    }
+  }
+  QVERIFY2(differences.count() == 0, differences.report());
+  QVERIFY(inside_windows > shapes_compared);
 }
 
 /// The longest runs that a plan may have: what each takes has to depend on neither its length nor N.

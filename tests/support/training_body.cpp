@@ -40,13 +40,13 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           script.resume_from,
           script.interactive ? "1" : "0",
           std::to_string(script.stop_before),
-          std::to_string(script.checkpoint_wish),
-          std::to_string(script.stop_wish),
+          std::to_string(script.checkpoint_request),
+          std::to_string(script.stop_request),
           std::to_string(script.full_disk_update),
           std::to_string(script.die_at_update),
           std::to_string(script.kill_before),
-          std::to_string(script.steps_wish),
-          std::to_string(script.wished_steps),
+          std::to_string(script.steps_request),
+          std::to_string(script.requested_steps),
           changes_text(script.steps_set),
           script.cuda ? "1" : "0"};
 }
@@ -59,13 +59,13 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .interactive = words.at(4) == "1",
           .cuda = words.at(14) == "1",
           .stop_before = std::stoll(words.at(5)),
-          .checkpoint_wish = std::stoll(words.at(6)),
-          .stop_wish = std::stoll(words.at(7)),
+          .checkpoint_request = std::stoll(words.at(6)),
+          .stop_request = std::stoll(words.at(7)),
           .full_disk_update = std::stoll(words.at(8)),
           .die_at_update = std::stoll(words.at(9)),
           .kill_before = std::stoll(words.at(10)),
-          .steps_wish = std::stoll(words.at(11)),
-          .wished_steps = std::stoll(words.at(12)),
+          .steps_request = std::stoll(words.at(11)),
+          .requested_steps = std::stoll(words.at(12)),
           .steps_set = changes_from(words.at(13))};
 }
 
@@ -96,6 +96,7 @@ class ScriptedChannel final : public RankChannel {
     if (script_.kill_before == micro_step && rank_.rank == rank_.world - 1) ::raise(SIGKILL);
     return {.stop = script_.stop_before > 0 && micro_step >= script_.stop_before};
   }
+<<<<<<< HEAD
   BoundaryWishes boundary_wishes() override {
     BoundaryWishes wishes;
     if (rank_.rank == 0 && update_ == script_.checkpoint_wish) wishes.checkpoint = true;
@@ -103,6 +104,14 @@ class ScriptedChannel final : public RankChannel {
     if (rank_.rank == rank_.world - 1 && update_ == script_.steps_wish) wishes.steps = script_.wished_steps;
     if (rank_.rank == 0 && update_ == script_.steps_wish + 1) wishes.steps = script_.wished_steps;
     return wishes;
+=======
+  BoundaryRequests boundary_requests() override {
+    BoundaryRequests requests;
+    if (rank_.rank == 0 && update_ == script_.checkpoint_request) requests.checkpoint = true;
+    if (rank_.rank == rank_.world - 1 && update_ == script_.stop_request) requests.checkpoint = requests.stop = true;
+    if (rank_.rank == rank_.world - 1 && update_ == script_.steps_request) requests.steps = script_.requested_steps;
+    return requests;
+>>>>>>> core
   }
   void hold_here() override { ++holds; }
   void close() override {}

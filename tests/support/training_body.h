@@ -20,6 +20,7 @@ struct TrainingScript {
   std::string run_dir;      ///< empty: no checkpoints, no final weights
   std::string resume_from;  ///< "newest", "step-N" or empty
   bool interactive = false;
+<<<<<<< HEAD
   bool cuda = false;                  ///< the plan, made for the CPU, is run on CUDA devices
   std::int64_t stop_before = 0;       ///< the gate says stop before this micro-step
   std::int64_t checkpoint_wish = 0;   ///< rank 0 requests a checkpoint at this update's boundary
@@ -30,6 +31,17 @@ struct TrainingScript {
   std::int64_t steps_wish = 0;  ///< the last rank requests `wished_steps` at this update's boundary, the first hears
                                 ///< of it a boundary later
   std::int64_t wished_steps = 0;
+=======
+  bool cuda = false;                    ///< the plan, made for the CPU, is run on CUDA devices
+  std::int64_t stop_before = 0;         ///< the gate says stop before this micro-step
+  std::int64_t checkpoint_request = 0;  ///< rank 0 requests a checkpoint at this update's boundary
+  std::int64_t stop_request = 0;        ///< the last rank requests checkpoint and stop there
+  std::int64_t full_disk_update = 0;    ///< no file may grow past 1 KiB at this update's boundary
+  std::int64_t die_at_update = 0;       ///< every rank ends without a report once this update has been reported
+  std::int64_t kill_before = 0;         ///< the last rank is killed by a signal before this micro-step
+  std::int64_t steps_request = 0;       ///< the last rank requests `requested_steps` at this update's boundary
+  std::int64_t requested_steps = 0;
+>>>>>>> core
   std::vector<LengthChange> steps_set;  ///< changes of N recorded by the run that is continued
 };
 

@@ -60,19 +60,27 @@ void put(std::string& out, std::string_view text) {
   }
 }
 
-void put(std::string& out, ComputeKind kind) {
-  put(out, to_string(kind));
+void put(std::string& out, int value) {
+  put(out, static_cast<std::int64_t>(value));
+}
+
+void put(std::string& out, bool value) {
+  out += value ? "true" : "false";
+}
+
+/// Enums are their names.
+template <typename E>
+requires std::is_enum_v<E>
+void put(std::string& out, E value) {
+  put(out, to_string(value));
 }
 
 template <typename T>
-void put_array(std::string& out, const std::vector<T>& values) {
+void put(std::string& out, const std::vector<T>& values) {
   out += '[';
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) out += ',';
-    if constexpr (std::is_same_v<T, std::string>)
-      put(out, std::string_view(values[i]));
-    else
-      put(out, values[i]);
+    put(out, values[i]);
   }
   out += ']';
 }
@@ -84,48 +92,24 @@ std::string one_line_object(const std::string& text) {
   return object.is_object() ? object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) : "{}";
 }
 
+template <typename Text>
+void put(std::string& out, event_fields::RawJson<Text> json) {
+  out += one_line_object(json.text);
+}
+
 struct Writer {
   std::string& out;
 
-  void name(std::string_view key) {
+  template <typename T>
+  void operator()(std::string_view key, const T& value, event_fields::Need) {
     out += ",\"";
     out += key;
     out += "\":";
-  }
-  void operator()(std::string_view key, std::int64_t value, event_fields::Need) {
-    name(key);
     put(out, value);
-  }
-  void operator()(std::string_view key, int value, event_fields::Need) {
-    name(key);
-    put(out, static_cast<std::int64_t>(value));
-  }
-  void operator()(std::string_view key, bool value, event_fields::Need) {
-    name(key);
-    out += value ? "true" : "false";
-  }
-  void operator()(std::string_view key, double value, event_fields::Need) {
-    name(key);
-    put(out, value);
-  }
-  void operator()(std::string_view key, const std::string& value, event_fields::Need) {
-    name(key);
-    put(out, std::string_view(value));
-  }
-  void operator()(std::string_view key, StepOutcome value, event_fields::Need) {
-    name(key);
-    put(out, to_string(value));
   }
   template <typename T>
   void operator()(std::string_view key, const std::vector<T>& values, event_fields::Need need) {
-    if (values.empty() && need == event_fields::optional) return;
-    name(key);
-    put_array(out, values);
-  }
-  template <typename Text>
-  void operator()(std::string_view key, event_fields::RawJson<Text> json, event_fields::Need) {
-    name(key);
-    out += one_line_object(json.text);
+    if (!values.empty() || need == event_fields::required) operator()<std::vector<T>>(key, values, need);
   }
 };
 
@@ -178,24 +162,23 @@ bool read(const Json& json, std::string& value) {
   return true;
 }
 
-bool read(const Json& json, StepOutcome& value) {
-  if (!json.is_string()) return false;
-  for (const auto outcome : {StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::skipped_empty}) {
-    if (json.get_ref<const std::string&>() != to_string(outcome)) continue;
-    value = outcome;
+/// One of the enum's values up to the last that may be read.
+template <typename E>
+bool read_name(const Json& json, E& value, E last) {
+  for (int i = 0; json.is_string() && i <= static_cast<int>(last); ++i) {
+    if (json.get_ref<const std::string&>() != to_string(static_cast<E>(i))) continue;
+    value = static_cast<E>(i);
     return true;
   }
   return false;
 }
 
+bool read(const Json& json, StepOutcome& value) {
+  return read_name(json, value, StepOutcome::skipped_empty);
+}
+
 bool read(const Json& json, ComputeKind& value) {
-  if (!json.is_string()) return false;
-  for (const auto kind : {ComputeKind::forward, ComputeKind::backward, ComputeKind::step}) {
-    if (json.get_ref<const std::string&>() != to_string(kind)) continue;
-    value = kind;
-    return true;
-  }
-  return false;
+  return read_name(json, value, ComputeKind::step);
 }
 
 template <typename T>
@@ -253,19 +236,25 @@ tl::unexpected<Error> damaged(std::string message) {
   return fail(ErrorCode::protocol, std::move(message), "event line");
 }
 
+/// Reads the line as a Body if that is its kind.
 template <typename Body>
 bool try_kind(const std::string& kind, const Json& line, RunEvent& event, std::string& problem) {
-  Body body;
-  if (kind != kind_of(body)) return false;
-  Reader reader{line, {}, {}};
-  event_fields::visit(reader, body);
-  problem = std::move(reader.problem);
-  event.body = std::move(body);
-  return true;
+  if constexpr (std::is_same_v<Body, UnknownEvent>) {
+    return false;
+  } else {
+    Body body;
+    if (kind != event_fields::kind_of_body(body)) return false;
+    Reader reader{line, {}, {}};
+    event_fields::visit(reader, body);
+    problem = std::move(reader.problem);
+    event.body = std::move(body);
+    return true;
+  }
 }
 
 template <typename... Bodies>
-bool read_body(const std::string& kind, const Json& line, RunEvent& event, std::string& problem) {
+bool read_body(const std::variant<Bodies...>&, const std::string& kind, const Json& line, RunEvent& event,
+               std::string& problem) {
   return (try_kind<Bodies>(kind, line, event, problem) || ...);
 }
 
@@ -293,7 +282,7 @@ std::string encode_event(const RunEvent& event) {
   std::string out;
   out.reserve(256);
   out += "{\"v\":";
-  put(out, static_cast<std::int64_t>(event_format_version));
+  put(out, event_format_version);
   out += ",\"kind\":";
   put(out, kind_of(event.body));
   out += ",\"rank\":";
@@ -334,10 +323,7 @@ Result<RunEvent> decode_event(std::string_view text) {
   if (!header.problem.empty()) return damaged(std::move(header.problem));
 
   std::string problem;
-  if (!read_body<MicroSteps, Operations, Sync, Update, Gauge, Heartbeat, Holding, RunStarted, RankReady, Evaluation,
-                 ExactnessCheck, StepsChanged, CheckpointDone, StateChanged, Warning, RankFailed, RunFinished>(
-          kind, line, event, problem))
-    event.body = UnknownEvent{kind, std::string(text)};
+  if (!read_body(event.body, kind, line, event, problem)) event.body = UnknownEvent{kind, std::string(text)};
   if (!problem.empty()) return damaged(fmt::format("{}: {}", kind, problem));
   if (is_stored(event.body) && !line.contains("seq")) return damaged(fmt::format("{}: field \"seq\" is missing", kind));
   return event;

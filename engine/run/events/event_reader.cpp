@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/event_codec.h"
 #include "json_limits.h"
 #include "posix_file.h"
@@ -29,11 +30,11 @@ std::string_view without_return(std::string_view line) {
 std::string to_text(const ReadProblems& problems) {
   std::string text;
   if (problems.unreadable_lines > 0)
-    text += fmt::format("{} line{} of events.jsonl cannot be read ({})", problems.unreadable_lines,
-                        problems.unreadable_lines == 1 ? "" : "s", problems.first_message);
+    text += fmt::format("{} of events.jsonl cannot be read ({})", counted(problems.unreadable_lines, "line"),
+                        problems.first_message);
   if (problems.missing_events > 0)
-    text += fmt::format("{}{} event{} missing", text.empty() ? "" : "; ", problems.missing_events,
-                        problems.missing_events == 1 ? " is" : "s are");
+    text += fmt::format("{}{} {} missing", text.empty() ? "" : "; ", counted(problems.missing_events, "event"),
+                        problems.missing_events == 1 ? "is" : "are");
   if (problems.torn_last_line) text += std::string(text.empty() ? "" : "; ") + "the last line is torn";
   return text;
 }

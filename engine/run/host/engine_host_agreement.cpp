@@ -57,6 +57,7 @@ HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holdi
 void HoldAgreement::settle(Move& move) {
   target_ = 0;
   for (const auto& micro_step : in_flight_) target_ = std::max(target_, *micro_step);
+  target_ = stop_at_(target_);
   stage_ = Stage::settling;
   const auto kind = goal_ == Goal::stop ? RankCommandKind::stop_after : RankCommandKind::hold_after;
   move.broadcast.push_back({kind, target_});

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "accrue/run/rank_command.h"
@@ -25,7 +27,9 @@ class HoldAgreement {
     bool unprompted = false;  ///< they stood still of their own accord
   };
 
-  explicit HoldAgreement(std::size_t ranks) : in_flight_(ranks), held_at_(ranks) {}
+  /// `stop_at`: the first micro-step, from the one it is given, after which ranks can pause.
+  explicit HoldAgreement(std::size_t ranks, std::function<std::int64_t(std::int64_t)> stop_at = std::identity())
+      : stop_at_(std::move(stop_at)), in_flight_(ranks), held_at_(ranks) {}
 
   Move begin(Goal goal);
   Move answer(std::size_t rank, const Holding& holding);
@@ -41,6 +45,7 @@ class HoldAgreement {
   void settle(Move& move);
   void check_held(Move& move);
 
+  std::function<std::int64_t(std::int64_t)> stop_at_;
   Stage stage_ = Stage::open;
   Goal goal_ = Goal::hold;
   std::int64_t target_ = 0;

@@ -6,6 +6,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/spec_fields.h"
 #include "engine_host_session.h"
 
@@ -74,7 +75,7 @@ Result<void> RunSession::proceed() {
 Result<void> RunSession::step(StepUnit unit) {
   if (state_ != RunState::paused) return refused("only a paused run can be stepped");
   const auto at = agreement_.micro_step();
-  const auto target = unit == StepUnit::micro_step ? at + 1 : next_boundary(at);
+  const auto target = unit == StepUnit::micro_step ? next_stop(at + 1) : next_boundary(at);
   set_state(RunState::running, fmt::format("Stepping to micro-step {}", target));
   progress_.restart(Clock::now());
   apply(agreement_.advance_to(target));
@@ -146,13 +147,14 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
   if (std::string why = why_steps_stay(order_.plan.spec); !why.empty()) return refused(std::move(why));
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
-    return refused(fmt::format("N must lie between {:.0f} and {:.0f}, not at {}", field.minimum, field.maximum, steps));
+    return refused(
+        fmt::format("N must be from {:.0f} to {:.0f}, and {} was requested", field.minimum, field.maximum, steps));
   const WindowShape& shape = order_.plan.window;
   const bool is_set =
       shape.steps_now() == steps && (!shape.steps_set.empty() || !has_length_schedule(order_.plan.knobs.group_length));
-  if (is_set && wished_steps_ == 0) return refused(fmt::format("N is {} already", steps));
+  if (is_set && requested_steps_ == 0) return refused(fmt::format("N is {} already", steps));
   if (auto fits = check_steps(steps); !fits) return fits;
-  wished_steps_ = is_set ? 0 : steps;  // 0: a wish that the ranks have not taken yet is withdrawn
+  requested_steps_ = is_set ? 0 : steps;  // 0: a request that the ranks have not taken yet is withdrawn
   broadcast({.kind = RankCommandKind::set_steps, .steps = steps});
   return {};
 }
@@ -183,6 +185,12 @@ std::string RunSession::place_text(std::int64_t micro_step) const {
   const auto plan = window.next();
   if (!plan) return fmt::format("Paused after micro-step {}", micro_step);
   return fmt::format("Paused at micro {} of {}, update {}", plan->position + 1, plan->window_size, plan->window + 1);
+}
+
+/// The first micro-step, from this one on, after which the ranks can pause.
+std::int64_t RunSession::next_stop(std::int64_t micro_step) const {
+  if (micro_step == 0 || stops_inside_windows(order_.plan.spec)) return micro_step;
+  return next_boundary(micro_step - 1);
 }
 
 std::int64_t RunSession::next_boundary(std::int64_t micro_step) const {

@@ -88,7 +88,7 @@ void RunSession::note_ready(std::size_t rank) {
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
   // These ranks were not told what the ranks of the failed attempt were.
-  if (wished_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = wished_steps_});
+  if (requested_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = requested_steps_});
 }
 
 /// Every walk through the plan, here and after a restart, takes the new N from that update on.
@@ -96,7 +96,7 @@ void RunSession::note_steps(const RunEvent& event) {
   RunPlan& plan = order_.plan;
   if (!take_steps(plan.window, event)) return;
   const auto& changed = std::get<StepsChanged>(event.body);
-  if (!changed.repeated && changed.steps == wished_steps_) wished_steps_ = 0;
+  if (!changed.repeated && changed.steps == requested_steps_) requested_steps_ = 0;
   plan.totals = total_windows(plan.window);
   if (!writer_) return;
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());

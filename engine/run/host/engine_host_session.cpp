@@ -120,7 +120,7 @@ void RunSession::start_attempt() {
   const auto world = static_cast<std::size_t>(order_.plan.grid.world());
   ranks_.clear();
   ranks_.resize(world);
-  agreement_ = HoldAgreement(world);
+  agreement_ = HoldAgreement(world, [this](std::int64_t micro_step) { return next_stop(micro_step); });
   progress_ = ProgressWatch(world, now);
   ending_ = Ending::none;
   rung_ = Rung::none;
@@ -410,8 +410,8 @@ void RunSession::finish_attempt() {
 }
 
 void RunSession::finish_run(const std::string& outcome, int status, const std::string& reason) {
-  if (wished_steps_ > 0)
-    warn("plan", fmt::format("N = {} was requested, but the run ended before its next boundary", wished_steps_), {});
+  if (requested_steps_ > 0)
+    warn("plan", fmt::format("N = {} was requested, but the run ended before its next boundary", requested_steps_), {});
   RunFinished end;
   if (reported_end_) end = *reported_end_;
   if (!reported_end_ && last_update_) {

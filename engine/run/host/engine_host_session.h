@@ -99,6 +99,7 @@ class RunSession {
   void broadcast(const RankCommand& command);
   std::string place_text(std::int64_t micro_step) const;
   std::int64_t next_boundary(std::int64_t micro_step) const;
+  std::int64_t next_stop(std::int64_t micro_step) const;
 
   // engine_host_intake.cpp: what arrives from the ranks
   bool read_rank(std::size_t rank);  ///< false when nothing waited
@@ -190,7 +191,7 @@ class RunSession {
   std::optional<RunFinished> reported_end_;
   std::string last_numerics_;
   std::string started_at_;
-  std::int64_t wished_steps_ = 0;  ///< N that was requested and has not taken effect yet; 0 = none
+  std::int64_t requested_steps_ = 0;  ///< N that was requested and has not taken effect yet; 0 = none
   std::int64_t restarts_ = 0;
   std::deque<Clock::time_point> recent_restarts_;  ///< within the budget's window
   std::int64_t fruitless_restarts_ = 0;

@@ -6,23 +6,14 @@
 #include <algorithm>
 #include <array>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
 #include "accrue/run/last_batches.h"
+#include "accrue/run/name_of.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
 
 namespace {
-
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::string spaced(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
 
 bool has_scheduled_length(const RunPlan& plan) {
   return has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty();
@@ -55,8 +46,9 @@ std::string batch_part(const RunPlan& plan) {
   const bool short_epoch = plan.window.batches_per_epoch < least && plan.knobs.tail == EpochTail::flush;
   const bool never_full = short_epoch || plan.totals.micro_steps < least;
   std::string text =
-      fmt::format("{} micro x {} accum x {} = {} samples per {}update", plan.order.micro_batch, range(least, most),
-                  counted(plan.order.world, "rank"), range(least * micro, most * micro), never_full ? "full " : "");
+      fmt::format("{} micro x {} accum x {} = {} {} per {}update", plan.order.micro_batch, range(least, most),
+                  counted(plan.order.world, "rank"), range(least * micro, most * micro),
+                  most * micro == 1 ? "sample" : "samples", never_full ? "full " : "");
   if (short_epoch)
     text += fmt::format("; no window gets full, an epoch has {}", counted(plan.window.batches_per_epoch, "micro-step"));
   return text;
@@ -74,8 +66,8 @@ std::string uneven_part(const RunPlan& plan) {
     return fmt::format("; {} per epoch dropped, which do not fill all ranks",
                        counted(plan.order.samples - covered, "sample"));
   if (drops_tail(plan.knobs) && plan.tail_micro_steps > 0) return {};
-  return fmt::format("; last micro-step of an epoch {} of {} samples",
-                     plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), micro);
+  return fmt::format("; last micro-step of an epoch {} of {}",
+                     plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), counted(micro, "sample"));
 }
 
 // Updates done after 1, 2 and 3 epochs, the run's own limits aside.
@@ -156,14 +148,15 @@ std::string tail_part(const RunPlan& plan) {
     case EpochTail::drop_drain:
       return fmt::format("; tail of {} dropped in each epoch", counted(tail, "micro-step"));
     case EpochTail::pad_repeat:
-      return fmt::format("; tail window {} of {} micro-steps, filled up by repeating {}", tail, plan.window.steps,
-                         plan.window.steps - tail);
+      return fmt::format("; tail window {} of {}, filled up by repeating {}", tail,
+                         counted(plan.window.steps, "micro-step"), plan.window.steps - tail);
     case EpochTail::flush:
       break;
   }
   const bool drifts = plan.knobs.counter_reset == CounterReset::never;
-  return fmt::format("; tail window{} {} of {} micro-steps, {}", drifts ? " of the first epoch" : "", tail,
-                     plan.window.steps, divisor_text(first_epoch(plan), plan.window.batches_per_epoch - tail, tail));
+  return fmt::format("; tail window{} {} of {}, {}", drifts ? " of the first epoch" : "", tail,
+                     counted(plan.window.steps, "micro-step"),
+                     divisor_text(first_epoch(plan), plan.window.batches_per_epoch - tail, tail));
 }
 
 // Size of the window that only the end of the run closes; 0 if there is none.
@@ -182,7 +175,7 @@ std::string run_part(const RunPlan& plan) {
     text += fmt::format(", the last {} of them never used", plan.totals.left_over_micro_steps);
   const std::int64_t last = flushed_at_end(plan);
   if (last > 0 && !has_scheduled_length(plan))
-    text += fmt::format(", the last window {} of {} micro-steps, {}", last, plan.window.steps,
+    text += fmt::format(", the last window {} of {}, {}", last, counted(plan.window.steps, "micro-step"),
                         divisor_text(plan.window, plan.totals.micro_steps - last, last));
   return text;
 }
@@ -192,26 +185,23 @@ std::string warmup_part(const RunPlan& plan) {
   if (warmup == 0) return {};
   std::string text = "; warm-up ";
   if (warmup > plan.totals.schedule_ticks)
-    return text + fmt::format("{} positions, longer than the run's {}", warmup, plan.totals.schedule_ticks);
+    return text + fmt::format("{}, longer than the run's {}", counted(warmup, "position"), plan.totals.schedule_ticks);
   if (plan.warmup_updates != warmup || plan.knobs.schedule_clock != ScheduleClock::update)
     text += counted(warmup, "position") + " = ";
   return text +
          fmt::format("{} = {}", counted(plan.warmup_updates, "update"), counted(plan.warmup_micro_steps, "micro-step"));
 }
 
-std::string clock_text(ScheduleClock clock) {
-  if (clock == ScheduleClock::update_times_world) return "update x ranks";
-  if (clock == ScheduleClock::micro_step) return "micro-step";
-  if (clock == ScheduleClock::every_nth_call) return "every Nth micro-step";
-  if (clock == ScheduleClock::external) return "every call, one a micro-step";
-  return spaced(to_name(clock));
+std::string_view clock_text(ScheduleClock clock) {
+  return name_of<ScheduleClock::external>(clock, {"update", "update x ranks", "micro-step", "epoch",
+                                                  "every Nth micro-step", "every call, one a micro-step"});
 }
 
 }  // namespace
 
 std::string RunPlan::arithmetic() const {
   return batch_part(*this) + uneven_part(*this) + "; " + epoch_part(*this) + tail_part(*this) + run_part(*this) +
-         warmup_part(*this) + "; LR clock: " + clock_text(knobs.schedule_clock);
+         warmup_part(*this) + "; LR clock: " + std::string(clock_text(knobs.schedule_clock));
 }
 
 }  // namespace accrue

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "accrue/run/counted.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -80,10 +81,10 @@ class CsvParser {
       if (header) return {};
     }
     if (cells.size() != width_)
-      return fail(
-          ErrorCode::data,
-          "the row has " + std::to_string(cells.size()) + " columns where the first has " + std::to_string(width_),
-          place(), "Give every row the same columns.");
+      return fail(ErrorCode::data,
+                  "the row has " + counted(static_cast<std::int64_t>(cells.size()), "column") +
+                      " where the first has " + std::to_string(width_),
+                  place(), "Give every row the same columns.");
     return take_row(cells);
   }
 

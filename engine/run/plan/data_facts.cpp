@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_split.h"
 #include "content_hash.h"
@@ -103,7 +104,8 @@ Result<DataFacts> with_split(DataFacts facts, std::int64_t samples, const DataSp
   const DataSplit split = split_samples(samples, spec.validation_fraction);
   if (split.training < 1)
     return fail(ErrorCode::data,
-                "nothing is left to train on: all " + std::to_string(samples) + " samples are kept for evaluation",
+                "nothing is left to train on: evaluation keeps " + counted(samples, "sample") + " of " +
+                    std::to_string(samples),
                 "data.validation_fraction", "Lower data.validation_fraction.");
   facts.samples = split.training;
   facts.validation_samples = split.validation;
@@ -118,12 +120,12 @@ std::int64_t items_per_sample(const ModelSpec& model, std::int64_t outputs) {
 Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes) {
   const auto scan = scan_file(path, token_bytes, spec.model.vocabulary);
   if (!scan) return tl::unexpected(scan.error());
-  const std::string unit = token_bytes == 1 ? " bytes" : " tokens";
+  const char* unit = token_bytes == 1 ? "byte" : "token";
   if (scan->bytes % token_bytes != 0)
-    return fail(
-        ErrorCode::data,
-        std::to_string(scan->bytes) + " bytes are no whole number of " + std::to_string(token_bytes) + "-byte tokens",
-        path.string(), "Check data.token_type.");
+    return fail(ErrorCode::data,
+                "the file has " + counted(scan->bytes, "byte") + ", not a whole number of " +
+                    std::to_string(token_bytes) + "-byte tokens",
+                path.string(), "Check data.token_type.");
   if (scan->first_outside >= 0)
     return fail(
         ErrorCode::data,
@@ -134,10 +136,10 @@ Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& 
   const std::int64_t tokens = scan->bytes / token_bytes;
   const std::int64_t samples = stream_samples(tokens, spec.model.context);
   if (samples < 1)
-    return fail(
-        ErrorCode::data,
-        std::to_string(tokens) + unit + " are too few for one sample of " + std::to_string(spec.model.context + 1),
-        path.string(), "Lower model.context, or name a longer file.");
+    return fail(ErrorCode::data,
+                "the file has " + counted(tokens, unit) + ", too few for one sample of " +
+                    std::to_string(spec.model.context + 1),
+                path.string(), "Lower model.context, or name a longer file.");
   DataFacts facts;
   facts.tokens_per_sample = spec.model.context;
   facts.bytes = scan->bytes;
@@ -168,13 +170,17 @@ void hash_rows(ContentHash& hash, const std::vector<Row>& rows) {
   }
 }
 
+template <typename Rows>
+std::string rows_text(const Rows& rows) {
+  return counted(static_cast<std::int64_t>(rows.size()), "row");
+}
+
 Result<DataFacts> scan_table(const RunSpec& spec) {
   const DataSpec& data = spec.data;
   if (data.x.empty())
     return fail(ErrorCode::data, "there are no samples", "data.x", "Give x and y, or sequences and labels.");
   if (data.x.size() != data.y.size())
-    return fail(ErrorCode::data,
-                "x has " + std::to_string(data.x.size()) + " rows and y has " + std::to_string(data.y.size()), "data.y",
+    return fail(ErrorCode::data, "x has " + rows_text(data.x) + " and y has " + std::to_string(data.y.size()), "data.y",
                 "Give every row of x a row of y.");
   const auto same_width = [](const Matrix& rows) {
     for (const auto& row : rows)
@@ -200,16 +206,16 @@ Result<DataFacts> scan_sequences(const RunSpec& spec) {
   const DataSpec& data = spec.data;
   if (data.sequences.size() != data.labels.size())
     return fail(ErrorCode::data,
-                "sequences has " + std::to_string(data.sequences.size()) + " rows and labels has " +
-                    std::to_string(data.labels.size()),
+                "sequences has " + rows_text(data.sequences) + " and labels has " + std::to_string(data.labels.size()),
                 "data.labels", "Give every sequence its labels.");
   DataFacts facts;
   facts.inputs = 1;
   for (std::size_t i = 0; i < data.labels.size(); ++i) {
     if (data.sequences[i].empty() || data.sequences[i].size() != data.labels[i].size())
       return fail(ErrorCode::data,
-                  "row " + std::to_string(i + 1) + " has " + std::to_string(data.sequences[i].size()) +
-                      " positions and " + std::to_string(data.labels[i].size()) + " labels",
+                  "row " + std::to_string(i + 1) + " has " +
+                      counted(static_cast<std::int64_t>(data.sequences[i].size()), "position") + " and " +
+                      counted(static_cast<std::int64_t>(data.labels[i].size()), "label"),
                   "data.labels", "Give every position one label; -100 is ignored.");
     std::int64_t items = 0;
     for (const std::int64_t label : data.labels[i]) {

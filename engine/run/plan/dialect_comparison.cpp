@@ -7,23 +7,12 @@
 #include <algorithm>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/name_of.h"
 #include "accrue/run/spec_fields.h"
 
 namespace accrue {
 
 namespace {
-
-constexpr std::string_view system_names[] = {"Accrue", "llm-pytorch", "Colossal-AI", "Accelerate", "MMEngine"};
-
-/// Whose name a key is; nothing for the knobs, which every dialect has.
-std::optional<Dialect> owner_of(std::string_view key) {
-  constexpr std::string_view accelerate_keys[] = {"sync_with_dataloader", "sync_each_batch", "split_batches",
-                                                  "step_scheduler_with_optimizer", "adjust_scheduler"};
-  const std::string_view name = key.substr(key.find('.') + 1);
-  if (std::ranges::find(accelerate_keys, name) != std::end(accelerate_keys)) return Dialect::accelerate;
-  if (name == "max_iters") return Dialect::mmengine;
-  return std::nullopt;
-}
 
 /// How long a window is (K1) is asked of a dialect, not answered by it.
 bool is_length_key(std::string_view key) {
@@ -35,8 +24,7 @@ bool is_length_key(std::string_view key) {
 
 std::string drop_note(const SpecField& field, const RunSpec& spec, Dialect from, Dialect to) {
   const std::string set = std::string(field.name()) + " = " + format_value(field.get(spec));
-  if (const auto owner = owner_of(field.key))
-    return set + " is left out: it is " + std::string(system_name(*owner)) + "'s own";
+  if (field.dialect) return set + " is left out: it is " + std::string(system_name(*field.dialect)) + "'s own";
   return set + " is left out: it changes " + std::string(system_name(from)) + "'s rule, and " +
          std::string(system_name(to)) + " has its own";
 }
@@ -122,7 +110,7 @@ std::string divided_by(const ComparedMicroStep& step) {
 }  // namespace
 
 std::string_view system_name(Dialect dialect) {
-  return system_names[static_cast<std::size_t>(dialect)];
+  return name_of<Dialect::mmengine>(dialect, {"Accrue", "llm-pytorch", "Colossal-AI", "Accelerate", "MMEngine"});
 }
 
 const DialectPlan* DialectComparison::of(Dialect dialect) const {
@@ -167,7 +155,7 @@ RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::str
   if (dialect == spec.accumulation.dialect) return other;
   for (const SpecField& field : spec_fields()) {
     if (field.section() != "accumulation" || !field.optional || is_length_key(field.key)) continue;
-    if (std::holds_alternative<std::monostate>(field.get(spec)) || owner_of(field.key) == dialect) continue;
+    if (std::holds_alternative<std::monostate>(field.get(spec)) || field.dialect == dialect) continue;
     field.set(other, std::monostate{});
     if (notes) notes->push_back(drop_note(field, spec, spec.accumulation.dialect, dialect));
   }

@@ -6,6 +6,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/dialect_comparison.h"
+#include "accrue/run/name_of.h"
 
 namespace accrue {
 
@@ -42,22 +43,10 @@ void row(std::string& text, std::string_view label, const std::string& value) {
   text += fmt::format("  {:<15} {}\n", label, value);
 }
 
-std::string clock_movement(ScheduleClock clock) {
-  switch (clock) {
-    case ScheduleClock::update:
-      return "moves with each update";
-    case ScheduleClock::update_times_world:
-      return "moves with each update, once per rank";
-    case ScheduleClock::micro_step:
-      return "moves with each micro-step";
-    case ScheduleClock::epoch:
-      return "moves with each epoch";
-    case ScheduleClock::every_nth_call:
-      return "moves on every Nth call";
-    case ScheduleClock::external:
-      return "moves on every call";
-  }
-  return {};
+std::string_view clock_movement(ScheduleClock clock) {
+  return name_of<ScheduleClock::external>(
+      clock, {"moves with each update", "moves with each update, once per rank", "moves with each micro-step",
+              "moves with each epoch", "moves on every Nth call", "moves on every call"});
 }
 
 }  // namespace
@@ -65,7 +54,7 @@ std::string clock_movement(ScheduleClock clock) {
 std::string schedule_text(const DialectPlan& answer) {
   if (!answer.plan) return {};
   const auto all = static_cast<std::size_t>(answer.plan->totals.updates);
-  std::string text = clock_movement(answer.plan->knobs.schedule_clock);
+  std::string text(clock_movement(answer.plan->knobs.schedule_clock));
   if (all > 0)
     text += "; updates use position " +
             listed(answer, [](const ComparedUpdate& at) { return std::to_string(at.lr_position); });

@@ -20,8 +20,6 @@ namespace accrue {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // A set of 8,192 CPUs, the kernel's largest; the plain cpu_set_t holds 1,024.
 std::int64_t affinity_cores() {
   constexpr std::size_t cpus = 8192;
@@ -113,23 +111,12 @@ HostFacts local_facts() {
   return facts;
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, name, memory_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, host_name, cores, memory_bytes, cpu_name, avx2, avx512, avx512_bf16,
+                                   torch_version, accrue_version, backends, cuda_devices, cuda_error)
+
 std::string to_json(const HostFacts& facts) {
-  Json devices = Json::array();
-  for (const DeviceFacts& device : facts.cuda_devices)
-    devices.push_back({{"name", device.name}, {"memory_bytes", device.memory_bytes}});
-  const Json json = {{"host_name", facts.host_name},
-                     {"cores", facts.cores},
-                     {"memory_bytes", facts.memory_bytes},
-                     {"cpu_name", facts.cpu_name},
-                     {"avx2", facts.avx2},
-                     {"avx512", facts.avx512},
-                     {"avx512_bf16", facts.avx512_bf16},
-                     {"torch_version", facts.torch_version},
-                     {"accrue_version", facts.accrue_version},
-                     {"backends", facts.backends},
-                     {"cuda_devices", devices},
-                     {"cuda_error", facts.cuda_error}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return nlohmann::json(facts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<HostFacts> host_facts_from_json(const std::string& text) {
@@ -139,24 +126,8 @@ Result<HostFacts> host_facts_from_json(const std::string& text) {
   };
   if (json_depth(text) > max_json_depth) return damaged("nested too deeply");
   try {
-    const Json json = Json::parse(text);
-    HostFacts facts;
-    json.at("host_name").get_to(facts.host_name);
-    json.at("cores").get_to(facts.cores);
-    json.at("memory_bytes").get_to(facts.memory_bytes);
-    json.at("cpu_name").get_to(facts.cpu_name);
-    json.at("avx2").get_to(facts.avx2);
-    json.at("avx512").get_to(facts.avx512);
-    json.at("avx512_bf16").get_to(facts.avx512_bf16);
-    json.at("torch_version").get_to(facts.torch_version);
-    json.at("accrue_version").get_to(facts.accrue_version);
-    json.at("backends").get_to(facts.backends);
-    for (const Json& device : json.at("cuda_devices"))
-      facts.cuda_devices.push_back(
-          {device.at("name").get<std::string>(), device.at("memory_bytes").get<std::int64_t>()});
-    json.at("cuda_error").get_to(facts.cuda_error);
-    return facts;
-  } catch (const Json::exception& error) {
+    return nlohmann::json::parse(text).get<HostFacts>();
+  } catch (const nlohmann::json::exception& error) {
     return damaged(error.what());
   }
 }

@@ -8,12 +8,11 @@
 
 #include <algorithm>
 
+#include "accrue/run/name_of.h"
+
 namespace accrue {
 
 namespace {
-
-constexpr std::string_view fate_names[] = {"full_window", "short_update",        "carried",  "left_in_gradients",
-                                           "never_seen",  "fetched_and_dropped", "filled_up"};
 
 /// "batch 10", "batches 9 and 10", "batches 7 to 10"
 std::string batch_names(std::int64_t first, std::int64_t count) {
@@ -113,7 +112,8 @@ LastBatches describe(const RunPlan& plan, std::int64_t micro_step) {
 }  // namespace
 
 std::string_view to_string(BatchFate fate) {
-  return fate_names[static_cast<std::size_t>(fate)];
+  return name_of<BatchFate::filled_up>(fate, {"full_window", "short_update", "carried", "left_in_gradients",
+                                              "never_seen", "fetched_and_dropped", "filled_up"});
 }
 
 std::string division_text(const Division& division, std::string_view own) {

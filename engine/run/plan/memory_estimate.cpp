@@ -61,16 +61,8 @@ double optimizer_numbers(const OptimizerSpec& optimizer) {
 }  // namespace
 
 std::int64_t dtype_bytes(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return 4;
-    case Dtype::float64:
-      return 8;
-    case Dtype::bfloat16:
-    case Dtype::float16:
-      return 2;
-  }
-  return 4;
+  if (dtype == Dtype::float64) return 8;
+  return dtype == Dtype::float32 ? 4 : 2;
 }
 
 std::int64_t gradient_bytes(Dtype dtype, AccumulationDtype accumulation) {

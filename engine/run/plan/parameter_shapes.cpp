@@ -155,15 +155,8 @@ std::int64_t ParameterShape::numel() const {
 }
 
 std::vector<ParameterShape> parameter_shapes(const ModelSpec& model) {
-  switch (model.kind) {
-    case ModelKind::linear:
-      return linear_shapes(model);
-    case ModelKind::mlp:
-      return mlp_shapes(model);
-    case ModelKind::gpt:
-      return gpt_shapes(model);
-  }
-  return {};
+  if (model.kind == ModelKind::gpt) return gpt_shapes(model);
+  return model.kind == ModelKind::mlp ? mlp_shapes(model) : linear_shapes(model);
 }
 
 }  // namespace accrue

@@ -18,14 +18,9 @@ std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world) {
   if (spec.knobs.group_length != GroupLength::global_batch) return spec.steps;
   const std::int64_t wanted = spec.knobs.global_batch.value_or(1);
   const std::int64_t micro = std::max<std::int64_t>(1, spec.micro_batch * world);
-  switch (spec.knobs.batch_rounding.value_or(BatchRounding::error)) {
-    case BatchRounding::fill:
-      return (wanted + micro - 1) / micro;
-    case BatchRounding::round:
-      return std::max<std::int64_t>(1, (wanted + micro / 2) / micro);
-    case BatchRounding::error:
-      break;
-  }
+  const BatchRounding rounding = spec.knobs.batch_rounding.value_or(BatchRounding::error);
+  if (rounding == BatchRounding::fill) return (wanted + micro - 1) / micro;
+  if (rounding == BatchRounding::round) return std::max<std::int64_t>(1, (wanted + micro / 2) / micro);
   return std::max<std::int64_t>(1, wanted / micro);
 }
 
@@ -179,16 +174,14 @@ void derive_traffic(RunPlan& plan) {
 }  // namespace
 
 SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
-  SampleOrder order;
-  order.samples = data.samples;
-  order.micro_batch = spec.accumulation.micro_batch;
-  order.world = spec.parallel.data;
-  order.shuffle = spec.data.shuffle;
-  order.seed = static_cast<std::uint64_t>(spec.run.seed);
-  order.uneven = resolve_knobs(spec).uneven_ranks;
-  order.fill_alone = spec.teaching.bug == Bug::repeated_samples;
-  order.split_batches = spec.accumulation.split_batches.value_or(false);
-  return order;
+  return {.samples = data.samples,
+          .micro_batch = spec.accumulation.micro_batch,
+          .world = spec.parallel.data,
+          .shuffle = spec.data.shuffle,
+          .seed = static_cast<std::uint64_t>(spec.run.seed),
+          .uneven = resolve_knobs(spec).uneven_ranks,
+          .split_batches = spec.accumulation.split_batches.value_or(false),
+          .fill_alone = spec.teaching.bug == Bug::repeated_samples};
 }
 
 WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data) {
@@ -206,14 +199,8 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
 }
 
 RunPlan derive_plan(const PlanInputs& inputs) {
-  RunPlan plan;
-  plan.spec = inputs.spec;
-  plan.base_dir = inputs.base_dir;
-  plan.data = inputs.data;
-  plan.backend = inputs.backend;
-  plan.threads_per_rank = inputs.threads_per_rank;
+  RunPlan plan{inputs};
   plan.grid = make_grid(plan.spec.parallel);
-  plan.memory_per_rank = inputs.memory_per_rank;
   const RunSpec fitted = fitted_to_memory(plan.spec, inputs.memory_per_rank);
   plan.order = make_order(fitted, plan.data);
   plan.window = make_window(fitted, plan.order, plan.data);

@@ -7,16 +7,6 @@
 
 namespace accrue {
 
-/// What a plan follows from. Host-dependent choices are already taken.
-struct PlanInputs {
-  RunSpec spec;
-  std::filesystem::path base_dir;
-  DataFacts data;
-  BackendKind backend = BackendKind::shm;
-  std::int64_t threads_per_rank = 1;
-  std::int64_t memory_per_rank = 0;  ///< bytes a rank may take, for K1 memory_search; 0 = not known
-};
-
 /// Derives every number. The spec must have passed preflight's checks.
 RunPlan derive_plan(const PlanInputs& inputs);
 

@@ -78,6 +78,13 @@ tl::unexpected<Error> damaged(const std::string& what) {
               "Start the run again from its spec, or restore the run folder.");
 }
 
+tl::unexpected<Error> from_earlier_version(const Finding& finding) {
+  const std::string what = finding.key + (finding.found.empty() ? "" : " = " + finding.found);
+  return fail(ErrorCode::protocol,
+              "an earlier version of Accrue wrote this run folder: " + what + " " + finding.message, "plan.json",
+              "Resume the run with that version, or change spec.toml and start a new run from it.");
+}
+
 std::string out_of_range(const char* key, std::int64_t value) {
   return std::string(key) + " is " + std::to_string(value);
 }
@@ -152,6 +159,8 @@ std::string order_problem(const RunOrder& order) {
 Result<PlanInputs> inputs_from(const Json& json) {
   const auto spec_text = json.at("spec").get<std::string>();
   SpecReading reading = spec_detail::parse_spec_text(spec_text, "plan.json", std::numeric_limits<std::size_t>::max());
+  for (const Finding& finding : reading.findings)
+    if (finding.removed) return from_earlier_version(finding);
   if (!reading.ok()) return damaged(reading.findings.front().text());
   PlanInputs inputs;
   inputs.spec = std::move(reading.spec);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
+#include "accrue/run/inside_windows.h"
 #include "accrue/run/run_plan.h"
 #include "posix_file.h"
 
@@ -20,15 +22,17 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-/// "1 update", "2 updates".
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+/// As counted(), with digits in groups.
+std::string amount(std::int64_t count, std::string_view what) {
+  const std::string text = counted(count, what);
+  return grouped(count) + text.substr(text.find(' '));
 }
 
 class Report {
  public:
   void section(std::string_view title) { text_ += fmt::format("{}{}\n", text_.empty() ? "" : "\n", title); }
   void row(std::string_view label, const std::string& value) { text_ += fmt::format("  {:<22} {}\n", label, value); }
+  void line(std::string_view text) { text_ += fmt::format("  {}\n", text); }
   void bytes(std::string_view label, std::int64_t bytes) {
     text_ += fmt::format("  {:<22} {:>12}\n", label, format_bytes(bytes));
   }
@@ -44,13 +48,17 @@ void add_window(Report& report, const RunPlan& plan) {
   report.row("tokens per update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
   report.row("micro-steps per epoch",
              fmt::format("{} = {} and {} left over", grouped(plan.window.batches_per_epoch),
-                         counted(plan.full_windows_per_epoch, "full window"), plan.tail_micro_steps));
+                         amount(plan.full_windows_per_epoch, "full window"), plan.tail_micro_steps));
   report.row("whole run",
-             fmt::format("{} = {} in {}", counted(totals.updates, "update"), counted(totals.micro_steps, "micro-step"),
-                         counted(totals.epochs_started, "epoch")));
-  if (totals.dropped_batches > 0) report.row("dropped", counted(totals.dropped_batches, "micro-step"));
+             fmt::format("{} = {} in {}", amount(totals.updates, "update"), amount(totals.micro_steps, "micro-step"),
+                         amount(totals.epochs_started, "epoch")));
+  if (totals.dropped_batches > 0) report.row("dropped", amount(totals.dropped_batches, "micro-step"));
   if (totals.left_over_micro_steps > 0)
-    report.row("never used", counted(totals.left_over_micro_steps, "micro-step") + " at the end of the run");
+    report.row("never used", amount(totals.left_over_micro_steps, "micro-step") + " at the end of the run");
+  if (!stops_inside_windows(plan.spec))
+    report.line(
+        "Pausing, single steps, evaluation and checkpoints wait for the end of a window: micro-steps overlap in a "
+        "pipeline.");
 }
 
 void add_schedule(Report& report, const RunPlan& plan) {
@@ -59,9 +67,10 @@ void add_schedule(Report& report, const RunPlan& plan) {
   report.row("clock", std::string(to_name(plan.knobs.schedule_clock)));
   report.row("positions", fmt::format("{} in this run, the schedule has {}", grouped(plan.totals.schedule_ticks),
                                       grouped(plan.curve.total)));
-  report.row("warm-up",
-             fmt::format("{} positions = {} updates = {} micro-steps = {} samples", grouped(plan.curve.warmup),
-                         grouped(plan.warmup_updates), grouped(plan.warmup_micro_steps), grouped(plan.warmup_samples)));
+  report.row(
+      "warm-up",
+      fmt::format("{} = {} = {} = {}", amount(plan.curve.warmup, "position"), amount(plan.warmup_updates, "update"),
+                  amount(plan.warmup_micro_steps, "micro-step"), amount(plan.warmup_samples, "sample")));
   report.row("peak, lowest",
              fmt::format("{:g}, {:g}", plan.curve.lr,
                          plan.curve.kind == ScheduleKind::constant ? plan.curve.lr : plan.curve.min_lr));
@@ -71,18 +80,18 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.section("Ranks");
   report.row("ranks", fmt::format("{} (data {} x pipeline {} x tensor {})", plan.grid.world(), plan.grid.data,
                                   plan.grid.pipeline, plan.grid.tensor));
-  report.row("device", fmt::format("{}, {} {} per rank", to_name(plan.spec.launch.device), plan.threads_per_rank,
-                                   plan.threads_per_rank == 1 ? "thread" : "threads"));
+  report.row("device",
+             fmt::format("{}, {} per rank", to_name(plan.spec.launch.device), amount(plan.threads_per_rank, "thread")));
   report.row("backend", std::string(to_name(plan.backend)));
   report.row("gradients sent",
-             fmt::format("{} per update by each rank, in {} {}", format_bytes(plan.wire_bytes_per_update),
-                         plan.gradient_buckets, plan.gradient_buckets == 1 ? "bucket" : "buckets"));
+             fmt::format("{} per update by each rank, in {}", format_bytes(plan.wire_bytes_per_update),
+                         amount(plan.gradient_buckets, "bucket")));
 }
 
 void add_memory(Report& report, const RunPlan& plan) {
   const bool divided = plan.grid.tensor * plan.grid.pipeline > 1;
-  report.section(fmt::format("Memory of {} ({} parameters{})", divided ? "the fullest rank" : "one rank",
-                             grouped(plan.parameter_count), divided ? " in the whole model" : ""));
+  report.section(fmt::format("Memory of {} ({}{})", divided ? "the fullest rank" : "one rank",
+                             amount(plan.parameter_count, "parameter"), divided ? " in the whole model" : ""));
   report.bytes("parameters", plan.memory.parameters);
   report.bytes("gradients", plan.memory.gradients);
   report.bytes("optimizer state", plan.memory.optimizer);
@@ -97,8 +106,8 @@ std::string plan_report(const RunPlan& plan) {
   Report report;
   report.text_ = plan.arithmetic() + "\n";
   report.section("Data");
-  report.row("training", fmt::format("{} samples", grouped(plan.data.samples)));
-  report.row("evaluation", fmt::format("{} samples", grouped(plan.data.validation_samples)));
+  report.row("training", amount(plan.data.samples, "sample"));
+  report.row("evaluation", amount(plan.data.validation_samples, "sample"));
   if (plan.data.tokens_per_sample > 0) report.row("tokens per sample", grouped(plan.data.tokens_per_sample));
   add_window(report, plan);
   add_schedule(report, plan);

@@ -16,15 +16,13 @@ namespace accrue {
 
 namespace preflight_detail {
 
-Finding& Findings::add(Severity severity, std::string_view key, std::string message, std::string found,
-                       std::string expected) {
-  Finding& finding = all.emplace_back();
-  finding.severity = severity;
-  finding.key = key;
-  finding.message = std::move(message);
-  finding.found = std::move(found);
-  finding.expected = std::move(expected);
-  return finding;
+void Findings::add(Severity severity, std::string_view key, std::string message, Text found, Text expected, Text fix) {
+  all.push_back({.severity = severity,
+                 .key = std::string(key),
+                 .message = std::move(message),
+                 .found = found.get().value_or(""),
+                 .expected = expected.get().value_or(""),
+                 .fix_value = fix.get()});
 }
 
 void check_values(const RunSpec& spec, Findings& findings) {

@@ -2,29 +2,53 @@
 // The parts of preflight, each about one subject. A part adds findings and never stops the others.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "accrue/run/choice_names.h"
 #include "accrue/run/preflight.h"
 
 namespace accrue::preflight_detail {
 
-/// Collects findings of a spec as a whole.
+/// A text of a finding that may be left out; a number as it is written.
+class Text {
+ public:
+  Text() = default;
+  Text(const char* text) : text_(text) {}
+  Text(std::string text) : text_(std::move(text)) {}
+  Text(std::int64_t number) : text_(std::to_string(number)) {}
+  const std::optional<std::string>& get() const { return text_; }
+
+ private:
+  std::optional<std::string> text_;
+};
+
+/// Collects findings of a spec as a whole: what is wrong, what was found, what would be right, and a value that mends
+/// it ("" clears the key).
 class Findings {
  public:
-  Finding& add(Severity severity, std::string_view key, std::string message, std::string found = {},
-               std::string expected = {});
-  Finding& error(std::string_view key, std::string message, std::string found = {}, std::string expected = {}) {
-    return add(Severity::error, key, std::move(message), std::move(found), std::move(expected));
+  void add(Severity severity, std::string_view key, std::string message, Text found = {}, Text expected = {},
+           Text fix = {});
+  void error(std::string_view key, std::string message, Text found = {}, Text expected = {}, Text fix = {}) {
+    add(Severity::error, key, std::move(message), std::move(found), std::move(expected), std::move(fix));
   }
-  Finding& warn(std::string_view key, std::string message, std::string found = {}, std::string expected = {}) {
-    return add(Severity::warning, key, std::move(message), std::move(found), std::move(expected));
+  void warn(std::string_view key, std::string message, Text found = {}, Text expected = {}, Text fix = {}) {
+    add(Severity::warning, key, std::move(message), std::move(found), std::move(expected), std::move(fix));
   }
-  Finding& note(std::string_view key, std::string message) { return add(Severity::note, key, std::move(message)); }
+  void note(std::string_view key, std::string message) { add(Severity::note, key, std::move(message)); }
 
   std::vector<Finding> all;
 };
+
+/// The choice as a spec writes it: "\"flush\"".
+template <typename Choice>
+std::string quoted(Choice choice) {
+  return "\"" + std::string(to_name(choice)) + "\"";
+}
 
 // Beyond check_values every number is in the range of its field.
 void check_values(const RunSpec& spec, Findings& findings);

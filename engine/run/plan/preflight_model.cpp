@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the model, the optimizer with its schedule, and the run's end.
-
-#include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
 #include "parameter_totals.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -10,81 +9,61 @@ namespace accrue::preflight_detail {
 
 namespace {
 
-using spec_detail::in_quotes;
 using spec_detail::real_text;
 
-// A number of heads near the wished one that divides the width.
+// The largest number of heads, up to the requested one, that divides the width.
 std::int64_t dividing_heads(std::int64_t width, std::int64_t heads) {
-  for (std::int64_t distance = 0; distance < heads; ++distance)
-    if (width % (heads - distance) == 0) return heads - distance;
-  return 1;
-}
-
-void check_values_given(const ModelSpec& model, Findings& findings) {
-  if (model.init != WeightInit::values) {
-    if (!model.values.empty())
-      findings.warn("model.values", "is not used, since model.init is not \"values\"").fix_value = "[]";
-    return;
-  }
-  const std::int64_t count = parameter_totals(model).numel;
-  if (static_cast<std::int64_t>(model.values.size()) == count) return;
-  findings.error("model.values", "does not have one number for each parameter", std::to_string(model.values.size()),
-                 std::to_string(count) + " numbers");
+  while (width % heads != 0) --heads;
+  return heads;
 }
 
 }  // namespace
 
 void check_model(const RunSpec& spec, Findings& findings) {
   const ModelSpec& model = spec.model;
-  if (model.kind == ModelKind::gpt) {
-    if (model.width % model.heads != 0)
-      findings
-          .error("model.heads", "does not divide model.width", std::to_string(model.heads),
-                 "a divisor of " + std::to_string(model.width))
-          .fix_value = std::to_string(dividing_heads(model.width, model.heads));
-    if (loss_of(model) != LossKind::cross_entropy)
-      findings.error("model.loss", "does not fit a GPT, which predicts classes", "\"mse\"", "\"cross_entropy\"")
-          .fix_value = "cross_entropy";
-  }
-  check_values_given(model, findings);
+  const bool gpt = model.kind == ModelKind::gpt;
+  if (gpt && model.width % model.heads != 0)
+    findings.error("model.heads", "does not divide model.width", model.heads,
+                   "a divisor of " + std::to_string(model.width), dividing_heads(model.width, model.heads));
+  if (gpt && loss_of(model) != LossKind::cross_entropy)
+    findings.error("model.loss", "does not fit a GPT, which predicts classes", "\"mse\"", "\"cross_entropy\"",
+                   "cross_entropy");
+  const std::int64_t parameters = parameter_totals(model).numel;
+  if (model.init != WeightInit::values && !model.values.empty())
+    findings.warn("model.values", "is not used, since model.init is not \"values\"", {}, {}, "[]");
+  const auto values = static_cast<std::int64_t>(model.values.size());
+  if (model.init == WeightInit::values && values != parameters)
+    findings.error("model.values", "does not have one number for each parameter", values,
+                   counted(parameters, "number"));
   constexpr std::int64_t most_recorded = 1000;
-  if (spec.run.record_weights && parameter_totals(model).numel >= most_recorded)
-    findings
-        .error("run.record_weights", "is for small models only",
-               std::to_string(parameter_totals(model).numel) + " parameters", "under " + std::to_string(most_recorded))
-        .fix_value = "false";
+  if (spec.run.record_weights && parameters >= most_recorded)
+    findings.error("run.record_weights", "is for small models only", counted(parameters, "parameter"),
+                   "under " + std::to_string(most_recorded), "false");
 }
 
 void check_optimizer(const RunSpec& spec, Findings& findings) {
   const ScheduleSpec& schedule = spec.schedule;
-  const bool falls = schedule.kind != ScheduleKind::constant;
-  if (falls && schedule.min_lr > spec.optimizer.lr)
-    findings
-        .error("schedule.min_lr", "is above the learning rate", real_text(schedule.min_lr),
-               "at most optimizer.lr = " + real_text(spec.optimizer.lr))
-        .fix_value = real_text(spec.optimizer.lr);
+  const std::string lr = real_text(spec.optimizer.lr);
+  if (schedule.kind != ScheduleKind::constant && schedule.min_lr > spec.optimizer.lr)
+    findings.error("schedule.min_lr", "is above the learning rate", real_text(schedule.min_lr),
+                   "at most optimizer.lr = " + lr, lr);
   if (has_end(schedule.kind) && schedule.total && schedule.warmup >= *schedule.total)
     findings.warn("schedule.warmup", "the warm-up is as long as the schedule, so the rate never falls along its curve",
-                  std::to_string(schedule.warmup), "less than schedule.total = " + std::to_string(*schedule.total));
+                  schedule.warmup, "less than schedule.total = " + std::to_string(*schedule.total));
 }
 
 void check_run(const RunSpec& spec, Findings& findings) {
   const RunSection& run = spec.run;
-  const std::pair<std::string_view, bool> limits[] = {{"run.updates", run.updates.has_value()},
-                                                      {"run.epochs", run.epochs.has_value()},
-                                                      {"run.samples", run.samples.has_value()},
-                                                      {"run.tokens", run.tokens.has_value()}};
-  std::string_view first;
+  const std::pair<std::string, bool> limits[] = {{"run.updates", run.updates.has_value()},
+                                                 {"run.epochs", run.epochs.has_value()},
+                                                 {"run.samples", run.samples.has_value()},
+                                                 {"run.tokens", run.tokens.has_value()}};
+  std::string first;
   for (const auto& [key, set] : limits) {
-    if (!set) continue;
-    if (first.empty()) {
-      first = key;
-      continue;
-    }
-    findings
-        .error(key, "a run has exactly one length", std::string(key) + " beside " + std::string(first),
-               "one of updates, epochs, samples and tokens")
-        .fix_value = "";
+    if (set && !first.empty())
+      findings.error(key, "only one key may limit a run", key + " beside " + first,
+                     "one of updates, epochs, samples and tokens", "");
+    if (set && first.empty()) first = key;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/counted.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "preflight_checks.h"
@@ -44,59 +44,49 @@ void check_windows(const RunPlan& plan, Findings& findings) {
       plan.knobs.group_length == GroupLength::fixed || plan.knobs.group_length == GroupLength::global_batch;
   const bool endless = plan.window.max_updates && !plan.window.max_epochs && !plan.window.max_micro_steps &&
                        plan.totals.updates < *plan.window.max_updates && plan.totals.left_over_micro_steps > 0;
-  if (endless) {
-    findings.error("accumulation.steps",
-                   "after update " + std::to_string(plan.totals.updates) +
-                       " no window is ever full again, so the run would never end",
-                   std::to_string(steps), "windows that fill, or run.epochs as the limit");
-    return;
-  }
+  if (endless)
+    return findings.error("accumulation.steps",
+                          "after update " + std::to_string(plan.totals.updates) +
+                              " no window is ever full again, so the run would never end",
+                          steps, "windows that fill, or run.epochs as the limit");
   if (plan.totals.updates == 0) {
     const std::int64_t trained = plan.totals.micro_steps;
-    const std::string most = std::to_string(trained > 0 ? std::min(batches, trained) : batches);
-    findings
-        .warn("accumulation.steps", "no window is ever full, so nothing is learned", std::to_string(steps),
-              "at most " + most)
-        .fix_value = most;
-    return;
+    const std::int64_t most = trained > 0 ? std::min(batches, trained) : batches;
+    return findings.warn("accumulation.steps", "no window is ever full, so nothing is learned", steps,
+                         "at most " + std::to_string(most), most);
   }
-  if (fixed && batches < steps) {
-    const bool carried = plan.knobs.tail == EpochTail::carry;
-    findings
-        .warn("accumulation.steps",
-              carried ? "a window is longer than an epoch, so updates see samples more than once"
-                      : "a window is longer than an epoch, so windows are never full",
-              std::to_string(steps) + " micro-steps",
-              "at most " + std::to_string(batches) + ", the micro-steps of an epoch")
-        .fix_value = std::to_string(batches);
-  }
+  if (fixed && batches < steps)
+    findings.warn(
+        "accumulation.steps",
+        plan.knobs.tail == EpochTail::carry ? "a window is longer than an epoch, so updates see samples more than once"
+                                            : "a window is longer than an epoch, so windows are never full",
+        counted(steps, "micro-step"), "at most " + std::to_string(batches) + ", the micro-steps of an epoch", batches);
   if (drops_tail(plan.knobs) && plan.totals.dropped_batches > 0)
-    findings.note("accumulation.steps", std::to_string(plan.totals.dropped_batches) +
-                                            " micro-steps are dropped at the ends of epochs over the run");
+    findings.note("accumulation.steps",
+                  "the run drops " + counted(plan.totals.dropped_batches, "micro-step") + " at the ends of its epochs");
   if (plan.totals.left_over_micro_steps > 0)
-    findings.note("accumulation.steps", "the last " + std::to_string(plan.totals.left_over_micro_steps) +
-                                            " micro-steps of the run are trained on and never used in an update");
+    findings.note("accumulation.steps", "the run ends with " +
+                                            counted(plan.totals.left_over_micro_steps, "micro-step") +
+                                            " whose gradients are never used in an update");
 }
 
 // What each dialect is known to do that its users do not expect.
 void check_dialect(const RunPlan& plan, Findings& findings) {
   const bool tail = plan.tail_micro_steps > 0 && plan.totals.epochs_started > 1;
   if (plan.spec.accumulation.dialect == Dialect::llm && tail && plan.knobs.tail == EpochTail::carry)
-    findings.note("accumulation.dialect", "windows cross epochs: " + std::to_string(plan.tail_micro_steps) +
-                                              " micro-steps of the first epoch end up in an update of the second");
+    findings.note("accumulation.dialect", "windows cross epochs: an update of the second epoch uses " +
+                                              counted(plan.tail_micro_steps, "micro-step") + " of the first");
   const auto& max_iters = plan.spec.accumulation.max_iters;
   if (!max_iters) return;
   WindowShape whole = plan.window;  // the run's own limit, without the boundary that max_iters makes
   whole.max_iters.reset();
   const std::int64_t micro_steps = total_windows(whole).micro_steps;
   if (micro_steps > *max_iters)
-    findings
-        .error("accumulation.max_iters", "ends the run's last window, but the run continues beyond it",
-               std::to_string(*max_iters), std::to_string(micro_steps) + ", the micro-steps of the run")
-        .fix_value = std::to_string(micro_steps);
+    findings.error("accumulation.max_iters", "ends the run's last window, but the run continues beyond it", *max_iters,
+                   std::to_string(micro_steps) + ", the micro-steps of the run", micro_steps);
   else if (micro_steps < *max_iters)
-    findings.note("accumulation.max_iters", "the run ends before it, after " + std::to_string(micro_steps) +
-                                                " micro-steps, and its last window is not flushed");
+    findings.note("accumulation.max_iters", "the run ends before it, after " + counted(micro_steps, "micro-step") +
+                                                ", and its last window is not flushed");
 }
 
 // A search that has reached its end without success.
@@ -114,7 +104,7 @@ void check_memory_limit(const RunPlan& plan, Findings& findings) {
 void check_overflows(const RunPlan& plan, Findings& findings) {
   for (const std::int64_t at : plan.spec.teaching.overflow_at)
     if (at > plan.totals.micro_steps)
-      findings.warn("teaching.overflow_at", "lies beyond the end of the run", std::to_string(at),
+      findings.warn("teaching.overflow_at", "lies beyond the end of the run", at,
                     "at most " + std::to_string(plan.totals.micro_steps) + ", the run's micro-steps");
 }
 
@@ -122,18 +112,13 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
   const ScheduleSpec& schedule = plan.spec.schedule;
   const std::int64_t ticks = plan.totals.schedule_ticks;
   if (schedule.warmup > ticks)
-    findings
-        .warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
-              std::to_string(schedule.warmup) + " positions", "at most " + std::to_string(ticks))
-        .fix_value = std::to_string(ticks / 10);
+    findings.warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
+                  counted(schedule.warmup, "position"), "at most " + std::to_string(ticks), ticks / 10);
   if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
-  Finding& finding =
-      *schedule.total < ticks
-          ? findings.warn("schedule.total", "the schedule ends before the run, which continues at the lowest rate",
-                          std::to_string(*schedule.total) + " positions", std::to_string(ticks))
-          : findings.warn("schedule.total", "the run ends before the schedule, so the rate does not come down",
-                          std::to_string(*schedule.total) + " positions", std::to_string(ticks));
-  finding.fix_value = "";
+  findings.warn("schedule.total",
+                *schedule.total < ticks ? "the schedule ends before the run, which continues at the lowest rate"
+                                        : "the run ends before the schedule, so the rate does not come down",
+                counted(*schedule.total, "position"), ticks, "");
 }
 
 // Ranks of one host share its memory; each CUDA rank has a device of its own.
@@ -155,14 +140,11 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   const double per_sample = static_cast<double>(plan.memory.activations) / static_cast<double>(plan.order.micro_batch);
   const double fitting = std::floor((static_cast<double>(share) - others) / std::max(per_sample, 1.0));
   const bool smaller = fitting >= 1 && fitting < static_cast<double>(plan.order.micro_batch);
-  Finding& finding =
-      findings.add(impossible ? Severity::error : Severity::warning, "accumulation.micro_batch",
-                   impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
-                   bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available));
-  if (smaller)
-    finding.fix_value = std::to_string(static_cast<std::int64_t>(fitting));
-  else
-    finding.key = plan.spec.model.kind == ModelKind::gpt ? "model.width" : "model.kind";
+  const char* size = plan.spec.model.kind == ModelKind::gpt ? "model.width" : "model.kind";
+  findings.add(impossible ? Severity::error : Severity::warning, smaller ? "accumulation.micro_batch" : size,
+               impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
+               bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available),
+               smaller ? Text(static_cast<std::int64_t>(fitting)) : Text());
 }
 
 }  // namespace
@@ -171,7 +153,7 @@ void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings
   const double most = most_micro_steps(spec, make_order(spec, data));
   if (most <= static_cast<double>(max_micro_steps_of_run)) return;
   findings.error(limit_key(spec.run), "the run is too long",
-                 "up to " + std::to_string(static_cast<std::int64_t>(std::min(most, 9e18))) + " micro-steps",
+                 "up to " + counted(static_cast<std::int64_t>(std::min(most, 9e18)), "micro-step"),
                  "at most " + std::to_string(max_micro_steps_of_run));
 }
 

@@ -3,28 +3,13 @@
 
 #include <algorithm>
 
+#include "accrue/run/name_of.h"
+
 namespace accrue {
 
 std::string_view to_string(Axis axis) {
-  switch (axis) {
-    case Axis::data:
-      return "data";
-    case Axis::pipeline:
-      return "pipeline";
-    case Axis::tensor:
-      return "tensor";
-    case Axis::context:
-      return "context";
-    case Axis::model:
-      return "model";
-    case Axis::embedding:
-      return "embedding";
-    case Axis::position_embedding:
-      return "position_embedding";
-    case Axis::world:
-      return "world";
-  }
-  return "";
+  return name_of<Axis::world>(
+      axis, {"data", "pipeline", "tensor", "context", "model", "embedding", "position_embedding", "world"});
 }
 
 std::int64_t RankGrid::size(Axis axis) const {

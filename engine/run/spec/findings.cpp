@@ -2,29 +2,15 @@
 // A finding as one line in the form compilers use, which editors and terminals make clickable.
 #include "accrue/run/findings.h"
 
+#include "accrue/run/name_of.h"
+
 namespace accrue {
-
-namespace {
-
-const char* severity_name(Severity severity) {
-  switch (severity) {
-    case Severity::note:
-      return "note";
-    case Severity::warning:
-      return "warning";
-    case Severity::error:
-      break;
-  }
-  return "error";
-}
-
-}  // namespace
 
 std::string Finding::text() const {
   std::string text = file;
   if (line > 0) text += (text.empty() ? "line " : ":") + std::to_string(line) + ":" + std::to_string(column);
   if (!text.empty()) text += ": ";
-  text += severity_name(severity);
+  text += name_of<Severity::error>(severity, {"note", "warning", "error"});
   text += ": ";
   if (!key.empty()) text += key + ": ";
   text += message;

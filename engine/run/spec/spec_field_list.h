@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a row of the field table is written: list.add(key, label, access, help).unit(...).range(...). The member that
-// `access` names decides the field's type, its choices and whether it may be left out, so none of them can contradict
-// the struct.
+// How a row of the field table is written: list.add(ACCRUE_FIELD(member), label, help).range(...), and list.advanced
+// for one that the form folds away. The member decides the key, the field's type, its choices and whether it may be
+// left out, so none of them can contradict the struct.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -98,14 +99,16 @@ void from_value(T& member, const SpecValue& value) {
 class FieldRow {
  public:
   explicit FieldRow(SpecField& field) : field_(field) {}
-  FieldRow& unit(std::string_view unit) { return field_.unit = unit, *this; }
   /// Inclusive bounds; of every element where the field is a list.
-  FieldRow& range(double minimum, double maximum) {
+  FieldRow& range(double minimum, double maximum, std::string_view unit = {}) {
     field_.minimum = minimum;
     field_.maximum = maximum;
+    field_.unit = unit;
     return *this;
   }
-  FieldRow& above(double minimum, double maximum) { return field_.open_minimum = true, range(minimum, maximum); }
+  FieldRow& above(double minimum, double maximum, std::string_view unit = {}) {
+    return field_.open_minimum = true, range(minimum, maximum, unit);
+  }
   /// Makes a text member a choice among names.
   FieldRow& one_of(std::span<const std::string_view> names) {
     field_.type = FieldType::choice;
@@ -118,11 +121,26 @@ class FieldRow {
   /// One a choice, in their order.
   FieldRow& notes(std::span<const std::string_view> notes) { return field_.choice_notes = notes, *this; }
   FieldRow& rows(std::string_view rows) { return field_.rows = rows, *this; }
-  FieldRow& alias(std::string_view system, std::string_view name) {
-    field_.aliases.push_back({system, name});
+  /// What other tools call it: "system: name, name; system: name".
+  FieldRow& elsewhere(std::string_view names) {
+    const auto take = [](std::string_view& rest, std::string_view end) {
+      const auto at = std::min(rest.find(end), rest.size());
+      const std::string_view first = rest.substr(0, at);
+      rest.remove_prefix(std::min(at + end.size(), rest.size()));
+      return first;
+    };
+    while (!names.empty()) {
+      std::string_view list = take(names, "; ");
+      const std::string_view system = take(list, ": ");
+      while (!list.empty()) field_.aliases.push_back({system, take(list, ", ")});
+    }
     return *this;
   }
-  FieldRow& advanced() { return field_.advanced = true, *this; }
+  /// Of one dialect alone.
+  FieldRow& of(Dialect dialect) {
+    field_.dialect = dialect;
+    return when([dialect](const RunSpec& spec) { return spec.accumulation.dialect == dialect; });
+  }
   FieldRow& when(std::function<bool(const RunSpec&)> applies) { return field_.applies = std::move(applies), *this; }
 
  private:
@@ -132,7 +150,14 @@ class FieldRow {
 class FieldList {
  public:
   template <typename Access>
-  FieldRow add(std::string_view key, std::string_view label, Access access, std::string_view help) {
+  FieldRow advanced(std::string_view key, Access access, std::string_view label, std::string_view help) {
+    FieldRow row = add(key, access, label, help);
+    fields.back().advanced = true;
+    return row;
+  }
+
+  template <typename Access>
+  FieldRow add(std::string_view key, Access access, std::string_view label, std::string_view help) {
     using Member = std::decay_t<decltype(access(std::declval<RunSpec&>()))>;
     SpecField& field = fields.emplace_back();
     field.key = key;
@@ -183,17 +208,15 @@ void add_schedule_fields(FieldList& list);
 void add_accumulation_fields(FieldList& list);
 void add_knob_fields(FieldList& list);
 void add_dialect_fields(FieldList& list);
-void add_parallel_fields(FieldList& list);
-void add_launch_fields(FieldList& list);
+/// Those of [parallel] to [teaching].
 void add_run_fields(FieldList& list);
-void add_evaluate_fields(FieldList& list);
-void add_checkpoint_fields(FieldList& list);
-void add_teaching_fields(FieldList& list);
 
 }  // namespace accrue::field_detail
 
-/// Names a member of RunSpec for FieldList::add, const or not as the spec is.
-#define ACCRUE_MEMBER(path) \
-  [](auto& spec) -> auto& { \
-    return spec.path;       \
+/// A key and the member of RunSpec that it sets, const or not as the spec is.
+#define ACCRUE_KEY(key, path)    \
+  key, [](auto& spec) -> auto& { \
+    return spec.path;            \
   }
+#define ACCRUE_FIELD(path) ACCRUE_KEY(#path, path)
+#define ACCRUE_KNOB_FIELD(name) ACCRUE_KEY("accumulation." #name, accumulation.knobs.name)

@@ -24,12 +24,7 @@ std::vector<SpecField> make_fields() {
   field_detail::add_accumulation_fields(list);
   field_detail::add_knob_fields(list);
   field_detail::add_dialect_fields(list);
-  field_detail::add_parallel_fields(list);
-  field_detail::add_launch_fields(list);
   field_detail::add_run_fields(list);
-  field_detail::add_evaluate_fields(list);
-  field_detail::add_checkpoint_fields(list);
-  field_detail::add_teaching_fields(list);
   return std::move(list.fields);
 }
 

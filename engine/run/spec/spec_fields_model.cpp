@@ -19,109 +19,89 @@ bool is_dense(const RunSpec& spec) {
 constexpr std::string_view later_models[] = {"bert", "t5"};
 
 void add_gpt_fields(FieldList& list) {
-  list.add("model.layers", "Layers", ACCRUE_MEMBER(model.layers), "Transformer blocks, one behind the other.")
+  list.add(ACCRUE_FIELD(model.layers), "Layers", "Transformer blocks, one behind the other.")
       .range(1, 1000)
-      .alias("transformers", "n_layer")
-      .alias("transformers", "num_hidden_layers")
-      .alias("Megatron-LM", "--num-layers")
-      .when(is_gpt);
-  list.add("model.width", "Width", ACCRUE_MEMBER(model.width),
+      .when(is_gpt)
+      .elsewhere("transformers: n_layer, num_hidden_layers; Megatron-LM: --num-layers");
+  list.add(ACCRUE_FIELD(model.width), "Width",
            "Size of the vector that stands for one token; heads must divide it. The inner layer of a block is four "
            "times as wide.")
       .range(1, 65536)
-      .alias("transformers", "n_embd")
-      .alias("transformers", "hidden_size")
-      .alias("Megatron-LM", "--hidden-size")
-      .when(is_gpt);
-  list.add("model.heads", "Attention heads", ACCRUE_MEMBER(model.heads),
+      .when(is_gpt)
+      .elsewhere("transformers: n_embd, hidden_size; Megatron-LM: --hidden-size");
+  list.add(ACCRUE_FIELD(model.heads), "Attention heads",
            "Attention heads of a block; each looks at width / heads numbers of a token.")
       .range(1, 1024)
-      .alias("transformers", "n_head")
-      .alias("transformers", "num_attention_heads")
-      .alias("Megatron-LM", "--num-attention-heads")
-      .when(is_gpt);
-  list.add("model.context", "Context", ACCRUE_MEMBER(model.context),
+      .when(is_gpt)
+      .elsewhere("transformers: n_head, num_attention_heads; Megatron-LM: --num-attention-heads");
+  list.add(ACCRUE_FIELD(model.context), "Context",
            "Tokens the model sees at once, and the length of a training sample.")
-      .unit("tokens")
-      .range(1, 1048576)
-      .alias("transformers", "n_positions")
-      .alias("transformers", "max_position_embeddings")
-      .alias("nanoGPT", "block_size")
-      .alias("Megatron-LM", "--seq-length")
-      .when(is_gpt);
-  list.add("model.vocabulary", "Vocabulary", ACCRUE_MEMBER(model.vocabulary),
+      .range(1, 1048576, "tokens")
+      .when(is_gpt)
+      .elsewhere("transformers: n_positions, max_position_embeddings; nanoGPT: block_size; Megatron-LM: --seq-length");
+  list.add(ACCRUE_FIELD(model.vocabulary), "Vocabulary",
            "How many different tokens there are; 256 where a token is a byte of text.")
-      .unit("token kinds")
-      .range(2, 4194304)
-      .alias("transformers", "vocab_size")
-      .alias("Megatron-LM", "--vocab-size")
-      .when(is_gpt);
-  list.add("model.dropout", "Dropout", ACCRUE_MEMBER(model.dropout),
+      .range(2, 4194304, "token kinds")
+      .when(is_gpt)
+      .elsewhere("transformers: vocab_size; Megatron-LM: --vocab-size");
+  list.add(ACCRUE_FIELD(model.dropout), "Dropout",
            "Share of activations set to zero while training; 0 switches it off. With dropout an accumulated update is "
            "no longer exactly the update of one large batch.")
       .range(0, 0.95)
-      .alias("transformers", "resid_pdrop")
-      .alias("Megatron-LM", "--hidden-dropout")
-      .when(is_gpt);
+      .when(is_gpt)
+      .elsewhere("transformers: resid_pdrop; Megatron-LM: --hidden-dropout");
 }
 
 void add_dense_fields(FieldList& list) {
-  list.add("model.inputs", "Inputs", ACCRUE_MEMBER(model.inputs),
+  list.add(ACCRUE_FIELD(model.inputs), "Inputs",
            "Numbers in one sample's x. 1 for sequences, where each number is a position of its own.")
       .range(1, 1048576)
-      .alias("PyTorch", "in_features")
-      .when(is_dense);
-  list.add("model.outputs", "Outputs", ACCRUE_MEMBER(model.outputs),
+      .when(is_dense)
+      .elsewhere("PyTorch: in_features");
+  list.add(ACCRUE_FIELD(model.outputs), "Outputs",
            "Numbers the model answers with: columns of y, or classes with cross-entropy.")
       .range(1, 1048576)
-      .alias("PyTorch", "out_features")
-      .when(is_dense);
-  list.add("model.hidden", "Hidden widths", ACCRUE_MEMBER(model.hidden),
+      .when(is_dense)
+      .elsewhere("PyTorch: out_features");
+  list.add(ACCRUE_FIELD(model.hidden), "Hidden widths",
            "Widths of the hidden layers from input to output; an empty list leaves a linear model.")
       .range(1, 1048576)
-      .alias("scikit-learn", "hidden_layer_sizes")
-      .when(is_mlp);
-  list.add("model.batch_norm", "Batch norm", ACCRUE_MEMBER(model.batch_norm),
-           "Whether the outputs of each hidden layer are normalised over the micro-batch, without parameters and "
-           "without "
-           "running statistics. An accumulated update then never equals that of one large batch.")
-      .when([](const RunSpec& spec) { return spec.model.kind == ModelKind::mlp; })
-      .advanced();
-  list.add("model.activation", "Activation", ACCRUE_MEMBER(model.activation), "What follows each hidden layer.")
-      .alias("transformers", "hidden_act")
-      .when(is_mlp);
-  list.add("model.bias", "Bias", ACCRUE_MEMBER(model.bias), "Whether the layers add a learned constant.")
-      .when(is_dense);
+      .when(is_mlp)
+      .elsewhere("scikit-learn: hidden_layer_sizes");
+  list.advanced(ACCRUE_FIELD(model.batch_norm), "Batch norm",
+                "Whether the outputs of each hidden layer are normalised over the micro-batch, without parameters and "
+                "without running statistics. An accumulated update then never equals that of one large batch.")
+      .when([](const RunSpec& spec) { return spec.model.kind == ModelKind::mlp; });
+  list.add(ACCRUE_FIELD(model.activation), "Activation", "What follows each hidden layer.")
+      .when(is_mlp)
+      .elsewhere("transformers: hidden_act");
+  list.add(ACCRUE_FIELD(model.bias), "Bias", "Whether the layers add a learned constant.").when(is_dense);
 }
 
 }  // namespace
 
 void add_model_fields(FieldList& list) {
-  list.add("model.kind", "Model", ACCRUE_MEMBER(model.kind),
+  list.add(ACCRUE_FIELD(model.kind), "Model",
            "What is trained: one linear layer, a multi-layer perceptron, or a GPT (pre-norm transformer decoder with "
            "learned positions and a head tied to the token embedding).")
       .unavailable(later_models)
-      .alias("transformers", "model_type");
-  list.add("model.dtype", "Number type", ACCRUE_MEMBER(model.dtype),
+      .elsewhere("transformers: model_type");
+  list.add(ACCRUE_FIELD(model.dtype), "Number type",
            "Type of parameters and activations. On a CPU float32 is fastest; float64 is for exact comparisons.")
-      .alias("PyTorch", "dtype")
-      .alias("transformers", "torch_dtype");
+      .elsewhere("PyTorch: dtype; transformers: torch_dtype");
   add_gpt_fields(list);
   add_dense_fields(list);
-  list.add("model.init", "Initial weights", ACCRUE_MEMBER(model.init),
-           "torch: the framework's own rule for each layer; zeros; normal: standard deviation 0.02, biases 0; values: "
-           "the numbers of model.values.")
-      .alias("Megatron-LM", "--init-method-std")
-      .advanced();
-  list.add("model.values", "Given weights", ACCRUE_MEMBER(model.values),
-           "With init = \"values\": for each layer its weight row by row [outputs, inputs], then its bias.")
-      .when([](const RunSpec& spec) { return spec.model.init == WeightInit::values; })
-      .advanced();
-  list.add("model.loss", "Loss", ACCRUE_MEMBER(model.loss),
-           "mse: mean over samples and outputs. cross_entropy: sum over the positions whose label is not -100, divided "
-           "by their number. Left out: cross_entropy for a GPT, mse otherwise.")
-      .alias("Keras", "loss")
-      .advanced();
+  list.advanced(ACCRUE_FIELD(model.init), "Initial weights",
+                "torch: the framework's own rule for each layer; zeros; normal: standard deviation 0.02, biases 0; "
+                "values: the numbers of model.values.")
+      .elsewhere("Megatron-LM: --init-method-std");
+  list.advanced(ACCRUE_FIELD(model.values), "Given weights",
+                "With init = \"values\": for each layer its weight row by row [outputs, inputs], then its bias.")
+      .when([](const RunSpec& spec) { return spec.model.init == WeightInit::values; });
+  list.advanced(ACCRUE_FIELD(model.loss), "Loss",
+                "mse: mean over samples and outputs. cross_entropy: sum over the positions whose label is not -100, "
+                "divided by their number. Left out: cross_entropy for a GPT, mse otherwise.")
+      .elsewhere("Keras: loss");
 }
 
 }  // namespace accrue::field_detail

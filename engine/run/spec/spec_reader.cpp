@@ -13,8 +13,10 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <tuple>
 
 #include "accrue/run/spec_fields.h"
+#include "removed_keys.h"
 #include "spec_text.h"
 #include "toml_prescan.h"
 
@@ -29,6 +31,8 @@ using spec_detail::in_quotes;
 using spec_detail::nearest_of;
 
 constexpr std::int64_t format_version = 1;
+/// Stands in the place of a file where a value was given on the command line.
+constexpr const char* set_option = "--set";
 
 std::string describe(const toml::node& node) {
   if (const auto* text = node.as_string())
@@ -123,6 +127,28 @@ std::string hint_for(std::string_view key) {
   return std::string(nearest_key(key));
 }
 
+Finding unknown_key(const std::string& key, std::string found) {
+  if (const auto* removed = spec_detail::removed_key(key))
+    return {.key = key, .message = "was removed: leave it out, as " + std::string(removed->advice), .removed = true};
+  std::string meant = hint_for(key);
+  if (meant.empty()) meant = "a key that \"accrue-run spec --defaults\" lists";
+  return {.key = key, .message = "is not a key of a spec", .found = std::move(found), .expected = std::move(meant)};
+}
+
+/// Sets the field, or says why the value does not fit it.
+std::optional<Finding> take_value(RunSpec& spec, const SpecField& field, const toml::node& node) {
+  const auto value = value_of(field.type, node);
+  if (!value)
+    return Finding{.key = std::string(field.key),
+                   .message = "has the wrong type",
+                   .found = describe(node),
+                   .expected = expected_text(field),
+                   .fix_value = meant_value(field, node)};
+  if (auto problem = check_value(field, *value)) return problem;
+  field.set(spec, *value);
+  return std::nullopt;
+}
+
 class Reader {
  public:
   Reader(SpecReading& reading) : reading_(reading) {
@@ -140,8 +166,11 @@ class Reader {
         for (const auto& [name, value] : *section)
           read_key(std::string(key.str()) + "." + std::string(name.str()), name, value);
       } else {
-        add(node.source(), std::string(key.str()), "is a section, not a value", describe(node),
-            "[" + std::string(key.str()) + "] with keys below it");
+        const std::string name(key.str());
+        add(node.source(), {.key = name,
+                            .message = "is a section, not a value",
+                            .found = describe(node),
+                            .expected = "[" + name + "] with keys below it"});
       }
     }
     const auto by_place = [](const auto& a, const auto& b) {
@@ -152,21 +181,11 @@ class Reader {
   }
 
  private:
-  Finding& add(const toml::source_region& place, std::string key, std::string message, std::string found,
-               std::string expected) {
-    Finding& finding = reading_.findings.emplace_back();
-    finding.key = std::move(key);
-    finding.message = std::move(message);
-    finding.found = std::move(found);
-    finding.expected = std::move(expected);
-    set_place(finding, place);
-    return finding;
-  }
-
-  void set_place(Finding& finding, const toml::source_region& place) {
+  void add(const toml::source_region& place, Finding finding) {
     finding.file = reading_.file;
     finding.line = static_cast<int>(place.begin.line);
     finding.column = static_cast<int>(place.begin.column);
+    reading_.findings.push_back(std::move(finding));
   }
 
   bool version_is_known(const toml::table& root) {
@@ -174,13 +193,18 @@ class Reader {
     if (node == nullptr) return true;
     const auto version = whole_of(*node);
     if (version == format_version) return true;
-    if (version && *version > format_version) {
-      add(node->source(), "accrue", "the file has a newer format version than this program reads",
-          "version " + std::to_string(*version), "version " + std::to_string(format_version) + ", or a newer Accrue");
-    } else {
-      add(node->source(), "accrue", "is not a format version", describe(*node), std::to_string(format_version))
-          .fix_value = std::to_string(format_version);
-    }
+    const std::string known = std::to_string(format_version);
+    if (version && *version > format_version)
+      add(node->source(), {.key = "accrue",
+                           .message = "the file has a newer format version than this program reads",
+                           .found = "version " + std::to_string(*version),
+                           .expected = "version " + known + ", or a newer Accrue"});
+    else
+      add(node->source(), {.key = "accrue",
+                           .message = "is not a format version",
+                           .found = describe(*node),
+                           .expected = known,
+                           .fix_value = known});
     return false;
   }
 
@@ -191,30 +215,18 @@ class Reader {
     std::string all;
     for (const std::string_view section : sections_)
       all += (all.empty() ? "one of the sections " : ", ") + std::string(section);
-    add(key.source(), name, node.is_table() ? "is not a section of a spec" : "is not a key of a spec", name,
-        meant.empty() ? all : meant);
+    add(key.source(), {.key = name,
+                       .message = node.is_table() ? "is not a section of a spec" : "is not a key of a spec",
+                       .found = name,
+                       .expected = meant.empty() ? all : meant});
   }
 
   void read_key(const std::string& path, const toml::key& key, const toml::node& node) {
     const SpecField* field = find_field(path);
-    if (field == nullptr) {
-      const std::string meant = hint_for(path);
-      add(key.source(), path, "is not a key of a spec", std::string(key.str()),
-          meant.empty() ? "a key that \"accrue-run spec --defaults\" lists" : meant);
-      return;
-    }
+    if (field == nullptr) return add(key.source(), unknown_key(path, std::string(key.str())));
     reading_.keys.push_back(
         {path, static_cast<int>(node.source().begin.line), static_cast<int>(node.source().begin.column)});
-    const auto value = value_of(field->type, node);
-    if (!value) {
-      add(node.source(), path, "has the wrong type", describe(node), expected_text(*field)).fix_value =
-          meant_value(*field, node);
-    } else if (auto problem = check_value(*field, *value)) {
-      set_place(*problem, node.source());
-      reading_.findings.push_back(std::move(*problem));
-    } else {
-      field->set(reading_.spec, *value);
-    }
+    if (auto problem = take_value(reading_.spec, *field, node)) add(node.source(), std::move(*problem));
   }
 
   SpecReading& reading_;
@@ -222,12 +234,17 @@ class Reader {
 };
 
 Finding whole_file(const std::string& file, std::string message, std::string found = {}, std::string expected = {}) {
-  Finding finding;
-  finding.file = file;
-  finding.message = std::move(message);
-  finding.found = std::move(found);
-  finding.expected = std::move(expected);
-  return finding;
+  return {.message = std::move(message), .found = std::move(found), .expected = std::move(expected), .file = file};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string key_of(std::string_view assignment) {
+  return std::string(trimmed(assignment.substr(0, assignment.find('='))));
 }
 
 Finding syntax_finding(const std::string& file, const toml::parse_error& error) {
@@ -302,58 +319,42 @@ SpecReading read_spec(const std::filesystem::path& file) {
 void locate_findings(std::vector<Finding>& findings, const SpecReading& reading) {
   for (Finding& finding : findings) {
     if (finding.line > 0 || finding.key.empty()) continue;
-    finding.file = reading.file;
     const auto at = std::ranges::find(reading.keys, finding.key, &KeyPosition::key);
-    if (at == reading.keys.end()) continue;
-    finding.line = at->line;
-    finding.column = at->column;
+    const bool in_file = at != reading.keys.end() && at->line > 0;
+    finding.file = at == reading.keys.end() || in_file ? reading.file : set_option;
+    if (in_file) std::tie(finding.line, finding.column) = std::pair(at->line, at->column);
   }
 }
 
 void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>& findings) {
-  const auto trimmed = [](std::string_view text) {
-    const auto first = text.find_first_not_of(" \t");
-    return first == std::string_view::npos ? std::string_view()
-                                           : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  const auto refuse = [&findings](Finding finding) {
+    finding.file = set_option;
+    findings.push_back(std::move(finding));
   };
   const auto equals = assignment.find('=');
-  const std::string key(trimmed(assignment.substr(0, equals)));
-  Finding finding = whole_file("--set", "");
-  finding.key = key;
+  const std::string key = key_of(assignment);
+  const std::string found(assignment.substr(0, 80));
+  if (equals == std::string_view::npos)
+    return refuse({.key = key, .message = "has no value", .found = found, .expected = "key=value"});
   const SpecField* field = find_field(key);
-  if (equals == std::string_view::npos || field == nullptr) {
-    finding.message = equals == std::string_view::npos ? "has no value" : "is not a key of a spec";
-    finding.found = std::string(assignment.substr(0, 80));
-    finding.expected = equals == std::string_view::npos ? "key=value" : hint_for(key);
-    findings.push_back(finding);
-    return;
-  }
+  if (field == nullptr) return refuse(unknown_key(key, found));
   const std::string text(trimmed(assignment.substr(equals + 1)));
   const bool names = field->type == FieldType::text || field->type == FieldType::choice;
   if (text.empty() && (field->optional || !names)) return field->set(spec, SpecValue());
-  if (text.size() > max_spec_bytes || spec_detail::prescan_toml(text)) {
-    finding.message = "is too long or nested too deeply";
-    finding.expected = expected_text(*field);
-    findings.push_back(finding);
-    return;
-  }
+  if (text.size() > max_spec_bytes || spec_detail::prescan_toml(text))
+    return refuse({.key = key, .message = "is too long or nested too deeply", .expected = expected_text(*field)});
   toml::parse_result parsed = toml::parse("v = " + text);
   const toml::value<std::string> bare(text);
   const bool literal = parsed && parsed.table().size() == 1 && !(names && !parsed.table().get("v")->is_string());
   const toml::node& node = literal ? *parsed.table().get("v") : static_cast<const toml::node&>(bare);
-  const auto value = value_of(field->type, node);
-  if (!value) {
-    finding.message = "has the wrong type";
-    finding.found = describe(node);
-    finding.expected = expected_text(*field);
-    finding.fix_value = meant_value(*field, node);
-    findings.push_back(finding);
-  } else if (auto problem = check_value(*field, *value)) {
-    problem->file = "--set";
-    findings.push_back(std::move(*problem));
-  } else {
-    field->set(spec, *value);
-  }
+  if (auto problem = take_value(spec, *field, node)) refuse(std::move(*problem));
+}
+
+void set_field(SpecReading& reading, std::string_view assignment) {
+  set_field(reading.spec, assignment, reading.findings);
+  const std::string key = key_of(assignment);
+  std::erase_if(reading.keys, [&key](const KeyPosition& at) { return at.key == key; });
+  reading.keys.push_back({.key = key});
 }
 
 }  // namespace accrue

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "accrue/run/name_of.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 
@@ -17,45 +18,16 @@ Json bound(double number) {
   return number;
 }
 
-Json number_schema(const SpecField& field, const char* type) {
-  Json schema = {{"type", type}};
+/// Of one element of a list, and of the list around it.
+Json type_schema(const SpecField& field) {
+  Json schema = {{"type", name_of<FieldType::matrix>(field.type, {"boolean", "integer", "number", "string", "string",
+                                                                  "integer", "number", "string", "number"})}};
+  if (!field.choices.empty()) schema["enum"] = std::vector<std::string>(field.choices.begin(), field.choices.end());
   if (std::isfinite(field.minimum)) schema[field.open_minimum ? "exclusiveMinimum" : "minimum"] = bound(field.minimum);
   if (std::isfinite(field.maximum)) schema["maximum"] = bound(field.maximum);
+  const int lists = field.type == FieldType::matrix ? 2 : field.type >= FieldType::integers ? 1 : 0;
+  for (int i = 0; i < lists; ++i) schema = {{"type", "array"}, {"items", Json(schema)}};
   return schema;
-}
-
-Json list_of(Json items) {
-  return {{"type", "array"}, {"items", std::move(items)}};
-}
-
-Json names_schema(const SpecField& field) {
-  Json names = Json::array();
-  for (const std::string_view choice : field.choices) names.push_back(std::string(choice));
-  return {{"type", "string"}, {"enum", names}};
-}
-
-Json type_schema(const SpecField& field) {
-  switch (field.type) {
-    case FieldType::boolean:
-      return {{"type", "boolean"}};
-    case FieldType::integer:
-      return number_schema(field, "integer");
-    case FieldType::real:
-      return number_schema(field, "number");
-    case FieldType::text:
-      return {{"type", "string"}};
-    case FieldType::integers:
-      return list_of(number_schema(field, "integer"));
-    case FieldType::reals:
-      return list_of(number_schema(field, "number"));
-    case FieldType::texts:
-      return list_of(field.choices.empty() ? Json{{"type", "string"}} : names_schema(field));
-    case FieldType::matrix:
-      return list_of(list_of({{"type", "number"}}));
-    case FieldType::choice:
-      break;
-  }
-  return names_schema(field);
 }
 
 struct DefaultValue {

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/name_of.h"
+#include "removed_keys.h"
+
 namespace accrue::spec_detail {
 
 namespace {
@@ -41,11 +44,24 @@ std::string range_text(const SpecField& field) {
 }
 
 Finding value_finding(const SpecField& field, std::string message, std::string found) {
-  Finding finding;
-  finding.key = field.key;
-  finding.message = std::move(message);
-  finding.found = std::move(found);
-  finding.expected = expected_text(field);
+  return {.key = std::string(field.key),
+          .message = std::move(message),
+          .found = std::move(found),
+          .expected = expected_text(field)};
+}
+
+Finding choice_finding(const SpecField& field, const std::string& name) {
+  if (const RemovedKey* removed = removed_key(field.key, name)) {
+    Finding finding = value_finding(field, "was removed: " + std::string(removed->advice), in_quotes(name));
+    finding.fix_value = std::string(removed->fix);
+    finding.removed = true;
+    return finding;
+  }
+  const bool later = std::ranges::find(field.unavailable, name) != field.unavailable.end();
+  Finding finding =
+      value_finding(field, later ? "is not available in this version" : "is not one of the choices", in_quotes(name));
+  const std::string_view near = later ? field.choices.front() : nearest_of(field.choices, name);
+  if (!near.empty()) finding.fix_value = std::string(near);
   return finding;
 }
 
@@ -61,10 +77,6 @@ std::vector<double> numbers_of(const SpecValue& value) {
     for (const auto& row : *rows) numbers.insert(numbers.end(), row.begin(), row.end());
   return numbers;
 }
-
-}  // namespace
-
-namespace {
 
 std::string joined(std::span<const std::string_view> names) {
   std::string text;
@@ -152,28 +164,13 @@ std::string_view nearest_of(std::span<const std::string_view> names, std::string
 }
 
 std::string expected_text(const SpecField& field) {
-  switch (field.type) {
-    case FieldType::boolean:
-      return "true or false";
-    case FieldType::integer:
-      return "a whole number" + range_text(field);
-    case FieldType::real:
-      return "a number" + range_text(field);
-    case FieldType::text:
-      return "a string";
-    case FieldType::integers:
-      return "a list of whole numbers" + range_text(field);
-    case FieldType::reals:
-      return "a list of numbers" + range_text(field);
-    case FieldType::texts:
-      if (!field.choices.empty()) return "a list of any of " + joined(field.choices);
-      return "a list of strings";
-    case FieldType::matrix:
-      return "a list of rows " + std::string(field.rows);
-    case FieldType::choice:
-      break;
-  }
-  return "one of " + joined(field.choices);
+  if (field.type == FieldType::choice) return "one of " + joined(field.choices);
+  if (field.type == FieldType::texts && !field.choices.empty()) return "a list of any of " + joined(field.choices);
+  if (field.type == FieldType::matrix) return "a list of rows " + std::string(field.rows);
+  const std::string_view kind =
+      name_of<FieldType::matrix>(field.type, {"true or false", "a whole number", "a number", "a string", "",
+                                              "a list of whole numbers", "a list of numbers", "a list of strings", ""});
+  return std::string(kind) + range_text(field);
 }
 
 std::optional<Finding> check_value(const SpecField& field, const SpecValue& value) {
@@ -184,12 +181,7 @@ std::optional<Finding> check_value(const SpecField& field, const SpecValue& valu
   if (field.type == FieldType::choice) {
     const auto& name = std::get<std::string>(value);
     if (std::ranges::find(field.choices, name) != field.choices.end()) return std::nullopt;
-    const bool later = std::ranges::find(field.unavailable, name) != field.unavailable.end();
-    Finding finding =
-        value_finding(field, later ? "is not available in this version" : "is not one of the choices", in_quotes(name));
-    const std::string_view near = later ? field.choices.front() : nearest_of(field.choices, name);
-    if (!near.empty()) finding.fix_value = std::string(near);
-    return finding;
+    return choice_finding(field, name);
   }
   for (const double number : numbers_of(value)) {
     if (!std::isfinite(number)) return value_finding(field, "is not a finite number", number_text(number));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "accrue/run/name_of.h"
 #include "window_transition.h"
 #include "window_walk.h"
 
@@ -62,33 +63,11 @@ std::optional<double> Division::number() const {
 }
 
 std::string_view to_string(BoundaryReason reason) {
-  switch (reason) {
-    case BoundaryReason::none:
-      return "";
-    case BoundaryReason::full:
-      return "full";
-    case BoundaryReason::epoch_end:
-      return "epoch_end";
-    case BoundaryReason::run_end:
-      return "run_end";
-    case BoundaryReason::requested:
-      return "requested";
-  }
-  return "";
+  return name_of<BoundaryReason::requested>(reason, {"", "full", "epoch_end", "run_end", "requested"});
 }
 
 std::string_view to_string(StepOutcome outcome) {
-  switch (outcome) {
-    case StepOutcome::updated:
-      return "updated";
-    case StepOutcome::skipped_overflow:
-      return "skipped_overflow";
-    case StepOutcome::skipped_empty:
-      return "skipped_empty";
-    case StepOutcome::accumulated:
-      return "accumulated";
-  }
-  return "";
+  return name_of<StepOutcome::accumulated>(outcome, {"updated", "skipped_overflow", "skipped_empty", "accumulated"});
 }
 
 void WindowShape::set_steps_after(std::int64_t updates, std::int64_t set, bool repeated) {
@@ -105,6 +84,14 @@ void WindowShape::forget_steps_after(std::int64_t updates) {
 WindowPosition WindowPosition::with_steps_of(const WindowPosition& other) const {
   WindowPosition at = *this;
   at.next_steps_ = other.next_steps_;
+  return at;
+}
+
+WindowPosition WindowPosition::with_schedule_of(const WindowPosition& other) const {
+  WindowPosition at = *this;
+  at.schedule_position_ = other.schedule_position_;
+  at.schedule_calls_ = other.schedule_calls_;
+  at.guard_count_ = other.guard_count_;
   return at;
 }
 
@@ -254,19 +241,11 @@ std::optional<std::int64_t> AccumulationWindow::missed_end(const WindowPosition&
 }
 
 void AccumulationWindow::restore_counts(const WindowPosition& position) {
-  WindowPosition at = position;
-  at.schedule_position_ = at_.schedule_position_;
-  at.schedule_calls_ = at_.schedule_calls_;
-  at.guard_count_ = at_.guard_count_;
-  restore(at);
+  restore(position.with_schedule_of(at_));
 }
 
 void AccumulationWindow::restore_schedule(const WindowPosition& position) {
-  WindowPosition at = at_;
-  at.schedule_position_ = position.schedule_position_;
-  at.schedule_calls_ = position.schedule_calls_;
-  at.guard_count_ = position.guard_count_;
-  restore(at);
+  restore(at_.with_schedule_of(position));
 }
 
 void AccumulationWindow::lose_open_window(bool recount) {
@@ -322,13 +301,6 @@ std::int64_t first_epoch_end(const WindowShape& shape) {
   const WindowShape whole = resolved(shape);
   WindowWalk walk(whole);
   return walk.to_epoch_end() ? walk.at().micro_step() : 0;
-}
-
-std::int64_t largest_steps(const WindowShape& shape) {
-  std::int64_t steps = shape.steps;
-  for (const auto* changes : {&shape.length_schedule, &shape.steps_set})
-    for (const LengthChange& change : *changes) steps = std::max(steps, change.steps);
-  return steps;
 }
 
 }  // namespace accrue

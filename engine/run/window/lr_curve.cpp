@@ -21,15 +21,13 @@ double between(const LrCurve& curve, double share_of_peak) {
 }  // namespace
 
 LrCurve make_curve(const OptimizerSpec& optimizer, const ScheduleSpec& schedule, std::int64_t derived_total) {
-  LrCurve curve;
-  curve.kind = schedule.kind;
-  curve.lr = optimizer.lr;
-  curve.min_lr = schedule.min_lr;
-  curve.gamma = schedule.gamma;
-  curve.decay_fraction = schedule.decay_fraction;
-  curve.warmup = schedule.warmup;
-  curve.total = std::max<std::int64_t>(schedule.total.value_or(derived_total), 1);
-  return curve;
+  return {.kind = schedule.kind,
+          .lr = optimizer.lr,
+          .min_lr = schedule.min_lr,
+          .gamma = schedule.gamma,
+          .decay_fraction = schedule.decay_fraction,
+          .warmup = schedule.warmup,
+          .total = std::max<std::int64_t>(schedule.total.value_or(derived_total), 1)};
 }
 
 double lr_at(const LrCurve& curve, std::int64_t position) {

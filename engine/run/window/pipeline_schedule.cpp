@@ -8,6 +8,8 @@
 #include <string>
 #include <tuple>
 
+#include "accrue/run/name_of.h"
+
 namespace accrue {
 namespace {
 
@@ -179,21 +181,8 @@ class Play {
 }  // namespace
 
 std::string_view to_string(PipelineAction action) {
-  switch (action) {
-    case PipelineAction::forward:
-      return "forward";
-    case PipelineAction::backward:
-      return "backward";
-    case PipelineAction::send_output:
-      return "send_output";
-    case PipelineAction::receive_input:
-      return "receive_input";
-    case PipelineAction::send_gradient:
-      return "send_gradient";
-    case PipelineAction::receive_gradient:
-      return "receive_gradient";
-  }
-  return "forward";
+  return name_of<PipelineAction::receive_gradient>(
+      action, {"forward", "backward", "send_output", "receive_input", "send_gradient", "receive_gradient"});
 }
 
 std::string_view to_string(PipelineSchedule schedule) {

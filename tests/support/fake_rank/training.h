@@ -27,7 +27,7 @@ class Training {
   void report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t busy_ns);
   void note_operation(accrue::ComputeKind kind, std::int64_t micro_step, std::int64_t begin_ns, std::int64_t end_ns);
   void report_update(const accrue::MicroPlan& plan);
-  void change_steps(const accrue::MicroPlan& plan, std::int64_t wished);
+  void change_steps(const accrue::MicroPlan& plan, std::int64_t requested);
   bool reduce(const accrue::MicroPlan& plan, std::uint32_t& flags);
   void save(const accrue::MicroPlan& plan);
   void commit(const accrue::MicroPlan& plan);

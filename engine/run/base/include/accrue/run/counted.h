@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// "1 window", "3 windows".
+/// "1 sample", "2 samples"; for words whose plural is an s.
 inline std::string counted(std::int64_t count, std::string_view singular) {
   return std::to_string(count) + " " + std::string(singular) + (count == 1 ? "" : "s");
 }

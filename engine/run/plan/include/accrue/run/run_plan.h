@@ -28,18 +28,22 @@ struct MemoryEstimate {  ///< bytes per rank
   bool operator==(const MemoryEstimate&) const = default;
 };
 
-struct RunPlan {
+/// What a plan follows from. Choices that depend on the host are taken.
+struct PlanInputs {
   RunSpec spec;
   std::filesystem::path base_dir;  ///< relative data paths start here
+  DataFacts data;
+  BackendKind backend = BackendKind::shm;  ///< never automatic
+  std::int64_t threads_per_rank = 1;
+  std::int64_t memory_per_rank = 0;  ///< bytes that K1 memory_search may count on; 0 = not known
+};
+
+struct RunPlan : PlanInputs {
   AccumulationKnobs knobs;
   WindowShape window;
   SampleOrder order;
   RankGrid grid;
   LrCurve curve;
-  DataFacts data;
-  BackendKind backend = BackendKind::shm;  ///< never automatic
-  std::int64_t threads_per_rank = 1;
-  std::int64_t memory_per_rank = 0;  ///< bytes that K1 memory_search may count on; 0 = not known
 
   std::int64_t global_batch = 0;       ///< samples per full update, all ranks
   std::int64_t tokens_per_update = 0;  ///< of a full window; 0 where samples differ

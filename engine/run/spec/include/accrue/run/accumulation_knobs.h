@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The knobs (K1 to K17) by which the accumulation systems differ, and the five dialects, each a preset of all of them.
 // What the systems' own tables call K10 (who clears the gradients) and K18 (which settings are checked) is no choice in
-// a run: the trainer clears after each update, and everything is checked. A dialect is data: presets live in one table
-// (accumulation_presets.cpp), so "what would X do" is a lookup.
+// a run: the trainer clears after each update, and everything is checked. A dialect is data: presets are one table
+// (ACCRUE_KNOBS), so "what would X do" is a lookup.
 #pragma once
 
 #include <cstdint>
@@ -81,33 +81,35 @@ struct LengthChange {
   bool operator==(const LengthChange&) const = default;
 };
 
-/// Every knob once: its type, its name in the code and in a spec, and its value under the dialect accrue. The two
-/// structs below and for_each_knob() come from it, and from for_each_knob() all else that goes through the knobs.
-#define ACCRUE_KNOBS(KNOB)                               \
-  KNOB(GroupLength, group_length, fixed)                 \
-  KNOB(EpochTail, tail, flush)                           \
-  KNOB(RunTail, run_tail, flush)                         \
-  KNOB(CounterReset, counter_reset, at_flush)            \
-  KNOB(Normalizer, normalizer, tokens)                   \
-  KNOB(NormalizerScope, normalizer_scope, data_parallel) \
-  KNOB(NormalizeWhen, normalize_when, deferred)          \
-  KNOB(BoundaryCompare, boundary_compare, plan)          \
-  KNOB(ReduceWhen, reduce_when, boundary)                \
-  KNOB(ReduceOp, reduce_op, sum)                         \
-  KNOB(ReduceMechanism, reduce_mechanism, post_backward) \
-  KNOB(NoSyncCover, no_sync_cover, forward_backward)     \
-  KNOB(ClipStage, clip_stage, in_update)                 \
-  KNOB(ClipKind, clip_kind, norm)                        \
-  KNOB(OverflowPolicy, overflow, hold)                   \
-  KNOB(ScheduleClock, schedule_clock, update)            \
-  KNOB(UnevenRanks, uneven_ranks, empty_micro_steps)     \
-  KNOB(CheckpointScope, checkpoint_scope, anywhere)      \
-  KNOB(AccumulationDtype, accumulation_dtype, float32)   \
-  KNOB(ReportedLoss, reported_loss, by_denominator)
+/// Every knob once: its type, its name in the code and in a spec, and its value under each dialect, in the order of
+/// Dialect. What the originals do was measured on them (llm.engine.accumulation, colossalai gradient_accumulation,
+/// Accelerate 1.15, MMEngine 0.10.7); where one leaves a question to its caller, the value is that of its documented
+/// loop. The two structs below, for_each_knob() and preset() come from this table.
+#define ACCRUE_KNOBS(KNOB)                                                                                    \
+  KNOB(GroupLength, group_length, fixed, fixed, fixed, fixed, fixed)                                          \
+  KNOB(EpochTail, tail, flush, carry, drop_stop, flush, carry)                                                \
+  KNOB(RunTail, run_tail, flush, discard, discard, flush, flush)                                              \
+  KNOB(CounterReset, counter_reset, at_flush, never, never, at_flush, never)                                  \
+  KNOB(Normalizer, normalizer, tokens, steps, steps, steps, run_remainder)                                    \
+  KNOB(NormalizerScope, normalizer_scope, data_parallel, rank, rank, rank, rank)                              \
+  KNOB(NormalizeWhen, normalize_when, deferred, eager, eager, eager, eager)                                   \
+  KNOB(BoundaryCompare, boundary_compare, plan, exact, at_least, modulo, modulo)                              \
+  KNOB(ReduceWhen, reduce_when, boundary, boundary, boundary, boundary, boundary)                             \
+  KNOB(ReduceOp, reduce_op, sum, mean, mean, mean, mean)                                                      \
+  KNOB(ReduceMechanism, reduce_mechanism, post_backward, reducer, reducer, reducer, reducer)                  \
+  KNOB(NoSyncCover, no_sync_cover, forward_backward, backward, backward, forward_backward, forward)           \
+  KNOB(ClipStage, clip_stage, in_update, in_update, in_update, in_update, none)                               \
+  KNOB(ClipKind, clip_kind, norm, norm, norm, norm, norm)                                                     \
+  KNOB(OverflowPolicy, overflow, hold, advance, advance, hold, advance)                                       \
+  KNOB(ScheduleClock, schedule_clock, update, every_nth_call, every_nth_call, update_times_world, micro_step) \
+  KNOB(UnevenRanks, uneven_ranks, empty_micro_steps, repeat, drop, repeat, repeat)                            \
+  KNOB(CheckpointScope, checkpoint_scope, anywhere, boundary, nothing, counter_only, nothing)                 \
+  KNOB(AccumulationDtype, accumulation_dtype, float32, parameter, parameter, parameter, parameter)            \
+  KNOB(ReportedLoss, reported_loss, by_denominator, by_denominator, by_denominator, by_denominator, by_denominator)
 
 /// All knobs, resolved: what the planner and the engine obey.
 struct AccumulationKnobs {
-#define ACCRUE_KNOB_MEMBER(Type, name, usual) Type name = Type::usual;
+#define ACCRUE_KNOB_MEMBER(Type, name, accrue, ...) Type name = Type::accrue;
   ACCRUE_KNOBS(ACCRUE_KNOB_MEMBER)
 #undef ACCRUE_KNOB_MEMBER
   bool total_guard = false;    ///< K13 extra: inner steps stop at the schedule's total
@@ -119,7 +121,7 @@ struct AccumulationKnobs {
 
 /// The spec's overrides: every member left empty keeps the dialect's preset.
 struct KnobOverrides {
-#define ACCRUE_KNOB_OVERRIDE(Type, name, usual) std::optional<Type> name;
+#define ACCRUE_KNOB_OVERRIDE(Type, name, ...) std::optional<Type> name;
   ACCRUE_KNOBS(ACCRUE_KNOB_OVERRIDE)
 #undef ACCRUE_KNOB_OVERRIDE
   std::vector<LengthChange> length_schedule;  ///< K1 by_update and by_epoch
@@ -132,7 +134,7 @@ struct KnobOverrides {
 /// Calls visit(name, member of AccumulationKnobs, member of KnobOverrides) for every knob, K1 first.
 template <typename Visit>
 void for_each_knob(Visit&& visit) {
-#define ACCRUE_KNOB_VISIT(Type, name, usual) visit(#name, &AccumulationKnobs::name, &KnobOverrides::name);
+#define ACCRUE_KNOB_VISIT(Type, name, ...) visit(#name, &AccumulationKnobs::name, &KnobOverrides::name);
   ACCRUE_KNOBS(ACCRUE_KNOB_VISIT)
 #undef ACCRUE_KNOB_VISIT
 }
@@ -140,9 +142,7 @@ void for_each_knob(Visit&& visit) {
 struct AccumulationSpec;
 struct RunSpec;
 
-/// The preset of a dialect.
-/// Source: the table of what each upstream system does (llm.engine.accumulation, colossalai gradient_accumulation,
-/// accelerate 1.15, mmengine 0.10.7) and Accrue's own defaults.
+/// The dialect's column of the table above, and K13's guard on total, which Accelerate alone has.
 AccumulationKnobs preset(Dialect dialect);
 
 /// The preset with the spec's overrides and the dialect's own keys (sync_with_dataloader, sync_each_batch, ...)

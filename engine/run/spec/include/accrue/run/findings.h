@@ -21,6 +21,7 @@ struct Finding {
   int line = 0;  ///< 1-based; 0 = not from a file
   int column = 0;
   std::optional<std::string> fix_value;  ///< a value that would correct it, as --set takes it
+  bool removed = false;                  ///< only earlier versions know the key, or the choice found
 
   bool operator==(const Finding&) const = default;
   /// "file:line:column: error: key: message (found ..., expected ...)".

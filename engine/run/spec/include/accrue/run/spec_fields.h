@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +44,8 @@ struct SpecField {
   std::string_view rows;                           ///< matrix: what one row holds, e.g. "[from, steps]"
   std::string_view help;
   std::vector<FieldAlias> aliases;
-  bool advanced = false;  ///< the form folds it away
+  bool advanced = false;           ///< the form folds it away
+  std::optional<Dialect> dialect;  ///< a name that only this system has; elsewhere it means nothing
 
   std::function<SpecValue(const RunSpec&)> get;
   std::function<void(RunSpec&, const SpecValue&)>

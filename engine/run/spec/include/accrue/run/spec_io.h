@@ -17,7 +17,7 @@ namespace accrue {
 /// Specs larger than this are refused before they are parsed (nested TOML can exhaust a parser's stack).
 inline constexpr std::size_t max_spec_bytes = 64 * 1024;
 
-/// Where a key's value stands in the text.
+/// Where a key's value stands in the text; line 0 where --set gave it another.
 struct KeyPosition {
   std::string key;
   int line = 0;
@@ -44,6 +44,8 @@ void locate_findings(std::vector<Finding>& findings, const SpecReading& reading)
 
 /// Applies one "--set key=value" (value as in TOML; a bare word is taken as a string). Reports into findings.
 void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>& findings);
+/// The same for a spec that was read: what is found of the key from now on is found of --set, not of the text.
+void set_field(SpecReading& reading, std::string_view assignment);
 
 /// The spec as TOML: the format version and every key that differs from its default.
 std::string write_spec(const RunSpec& spec);

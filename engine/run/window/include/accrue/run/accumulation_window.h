@@ -109,6 +109,8 @@ class WindowPosition {
   bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or was due to
   /// The same place under the N that another position was given at run time.
   WindowPosition with_steps_of(const WindowPosition& other) const;
+  /// The same place with another position's schedule.
+  WindowPosition with_schedule_of(const WindowPosition& other) const;
   bool operator==(const WindowPosition&) const = default;
 
  private:
@@ -263,9 +265,6 @@ std::vector<MicroPlan> preview_windows(const WindowShape& shape, std::int64_t co
 
 /// The last micro-step of the first epoch; 0 where the run ends before.
 std::int64_t first_epoch_end(const WindowShape& shape);
-
-/// The largest N of a plan: that of the shape, of its schedule of lengths or set while the run ran.
-std::int64_t largest_steps(const WindowShape& shape);
 
 /// One micro-step's letters, e.g. "b" or "BSLZ".
 std::string micro_step_letters(Dialect dialect, const MicroPlan& micro);

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "accrue/train/event_sink.h"
+#include "accrue/train/rank_channel.h"
 #include "rank/event_outbox.h"
 #include "rank/hold_gate.h"
 
@@ -42,7 +42,7 @@ class ProcessChannel final : public RankChannel {
   Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) override {
     return gate_.wait_before(micro_step, catch_up);
   }
-  BoundaryWishes boundary_wishes() override { return gate_.take_wishes(); }
+  BoundaryRequests boundary_requests() override { return gate_.take_requests(); }
   void hold_here() override { gate_.hold_here(); }
   void close() override;
 

@@ -18,10 +18,10 @@ struct Gate {
 };
 
 /// What a boundary should do besides training; combined over the ranks by the boundary's reduction.
-struct BoundaryWishes {
+struct BoundaryRequests {
   bool checkpoint = false;
   bool stop = false;       ///< after the checkpoint, if any: also set when the supervisor is gone
-  std::int64_t steps = 0;  ///< N from here on; 0 = as it is. Where ranks wish differently, the largest
+  std::int64_t steps = 0;  ///< N from here on; 0 = as it is; the largest request counts
 };
 
 class RankChannel {
@@ -34,10 +34,10 @@ class RankChannel {
   virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;
   /// Counts the collectives begun (heartbeat). As cheap. Thread: training.
   virtual void collective_begun() {}
-  /// Called before each micro-step; holds here while paused. Before it holds it calls `catch_up`, which reports what
-  /// is done so far. Thread: training.
+  /// Called before each micro-step, in a pipeline before the first of a window; holds here while paused. Before it
+  /// holds it calls `catch_up`, which reports what is done so far. Thread: training.
   virtual Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) = 0;
-  virtual BoundaryWishes boundary_wishes() = 0;
+  virtual BoundaryRequests boundary_requests() = 0;
   /// Pauses this rank after the present micro-step on its own account (non-finite values). Thread: training.
   virtual void hold_here() = 0;
   /// Sends what waits and closes; called once at the end.

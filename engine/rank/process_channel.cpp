@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One poll loop. It shares only the outbox, the gate and a handful of atomics with other threads.
-#include "rank/rank_channel.h"
+#include "rank/process_channel.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

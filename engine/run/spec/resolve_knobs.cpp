@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The five dialects as presets of the knobs. Each row says what that system does, as measured on the
-// originals: llm.engine.accumulation (main), colossalai.utils.gradient_accumulation, Hugging Face Accelerate 1.15,
-// MMEngine 0.10.7. Where an original leaves a question to its caller, the row holds what its documented loop does.
+// What a spec's knobs come to: the dialect's preset, the dialect's own keys, what the spec overrides, and what follows
+// from these.
 #include <algorithm>
+#include <utility>
 
 #include "accrue/run/accumulation_knobs.h"
 #include "accrue/run/choice_names.h"
@@ -11,76 +11,16 @@
 namespace accrue {
 namespace {
 
-/// What the four originals share: one optimizer step per N micro-steps, the loss divided by N on the way, gradients
-/// averaged over ranks.
-AccumulationKnobs common_to_originals() {
-  AccumulationKnobs knobs;
-  knobs.normalizer = Normalizer::steps;
-  knobs.normalizer_scope = NormalizerScope::rank;
-  knobs.normalize_when = NormalizeWhen::eager;
-  knobs.reduce_op = ReduceOp::mean;
-  knobs.reduce_mechanism = ReduceMechanism::reducer;
-  knobs.accumulation_dtype = AccumulationDtype::parameter;
-  return knobs;
-}
-
-AccumulationKnobs llm() {
-  AccumulationKnobs knobs = common_to_originals();
-  knobs.tail = EpochTail::carry;
-  knobs.run_tail = RunTail::discard;
-  knobs.counter_reset = CounterReset::never;
-  knobs.boundary_compare = BoundaryCompare::exact;
-  knobs.no_sync_cover = NoSyncCover::backward;
-  knobs.overflow = OverflowPolicy::advance;
-  knobs.schedule_clock = ScheduleClock::every_nth_call;
-  knobs.uneven_ranks = UnevenRanks::repeat;
-  knobs.checkpoint_scope = CheckpointScope::boundary;
-  return knobs;
-}
-
-AccumulationKnobs colossalai() {
-  AccumulationKnobs knobs = common_to_originals();
-  knobs.tail = EpochTail::drop_stop;
-  knobs.run_tail = RunTail::discard;
-  knobs.counter_reset = CounterReset::never;
-  knobs.boundary_compare = BoundaryCompare::at_least;
-  knobs.no_sync_cover = NoSyncCover::backward;
-  knobs.overflow = OverflowPolicy::advance;
-  knobs.schedule_clock = ScheduleClock::every_nth_call;
-  knobs.uneven_ranks = UnevenRanks::drop;
-  knobs.checkpoint_scope = CheckpointScope::nothing;
-  return knobs;
-}
-
-AccumulationKnobs accelerate() {
-  AccumulationKnobs knobs = common_to_originals();
-  knobs.tail = EpochTail::flush;
-  knobs.run_tail = RunTail::flush;
-  knobs.counter_reset = CounterReset::at_flush;
-  knobs.boundary_compare = BoundaryCompare::modulo;
-  knobs.overflow = OverflowPolicy::hold;
-  knobs.schedule_clock = ScheduleClock::update_times_world;
-  knobs.total_guard = true;
-  knobs.uneven_ranks = UnevenRanks::repeat;
-  knobs.checkpoint_scope = CheckpointScope::counter_only;
-  return knobs;
-}
-
-AccumulationKnobs mmengine() {
-  AccumulationKnobs knobs = common_to_originals();
-  knobs.tail = EpochTail::carry;
-  knobs.run_tail = RunTail::flush;
-  knobs.counter_reset = CounterReset::never;
-  knobs.normalizer = Normalizer::run_remainder;
-  knobs.boundary_compare = BoundaryCompare::modulo;
-  knobs.no_sync_cover = NoSyncCover::forward;
-  knobs.clip_stage = ClipStage::none;
-  knobs.overflow = OverflowPolicy::advance;
-  knobs.schedule_clock = ScheduleClock::micro_step;
-  knobs.uneven_ranks = UnevenRanks::repeat;
-  knobs.checkpoint_scope = CheckpointScope::nothing;
-  return knobs;
-}
+/// Which original has which defect.
+constexpr std::pair<Dialect, Replay> defects[] = {{Dialect::llm, Replay::scheduler_state},
+                                                  {Dialect::llm, Replay::narrow_no_sync},
+                                                  {Dialect::colossalai, Replay::clip_partial_sums},
+                                                  {Dialect::colossalai, Replay::drain_early},
+                                                  {Dialect::colossalai, Replay::narrow_no_sync},
+                                                  {Dialect::accelerate, Replay::adjust_scheduler},
+                                                  {Dialect::accelerate, Replay::zero_before_backward},
+                                                  {Dialect::mmengine, Replay::restart_count},
+                                                  {Dialect::mmengine, Replay::narrow_no_sync}};
 
 /// K9 as PyTorch's reducer has it: the forward decides whether the backward after it reduces, so a scope that covers
 /// the backward alone comes too late. Colossal-AI's handlers reduce by themselves, at the boundary, whatever it covers.
@@ -156,37 +96,21 @@ void apply_accelerate_keys(const AccumulationSpec& spec, AccumulationKnobs& knob
 }  // namespace
 
 AccumulationKnobs preset(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::accrue:
-      return AccumulationKnobs{};
-    case Dialect::llm:
-      return llm();
-    case Dialect::colossalai:
-      return colossalai();
-    case Dialect::accelerate:
-      return accelerate();
-    case Dialect::mmengine:
-      return mmengine();
+  AccumulationKnobs knobs;
+  knobs.total_guard = dialect == Dialect::accelerate;
+#define ACCRUE_KNOB_PRESET(Type, name, ...)                 \
+  {                                                         \
+    using enum Type;                                        \
+    constexpr Type values[] = {__VA_ARGS__};                \
+    knobs.name = values[static_cast<std::size_t>(dialect)]; \
   }
-  return {};
+  ACCRUE_KNOBS(ACCRUE_KNOB_PRESET)
+#undef ACCRUE_KNOB_PRESET
+  return knobs;
 }
 
 bool has_defect(Dialect dialect, Replay defect) {
-  switch (defect) {
-    case Replay::scheduler_state:
-      return dialect == Dialect::llm;
-    case Replay::clip_partial_sums:
-    case Replay::drain_early:
-      return dialect == Dialect::colossalai;
-    case Replay::adjust_scheduler:
-    case Replay::zero_before_backward:
-      return dialect == Dialect::accelerate;
-    case Replay::restart_count:
-      return dialect == Dialect::mmengine;
-    case Replay::narrow_no_sync:
-      return dialect == Dialect::llm || dialect == Dialect::colossalai || dialect == Dialect::mmengine;
-  }
-  return false;
+  return std::ranges::find(defects, std::pair(dialect, defect)) != std::end(defects);
 }
 
 bool AccumulationKnobs::replays(Replay defect) const {

@@ -29,21 +29,12 @@ struct Numbers {
 };
 
 /// Two optimizers under fp16, after the backward of the one loss that both have a part in.
-struct TwoOfOneLoss {
+struct TwoOfOneLoss : TwoLines {
   explicit TwoOfOneLoss(const GradScalerOptions& scaler)
-      : accelerator({.mixed_precision = MixedPrecision::fp16, .grad_scaler = scaler}, *axis) {
-    accelerator.prepare(a);
-    accelerator.prepare(b);
+      : TwoLines({.mixed_precision = MixedPrecision::fp16, .grad_scaler = scaler}) {
     const auto scope = accelerator.accumulate(a, b);
     accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
   }
-  decltype(single_communicator()) axis = single_communicator();
-  Line a, b;
-  torch::optim::SGD sgd_a{a.parameters(), torch::optim::SGDOptions(0.1)};
-  torch::optim::SGD sgd_b{b.parameters(), torch::optim::SGDOptions(0.1)};
-  Accelerator accelerator;
-  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
-  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
 };
 
 }  // namespace

@@ -90,33 +90,26 @@ int model_that_the_boundary_does_not_reach(RankContext& rank) {
   return 0;
 }
 
-/// D steps, then G through D, both every boundary: each backward of a boundary reduces what it reaches, and no more.
+/// a steps, then b, both every boundary: each backward of a boundary reduces what it reaches, and no more.
 /// Also where rank 1 has no sample in the last boundary of an epoch, and so no backward that could reach anything.
 int several_backwards_in_a_boundary(RankContext& rank) {
   auto axis = join_ranks(rank);
   for (const std::int64_t samples : {16, 15}) {
-    Line g, d;
-    torch::optim::SGD sgd_g(g.parameters(), torch::optim::SGDOptions(0.001));
-    torch::optim::SGD sgd_d(d.parameters(), torch::optim::SGDOptions(0.001));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis.data);
-    auto& ddp_g = accelerator.prepare(g);
-    auto& ddp_d = accelerator.prepare(d);
-    auto& step_g = accelerator.prepare(sgd_g);
-    auto& step_d = accelerator.prepare(sgd_d);
-    auto loader = accelerator.prepare(value_loader(samples, {.uneven_ranks = UnevenRanks::join}));
+    TwoLines t({.gradient_accumulation_steps = 2}, 0.001, 0.0, axis.data.get());
+    auto loader = t.accelerator.prepare(value_loader(samples, {.uneven_ranks = UnevenRanks::join}));
     for (const at::Tensor& values : loader) {
-      const auto scope = accelerator.accumulate(g, d);
+      const auto scope = t.accelerator.accumulate(t.a, t.b);
       const at::Tensor x = values / 10.0;
-      accelerator.backward(d.loss(x));
-      step_d.step();
-      step_d.zero_grad();
-      accelerator.backward(g.loss(x));
-      step_g.step();
-      step_g.zero_grad();
+      t.accelerator.backward(t.a.loss(x));
+      t.step_a.step();
+      t.step_a.zero_grad();
+      t.accelerator.backward(t.b.loss(x));
+      t.step_b.step();
+      t.step_b.zero_grad();
     }
-    DEMAND(ddp_d.reductions() == 4 && ddp_g.reductions() == 4);
-    DEMAND(ranks_agree(accelerator, g.w) && ranks_agree(accelerator, d.w));
-    DEMAND(g.value() == d.value());
+    DEMAND(t.ddp_a.reductions() == 4 && t.ddp_b.reductions() == 4);
+    DEMAND(ranks_agree(t.accelerator, t.a.w) && ranks_agree(t.accelerator, t.b.w));
+    DEMAND(t.a.value() == t.b.value());
   }
   return 0;
 }
@@ -167,7 +160,7 @@ int model_that_was_not_prepared(RankContext& rank) {
   } noted;
   const c10::WarningUtils::WarningHandlerGuard guard(&noted);
   for (const bool several : {false, true}) {
-    Line a, b, unused;
+    Line a, b, unused, added;
     torch::optim::SGD sgd({a.w, b.w, unused.w}, torch::optim::SGDOptions(0.01));
     Accelerator accelerator({.gradient_accumulation_steps = 2}, several ? *axis.data : *alone);
     accelerator.prepare(a);
@@ -183,12 +176,16 @@ int model_that_was_not_prepared(RankContext& rank) {
     if (!several) continue;
     DEMAND(noted.texts[0].find("no prepared model holds 1 of the parameters") != std::string::npos);
     DEMAND(ranks_agree(accelerator, a.w) && !ranks_agree(accelerator, b.w));
-    accelerator.prepare(b);  // later than the optimizer, and in time
-    accelerator.prepare(unused);
-    torch::optim::SGD whole({a.w, b.w}, torch::optim::SGDOptions(0.01));
-    auto& other = accelerator.prepare(whole);
-    (a.loss(points({1.0})) + b.loss(points({1.0}))).backward();
-    other.step();
+    accelerator.prepare(b);  // later than its optimizer, which finds it
+    sgd.add_param_group(torch::optim::OptimizerParamGroup({added.w}));
+    accelerator.prepare(added);
+    for (int m = 1; m <= 2; ++m) {
+      const auto scope = accelerator.accumulate(a, b, added);
+      const at::Tensor x = points({1.0 + rank.rank});
+      ((a.loss(x) + b.loss(x) + added.loss(x)) / 2).backward();
+      optimizer.step();
+    }
+    DEMAND(ranks_agree(accelerator, b.w.grad()) && ranks_agree(accelerator, added.w));
     DEMAND(noted.texts.size() == 1);
   }
   return 0;

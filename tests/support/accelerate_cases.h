@@ -85,6 +85,23 @@ struct TrainedLine {
   AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
 };
 
+/// Two lines, each with its SGD, under one Accelerator.
+struct TwoLines {
+  explicit TwoLines(AcceleratorOptions options, double lr = 0.1, double momentum = 0.0, Communicator* axis = nullptr)
+      : sgd_a(a.parameters(), torch::optim::SGDOptions(lr).momentum(momentum)),
+        sgd_b(b.parameters(), torch::optim::SGDOptions(lr).momentum(momentum)),
+        accelerator(std::move(options), axis != nullptr ? *axis : *alone) {}
+
+  std::unique_ptr<Communicator> alone = single_communicator();
+  Line a, b;
+  torch::optim::SGD sgd_a, sgd_b;
+  Accelerator accelerator;
+  DistributedDataParallel& ddp_a = accelerator.prepare(a);
+  DistributedDataParallel& ddp_b = accelerator.prepare(b);
+  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
+  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
+};
+
 /// Where a loop clears gradients: after the step, before the scope, or in it before the backward.
 enum class ClearAt { after_step, before_scope, before_backward };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerator.h"
-#include "accrue/accumulation/accelerate/shared_scaler.h"
+#include "accumulation/accelerate/shared_scaler.h"
 
 namespace accrue::accelerate {
 

@@ -112,9 +112,8 @@ class TestColossalaiAccumulation : public QObject {
     QFETCH(int, epochs);
     QFETCH(int, updates);
     QFETCH(bool, drained);
-    Line line;
+    auto [line, sgd] = SgdLine();
     Numbers numbers(10, drained);
-    auto sgd = sgd_over(line);
     auto [optimizer, loader, handlers, schedule] = colossalai::accumulate_gradient(nullptr, sgd, numbers, 4);
     int taken = 0, seen = 0;
     for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -181,9 +180,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void updates_and_the_schedule_stand_where_the_table_says() {
-    Line line;
+    auto [line, sgd] = SgdLine();
     Numbers numbers(10);
-    auto sgd = sgd_over(line);
     const auto decay = std::make_shared<LambdaLR>(decay_of(sgd));
     auto [optimizer, loader, handlers, schedule] = colossalai::accumulate_gradient(nullptr, sgd, numbers, 4, {}, decay);
     std::vector<int> updated_at, position_in_use;
@@ -253,8 +251,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void what_cannot_work_is_refused() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     auto decay = decay_of(sgd);
     Numbers unknown(10), numbers(10);
     unknown.told.reset();
@@ -273,9 +270,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void the_optional_two_stay_empty() {
-    Line line;
+    auto [line, sgd] = SgdLine();
     Numbers numbers(10);
-    auto sgd = sgd_over(line);
     const auto made = colossalai::accumulate_gradient(nullptr, sgd, numbers, 1);
     QVERIFY(made.optimizer && made.dataloader);
     QVERIFY(made.gradient_handlers.empty());
@@ -285,8 +281,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void one_backward_too_many_is_made_up_for_by_the_next_step() {
-    Line line;
-    auto sgd = sgd_over(line, 0.25);
+    auto [line, sgd] = SgdLine(0.25);
     GradAccumOptimizer optimizer(sgd, 2);
     for (int i = 0; i < 3; ++i) optimizer.backward(line.loss(1.0));
     optimizer.zero_grad();
@@ -301,8 +296,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void a_gradient_from_elsewhere_is_not_divided() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     GradAccumOptimizer optimizer(sgd, 2, &sync);
     optimizer.backward_by_grad(line.w * 3.0, at::full({1}, 5.0, at::kDouble));
@@ -316,8 +310,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void gradients_are_clipped_where_the_step_is_due_and_only_then() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     GradAccumOptimizer optimizer(sgd, 2);
     optimizer.backward(line.loss(2.0));
     QVERIFY(!optimizer.clip_grad_norm({line.w}, 1.0));
@@ -334,8 +327,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void partial_sums_are_clipped_where_asked_for() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     GradAccumOptimizer optimizer(sgd, 2, nullptr, {Replay::clip_partial_sums});
     optimizer.backward(line.loss(2.0));
     QVERIFY(optimizer.clip_grad_norm({line.w}, 1.0).has_value());
@@ -350,8 +342,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void the_scheduler_counts_its_own_calls_and_prints_its_rates() {
-    Line line;
-    auto sgd = sgd_over(line, 0.1);
+    auto [line, sgd] = SgdLine(0.1);
     auto decay = decay_of(sgd);
     GradAccumLrSchedulerByStep schedule(decay, 3);
     for (int call = 1; call <= 9; ++call) schedule.step();  // also where a hook calls it once an epoch
@@ -373,9 +364,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void handlers_of_a_group_see_the_whole_sum_once() {
-    Line line;
+    auto [line, sgd] = SgdLine(0.0);
     Numbers numbers(8);
-    auto sgd = sgd_over(line, 0.0);
     const auto counting = std::make_shared<CountingHandler>(&line);
     auto made = colossalai::accumulate_gradient(nullptr, sgd, numbers, 4, {counting});
     for (const int b : *made.dataloader) {
@@ -393,9 +383,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void a_handler_that_comes_after_the_step_is_told() {
-    Line line;
+    auto [line, sgd] = SgdLine();
     Numbers numbers(4);
-    auto sgd = sgd_over(line);
     const auto counting = std::make_shared<CountingHandler>();
     auto made = colossalai::accumulate_gradient(nullptr, sgd, numbers, 2, {counting});
     const auto handle = [&made] { made.gradient_handlers[0]->handle_gradient(); };
@@ -410,8 +399,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void a_backward_that_has_to_reduce_is_refused_under_no_sync() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     GradAccumOptimizer optimizer(sgd, 1, &sync);
     const auto quiet = sync.no_sync();
@@ -421,9 +409,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void the_engine_reduces_then_clips_then_steps() {
-    Line line;
+    auto [line, sgd] = SgdLine(1.0);
     Numbers numbers(4);
-    auto sgd = sgd_over(line, 1.0);
     const auto counting = std::make_shared<CountingHandler>(&line);
     auto made = colossalai::accumulate_gradient(nullptr, sgd, numbers, 2, {counting});
     colossalai::Engine engine(made.optimizer, made.gradient_handlers, 1.0);
@@ -462,9 +449,8 @@ class TestColossalaiAccumulation : public QObject {
   }
 
   void an_overflow_under_the_engines_clip_skips_its_group_alone() {
-    Line line;
+    auto [line, sgd] = SgdLine();
     Numbers numbers(12);
-    auto sgd = sgd_over(line);
     const auto amp = std::make_shared<llm::AMPOptimizer>(line, sgd, GradScaler({.init_scale = 1024.0}));
     const auto decay = std::make_shared<LambdaLR>(decay_of(sgd));
     auto made = colossalai::accumulate_gradient(nullptr, amp, numbers, 4, {}, decay);

@@ -91,9 +91,8 @@ class TestMmengineAccumulation : public QObject {
     QFETCH(int, remainder);
     QFETCH(QString, outcomes);
     QFETCH(int, warnings);
-    Line line;
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
-    auto sgd = sgd_over(line);
     QStringList warned;
     const auto warn = [&warned](const std::string& text) { warned << QString::fromStdString(text); };
     ColossalAIOptimWrapper through_booster(sgd, make_booster(torch_ddp_plugin(), sync), 3, warn);

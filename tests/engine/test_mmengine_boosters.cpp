@@ -45,8 +45,7 @@ struct ScribeBooster final : Booster {
 };
 
 QString letters_of(Plugin plugin, std::int64_t counts, std::int64_t micro_steps, std::vector<Replay> replay = {}) {
-  Line line;
-  auto sgd = sgd_over(line);
+  auto [line, sgd] = SgdLine();
   const auto scribe = std::make_shared<ScribeBooster>(std::move(plugin));
   ColossalAIOptimWrapper wrapper(sgd, scribe, counts, {}, std::move(replay));
   wrapper.initialize_count_status(line, 0, micro_steps);
@@ -73,8 +72,7 @@ class TestMmengineBoosters : public QObject {
     const std::vector<Replay> narrow{Replay::narrow_no_sync};
     QCOMPARE(letters_of(low_level_zero_plugin(1), 2, 3, narrow), QString("(f)brfbrfbr"));
     QCOMPARE(letters_of(torch_ddp_plugin(), 2, 2, narrow), QString("(f)(b)fbr"));
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     QVERIFY(thrown_by<std::invalid_argument>([&] {
               OptimWrapper(sgd, {.replay = {Replay::drain_early}});
             }).contains("restart_count"));
@@ -90,8 +88,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_plugin_that_keeps_no_sum_cannot_accumulate() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     const auto scribe = std::make_shared<ScribeBooster>(gemini_plugin(false));
     QVERIFY(thrown_by<std::invalid_argument>([&] {
               ColossalAIOptimWrapper(sgd, scribe, 2);
@@ -101,8 +98,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_booster_without_no_sync_says_so() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     const auto optimizer = wrap(sgd);
     const auto booster = make_booster(low_level_zero_plugin(2), sync);
@@ -113,8 +109,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_boosters_context_left_open_is_an_error_where_it_would_part_the_ranks() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     ColossalAIOptimWrapper wrapper(sgd, make_booster(torch_ddp_plugin(), sync), 2);
     {
@@ -129,8 +124,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void the_context_needs_a_booster() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     ColossalAIOptimWrapper wrapper(sgd, nullptr, 2);
     QVERIFY(thrown_by<std::logic_error>([&] { auto context = wrapper.optim_context(line); }).contains("set_booster"));
     wrapper.backward(line.loss(1.0));
@@ -140,8 +134,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_failing_backward_has_been_counted_there() {
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     ColossalAIOptimWrapper wrapper(sgd, std::make_shared<ScribeBooster>(torch_ddp_plugin()), 3);
     QVERIFY(!thrown_by<c10::Error>([&] { wrapper.backward(at::ones({}, at::kDouble)); }).isEmpty());
     QCOMPARE(wrapper.inner_count(), 1);
@@ -153,8 +146,7 @@ class TestMmengineBoosters : public QObject {
             }).contains("clip_grad"));
     QVERIFY(
         thrown_by<std::invalid_argument>([] { ColossalAIStrategy({.accumulative_counts = 2}); }).contains("max_iters"));
-    Line line;
-    auto sgd = sgd_over(line);
+    auto [line, sgd] = SgdLine();
     const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
     const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), std::make_shared<ScribeBooster>(torch_ddp_plugin()));
     strategy.prepare(line, *wrapper);

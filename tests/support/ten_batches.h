@@ -41,6 +41,12 @@ inline torch::optim::SGD sgd_over(const Line& line, double lr = ten_batch_lr) {
   return torch::optim::SGD({line.w}, torch::optim::SGDOptions(lr));
 }
 
+struct SgdLine {
+  explicit SgdLine(double lr = ten_batch_lr) : sgd(sgd_over(line, lr)) {}
+  Line line;
+  torch::optim::SGD sgd;
+};
+
 /// gamma to the power of the position.
 inline LambdaLR decay_of(torch::optim::Optimizer& optimizer, double gamma = 0.9) {
   return LambdaLR(optimizer, [gamma](std::int64_t n) { return std::pow(gamma, static_cast<double>(n)); });

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "accrue/run/choice_names.h"
+
 namespace accrue {
 namespace {
 
@@ -36,6 +38,14 @@ void check_window_can_end(const WindowPosition& at, std::int64_t steps) {
                               ", or load the state into what it holds, inner(), to begin at a window's start");
 }
 
+std::string defects_of(Dialect dialect) {
+  std::string names;
+  const auto all = choice_names<Replay>();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (has_defect(dialect, static_cast<Replay>(i))) names += (names.empty() ? "" : ", ") + std::string(all[i]);
+  return names;
+}
+
 }  // namespace
 
 void check_steps(std::int64_t steps, const std::string& what) {
@@ -45,23 +55,35 @@ void check_steps(std::int64_t steps, const std::string& what) {
                                 std::to_string(most_steps));
 }
 
-SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
-  check_steps(steps, who + ": the number of micro-steps per update");
+WindowShape system_shape(Dialect dialect, std::int64_t steps, const std::string& what, const Replays& replay) {
+  check_steps(steps, what);
   for (const Replay each : replay)
     if (!has_defect(dialect, each))
-      throw std::invalid_argument(who + ": one of the defects to replay is not this system's");
+      throw std::invalid_argument(what + ": " + std::string(to_name(each)) +
+                                  " is not one of this system's defects, which are " + defects_of(dialect));
   WindowShape shape;
   shape.knobs = preset(dialect);
   shape.knobs.replay = replay;
-  if (shape.knobs.replays(Replay::narrow_no_sync)) shape.knobs.reduce_when = ReduceWhen::every_micro_step;
-  if (shape.knobs.replays(Replay::clip_partial_sums)) shape.knobs.clip_stage = ClipStage::every_micro_step;
   shape.steps = steps;
   shape.batches_per_epoch = unknown_length;
+  return shape;
+}
+
+SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay) {
+  WindowShape shape = system_shape(dialect, steps, who + ": the number of micro-steps per update", replay);
+  if (shape.knobs.replays(Replay::narrow_no_sync)) shape.knobs.reduce_when = ReduceWhen::every_micro_step;
+  if (shape.knobs.replays(Replay::clip_partial_sums)) shape.knobs.clip_stage = ClipStage::every_micro_step;
   return std::make_shared<AccumulationWindow>(std::move(shape));
 }
 
+SharedWindow StepsOrWindow::window(Dialect dialect, const std::string& who, const Replays& replay) const {
+  if (steps_) return make_call_window(dialect, *steps_, who, replay);
+  if (!window_) throw std::invalid_argument(who + ": there is no window");
+  return window_;
+}
+
 AccumulatingOptimizer::AccumulatingOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window)
-    : inner_(optimizer.shared()),
+    : OptimizerWrapper(optimizer),
       driver_(std::move(window), ClearGradients::user_if_empty, "the number of micro-steps per update", model) {}
 
 void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&)>& backward) {
@@ -72,41 +94,35 @@ void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&
 }
 
 void AccumulatingOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
-  micro_step([&](const MicroPlan& micro) { inner_->backward(loss / micro.division.value, options); });
+  micro_step([&](const MicroPlan& micro) { inner().backward(loss / micro.division.value, options); });
 }
 
 StepOutcome AccumulatingOptimizer::step(const Closure& closure) {
-  return driver_.step([&] { return inner_->step(closure); });
+  return driver_.step([&] { return inner().step(closure); });
 }
 
 void AccumulatingOptimizer::zero_grad(bool set_to_none) {
-  driver_.clear([&] { inner_->zero_grad(set_to_none); });
+  driver_.clear([&] { inner().zero_grad(set_to_none); });
 }
 
 StateDict AccumulatingOptimizer::state_dict() const {
-  return with_window(inner_->state_dict(), window());
+  return with_window(inner().state_dict(), window());
 }
 
 void AccumulatingOptimizer::load_state_dict(const StateDict& state) {
   const std::optional<WindowPosition> position = saved_position(state);
   if (position) check_window_can_end(*position, window().shape().steps);
-  inner_->load_state_dict(state);
+  inner().load_state_dict(state);
   if (position) driver_.window().restore_counts(*position);
 }
 
 std::string AccumulatingOptimizer::text() const {
   return std::string(name()) + ": " + std::to_string(window().open_micro_steps()) + " of " +
-         std::to_string(window().shape().steps) + " micro-steps done\n" + inner_->text();
-}
-
-torch::optim::Optimizer& AccumulatingOptimizer::torch() {
-  return inner_->torch();
+         std::to_string(window().shape().steps) + " micro-steps done\n" + inner().text();
 }
 
 AccumulatingScheduler::AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window)
-    : inner_(scheduler.shared()), window_(std::move(window)) {
-  if (!window_) throw std::invalid_argument("an accumulating scheduler was given no window");
-}
+    : SchedulerWrapper(scheduler), window_(std::move(window)) {}
 
 void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
   for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) {
@@ -118,12 +134,12 @@ void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
 }
 
 StateDict AccumulatingScheduler::state_dict() const {
-  return with_window(inner_->state_dict(), *window_);
+  return with_window(inner().state_dict(), *window_);
 }
 
 void AccumulatingScheduler::load_state_dict(const StateDict& state) {
   const std::optional<WindowPosition> position = saved_position(state);
-  inner_->load_state_dict(state);
+  inner().load_state_dict(state);
   if (position) window_->restore_schedule(*position);
 }
 

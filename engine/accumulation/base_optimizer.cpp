@@ -20,14 +20,8 @@ namespace {
 constexpr const char* optimizer_entry = "optimizer";
 constexpr std::int64_t largest_count = std::int64_t{1} << 53;
 
-const at::Tensor& entry_of(const StateDict& state, const std::string& name) {
-  const auto found = state.find(name);
-  if (found != state.end() && found->second.defined()) return found->second;
-  throw std::invalid_argument("the state has no entry \"" + name + "\"");
-}
-
 const at::Tensor& number_of(const StateDict& state, const std::string& name) {
-  const at::Tensor& entry = entry_of(state, name);
+  const at::Tensor& entry = tensor_of(state, name);
   if (entry.numel() == 1) return entry;
   throw std::invalid_argument("the state's entry \"" + name + "\" has " + std::to_string(entry.numel()) +
                               " elements; it is one number");
@@ -105,6 +99,12 @@ at::Tensor state_number(double value) {
 
 at::Tensor state_number(std::int64_t value) {
   return at::scalar_tensor(value, at::kLong);
+}
+
+const at::Tensor& tensor_of(const StateDict& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found != state.end() && found->second.defined()) return found->second;
+  throw std::invalid_argument("the state has no entry \"" + name + "\"");
 }
 
 double real_of(const StateDict& state, const std::string& name) {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedulers behind BaseScheduler. Problem: LibTorch's schedulers can be neither asked for their rates nor saved, and
 // know no rule but a step. Choice: the adapter reads the rates off the optimizer and the position through a pointer to
-// the protected member; LambdaLR and the curves are pure functions of a position. Cost: two virtual calls a step.
-// Source: torch::optim::LRScheduler; torch.optim.lr_scheduler.LambdaLR.
+// the protected member; LambdaLR and what is made of it are pure functions of a position. Cost: two virtual calls a
+// step. Source: torch::optim::LRScheduler; torch.optim.lr_scheduler.LambdaLR.
 #include "accrue/accumulation/base_scheduler.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
 #include <cmath>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "accrue/accumulation/any_optimizer.h"
 
 namespace accrue {
 namespace {
@@ -24,14 +27,11 @@ at::Tensor rates_tensor(const std::vector<double>& rates) {
 
 /// One number per group under `name`, or an error that says how many there are.
 std::vector<double> rates_of(const StateDict& state, const std::string& name, std::size_t groups) {
-  const auto found = state.find(name);
-  if (found == state.end() || !found->second.defined())
-    throw std::invalid_argument("the scheduler's state has no entry \"" + name + "\"");
-  if (found->second.numel() != static_cast<std::int64_t>(groups))
-    throw std::invalid_argument("the scheduler's state has " + std::to_string(found->second.numel()) +
-                                " rates under \"" + name + "\"; the optimizer has " + std::to_string(groups) +
-                                " parameter groups");
-  const at::Tensor rates = found->second.to(at::kDouble).contiguous();
+  const at::Tensor& saved = tensor_of(state, name);
+  if (saved.numel() != static_cast<std::int64_t>(groups))
+    throw std::invalid_argument("the scheduler's state has " + std::to_string(saved.numel()) + " rates under \"" +
+                                name + "\"; the optimizer has " + std::to_string(groups) + " parameter groups");
+  const at::Tensor rates = saved.to(at::kDouble).contiguous();
   const double* first = rates.const_data_ptr<double>();
   return {first, first + groups};
 }
@@ -74,51 +74,12 @@ class TorchScheduler final : public BaseScheduler {
   std::vector<double> last_;
 };
 
-class CurveLR final : public BaseScheduler {
- public:
-  CurveLR(torch::optim::Optimizer& optimizer, const LrCurve& curve)
-      : optimizer_(optimizer), curve_(curve), proportions_(proportions_of(learning_rates(optimizer))) {
-    apply();
-  }
-
-  void step(std::optional<std::int64_t> epoch) override {
-    position_ = epoch.value_or(position_ + 1);
-    apply();
-  }
-  std::vector<double> get_last_lr() const override {
-    std::vector<double> rates = proportions_;
-    for (double& rate : rates) rate *= lr_at(curve_, position_);
-    return rates;
-  }
-  std::optional<std::int64_t> total_steps() const override {
-    return has_end(curve_.kind) ? std::optional(curve_.total) : std::nullopt;
-  }
-
-  StateDict state_dict() const override {
-    return {{"position", state_number(position_)}, {"proportions", rates_tensor(proportions_)}};
-  }
-  void load_state_dict(const StateDict& state) override {
-    auto proportions =
-        state.contains("proportions") ? rates_of(state, "proportions", proportions_.size()) : proportions_;
-    position_ = count_of(state, "position");
-    proportions_ = std::move(proportions);
-    apply();
-  }
-
- private:
-  /// To the first group's rate; where that is zero there are none, and all are alike.
-  static std::vector<double> proportions_of(std::vector<double> rates) {
-    const double first = rates.empty() ? 0.0 : rates.front();
-    for (double& rate : rates) rate = first == 0.0 ? 1.0 : rate / first;
-    return rates;
-  }
-  void apply() { set_learning_rates(optimizer_, get_last_lr()); }
-
-  torch::optim::Optimizer& optimizer_;
-  LrCurve curve_;
-  std::vector<double> proportions_;  ///< of the groups' rates
-  std::int64_t position_ = 0;
-};
+/// Of the groups' rates to the first one's; where that is zero there are none, and all are alike.
+std::vector<double> proportions_of(std::vector<double> rates) {
+  const double first = rates.empty() ? 0.0 : rates.front();
+  for (double& rate : rates) rate = first == 0.0 ? 1.0 : rate / first;
+  return rates;
+}
 
 LambdaLR::Factor step_factor(std::int64_t step_size, double gamma) {
   if (step_size < 1)
@@ -135,7 +96,11 @@ std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch:
 }
 
 LambdaLR::LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps)
-    : optimizer_(optimizer), factor_(std::move(factor)), total_steps_(total_steps), base_(learning_rates(optimizer)) {
+    : LambdaLR(optimizer, std::move(factor), total_steps, learning_rates(optimizer)) {}
+
+LambdaLR::LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps,
+                   std::vector<double> base)
+    : optimizer_(optimizer), factor_(std::move(factor)), total_steps_(total_steps), base_(std::move(base)) {
   if (!factor_) throw std::invalid_argument("LambdaLR: the factor is empty; give a function of the position");
   apply();
 }
@@ -170,6 +135,12 @@ void LambdaLR::apply() {
 StepLR::StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma)
     : LambdaLR(optimizer, step_factor(step_size, gamma)) {}
 
+void SchedulerWrapper::print_lr(std::ostream& out) const {
+  const auto rates = get_last_lr();
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    out << "learning rate of parameter group " << i << ": " << rates[i] << '\n';
+}
+
 void warn_of_schedule_before_step() {
   TORCH_WARN(
       "the schedule has moved before the optimizer's first step, so its first value is never used; call step() of the "
@@ -177,7 +148,9 @@ void warn_of_schedule_before_step() {
 }
 
 std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve) {
-  return std::make_shared<CurveLR>(optimizer, curve);
+  return std::make_shared<LambdaLR>(
+      optimizer, [curve](std::int64_t position) { return lr_at(curve, position); },
+      has_end(curve.kind) ? std::optional(curve.total) : std::nullopt, proportions_of(learning_rates(optimizer)));
 }
 
 std::vector<double> learning_rates(const torch::optim::Optimizer& optimizer) {

@@ -4,7 +4,6 @@
 // Source: colossalai.utils.gradient_accumulation, colossalai.engine.Engine.
 #include "accrue/accumulation/colossalai.h"
 
-#include <ostream>
 #include <stdexcept>
 #include <string>
 
@@ -12,13 +11,9 @@
 
 namespace accrue::colossalai {
 
-GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, std::int64_t accumulate_size, GradSync* model,
+GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, const StepsOrWindow& accumulate_size, GradSync* model,
                                        const Replays& replay)
-    : GradAccumOptimizer(optim, make_call_window(Dialect::colossalai, accumulate_size, "GradAccumOptimizer", replay),
-                         model) {}
-
-GradAccumOptimizer::GradAccumOptimizer(const AnyOptimizer& optim, SharedWindow window, GradSync* model)
-    : AccumulatingOptimizer(optim, model, std::move(window)) {}
+    : AccumulatingOptimizer(optim, model, accumulate_size.window(Dialect::colossalai, "GradAccumOptimizer", replay)) {}
 
 void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad) {
   micro_step([&](const MicroPlan&) { tensor.backward(grad); });
@@ -32,18 +27,9 @@ std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::T
   return accrue::clip_grad_norm(parameters, max_norm);
 }
 
-GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, std::int64_t accumulate_size)
-    : AccumulatingScheduler(lr_scheduler,
-                            make_call_window(Dialect::colossalai, accumulate_size, "GradAccumLrSchedulerByStep")) {}
-
-GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, SharedWindow window)
-    : AccumulatingScheduler(lr_scheduler, std::move(window)) {}
-
-void GradAccumLrSchedulerByStep::print_lr(std::ostream& out) const {
-  const auto rates = get_last_lr();
-  for (std::size_t i = 0; i < rates.size(); ++i)
-    out << "learning rate of parameter group " << i << ": " << rates[i] << '\n';
-}
+GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler,
+                                                       const StepsOrWindow& accumulate_size)
+    : AccumulatingScheduler(lr_scheduler, accumulate_size.window(Dialect::colossalai, "GradAccumLrSchedulerByStep")) {}
 
 std::int64_t GradAccumLrSchedulerByStep::compute_effective_steps_per_epoch(std::int64_t batches_per_epoch,
                                                                            std::int64_t accumulate_size) {
@@ -51,17 +37,11 @@ std::int64_t GradAccumLrSchedulerByStep::compute_effective_steps_per_epoch(std::
 }
 
 GradAccumGradientHandler::GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler,
-                                                   std::int64_t accumulate_size)
-    : GradAccumGradientHandler(std::move(grad_handler),
-                               make_call_window(Dialect::colossalai, accumulate_size, "GradAccumGradientHandler")) {
-  counts_ = true;
-}
-
-GradAccumGradientHandler::GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler,
-                                                   SharedWindow window)
-    : inner_(std::move(grad_handler)), window_(std::move(window)), counts_(false) {
+                                                   const StepsOrWindow& accumulate_size)
+    : inner_(std::move(grad_handler)),
+      window_(accumulate_size.window(Dialect::colossalai, "GradAccumGradientHandler")),
+      counts_(accumulate_size.counts_for_itself()) {
   if (!inner_) throw std::invalid_argument("GradAccumGradientHandler: the handler is empty; give one that reduces");
-  if (!window_) throw std::invalid_argument("GradAccumGradientHandler: there is no window");
 }
 
 void GradAccumGradientHandler::handle_gradient() {

@@ -10,15 +10,11 @@
 namespace accrue::colossalai {
 
 WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay) {
-  check_steps(accumulate_size, "accumulate_size");
+  WindowShape shape = system_shape(Dialect::colossalai, accumulate_size, "accumulate_size", replay);
   if (!length || *length < 0)
     throw std::invalid_argument(
         "the data source does not tell how many batches an epoch has, and this system drops the tail, which it can "
         "only do where it knows; give the source a length");
-  WindowShape shape;
-  shape.knobs = preset(Dialect::colossalai);
-  shape.knobs.replay = replay;
-  shape.steps = accumulate_size;
   shape.batches_per_epoch = *length;
   shape.max_epochs = 1;
   return shape;

@@ -5,7 +5,7 @@
 #include "accrue/accumulation/gradient_handlers.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -32,21 +32,17 @@ void agree_on_gradients(const std::vector<at::Tensor>& parameters, Communicator&
 
 /// All gradients of one dtype through one buffer: divided by `divisor`, summed over the group.
 void reduce_flat(const std::vector<at::Tensor>& gradients, double divisor, Communicator& group) {
-  std::int64_t numel = 0;
-  for (const at::Tensor& each : gradients) numel += each.numel();
-  at::Tensor flat = at::empty({numel}, gradients.front().options());
-  std::int64_t begin = 0;
+  std::vector<at::Tensor> rows;
+  std::vector<std::int64_t> sizes;
   for (const at::Tensor& each : gradients) {
-    flat.narrow(0, begin, each.numel()).copy_(each.reshape({-1}));
-    begin += each.numel();
+    rows.push_back(each.reshape({-1}));
+    sizes.push_back(each.numel());
   }
+  at::Tensor flat = at::cat(rows);
   if (divisor != 1.0) flat.div_(divisor);
   group.all_reduce_gradients(flat);
-  begin = 0;
-  for (const at::Tensor& each : gradients) {
-    each.copy_(flat.narrow(0, begin, each.numel()).view(each.sizes()));
-    begin += each.numel();
-  }
+  const auto reduced = flat.split_with_sizes(sizes);
+  for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i].copy_(reduced[i].view(gradients[i].sizes()));
 }
 
 void reduce(const std::vector<at::Tensor>& parameters, double divisor, Communicator& group) {

@@ -25,25 +25,16 @@ LambdaLR::Factor linear_warmup(std::int64_t warmup, std::int64_t total) {
 }  // namespace
 
 GradientAccumulationOptimizer::GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model,
-                                                             std::int64_t accumulation_steps, const Replays& replay)
-    : AccumulatingOptimizer(
-          optimizer, model,
-          make_call_window(Dialect::llm, accumulation_steps, "GradientAccumulationOptimizer", replay)) {}
-
-GradientAccumulationOptimizer::GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model,
-                                                             SharedWindow window)
-    : AccumulatingOptimizer(optimizer, model, std::move(window)) {}
+                                                             const StepsOrWindow& accumulation_steps,
+                                                             const Replays& replay)
+    : AccumulatingOptimizer(optimizer, model,
+                            accumulation_steps.window(Dialect::llm, "GradientAccumulationOptimizer", replay)) {}
 
 GradientAccumulationLRScheduler::GradientAccumulationLRScheduler(const AnyScheduler& scheduler,
-                                                                 std::int64_t accumulation_steps,
+                                                                 const StepsOrWindow& accumulation_steps,
                                                                  torch::optim::Optimizer* frozen_after_load)
-    : GradientAccumulationLRScheduler(
-          scheduler, make_call_window(Dialect::llm, accumulation_steps, "GradientAccumulationLRScheduler"),
-          frozen_after_load) {}
-
-GradientAccumulationLRScheduler::GradientAccumulationLRScheduler(const AnyScheduler& scheduler, SharedWindow window,
-                                                                 torch::optim::Optimizer* frozen_after_load)
-    : AccumulatingScheduler(scheduler, std::move(window)), frozen_(frozen_after_load) {}
+    : AccumulatingScheduler(scheduler, accumulation_steps.window(Dialect::llm, "GradientAccumulationLRScheduler")),
+      frozen_(frozen_after_load) {}
 
 void GradientAccumulationLRScheduler::load_state_dict(const StateDict& state) {
   if (frozen_ == nullptr) return AccumulatingScheduler::load_state_dict(state);

@@ -28,14 +28,14 @@ GradScalerOptions scaler_options(torch::nn::Module& model, const EngineOptions& 
 
 AMPOptimizer::AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimizer, GradScaler scaler,
                            std::optional<double> max_norm)
-    : model_(model), inner_(optimizer.shared()), scaler_(std::move(scaler)), max_norm_(max_norm) {}
+    : OptimizerWrapper(optimizer), model_(model), scaler_(std::move(scaler)), max_norm_(max_norm) {}
 
 void AMPOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
-  inner_->backward(scaler_.scale(loss), options);
+  inner().backward(scaler_.scale(loss), options);
 }
 
 double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
-  if (!unscaled_) scaler_.unscale_(*inner_);
+  if (!unscaled_) scaler_.unscale_(inner());
   unscaled_ = true;
   return accrue::clip_grad_norm(parameters, max_norm);
 }
@@ -43,13 +43,13 @@ double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, d
 StepOutcome AMPOptimizer::step(const Closure& closure) {
   if (max_norm_) clip_grad_norm(model_.parameters(), *max_norm_);
   unscaled_ = false;
-  const StepOutcome outcome = scaler_.step(*inner_, closure);
+  const StepOutcome outcome = scaler_.step(inner(), closure);
   scaler_.update();
   return outcome;
 }
 
 StateDict AMPOptimizer::state_dict() const {
-  StateDict state = inner_->state_dict();
+  StateDict state = inner().state_dict();
   put_under(state, scaler_entry, scaler_.state_dict());
   return state;
 }
@@ -57,7 +57,7 @@ StateDict AMPOptimizer::state_dict() const {
 void AMPOptimizer::load_state_dict(const StateDict& state) {
   GradScaler loaded = scaler_;
   loaded.load_state_dict(take_under(state, scaler_entry));
-  inner_->load_state_dict(state);
+  inner().load_state_dict(state);
   scaler_ = std::move(loaded);
   unscaled_ = false;
 }

@@ -24,10 +24,14 @@ namespace {
 
 using Betas = std::tuple<double, double>;
 
-struct Sgd {
-  using Optimizer = torch::optim::SGD;
-  using Options = torch::optim::SGDOptions;
-  using State = torch::optim::SGDParamState;
+template <typename OptimizerOf, typename OptionsOf, typename StateOf>
+struct Kind {
+  using Optimizer = OptimizerOf;
+  using Options = OptionsOf;
+  using State = StateOf;
+};
+
+struct Sgd : Kind<torch::optim::SGD, torch::optim::SGDOptions, torch::optim::SGDParamState> {
   static constexpr const char* name = "SGD";
   template <typename F>
   static void options(Options& of, F&& f) {
@@ -44,12 +48,10 @@ struct Sgd {
   }
 };
 
-template <typename OptionsOf, typename StateOf>
-struct AdamFamily {
-  using Options = OptionsOf;
-  using State = StateOf;
+template <typename... Types>
+struct AdamFamily : Kind<Types...> {
   template <typename F>
-  static void options(Options& of, F&& f) {
+  static void options(auto& of, F&& f) {
     f("lr", of.lr());
     f("betas", of.betas());
     f("eps", of.eps());
@@ -57,7 +59,7 @@ struct AdamFamily {
     f("amsgrad", of.amsgrad());
   }
   template <typename F>
-  static void state(const Options& options, State& of, F&& f) {
+  static void state(const auto& options, auto& of, F&& f) {
     f("step", of.step(), true);
     f("exp_avg", of.exp_avg(), true);
     f("exp_avg_sq", of.exp_avg_sq(), true);
@@ -65,20 +67,15 @@ struct AdamFamily {
   }
 };
 
-struct Adam : AdamFamily<torch::optim::AdamOptions, torch::optim::AdamParamState> {
-  using Optimizer = torch::optim::Adam;
+struct Adam : AdamFamily<torch::optim::Adam, torch::optim::AdamOptions, torch::optim::AdamParamState> {
   static constexpr const char* name = "Adam";
 };
 
-struct AdamW : AdamFamily<torch::optim::AdamWOptions, torch::optim::AdamWParamState> {
-  using Optimizer = torch::optim::AdamW;
+struct AdamW : AdamFamily<torch::optim::AdamW, torch::optim::AdamWOptions, torch::optim::AdamWParamState> {
   static constexpr const char* name = "AdamW";
 };
 
-struct RmsProp {
-  using Optimizer = torch::optim::RMSprop;
-  using Options = torch::optim::RMSpropOptions;
-  using State = torch::optim::RMSpropParamState;
+struct RmsProp : Kind<torch::optim::RMSprop, torch::optim::RMSpropOptions, torch::optim::RMSpropParamState> {
   static constexpr const char* name = "RMSprop";
   template <typename F>
   static void options(Options& of, F&& f) {
@@ -98,10 +95,7 @@ struct RmsProp {
   }
 };
 
-struct Adagrad {
-  using Optimizer = torch::optim::Adagrad;
-  using Options = torch::optim::AdagradOptions;
-  using State = torch::optim::AdagradParamState;
+struct Adagrad : Kind<torch::optim::Adagrad, torch::optim::AdagradOptions, torch::optim::AdagradParamState> {
   static constexpr const char* name = "Adagrad";
   template <typename F>
   static void options(Options& of, F&& f) {
@@ -151,41 +145,42 @@ std::string state_entry(std::size_t parameter) {
   return "state." + std::to_string(parameter) + ".";
 }
 
-void save(StateDict& state, const std::string& name, double value) {
-  state[name] = state_number(value);
+/// An option as numbers: one, or two of betas.
+template <typename Option>
+std::vector<double> numbers_of(const Option& option) {
+  if constexpr (std::is_same_v<Option, Betas>)
+    return {std::get<0>(option), std::get<1>(option)};
+  else
+    return {static_cast<double>(option)};
 }
-void save(StateDict& state, const std::string& name, std::int64_t value) {
-  state[name] = state_number(value);
-}
-void save(StateDict& state, const std::string& name, bool value) {
-  state[name] = state_number(std::int64_t{value});
-}
-void save(StateDict& state, const std::string& name, const Betas& value) {
-  state[name] = at::tensor(at::ArrayRef<double>({std::get<0>(value), std::get<1>(value)}), at::kDouble);
-}
-void save(StateDict& state, const std::string& name, const at::Tensor& value) {
-  if (value.defined()) state[name] = value.detach().clone();
+template <typename Option>
+void assign(Option& option, const std::vector<double>& numbers) {
+  if constexpr (std::is_same_v<Option, Betas>)
+    option = {numbers.at(0), numbers.at(1)};
+  else
+    option = static_cast<Option>(numbers.at(0));
 }
 
 [[noreturn]] void misfit(const std::string& name, const std::string& why) {
   throw std::invalid_argument("the state's entry \"" + name + "\" does not fit this optimizer: " + why);
 }
 
-void take(const StateDict& state, const std::string& name, double& value) {
-  value = real_of(state, name);
-}
-void take(const StateDict& state, const std::string& name, bool& value) {
-  value = integer_of(state, name) != 0;
-}
-void take(const StateDict& state, const std::string& name, Betas& value) {
-  const auto found = state.find(name);
-  if (found == state.end()) throw std::invalid_argument("the state has no entry \"" + name + "\"");
-  if (found->second.numel() != 2) misfit(name, "it is two numbers");
-  const at::Tensor pair = found->second.reshape({-1}).to(at::kDouble);
-  value = {pair[0].item<double>(), pair[1].item<double>()};
+std::vector<double> numbers_under(const StateDict& state, const std::string& name, std::size_t count) {
+  const at::Tensor& saved = tensor_of(state, name);
+  if (saved.numel() != static_cast<std::int64_t>(count))
+    misfit(name, count == 1 ? "it is one number" : "it is two numbers");
+  const at::Tensor numbers = saved.reshape({-1}).to(at::kCPU, at::kDouble);
+  const auto* first = numbers.const_data_ptr<double>();
+  return {first, first + count};
 }
 
-/// A field of one parameter's state.
+/// A field of one parameter's state, and back.
+void save(StateDict& state, const std::string& name, std::int64_t value) {
+  state[name] = state_number(value);
+}
+void save(StateDict& state, const std::string& name, const at::Tensor& value) {
+  if (value.defined()) state[name] = value.detach().clone();
+}
 void take(const StateDict& state, const std::string& name, const at::Tensor& /*parameter*/, std::int64_t& value,
           bool /*needed*/) {
   value = integer_of(state, name);
@@ -193,12 +188,11 @@ void take(const StateDict& state, const std::string& name, const at::Tensor& /*p
 }
 void take(const StateDict& state, const std::string& name, const at::Tensor& parameter, at::Tensor& value,
           bool needed) {
-  const auto found = state.find(name);
-  if (found == state.end() && needed) throw std::invalid_argument("the state has no entry \"" + name + "\"");
-  if (found == state.end()) return;
-  if (found->second.sizes() != parameter.sizes()) misfit(name, "its shape is not the parameter's");
-  if (!found->second.is_floating_point()) misfit(name, "it holds no real numbers");
-  value = found->second.detach().to(parameter.device(), /*dtype=*/found->second.scalar_type(), false, /*copy=*/true);
+  if (!needed && !state.contains(name)) return;
+  const at::Tensor& saved = tensor_of(state, name);
+  if (saved.sizes() != parameter.sizes()) misfit(name, "its shape is not the parameter's");
+  if (!saved.is_floating_point()) misfit(name, "it holds no real numbers");
+  value = saved.detach().to(parameter.device(), /*dtype=*/saved.scalar_type(), false, /*copy=*/true);
 }
 
 template <typename Kind>
@@ -210,7 +204,10 @@ template <typename Kind>
 void save_group(StateDict& state, std::size_t g, const torch::optim::OptimizerParamGroup& group) {
   state[group_entry(g, "parameters")] = state_number(static_cast<std::int64_t>(group.params().size()));
   typename Kind::Options options = options_of<Kind>(group);
-  Kind::options(options, [&](const char* field, const auto& value) { save(state, group_entry(g, field), value); });
+  Kind::options(options, [&](const char* field, const auto& value) {
+    const auto numbers = numbers_of(value);
+    state[group_entry(g, field)] = numbers.size() == 1 ? state_number(numbers[0]) : at::tensor(numbers, at::kDouble);
+  });
 }
 
 template <typename Kind>
@@ -220,7 +217,9 @@ typename Kind::Options loaded_options(const StateDict& state, std::size_t g,
   if (integer_of(state, count) != static_cast<std::int64_t>(group.params().size()))
     misfit(count, "the group has " + std::to_string(group.params().size()) + " parameters");
   typename Kind::Options options = options_of<Kind>(group);
-  Kind::options(options, [&](const char* field, auto& value) { take(state, group_entry(g, field), value); });
+  Kind::options(options, [&](const char* field, auto& value) {
+    assign(value, numbers_under(state, group_entry(g, field), numbers_of(value).size()));
+  });
   return options;
 }
 
@@ -239,24 +238,15 @@ std::unique_ptr<torch::optim::OptimizerParamState> loaded_state(const StateDict&
   return loaded;
 }
 
-void print(std::ostream& out, double value) {
-  out << value;
-}
-void print(std::ostream& out, bool value) {
-  out << (value ? "true" : "false");
-}
-void print(std::ostream& out, const Betas& value) {
-  out << '(' << std::get<0>(value) << ", " << std::get<1>(value) << ')';
-}
-
-void assign(double& value, const std::vector<double>& given) {
-  value = given.at(0);
-}
-void assign(bool& value, const std::vector<double>& given) {
-  value = given.at(0) != 0.0;
-}
-void assign(Betas& value, const std::vector<double>& given) {
-  value = {given.at(0), given.at(1)};
+template <typename Option>
+void print(std::ostream& out, const Option& option) {
+  const auto numbers = numbers_of(option);
+  if constexpr (std::is_same_v<Option, bool>)
+    out << (option ? "true" : "false");
+  else if (numbers.size() == 1)
+    out << numbers[0];
+  else
+    out << '(' << numbers[0] << ", " << numbers[1] << ')';
 }
 
 /// Null where the configuration is of another kind. LibTorch's SGD alone has no rate by default; Python's is 1e-3.
@@ -271,7 +261,7 @@ std::shared_ptr<BaseOptimizer> built(const std::vector<at::Tensor>& parameters, 
     names += (names.empty() ? "" : ", ") + std::string(name);
     const auto found = config.settings.find(name);
     if (found == config.settings.end()) return;
-    const std::size_t numbers = std::is_same_v<std::decay_t<decltype(value)>, Betas> ? 2 : 1;
+    const std::size_t numbers = numbers_of(value).size();
     if (found->second.size() != numbers)
       throw std::invalid_argument("build_optimizer: " + config.type + "'s " + name + " takes " +
                                   std::to_string(numbers) + " numbers, not " + std::to_string(found->second.size()));
@@ -341,9 +331,7 @@ StateDict optimizer_state(const torch::optim::Optimizer& optimizer) {
 
 void load_optimizer_state(torch::optim::Optimizer& optimizer, const StateDict& state) {
   with_kind(optimizer, [&]<typename Kind>(Kind) {
-    const auto kind = state.find("kind");
-    if (kind == state.end()) throw std::invalid_argument("the state has no entry \"kind\"; it is not an optimizer's");
-    if (const std::string saved = text_of(kind->second); saved != Kind::name)
+    if (const std::string saved = text_of(tensor_of(state, "kind")); saved != Kind::name)
       misfit("kind", "it is of " + (saved.empty() ? "nothing known" : saved) + ", and this is " + Kind::name);
     auto& groups = optimizer.param_groups();
     if (state.contains(group_entry(groups.size(), "parameters")))

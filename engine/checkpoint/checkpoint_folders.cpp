@@ -17,22 +17,10 @@
 #include "checkpoint/manifest.h"
 
 namespace accrue {
-namespace {
 
 namespace fs = std::filesystem;
 
-tl::unexpected<Error> disk_failure(const fs::path& path, const char* what, int error) {
-  return fail(ErrorCode::disk, std::string(what) + ": " + std::strerror(error), path.string());
-}
-
-Result<void> sync_folder(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return disk_failure(folder, "the folder cannot be opened", errno);
-  const int failed = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (failed) return disk_failure(folder, "the folder cannot be synced", failed);
-  return {};
-}
+namespace {
 
 std::string random_token() {
   std::random_device random;
@@ -62,6 +50,19 @@ std::set<std::string> kept(const fs::path& folder, const std::vector<std::string
 }
 
 }  // namespace
+
+tl::unexpected<Error> disk_failure(const fs::path& path, const std::string& what, int error) {
+  return fail(ErrorCode::disk, what + ": " + std::strerror(error), path.string());
+}
+
+Result<void> sync_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return disk_failure(folder, "the folder cannot be opened", errno);
+  const int failed = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failed) return disk_failure(folder, "the folder cannot be synced", failed);
+  return {};
+}
 
 fs::path checkpoints_dir(const fs::path& run_dir) {
   return run_dir / "checkpoints";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's accumulation on one rank, against the numbers of the original: the documented eight points, the
-// causal-LM toy, and the ten-batch case with its updates, divisors, schedule and what is left in the gradients.
+// causal-LM toy, and the ten-batch case with its updates, divisors, schedule and what is left in the gradients. Also of
+// loops that do not do everything through the Accelerator.
 #include <torch/optim/adamw.h>
 
 #include <QtTest/QTest>
@@ -30,38 +31,47 @@ class TestAccelerateAccumulation : public QObject {
  private Q_SLOTS:
   void the_documented_eight_points_give_2_04_data() {
     QTest::addColumn<int>("clear");
-    QTest::newRow("cleared after the step") << int(ClearAt::after_step);
-    QTest::newRow("cleared before the scope") << int(ClearAt::before_scope);
-    QTest::newRow("cleared in the scope before the backward") << int(ClearAt::before_backward);
+    QTest::addColumn<bool>("ownBackward");
+    QTest::addColumn<bool>("gated");
+    const std::vector<std::pair<const char*, ClearAt>> places = {
+        {"after the step", ClearAt::after_step},
+        {"before the scope", ClearAt::before_scope},
+        {"in the scope before the backward", ClearAt::before_backward}};
+    for (const auto& [words, clear] : places) {
+      QTest::addRow("cleared %s", words) << int(clear) << false << false;
+      QTest::addRow("a plain backward, cleared %s", words) << int(clear) << true << false;
+      QTest::addRow("a plain backward, gated, cleared %s", words) << int(clear) << true << true;
+    }
   }
   void the_documented_eight_points_give_2_04() {
     QFETCH(int, clear);
-    const double w = run_eight_points({.clear = ClearAt(clear)});
+    QFETCH(bool, ownBackward);
+    QFETCH(bool, gated);
+    const double w =
+        run_eight_points({.clear = ClearAt(clear), .own_backward = ownBackward, .step_on_boundary_only = gated});
     QVERIFY2(near(w, 2.04), qPrintable(QString::number(w, 'g', 17)));
     for (const double wrong : {8.16, 1.13, 0.05}) QVERIFY(std::abs(w - wrong) > 0.5);
   }
 
   void the_replay_switch_lets_a_clear_before_the_backward_destroy_the_group() {
-    const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = {.zero_before_backward = true}});
-    QVERIFY2(near(w, 1.13), qPrintable(QString::number(w, 'g', 17)));
-    QVERIFY(near(run_eight_points({.replay = {.zero_before_backward = true}}), 2.04));
+    const ReplaySwitches replay{.zero_before_backward = true};
+    for (const bool own : {false, true}) {
+      const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = replay, .own_backward = own});
+      QVERIFY2(near(w, 1.13), qPrintable(QString::number(w, 'g', 17)));
+    }
+    QVERIFY(near(run_eight_points({.replay = replay}), 2.04));
   }
 
   void micro_gradients_are_divided_by_n_and_add_up() {
-    const auto axis = alone();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
-    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
-    accelerator.prepare(model);
-    accelerator.prepare(sgd);
-    auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
+    TrainedLine t({.gradient_accumulation_steps = 4}, 0.02);
+    auto loader = t.accelerator.prepare(value_loader(8, {.batch_size = 2}));
     std::vector<double> shares;
     double before = 0.0;
     for (const at::Tensor& x : loader) {
-      const auto scope = accelerator.accumulate(model);
-      accelerator.backward(model.loss(x));
-      shares.push_back(model.gradient() - before);
-      before = model.gradient();
+      const auto scope = t.accelerator.accumulate(t.model);
+      t.accelerator.backward(t.model.loss(x));
+      shares.push_back(t.model.gradient() - before);
+      before = t.model.gradient();
     }
     QCOMPARE(shares, (std::vector<double>{-2.5, -12.5, -30.5, -56.5}));
     QCOMPARE(before, -102.0);
@@ -146,95 +156,74 @@ class TestAccelerateAccumulation : public QObject {
   }
 
   void without_accumulate_every_step_is_taken() {
-    const auto axis = alone();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
-    accelerator.prepare(model);
-    auto& optimizer = accelerator.prepare(sgd);
-    auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto) { return 1.0; }));
-    QVERIFY(accelerator.sync_gradients());
+    TrainedLine t({.gradient_accumulation_steps = 2}, 0.5, 0.0);
+    auto& scheduler = t.schedule([](auto) { return 1.0; });
+    QVERIFY(t.accelerator.sync_gradients());
     for (int i = 1; i <= 3; ++i) {
-      accelerator.backward(model.loss(points({1.0})));  // still divided by N
-      QVERIFY(optimizer.step() == StepOutcome::updated);
-      optimizer.zero_grad();
+      t.accelerator.backward(t.model.loss(points({1.0})));  // still divided by N
+      QVERIFY(t.optimizer.step() == StepOutcome::updated);
+      t.optimizer.zero_grad();
       scheduler.step();
       QCOMPARE(scheduler.position(), i);
-      QCOMPARE(model.value(), 2.0 - std::pow(0.5, i) * 2.0);
+      QCOMPARE(t.model.value(), 2.0 - std::pow(0.5, i) * 2.0);
     }
   }
 
   void the_flag_can_be_set_and_holds_until_the_next_micro_step() {
-    const auto axis = alone();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
-    Accelerator accelerator({.gradient_accumulation_steps = 3}, *axis);
-    accelerator.prepare(model);
-    auto& optimizer = accelerator.prepare(sgd);
+    TrainedLine t({.gradient_accumulation_steps = 3});
     std::vector<bool> flags;
     for (int m = 1; m <= 6; ++m) {
-      const auto scope = accelerator.accumulate(model);
-      flags.push_back(accelerator.sync_gradients());
-      accelerator.backward(model.loss(points({1.0})));
+      const auto scope = t.accelerator.accumulate(t.model);
+      flags.push_back(t.accelerator.sync_gradients());
+      t.accelerator.backward(t.model.loss(points({1.0})));
       if (m == 2) {
-        QVERIFY(optimizer.step() == StepOutcome::accumulated);
-        accelerator.set_sync_gradients(true);
-        QVERIFY(optimizer.step() == StepOutcome::updated);
-        optimizer.zero_grad();
+        QVERIFY(t.optimizer.step() == StepOutcome::accumulated);
+        t.accelerator.set_sync_gradients(true);
+        QVERIFY(t.optimizer.step() == StepOutcome::updated);
+        t.optimizer.zero_grad();
       }
     }
     QCOMPARE(flags, (std::vector<bool>{false, false, true, false, false, true}));
   }
 
   void n_can_change_at_run_time() {
-    const auto axis = alone();
-    Line model;
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
-    accelerator.prepare(model);
+    TrainedLine t({.gradient_accumulation_steps = 2});
     std::vector<int> boundaries;
     for (int m = 1; m <= 12; ++m) {
-      if (m == 6) accelerator.set_gradient_accumulation_steps(3);
-      const auto scope = accelerator.accumulate(model);
-      if (accelerator.sync_gradients()) boundaries.push_back(m);
+      if (m == 6) t.accelerator.set_gradient_accumulation_steps(3);
+      t.micro_step();
+      if (t.accelerator.sync_gradients()) boundaries.push_back(m);
     }
     QCOMPARE(boundaries, (std::vector<int>{2, 4, 6, 9, 12}));
-    QCOMPARE(accelerator.gradient_accumulation_steps(), 3);
-    QVERIFY_THROWS_EXCEPTION(std::invalid_argument, accelerator.set_gradient_accumulation_steps(0));
+    QCOMPARE(t.accelerator.gradient_accumulation_steps(), 3);
+    QVERIFY_THROWS_EXCEPTION(std::invalid_argument, t.accelerator.set_gradient_accumulation_steps(0));
   }
 
   void an_early_break_leaves_the_step_where_it_was() {
-    const auto axis = alone();
-    Line model;
-    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
-    accelerator.prepare(model);
-    auto loader = accelerator.prepare(value_loader(10, {.batch_size = 1}));
+    TrainedLine t({.gradient_accumulation_steps = 4});
+    auto loader = t.accelerator.prepare(value_loader(10, {.batch_size = 1}));
     std::vector<int> boundaries;
     int m = 0;
     for (int epoch = 0; epoch < 3; ++epoch) {
       for (const at::Tensor& x : loader) {
-        Q_UNUSED(x)
         ++m;
-        const auto scope = accelerator.accumulate(model);
-        if (accelerator.sync_gradients()) boundaries.push_back(m);
+        t.micro_step(0.0, x);
+        if (t.accelerator.sync_gradients()) boundaries.push_back(m);
         if (m == 3) break;
       }
-      QVERIFY(!accelerator.state().in_dataloader());
+      QVERIFY(!t.accelerator.state().in_dataloader());
     }
     QCOMPARE(boundaries, (std::vector<int>{4, 8, 12, 13, 17, 21, 23}));
   }
 
   void slices_of_the_last_batch_are_boundaries_each() {
-    const auto axis = alone();
-    Line model;
-    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
-    accelerator.prepare(model);
-    auto loader = accelerator.prepare(value_loader(4, {.batch_size = 2}));
+    TrainedLine t({.gradient_accumulation_steps = 4});
+    auto loader = t.accelerator.prepare(value_loader(4, {.batch_size = 2}));
     std::vector<bool> flags;
     for (const at::Tensor& x : loader)
       for (int slice = 0; slice < 2; ++slice) {
-        const auto scope = accelerator.accumulate(model);
-        accelerator.backward(model.loss(x.narrow(0, slice, 1)));
-        flags.push_back(accelerator.sync_gradients());
+        t.micro_step(1.0, x.narrow(0, slice, 1));
+        flags.push_back(t.accelerator.sync_gradients());
       }
     QCOMPARE(flags, (std::vector<bool>{false, false, true, true}));
   }
@@ -247,34 +236,29 @@ class TestAccelerateAccumulation : public QObject {
   void evaluating_inside_a_group_changes_nothing() {
     QFETCH(bool, prepared);
     const auto run = [&](int evaluate_at) {
-      const auto axis = alone();
-      Line model;
-      torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.005));
-      Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
-      accelerator.prepare(model);
-      auto& optimizer = accelerator.prepare(sgd);
-      auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
-      auto loader = accelerator.prepare(value_loader(10, {.batch_size = 1}));
-      auto held_out = accelerator.prepare(value_loader(6, {.batch_size = 2}));
+      TrainedLine t({.gradient_accumulation_steps = 4}, 0.005);
+      auto& scheduler = t.schedule([](auto n) { return std::pow(0.9, n); });
+      auto loader = t.accelerator.prepare(value_loader(10, {.batch_size = 1}));
+      auto held_out = t.accelerator.prepare(value_loader(6, {.batch_size = 2}));
       int m = 0;
       std::vector<double> trace;
       for (const at::Tensor& x : loader) {
-        const auto scope = accelerator.accumulate(model);
-        accelerator.backward(model.loss(x));
+        const auto scope = t.accelerator.accumulate(t.model);
+        t.accelerator.backward(t.model.loss(x));
         if (++m == evaluate_at) {
           const at::NoGradGuard no_grad;
           double sum = 0.0;
           if (prepared)
-            for (const at::Tensor& each : held_out) sum += model.loss(each).item<double>();
+            for (const at::Tensor& each : held_out) sum += t.model.loss(each).item<double>();
           else
-            for (int i = 0; i < 3; ++i) sum += model.loss(points({1.0 * i})).item<double>();
+            for (int i = 0; i < 3; ++i) sum += t.model.loss(points({1.0 * i})).item<double>();
           Q_UNUSED(sum)
         }
-        trace.push_back(model.gradient());
-        optimizer.step();
+        trace.push_back(t.model.gradient());
+        t.optimizer.step();
         scheduler.step();
-        optimizer.zero_grad();
-        trace.push_back(model.value());
+        t.optimizer.zero_grad();
+        trace.push_back(t.model.value());
         trace.push_back(double(scheduler.position()));
       }
       return trace;
@@ -284,28 +268,20 @@ class TestAccelerateAccumulation : public QObject {
   }
 
   void several_models_share_one_scope() {
-    const auto axis = alone();
-    Line generator(0.0), critic(1.0);
-    torch::optim::SGD sgd_g(generator.parameters(), torch::optim::SGDOptions(0.1));
-    torch::optim::SGD sgd_c(critic.parameters(), torch::optim::SGDOptions(0.1));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
-    accelerator.prepare(generator);
-    accelerator.prepare(critic);
-    auto& step_g = accelerator.prepare(sgd_g);
-    auto& step_c = accelerator.prepare(sgd_c);
+    TwoLines t({.gradient_accumulation_steps = 2});
     for (int m = 1; m <= 4; ++m) {
-      const auto scope = accelerator.accumulate(generator, critic);
-      step_c.zero_grad();  // the order of many adversarial loops: each clears before its own backward
-      accelerator.backward(critic.loss(points({1.0})));
-      step_c.step();
-      step_g.zero_grad();
-      accelerator.backward(generator.loss(points({1.0})));
-      step_g.step();
-      QCOMPARE(accelerator.sync_gradients(), m % 2 == 0);
+      const auto scope = t.accelerator.accumulate(t.a, t.b);
+      t.step_a.zero_grad();  // the order of many adversarial loops: each clears before its own backward
+      t.accelerator.backward(t.a.loss(points({1.0})));
+      t.step_a.step();
+      t.step_b.zero_grad();
+      t.accelerator.backward(t.b.loss(points({2.0})));
+      t.step_b.step();
+      QCOMPARE(t.accelerator.sync_gradients(), m % 2 == 0);
     }
-    // Two updates of a whole group each: w - 2 shrinks by 1 - 0.1 * 2.
-    QVERIFY(near(generator.value(), 2.0 - 2.0 * 0.64));
-    QVERIFY(near(critic.value(), 2.0 - 0.64));
+    // Two updates of a whole group each: w - 2 shrinks by 1 - 0.1 * 2 x^2.
+    QVERIFY(near(t.a.value(), 2.0 - 2.0 * 0.64));
+    QVERIFY(near(t.b.value(), 2.0 - 2.0 * 0.04));
   }
 
   /// The numbers are those of accelerate 1.15.0 over torch 2.11.0, with the same loop.
@@ -332,52 +308,71 @@ class TestAccelerateAccumulation : public QObject {
 
   /// The same, with torch.amp.GradScaler; an infinity in the second window.
   void a_scale_that_moves_gives_the_originals_numbers() {
-    const auto axis = alone();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
-    Accelerator accelerator({.gradient_accumulation_steps = 3,
-                             .mixed_precision = MixedPrecision::fp16,
-                             .grad_scaler = {.init_scale = 1024.0, .growth_interval = 2}},
-                            *axis);
-    accelerator.prepare(model);
-    auto& optimizer = accelerator.prepare(sgd);
-    auto& scheduler = accelerator.prepare(std::make_shared<LambdaLR>(sgd, [](auto n) { return std::pow(0.9, n); }));
+    TrainedLine t({.gradient_accumulation_steps = 3,
+                   .mixed_precision = MixedPrecision::fp16,
+                   .grad_scaler = {.init_scale = 1024.0, .growth_interval = 2}},
+                  0.01);
+    auto& scheduler = t.schedule([](auto n) { return std::pow(0.9, n); });
     const std::vector<double> weights = {0.0499999987068966, 0.0499999987068966, 0.13549999601113127,
                                          0.2452549925743898, 0.3706065387162026};
     const std::vector<double> scales = {1024, 512, 512, 1024, 1024}, rates = {0.009, 0.009, 0.0081, 0.00729, 0.006561};
     for (int m = 1; m <= 15; ++m) {
-      const auto scope = accelerator.accumulate(model);
-      const at::Tensor loss = model.loss(points({1.0 + m % 4}));
-      accelerator.backward(m == 5 ? loss * HUGE_VAL : loss);
-      if (accelerator.sync_gradients()) accelerator.clip_grad_norm_({model.w}, 5.0);
-      optimizer.step();
+      const auto scope = t.accelerator.accumulate(t.model);
+      const at::Tensor loss = t.model.loss(points({1.0 + m % 4}));
+      t.accelerator.backward(m == 5 ? loss * HUGE_VAL : loss);
+      if (t.accelerator.sync_gradients()) t.accelerator.clip_grad_norm_({t.model.w}, 5.0);
+      t.optimizer.step();
       scheduler.step();
-      optimizer.zero_grad();
+      t.optimizer.zero_grad();
       if (m % 3 != 0) continue;
       const auto window = static_cast<std::size_t>(m / 3 - 1);
-      QVERIFY2(near(model.value(), weights[window]), qPrintable(QString::number(model.value(), 'g', 17)));
-      QCOMPARE(accelerator.scaler()->get_scale(), scales[window]);
-      QCOMPARE(optimizer.step_was_skipped(), window == 1);
+      QVERIFY2(near(t.model.value(), weights[window]), qPrintable(QString::number(t.model.value(), 'g', 17)));
+      QCOMPARE(t.accelerator.scaler()->get_scale(), scales[window]);
+      QCOMPARE(t.optimizer.step_was_skipped(), window == 1);
       QVERIFY(near(scheduler.get_last_lr()[0], rates[window]));
     }
   }
 
   void two_accelerators_know_nothing_of_each_other() {
-    const auto axis = alone();
-    Line model, other;
-    Accelerator first({.gradient_accumulation_steps = 2}, *axis);
-    Accelerator second({.gradient_accumulation_steps = 3}, *axis);
-    first.prepare(model);
-    second.prepare(other);
+    TrainedLine first({.gradient_accumulation_steps = 2}), second({.gradient_accumulation_steps = 3});
     std::vector<bool> flags;
     for (int m = 1; m <= 3; ++m) {
-      { const auto scope = second.accumulate(other); }
-      const auto scope = first.accumulate(model);
-      flags.push_back(first.sync_gradients());
+      second.micro_step();
+      first.micro_step();
+      flags.push_back(first.accelerator.sync_gradients());
     }
     QCOMPARE(flags, (std::vector<bool>{false, true, false}));
-    QVERIFY(second.sync_gradients());
-    QCOMPARE(second.gradient_accumulation_steps(), 3);
+    QVERIFY(second.accelerator.sync_gradients());
+    QCOMPARE(second.accelerator.gradient_accumulation_steps(), 3);
+  }
+
+  // --- loops that do not do everything through the Accelerator
+  // --------------------------------------------------------
+
+  void a_boundary_whose_gradients_are_cleared_without_a_step_is_given_up() {
+    TrainedLine t({.gradient_accumulation_steps = 2}, 0.02);
+    for (int m = 1; m <= 2; ++m) {
+      const auto scope = t.accelerator.accumulate(t.model);
+      t.model.loss(points({1.0})).backward();
+      t.optimizer.zero_grad();
+      QCOMPARE(t.model.gradient(), m == 1 ? -4.0 : 0.0);
+    }
+  }
+
+  void gradients_made_by_hand_belong_to_the_group() {
+    const auto axis = alone();
+    Line model;
+    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
+    auto& optimizer = accelerator.prepare(sgd);  // the model itself is not prepared
+    for (int m = 1; m <= 2; ++m) {
+      const auto scope = accelerator.accumulate();
+      optimizer.zero_grad();
+      const at::Tensor before = model.w.grad().defined() ? model.w.grad() : at::zeros({1}, at::kDouble);
+      model.w.mutable_grad() = before + 1.0;
+      optimizer.step();
+    }
+    QCOMPARE(model.value(), -2.0);
   }
 };
 

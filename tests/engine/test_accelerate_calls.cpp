@@ -12,41 +12,42 @@
 using namespace accrue;
 using namespace accrue::test;
 
+namespace {
+
+QString values_of(PreparedLoader<at::Tensor>& loader) {
+  QStringList values;
+  for (const at::Tensor& batch : loader) values << QString::number(batch.item<double>());
+  return values.join(' ');
+}
+
+}  // namespace
+
 class TestAccelerateCalls : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
   void micro_plan_says_where_the_loop_stands() {
-    const auto axis = single_communicator();
-    Line model;
-    Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
-    accelerator.prepare(model);
-    auto loader = accelerator.prepare(value_loader(6, {.batch_size = 1}));
+    TrainedLine t({.gradient_accumulation_steps = 4});
+    auto loader = t.accelerator.prepare(value_loader(6, {.batch_size = 1}));
     QStringList told;
     for (const at::Tensor& batch : loader) {
-      const auto scope = accelerator.accumulate(model);
-      const MicroPlan& plan = accelerator.micro_plan();
+      t.micro_step(1.0, batch);
+      const MicroPlan& plan = t.accelerator.micro_plan();
       told << QStringLiteral("%1 of %2%3").arg(plan.position + 1).arg(plan.window_size).arg(plan.update ? "!" : "");
-      QCOMPARE(plan.update, accelerator.sync_gradients());
-      accelerator.backward(model.loss(batch));
+      QCOMPARE(plan.update, t.accelerator.sync_gradients());
     }
     QCOMPARE(told.join(", "), QStringLiteral("1 of 4, 2 of 4, 3 of 4, 4 of 4!, 1 of 4, 2 of 2!"));
   }
 
   void gradients_are_unscaled_once_whoever_asks() {
-    const auto axis = single_communicator();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
-    Accelerator accelerator({.mixed_precision = MixedPrecision::fp16, .grad_scaler = {.init_scale = 1024.0}}, *axis);
-    accelerator.prepare(model);
-    AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
-    const auto scope = accelerator.accumulate(model);
-    accelerator.backward(model.loss(points({1.0})));  // d(w - 2)^2 at 0: -4
-    QCOMPARE(model.gradient(), -4.0 * 1024.0);
-    accelerator.unscale_gradients(&optimizer);
-    QCOMPARE(model.gradient(), -4.0);
-    QVERIFY(optimizer.step() == StepOutcome::updated);
-    QCOMPARE(model.value(), 2.0);
+    TrainedLine t({.mixed_precision = MixedPrecision::fp16, .grad_scaler = {.init_scale = 1024.0}}, 0.5);
+    const auto scope = t.accelerator.accumulate(t.model);
+    t.accelerator.backward(t.model.loss(points({1.0})));  // d(w - 2)^2 at 0: -4
+    QCOMPARE(t.model.gradient(), -4.0 * 1024.0);
+    t.accelerator.unscale_gradients(&t.optimizer);
+    QCOMPARE(t.model.gradient(), -4.0);
+    QVERIFY(t.optimizer.step() == StepOutcome::updated);
+    QCOMPARE(t.model.value(), 2.0);
   }
 
   void a_loader_goes_on_where_it_was_and_then_begins_anew() {
@@ -54,13 +55,8 @@ class TestAccelerateCalls : public QObject {
     Accelerator accelerator({}, *axis);
     auto loader = accelerator.prepare(value_loader(5, {.batch_size = 1}));
     loader.skip_first_batches(3);
-    const auto read = [&loader] {
-      QStringList values;
-      for (const at::Tensor& batch : loader) values << QString::number(batch.item<double>());
-      return values.join(' ');
-    };
-    QCOMPARE(read(), QStringLiteral("4 5"));
-    QCOMPARE(read(), QStringLiteral("1 2 3 4 5"));
+    QCOMPARE(values_of(loader), QStringLiteral("4 5"));
+    QCOMPARE(values_of(loader), QStringLiteral("1 2 3 4 5"));
   }
 
   void an_epochs_order_follows_its_number() {
@@ -69,9 +65,7 @@ class TestAccelerateCalls : public QObject {
     auto loader = accelerator.prepare(value_loader(40, {.batch_size = 1, .shuffle = true}));
     const auto read = [&loader](std::int64_t epoch) {
       loader.set_epoch(epoch);
-      QStringList values;
-      for (const at::Tensor& batch : loader) values << QString::number(batch.item<double>());
-      return values.join(' ');
+      return values_of(loader);
     };
     const QString first = read(0);
     const QString second = read(1);
@@ -121,13 +115,9 @@ class TestAccelerateCalls : public QObject {
   }
 
   void an_optimizer_is_prepared_once() {
-    const auto axis = single_communicator();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
-    Accelerator accelerator({}, *axis);
-    AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
-    QVERIFY_EXCEPTION_THROWN(accelerator.prepare(sgd), std::invalid_argument);
-    QVERIFY_EXCEPTION_THROWN(accelerator.prepare(optimizer.torch()), std::invalid_argument);
+    TrainedLine t({});
+    QVERIFY_EXCEPTION_THROWN(t.accelerator.prepare(t.sgd), std::invalid_argument);
+    QVERIFY_EXCEPTION_THROWN(t.accelerator.prepare(t.optimizer.torch()), std::invalid_argument);
   }
 
   /// The meta device stands for any other: what is moved says so.
@@ -176,22 +166,17 @@ class TestAccelerateCalls : public QObject {
 
   /// As the original: off a boundary the closure is not called, on one the inner optimizer calls it.
   void a_closure_reaches_the_inner_optimizer_on_a_boundary() {
-    const auto axis = single_communicator();
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.5));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
-    accelerator.prepare(model);
-    AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
+    TrainedLine t({.gradient_accumulation_steps = 2});
     int calls = 0;
     for (int m = 0; m < 4; ++m) {
-      const auto scope = accelerator.accumulate(model);
-      const at::Tensor loss = model.loss(points({1.0}));
-      accelerator.backward(loss);
-      optimizer.step([&] {
+      const auto scope = t.accelerator.accumulate(t.model);
+      const at::Tensor loss = t.model.loss(points({1.0}));
+      t.accelerator.backward(loss);
+      t.optimizer.step([&] {
         ++calls;
         return loss;
       });
-      optimizer.zero_grad();
+      t.optimizer.zero_grad();
     }
     QCOMPARE(calls, 2);
   }

@@ -28,43 +28,13 @@ struct Numbers {
   std::vector<std::size_t> get_batch(std::vector<std::size_t> request) { return request; }
 };
 
-/// A line, its optimizer and what an Accelerator made of them.
-struct Trained {
-  explicit Trained(AcceleratorOptions options, double lr = 0.1)
-      : sgd(model.parameters(), torch::optim::SGDOptions(lr).momentum(0.9)), accelerator(std::move(options), *axis) {
-    accelerator.prepare(model);
-    optimizer = &accelerator.prepare(sgd);
-  }
-  StepOutcome micro_step(double factor = 1.0) {
-    const auto scope = accelerator.accumulate(model);
-    accelerator.backward(model.loss(points({1.0})) * factor);
-    const StepOutcome outcome = optimizer->step();
-    optimizer->zero_grad();
-    return outcome;
-  }
-  std::unique_ptr<Communicator> axis = single_communicator();
-  Line model;
-  torch::optim::SGD sgd;
-  Accelerator accelerator;
-  AcceleratedOptimizer* optimizer;
-};
-
 /// Two optimizers under fp16, after the backward of the one loss that both have a part in.
-struct TwoOfOneLoss {
+struct TwoOfOneLoss : TwoLines {
   explicit TwoOfOneLoss(const GradScalerOptions& scaler)
-      : accelerator({.mixed_precision = MixedPrecision::fp16, .grad_scaler = scaler}, *axis) {
-    accelerator.prepare(a);
-    accelerator.prepare(b);
+      : TwoLines({.mixed_precision = MixedPrecision::fp16, .grad_scaler = scaler}) {
     const auto scope = accelerator.accumulate(a, b);
     accelerator.backward(a.loss(points({1.0})) + b.loss(points({1.0})));
   }
-  decltype(single_communicator()) axis = single_communicator();
-  Line a, b;
-  torch::optim::SGD sgd_a{a.parameters(), torch::optim::SGDOptions(0.1)};
-  torch::optim::SGD sgd_b{b.parameters(), torch::optim::SGDOptions(0.1)};
-  Accelerator accelerator;
-  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
-  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
 };
 
 }  // namespace
@@ -122,9 +92,8 @@ class TestAccelerateFacades : public QObject {
   }
 
   void five_batches_sync_at_2_4_5_and_move_the_schedule() {
-    Trained t({.gradient_accumulation_steps = 2}, 1e-3);
-    auto& scheduler =
-        t.accelerator.prepare(std::make_shared<LambdaLR>(t.sgd, [](auto n) { return std::pow(double(n), 0.65); }));
+    TrainedLine t({.gradient_accumulation_steps = 2}, 1e-3);
+    auto& scheduler = t.schedule([](auto n) { return std::pow(double(n), 0.65); });
     auto loader = t.accelerator.prepare(value_loader(80, {.batch_size = 16}));
     QCOMPARE(loader.length(), std::optional<std::int64_t>(5));
     std::vector<int> synced;
@@ -132,11 +101,8 @@ class TestAccelerateFacades : public QObject {
     int m = 0;
     for (const at::Tensor& x : loader) {
       ++m;
-      const auto scope = t.accelerator.accumulate(t.model);
-      t.accelerator.backward(t.model.loss(x / 80.0));
-      t.optimizer->step();
+      t.micro_step(1.0, x / 80.0);
       scheduler.step();
-      t.optimizer->zero_grad();
       if (!t.accelerator.sync_gradients()) continue;
       synced.push_back(m);
       rates.push_back(scheduler.get_last_lr()[0]);
@@ -159,11 +125,10 @@ class TestAccelerateFacades : public QObject {
     QFETCH(bool, split);
     QFETCH(bool, withOptimizer);
     QFETCH(double, second);
-    Trained t({.step_scheduler_with_optimizer = withOptimizer,
-               .split_batches = split,
-               .mixed_precision = MixedPrecision::fp16});
-    auto& scheduler =
-        t.accelerator.prepare(std::make_shared<LambdaLR>(t.sgd, [](auto n) { return 1.0 - double(n) / 10.0; }));
+    TrainedLine t({.step_scheduler_with_optimizer = withOptimizer,
+                   .split_batches = split,
+                   .mixed_precision = MixedPrecision::fp16});
+    auto& scheduler = t.schedule([](auto n) { return 1.0 - double(n) / 10.0; });
     QVERIFY(t.micro_step() == StepOutcome::updated);
     scheduler.step();
     QVERIFY(near(scheduler.get_last_lr()[0], 0.09));
@@ -172,28 +137,37 @@ class TestAccelerateFacades : public QObject {
     QVERIFY(near(scheduler.get_last_lr()[0], 0.1 * second));
   }
 
-  void the_guard_stops_the_schedule_at_its_total() {
-    Trained t({.gradient_accumulation_steps = 2});
-    auto& scheduler = t.accelerator.prepare(std::make_shared<LambdaLR>(
-        t.sgd, [](auto) { return 1.0; }, 2));
-    std::string positions;
+  void the_guard_stops_each_schedule_at_its_total_but_not_with_split_batches_data() {
+    QTest::addColumn<bool>("split");
+    QTest::addColumn<QString>("positions");
+    QTest::newRow("by default") << false << QStringLiteral("00 11 11 21 21 21 21 21");
+    QTest::newRow("split batches") << true << QStringLiteral("00 11 11 22 22 33 33 44");
+  }
+  void the_guard_stops_each_schedule_at_its_total_but_not_with_split_batches() {
+    QFETCH(bool, split);
+    QFETCH(QString, positions);
+    TrainedLine t({.gradient_accumulation_steps = 2, .split_batches = split});
+    auto& two = t.schedule([](auto) { return 1.0; }, 2);
+    auto& one = t.schedule([](auto) { return 1.0; }, 1);
+    QStringList seen;
     for (int m = 1; m <= 8; ++m) {
       t.micro_step();
-      scheduler.step();
-      positions += std::to_string(scheduler.position());
+      two.step();
+      one.step();
+      seen << QString::number(two.position()) + QString::number(one.position());
     }
-    QCOMPARE(positions, std::string("01122222"));
+    QCOMPARE(seen.join(' '), positions);
   }
 
   void the_guard_reads_the_inner_schedulers_own_count() {
     for (const bool libtorchs : {false, true}) {
-      Trained t({}, 1.0);
+      TrainedLine t({}, 1.0);
       auto own = std::make_shared<LambdaLR>(
           t.sgd, [](auto) { return 1.0; }, 5);
       torch::optim::StepLR step_lr(t.sgd, 1, 0.5);
       for (int i = 0; i < 3; ++i) libtorchs ? step_lr.step() : own->step();
       auto& scheduler =
-          libtorchs ? t.accelerator.prepare(step_lr, *t.optimizer, 5) : t.accelerator.prepare(own, {t.optimizer});
+          libtorchs ? t.accelerator.prepare(step_lr, t.optimizer, 5) : t.accelerator.prepare(own, {&t.optimizer});
       for (int m = 1; m <= 8; ++m) {
         t.micro_step(1e-3);
         scheduler.step();
@@ -203,19 +177,8 @@ class TestAccelerateFacades : public QObject {
     }
   }
 
-  void with_split_batches_no_guard_stops_the_schedule() {
-    Trained t({.split_batches = true});
-    auto& scheduler = t.accelerator.prepare(std::make_shared<LambdaLR>(
-        t.sgd, [](auto) { return 1.0; }, 2));
-    for (int m = 1; m <= 4; ++m) {
-      t.micro_step();
-      scheduler.step();
-    }
-    QCOMPARE(scheduler.position(), 4);
-  }
-
   void a_scope_that_an_exception_leaves_lets_the_model_reduce_again() {
-    Trained t({.gradient_accumulation_steps = 4});
+    TrainedLine t({.gradient_accumulation_steps = 4});
     auto other = std::make_unique<Line>();
     auto& ddp = t.accelerator.prepare(*other);
     QVERIFY_THROWS_EXCEPTION(std::runtime_error, [&] {
@@ -226,24 +189,10 @@ class TestAccelerateFacades : public QObject {
     QVERIFY(ddp.sync_enabled());
   }
 
-  void two_schedules_have_their_own_totals() {
-    Trained t({});
-    auto& one = t.accelerator.prepare(std::make_shared<LambdaLR>(
-        t.sgd, [](auto) { return 1.0; }, 1));
-    auto& many = t.accelerator.prepare(std::make_shared<LambdaLR>(t.sgd, [](auto) { return 1.0; }));
-    for (int m = 1; m <= 3; ++m) {
-      t.micro_step();
-      one.step();
-      many.step();
-    }
-    QCOMPARE(one.position(), 1);
-    QCOMPARE(many.position(), 3);
-  }
-
   void schedulers_of_libtorch_are_driven_too() {
-    Trained t({.gradient_accumulation_steps = 2}, 1.0);
+    TrainedLine t({.gradient_accumulation_steps = 2}, 1.0);
     torch::optim::StepLR step_lr(t.sgd, 1, 0.5);
-    auto& scheduler = t.accelerator.prepare(step_lr, *t.optimizer);
+    auto& scheduler = t.accelerator.prepare(step_lr, t.optimizer);
     Line twin;
     torch::optim::SGD twin_sgd(twin.parameters(), torch::optim::SGDOptions(1.0));
     torch::optim::StepLR by_hand(twin_sgd, 1, 0.5);
@@ -257,11 +206,11 @@ class TestAccelerateFacades : public QObject {
   }
 
   void skipped_steps_are_said() {
-    Trained t({.mixed_precision = MixedPrecision::fp16});
+    TrainedLine t({.mixed_precision = MixedPrecision::fp16});
     std::vector<bool> skipped;
     for (const double factor : {1.0, std::nan(""), std::nan(""), 1.0}) {
       t.micro_step(factor);
-      skipped.push_back(t.optimizer->step_was_skipped());
+      skipped.push_back(t.optimizer.step_was_skipped());
       QCOMPARE(t.accelerator.optimizer_step_was_skipped(), skipped.back());
     }
     QCOMPARE(skipped, (std::vector<bool>{false, true, true, false}));
@@ -269,7 +218,7 @@ class TestAccelerateFacades : public QObject {
 
   void an_overflow_anywhere_discards_exactly_its_group() {
     for (int bad = 1; bad <= 8; ++bad) {
-      Trained t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
+      TrainedLine t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
       std::vector<bool> skipped;
       for (int m = 1; m <= 12; ++m) {
         const double before = t.model.value();
@@ -284,8 +233,8 @@ class TestAccelerateFacades : public QObject {
   }
 
   void the_scaler_leaves_the_result_as_it_is() {
-    Trained plain({.gradient_accumulation_steps = 4});
-    Trained scaled({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
+    TrainedLine plain({.gradient_accumulation_steps = 4});
+    TrainedLine scaled({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
     for (int m = 1; m <= 8; ++m) {
       plain.micro_step();
       scaled.micro_step();
@@ -294,7 +243,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void clipping_is_never_gated() {
-    Trained t({.gradient_accumulation_steps = 4});
+    TrainedLine t({.gradient_accumulation_steps = 4});
     const auto scope = t.accelerator.accumulate(t.model);
     t.accelerator.backward(t.model.loss(points({1.0})));
     QVERIFY(!t.accelerator.sync_gradients());
@@ -305,7 +254,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void the_norm_of_16_bit_gradients_may_be_beyond_what_they_hold() {
-    Trained t({});
+    TrainedLine t({});
     const at::Tensor half = at::zeros({9}, at::kHalf).requires_grad_();
     half.mutable_grad() = at::full({9}, 30000.0, at::kHalf);
     QVERIFY(near(t.accelerator.clip_grad_norm_({half}, 9.0).item<double>(), 90000.0, 0.1));
@@ -313,7 +262,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void a_second_unscale_in_a_group_is_an_error() {
-    Trained t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
+    TrainedLine t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
     const auto clip = [&] { t.accelerator.clip_grad_norm_({t.model.w}, 1.0); };
     for (int m = 1; m <= 2; ++m) {
       const auto scope = t.accelerator.accumulate(t.model);
@@ -362,16 +311,6 @@ class TestAccelerateFacades : public QObject {
       optimizer.zero_grad();
     });
     QCOMPARE(attempts, 2);
-  }
-
-  void four_micro_steps_have_their_flags() {
-    Trained t({.gradient_accumulation_steps = 4});
-    std::vector<bool> flags;
-    for (int m = 1; m <= 4; ++m) {
-      t.micro_step();
-      flags.push_back(t.accelerator.sync_gradients());
-    }
-    QCOMPARE(flags, (std::vector<bool>{false, false, false, true}));
   }
 
   void the_end_of_the_loader_is_known_at_the_last_batch_of_every_epoch() {
@@ -424,7 +363,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void streams_end_a_group_without_a_known_length() {
-    Trained t({.gradient_accumulation_steps = 4});
+    TrainedLine t({.gradient_accumulation_steps = 4});
     std::vector<at::Tensor> batches(10, points({1.0}));
     auto source = source_of(batches);
     auto loader = t.accelerator.prepare(source);
@@ -452,7 +391,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void models_that_were_not_prepared_are_refused() {
-    Trained t({});
+    TrainedLine t({});
     Line stranger;
     QVERIFY(error_of([&] { (void)t.accelerator.accumulate(stranger); }).find("was not prepared") != std::string::npos);
     QVERIFY(!error_of([&] { t.accelerator.backward(points({1.0})); }).empty());
@@ -467,11 +406,11 @@ class TestAccelerateFacades : public QObject {
     QFETCH(bool, gradients);
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
-    Trained first({.gradient_accumulation_steps = 4});
+    TrainedLine first({.gradient_accumulation_steps = 4});
     for (int m = 1; m <= 6; ++m) first.micro_step();
     for (int again = 0; again < 2; ++again)
       QVERIFY(first.accelerator.save_state(path, {.gradients = gradients}).has_value());
-    Trained second({.gradient_accumulation_steps = 4});
+    TrainedLine second({.gradient_accumulation_steps = 4});
     second.micro_step();  // left-overs of another training do not survive the load
     QVERIFY(second.accelerator.load_state(path).has_value());
     QCOMPARE(second.model.value(), first.model.value());
@@ -500,11 +439,11 @@ class TestAccelerateFacades : public QObject {
     QFETCH(int, boundary);
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
-    Trained first({.gradient_accumulation_steps = 2});
+    TrainedLine first({.gradient_accumulation_steps = 2});
     first.accelerator.set_gradient_accumulation_steps(4);
     for (int m = 1; m <= 6; ++m) first.micro_step();
     QVERIFY(first.accelerator.save_state(path).has_value());
-    Trained second({.gradient_accumulation_steps = built});
+    TrainedLine second({.gradient_accumulation_steps = built});
     if (set > 0) second.accelerator.set_gradient_accumulation_steps(set);
     QVERIFY(second.accelerator.load_state(path).has_value());
     QCOMPARE(second.accelerator.gradient_accumulation_steps(), set > 0 ? set : built);
@@ -519,7 +458,7 @@ class TestAccelerateFacades : public QObject {
   void a_group_that_only_the_end_of_the_loader_ends_costs_nothing() {
     for (const bool set_later : {false, true}) {
       const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-      Trained t({.gradient_accumulation_steps = set_later ? 2 : most});
+      TrainedLine t({.gradient_accumulation_steps = set_later ? 2 : most});
       if (set_later) {
         t.micro_step();
         t.accelerator.set_gradient_accumulation_steps(1'000'000'000);
@@ -548,7 +487,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void two_losses_may_share_a_graph() {
-    Trained t({.gradient_accumulation_steps = 2});
+    TrainedLine t({.gradient_accumulation_steps = 2});
     const auto scope = t.accelerator.accumulate(t.model);
     const at::Tensor out = points({3.0}) * t.model.w;
     const at::Tensor shared = out * out + out;
@@ -559,7 +498,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void scopes_may_outlive_what_was_prepared() {
-    Trained t({.gradient_accumulation_steps = 2});
+    TrainedLine t({.gradient_accumulation_steps = 2});
     auto other = std::make_unique<Line>();
     t.accelerator.prepare(*other);
     std::optional<AccumulateScope> open(t.accelerator.accumulate(t.model, *other));
@@ -597,7 +536,7 @@ class TestAccelerateFacades : public QObject {
     Accelerator writer({}, *axis);
     writer.prepare(other);
     QVERIFY(writer.save_state(path).has_value());
-    Trained t({});
+    TrainedLine t({});
     const auto loaded = t.accelerator.load_state(path);
     QVERIFY(!loaded);
     QVERIFY2(loaded.error().text().find("model.safetensors") != std::string::npos, loaded.error().text().c_str());
@@ -605,7 +544,7 @@ class TestAccelerateFacades : public QObject {
   }
 
   void free_memory_sets_the_step_to_zero() {
-    Trained t({.gradient_accumulation_steps = 4});
+    TrainedLine t({.gradient_accumulation_steps = 4});
     t.micro_step();
     t.micro_step();
     t.accelerator.free_memory();

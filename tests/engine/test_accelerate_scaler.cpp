@@ -25,26 +25,16 @@ struct Trained {
   double scale = 0.0;
 };
 
-struct Pair {
+struct Pair : TwoLines {
   Pair(bool fp16, std::int64_t steps)
-      : accelerator({.gradient_accumulation_steps = steps,
-                     .mixed_precision = fp16 ? MixedPrecision::fp16 : MixedPrecision::no,
-                     .grad_scaler = {.init_scale = 1024.0, .growth_interval = 1}},
-                    *axis) {
-    accelerator.prepare(a);
-    accelerator.prepare(b);
-  }
+      : TwoLines({.gradient_accumulation_steps = steps,
+                  .mixed_precision = fp16 ? MixedPrecision::fp16 : MixedPrecision::no,
+                  .grad_scaler = {.init_scale = 1024.0, .growth_interval = 1}},
+                 0.01, 0.5) {}
   Trained result() {
     GradScaler* scaler = accelerator.scaler();
     return {a.value(), b.value(), scaler != nullptr ? scaler->get_scale() : 0.0};
   }
-  std::unique_ptr<Communicator> axis = single_communicator();
-  Line a, b;
-  torch::optim::SGD sgd_a{a.parameters(), torch::optim::SGDOptions(0.01).momentum(0.5)};
-  torch::optim::SGD sgd_b{b.parameters(), torch::optim::SGDOptions(0.02).momentum(0.5)};
-  Accelerator accelerator;
-  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
-  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
 };
 
 at::Tensor sample(int round) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // save_state() and load_state() where they fail: a folder is that of one save, and a load changes all or nothing.
 #include <ATen/CPUGeneratorImpl.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <QDir>
 #include <QFile>
@@ -19,24 +22,23 @@ using namespace accrue::test;
 namespace {
 
 /// Its second save fails after the model's file has been written.
-struct FailsToSave final : BaseOptimizer {
-  explicit FailsToSave(torch::optim::Optimizer& optimizer) : inner(wrap(optimizer)) {}
-  void backward(const at::Tensor& loss, BackwardOptions options) override { inner->backward(loss, options); }
-  StepOutcome step(const Closure& closure) override { return inner->step(closure); }
-  void zero_grad(bool set_to_none) override { inner->zero_grad(set_to_none); }
+struct FailsToSave final : OptimizerWrapper {
+  explicit FailsToSave(torch::optim::Optimizer& optimizer) : OptimizerWrapper(optimizer) {}
   StateDict state_dict() const override {
     if (fails) throw std::runtime_error("the state cannot be had");
-    return inner->state_dict();
+    return OptimizerWrapper::state_dict();
   }
   void load_state_dict(const StateDict& state) override {
     if (refuses) throw std::invalid_argument("the state does not fit");
-    inner->load_state_dict(state);
+    OptimizerWrapper::load_state_dict(state);
   }
-  torch::optim::Optimizer& torch() override { return inner->torch(); }
-  std::shared_ptr<BaseOptimizer> inner;
   bool fails = false;
   bool refuses = false;
 };
+
+QStringList names_in(const QTemporaryDir& folder) {
+  return QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
+}
 
 constexpr int save_failed = 7;
 
@@ -90,8 +92,7 @@ class TestAccelerateState : public QObject {
     accelerator.load_state(path).value();
     QCOMPARE(model.value(), 3.0);
     QVERIFY(own.exists());  // what is the program's stays in the folder
-    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
-             QStringList{QStringLiteral("state")});
+    QCOMPARE(names_in(folder), QStringList{QStringLiteral("state")});
   }
 
   /// In a process of its own, at some of its file calls.
@@ -157,12 +158,33 @@ class TestAccelerateState : public QObject {
         QVERIFY2(outcome.ok() || outcome.signal == SIGKILL, which.c_str());
       const double value = loaded();
       QVERIFY2(value == 2.0 || (value == 1.0 && !outcome.ok()), which.c_str());
+      // The load has brought back what the program had put there, and nothing lies beside the folder.
+      QVERIFY2(own.exists() && fs::exists(path / "plots" / "1"), which.c_str());
+      QCOMPARE(names_in(folder), QStringList{QStringLiteral("state")});
       save(3.0);
       QCOMPARE(loaded(), 3.0);
       QVERIFY2(own.exists() && fs::exists(path / "plots" / "1"), which.c_str());
-      QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
-               QStringList{QStringLiteral("state")});
+      QCOMPARE(names_in(folder), QStringList{QStringLiteral("state")});
     }
+  }
+
+  /// The lock is that of another process's save; the load of this one takes what is there, and leaves the rest.
+  void a_load_clears_nothing_while_another_process_saves() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    const auto axis = single_communicator();
+    Line model(1.0);
+    Accelerator accelerator({}, *axis);
+    accelerator.prepare(model);
+    accelerator.save_state(path).value();
+    QVERIFY(QDir(folder.path()).mkdir(QStringLiteral(".state.part")));
+    const int saving = ::open(folder.path().toUtf8().constData(), O_RDONLY | O_DIRECTORY);
+    QCOMPARE(::flock(saving, LOCK_SH), 0);
+    accelerator.load_state(path).value();
+    QCOMPARE(names_in(folder), (QStringList{QStringLiteral(".state.part"), QStringLiteral("state")}));
+    ::close(saving);
+    accelerator.load_state(path).value();
+    QCOMPARE(names_in(folder), QStringList{QStringLiteral("state")});
   }
 
   void a_load_that_fails_changes_nothing() {

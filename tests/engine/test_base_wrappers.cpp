@@ -82,28 +82,6 @@ class TestBaseWrappers : public QObject {
     QCOMPARE(weight.w.grad().abs().sum().item<double>(), 0.0);
   }
 
-  void optimizer_state_continues_bit_for_bit_in_another_optimizer() {
-    Weight weight;
-    torch::optim::Adam adam({weight.w}, torch::optim::AdamOptions(0.1));
-    const auto optimizer = wrap(adam);
-    const auto update = [](BaseOptimizer& with, const Weight& of) {
-      with.zero_grad();
-      with.backward(of.loss());
-      with.step();
-    };
-    update(*optimizer, weight);
-    const StateDict state = optimizer->state_dict();
-    Weight other;
-    other.w = weight.w.detach().clone().requires_grad_();
-    torch::optim::Adam fresh({other.w}, torch::optim::AdamOptions(0.7));
-    const auto resumed = wrap(fresh);
-    resumed->load_state_dict(state);
-    QCOMPARE(learning_rates(fresh).at(0), 0.1);
-    update(*optimizer, weight);
-    update(*resumed, other);
-    QVERIFY(at::equal(weight.w, other.w));
-  }
-
   void loading_a_state_from_before_the_first_step_forgets_the_moments() {
     Weight weight;
     torch::optim::Adam adam({weight.w}, torch::optim::AdamOptions(0.1));
@@ -179,7 +157,7 @@ class TestBaseWrappers : public QObject {
     for (const auto& [each, tensor] : optimizer->state_dict()) QVERIFY(at::equal(tensor, before.at(each)));
   }
 
-  /// Two updates, save, two more; and the same two from the state in a fresh optimizer of the kind.
+  /// Two updates, save, two more; and the same two from the state in a fresh optimizer of the kind, of another rate.
   void every_optimizer_of_the_library_continues_from_its_state_data() {
     QTest::addColumn<QString>("kind");
     for (const char* kind : {"SGD", "Adam", "Adam with amsgrad", "AdamW", "RMSprop", "Adagrad"})
@@ -408,7 +386,9 @@ class TestBaseWrappers : public QObject {
     QCOMPARE(schedule->total_steps(), std::optional<std::int64_t>(4));
     curve.kind = ScheduleKind::exponential;
     QVERIFY(!make_curve_lr(sgd, curve)->total_steps());
-    schedule->load_state_dict({{"position", state_number(std::int64_t{3})}});
+    StateDict state = schedule->state_dict();
+    state["position"] = state_number(std::int64_t{3});
+    schedule->load_state_dict(state);
     QCOMPARE(learning_rates(sgd).at(0), 0.25);
   }
 

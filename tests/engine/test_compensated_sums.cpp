@@ -27,6 +27,12 @@ struct Weight : torch::nn::Module {
   at::Tensor w;
 };
 
+struct Alone {
+  std::unique_ptr<Communicator> axis = single_communicator();
+  Weight model;
+  torch::optim::SGD sgd{model.parameters(), torch::optim::SGDOptions(1.0)};
+};
+
 double exact() {
   return (1.0 + static_cast<double>(steps - 1) * 2e-8) / static_cast<double>(steps);
 }
@@ -43,9 +49,8 @@ class TestCompensatedSums : public QObject {
 
  private Q_SLOTS:
   void the_llm_wrapper_clears_in_place() {
-    const auto axis = single_communicator();
-    Weight model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));
+    Alone alone;
+    auto& [axis, model, sgd] = alone;
     DistributedDataParallel ddp(model, *axis, compensated);
     llm::GradientAccumulationOptimizer optimizer(sgd, &ddp, steps);
     for (int window = 0; window < 3; ++window) {
@@ -59,9 +64,8 @@ class TestCompensatedSums : public QObject {
   }
 
   void an_accelerator_clears_after_the_step() {
-    const auto axis = single_communicator();
-    Weight model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));
+    Alone alone;
+    auto& [axis, model, sgd] = alone;
     accelerate::Accelerator accelerator({.gradient_accumulation_steps = steps, .data_parallel = compensated}, *axis);
     accelerator.prepare(model);
     accelerate::AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
@@ -79,9 +83,8 @@ class TestCompensatedSums : public QObject {
   }
 
   void mmengines_wrapper_clears_by_itself() {
-    const auto axis = single_communicator();
-    Weight model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));
+    Alone alone;
+    auto& [axis, model, sgd] = alone;
     DistributedDataParallel ddp(model, *axis, compensated);
     mmengine::OptimWrapper wrapper(sgd, {.accumulative_counts = steps, .sync = &ddp});
     wrapper.initialize_count_status(model, 0, 3 * steps);

@@ -65,16 +65,56 @@ class TestMmengineAccumulation : public QObject {
  private Q_SLOTS:
   // --- counting -----------------------------------------------------------------------------------------------------
 
-  void updates_at_the_third_of_three_and_divides_by_three() {
-    Run run(3);
-    for (const bool updates : {false, false, true}) {
-      ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
-      QCOMPARE(run.wrapper.should_sync(), updates);
-      const StepOutcome outcome = run.wrapper.update_params(run.line.w.sum() * 0.0 + 1.0);
-      QCOMPARE(outcome, updates ? StepOutcome::updated : StepOutcome::accumulated);
-      QCOMPARE(run.wrapper.should_update(), updates);
+  void every_micro_step_knows_its_divisor_and_whether_it_updates_data() {
+    QTest::addColumn<bool>("boosted");
+    QTest::addColumn<int>("count");
+    QTest::addColumn<int>("most");
+    QTest::addColumn<int>("remainder");
+    QTest::addColumn<QString>("outcomes");  ///< of the next calls: the divisor, and ! where it updates
+    QTest::addColumn<int>("warnings");
+    for (const bool boosted : {false, true}) {
+      const auto row = [boosted](const char* words) -> QTestData& {
+        return QTest::addRow("%s%s", words, boosted ? ", through a booster" : "") << boosted;
+      };
+      row("an open run") << 0 << -1 << -1 << "3 3 3!" << 0;
+      row("an open run, later") << 99 << -1 << -1 << "3" << 0;
+      row("one is left") << 99 << 100 << 1 << "1!" << 0;
+      row("four are left") << 96 << 100 << 1 << "3 3 3! 1!" << 0;
+      row("a whole run") << 0 << 100 << 1 << "3 3 3!" << 0;
+      row("goes on inside a group") << 2 << 100 << 1 << "3!" << 1;
     }
-    QCOMPARE(run.wrapper.inner_count(), 3);
+  }
+  void every_micro_step_knows_its_divisor_and_whether_it_updates() {
+    QFETCH(bool, boosted);
+    QFETCH(int, count);
+    QFETCH(int, most);
+    QFETCH(int, remainder);
+    QFETCH(QString, outcomes);
+    QFETCH(int, warnings);
+    auto [line, sgd] = SgdLine();
+    CountedSync sync;
+    QStringList warned;
+    const auto warn = [&warned](const std::string& text) { warned << QString::fromStdString(text); };
+    ColossalAIOptimWrapper through_booster(sgd, make_booster(torch_ddp_plugin(), sync), 3, warn);
+    OptimWrapper plain(sgd, {.accumulative_counts = 3, .warn = warn});
+    OptimWrapper& wrapper = boosted ? through_booster : plain;
+    wrapper.initialize_count_status(line, count, most);
+    QCOMPARE(wrapper.remainder_counts(), remainder);
+    QCOMPARE(wrapper.max_counts(), most);
+    QStringList seen;
+    const auto expected = outcomes.split(' ');
+    for (qsizetype call = 0; call < expected.size(); ++call) {
+      const double scaled = scaled_one(wrapper);
+      const bool syncs = wrapper.should_sync();
+      const StepOutcome outcome = train_step(wrapper, line, [&] { return line.loss(1.0); }).outcome;
+      QCOMPARE(outcome, syncs ? StepOutcome::updated : StepOutcome::accumulated);
+      QCOMPARE(wrapper.should_update(), syncs);
+      seen.append(QString::number(1.0 / scaled) + (syncs ? "!" : ""));
+    }
+    QCOMPARE(seen, expected);
+    QCOMPARE(wrapper.inner_count(), count + expected.size());
+    QCOMPARE(warned.size(), warnings);
+    for (const QString& each : warned) QVERIFY2(each.contains(u"lost"), qPrintable(each));
   }
 
   void momenta_are_told_by_group() {
@@ -103,49 +143,6 @@ class TestMmengineAccumulation : public QObject {
     run.wrapper.backward(loss, {.retain_graph = true});
     run.wrapper.backward(loss);
     QVERIFY_EXCEPTION_THROWN(run.wrapper.backward(loss), std::exception);
-  }
-
-  void does_not_know_the_last_group_of_an_open_run() {
-    Run run(3);
-    run.init(99, unset_counts);
-    ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
-    QCOMPARE(run.train(100), StepOutcome::accumulated);
-    QCOMPARE(run.wrapper.inner_count(), 100);
-    QCOMPARE(run.wrapper.remainder_counts(), unset_counts);
-  }
-
-  void a_last_group_of_one_updates_at_once_with_its_whole_loss() {
-    Run run(3);
-    run.init(99, 100);
-    QCOMPARE(run.wrapper.remainder_counts(), 1);
-    QVERIFY(run.wrapper.should_sync());
-    QCOMPARE(scaled_one(run.wrapper), 1.0);
-    QCOMPARE(run.train(100), StepOutcome::updated);
-    QVERIFY(run.warnings.isEmpty());
-  }
-
-  void a_whole_group_before_the_last_is_divided_by_three() {
-    Run run(3);
-    run.init(96, 100);
-    for (int call = 0; call < 2; ++call) {
-      ACCRUE_NEAR(scaled_one(run.wrapper), 1.0 / 3.0);
-      QCOMPARE(run.train(1), StepOutcome::accumulated);
-    }
-  }
-
-  void the_remainder_is_that_of_the_whole_run() {
-    Run run(3);
-    run.init(0, 100);
-    QCOMPARE(run.wrapper.remainder_counts(), 1);
-    QCOMPARE(run.wrapper.max_counts(), 100);
-    QVERIFY(run.warnings.isEmpty());
-  }
-
-  void a_resume_inside_a_group_warns_once_of_lost_gradients() {
-    Run run(3);
-    run.init(2, 100);
-    QCOMPARE(run.warnings.size(), 1);
-    QVERIFY2(run.warnings.first().contains("lost"), qPrintable(run.warnings.first()));
   }
 
   void batch_norm_warns_once_and_only_where_groups_are_longer_than_one() {
@@ -201,27 +198,24 @@ class TestMmengineAccumulation : public QObject {
 
   // --- the ten-batch case -------------------------------------------------------------------------------------------
 
-  void one_epoch_flushes_the_short_group_by_its_own_size() {
-    Run run(4);
-    run.init(0, 10);
-    QCOMPARE(run.train(1, 10), (QList<std::int64_t>{4, 8, 10}));
-    ACCRUE_NEAR(run.line.weight(), 1.90070125);
-    QVERIFY(!run.line.w.grad().defined());
+  void groups_run_across_epochs_and_the_last_one_is_divided_by_its_size_data() {
+    QTest::addColumn<int>("most");
+    QTest::addColumn<QList<std::int64_t>>("updates");
+    QTest::addColumn<double>("weight");
+    using List = QList<std::int64_t>;
+    QTest::newRow("one epoch") << 10 << List{4, 8, 10} << 1.90070125;
+    QTest::newRow("two epochs") << 20 << List{4, 8, 12, 16, 20} << weight_after({0.925, 0.565, 0.535, 0.785, 0.265});
+    QTest::newRow("three epochs") << 30 << List{4, 8, 12, 16, 20, 24, 28, 30}
+                                  << weight_after({0.925, 0.565, 0.535, 0.785, 0.265, 0.925, 0.565, 0.095});
   }
-
-  void two_epochs_are_five_groups_that_run_across() {
+  void groups_run_across_epochs_and_the_last_one_is_divided_by_its_size() {
+    QFETCH(int, most);
+    QFETCH(QList<std::int64_t>, updates);
+    QFETCH(double, weight);
     Run run(4);
-    run.init(0, 20);
-    QCOMPARE(run.train(1, 20), (QList<std::int64_t>{4, 8, 12, 16, 20}));
-    ACCRUE_NEAR(run.line.weight(), weight_after({0.925, 0.565, 0.535, 0.785, 0.265}));
-    QVERIFY(!run.line.w.grad().defined());
-  }
-
-  void three_epochs_flush_the_last_two_batches_of_the_run() {
-    Run run(4);
-    run.init(0, 30);
-    QCOMPARE(run.train(1, 30), (QList<std::int64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
-    ACCRUE_NEAR(run.line.weight(), weight_after({0.925, 0.565, 0.535, 0.785, 0.265, 0.925, 0.565, 0.095}));
+    run.init(0, most);
+    QCOMPARE(run.train(1, most), updates);
+    ACCRUE_NEAR(run.line.weight(), weight);
     QVERIFY(!run.line.w.grad().defined());
   }
 

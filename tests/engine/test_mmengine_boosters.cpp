@@ -45,8 +45,7 @@ struct ScribeBooster final : Booster {
 };
 
 QString letters_of(Plugin plugin, std::int64_t counts, std::int64_t micro_steps, std::vector<Replay> replay = {}) {
-  Line line;
-  torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.005));
+  auto [line, sgd] = SgdLine();
   const auto scribe = std::make_shared<ScribeBooster>(std::move(plugin));
   ColossalAIOptimWrapper wrapper(sgd, scribe, counts, {}, std::move(replay));
   wrapper.initialize_count_status(line, 0, micro_steps);
@@ -63,47 +62,6 @@ class TestMmengineBoosters : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-
-  void counts_and_divides_as_the_base_wrapper_does_data() {
-    QTest::addColumn<int>("count");
-    QTest::addColumn<int>("most");
-    QTest::addColumn<int>("remainder");
-    QTest::addColumn<QString>("outcomes");  ///< of the next calls: the divisor, and ! where it updates
-    QTest::addColumn<int>("warnings");
-    QTest::newRow("an open run") << 0 << -1 << -1 << "3 3 3!" << 0;
-    QTest::newRow("an open run, later") << 99 << -1 << -1 << "3" << 0;
-    QTest::newRow("one is left") << 99 << 100 << 1 << "1!" << 0;
-    QTest::newRow("four are left") << 96 << 100 << 1 << "3 3 3! 1!" << 0;
-    QTest::newRow("a whole run") << 0 << 100 << 1 << "3 3 3!" << 0;
-    QTest::newRow("goes on inside a group") << 2 << 100 << 1 << "3!" << 1;
-  }
-
-  void counts_and_divides_as_the_base_wrapper_does() {
-    QFETCH(int, count);
-    QFETCH(int, most);
-    QFETCH(int, remainder);
-    QFETCH(QString, outcomes);
-    QFETCH(int, warnings);
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
-    int warned = 0;
-    ColossalAIOptimWrapper wrapper(sgd, std::make_shared<ScribeBooster>(torch_ddp_plugin()), 3,
-                                   [&warned](const std::string&) { ++warned; });
-    wrapper.initialize_count_status(line, count, most);
-    QCOMPARE(wrapper.remainder_counts(), remainder);
-    QStringList seen;
-    const auto expected = outcomes.split(' ');
-    for (qsizetype call = 0; call < expected.size(); ++call) {
-      const double scaled = wrapper.scale_loss(at::ones({}, at::kDouble)).item<double>();
-      const bool syncs = wrapper.should_sync();
-      const StepOutcome outcome = train_step(wrapper, line, [&] { return line.loss(1.0); }).outcome;
-      QCOMPARE(outcome == StepOutcome::updated, syncs);
-      seen.append(QString::number(1.0 / scaled) + (syncs ? "!" : ""));
-    }
-    QCOMPARE(seen, expected);
-    QCOMPARE(warned, warnings);
-  }
-
   void no_sync_covers_forward_and_backward() {
     const QString quiet = "(f)(b)", loud = "fbr";
     for (const Plugin& plugin : {torch_ddp_plugin(), low_level_zero_plugin(1)})
@@ -114,8 +72,7 @@ class TestMmengineBoosters : public QObject {
     const std::vector<Replay> narrow{Replay::narrow_no_sync};
     QCOMPARE(letters_of(low_level_zero_plugin(1), 2, 3, narrow), QString("(f)brfbrfbr"));
     QCOMPARE(letters_of(torch_ddp_plugin(), 2, 2, narrow), QString("(f)(b)fbr"));
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     QVERIFY(thrown_by<std::invalid_argument>([&] {
               OptimWrapper(sgd, {.replay = {Replay::drain_early}});
             }).contains("restart_count"));
@@ -131,8 +88,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_plugin_that_keeps_no_sum_cannot_accumulate() {
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     const auto scribe = std::make_shared<ScribeBooster>(gemini_plugin(false));
     QVERIFY(thrown_by<std::invalid_argument>([&] {
               ColossalAIOptimWrapper(sgd, scribe, 2);
@@ -142,8 +98,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_booster_without_no_sync_says_so() {
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     const auto optimizer = wrap(sgd);
     const auto booster = make_booster(low_level_zero_plugin(2), sync);
@@ -154,8 +109,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_boosters_context_left_open_is_an_error_where_it_would_part_the_ranks() {
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     CountedSync sync;
     ColossalAIOptimWrapper wrapper(sgd, make_booster(torch_ddp_plugin(), sync), 2);
     {
@@ -170,8 +124,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void the_context_needs_a_booster() {
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     ColossalAIOptimWrapper wrapper(sgd, nullptr, 2);
     QVERIFY(thrown_by<std::logic_error>([&] { auto context = wrapper.optim_context(line); }).contains("set_booster"));
     wrapper.backward(line.loss(1.0));
@@ -181,8 +134,7 @@ class TestMmengineBoosters : public QObject {
   }
 
   void a_failing_backward_has_been_counted_there() {
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
+    auto [line, sgd] = SgdLine();
     ColossalAIOptimWrapper wrapper(sgd, std::make_shared<ScribeBooster>(torch_ddp_plugin()), 3);
     QVERIFY(!thrown_by<c10::Error>([&] { wrapper.backward(at::ones({}, at::kDouble)); }).isEmpty());
     QCOMPARE(wrapper.inner_count(), 1);
@@ -194,8 +146,7 @@ class TestMmengineBoosters : public QObject {
             }).contains("clip_grad"));
     QVERIFY(
         thrown_by<std::invalid_argument>([] { ColossalAIStrategy({.accumulative_counts = 2}); }).contains("max_iters"));
-    Line line;
-    torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
+    auto [line, sgd] = SgdLine();
     const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
     const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), std::make_shared<ScribeBooster>(torch_ddp_plugin()));
     strategy.prepare(line, *wrapper);

@@ -5,6 +5,7 @@
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
@@ -37,34 +38,20 @@ int pads(RankContext& rank) {
   return 0;
 }
 
-/// Batches of 3 without even_batches: 22 samples end with 3 and 1, 19 with 1 and none.
+/// Batches of 3 without even_batches: 22 samples end with 3 and 1, 19 with 1 and none. Without padding a rank with an
+/// empty batch takes the shape of the other's last one.
 int uneven_last_batch(RankContext& rank) {
   auto axis = join_ranks(rank);
-  for (const std::int64_t samples : {22, 19}) {
-    Line model;
-    Accelerator accelerator({.even_batches = false}, *axis.data);
-    accelerator.prepare(model);
-    auto loader = accelerator.prepare(value_loader(samples, {.batch_size = 3}));
+  for (const auto& [samples, pads] : {std::pair(22, true), std::pair(19, true), std::pair(19, false)}) {
+    TrainedLine t({.even_batches = false}, 0.0, 0.0, axis.data.get());
+    auto loader = t.accelerator.prepare(value_loader(samples, {.batch_size = 3}));
     double sum = 0.0;
     for (const at::Tensor& x : loader) {
-      const auto scope = accelerator.accumulate(model);
-      accelerator.backward(model.loss(x));
-      sum += accelerator.gather(accelerator.pad_across_processes(x)).sum().item<double>();
+      t.micro_step(1.0, x);
+      sum += t.accelerator.gather(pads ? t.accelerator.pad_across_processes(x) : x).sum().item<double>();
     }
     if (rank.rank == 0) DEMAND(sum == double(samples * (samples + 1)) / 2.0);
   }
-  // Without padding a rank with an empty batch takes the shape of the other's last one.
-  Line model;
-  Accelerator accelerator({.even_batches = false}, *axis.data);
-  accelerator.prepare(model);
-  auto loader = accelerator.prepare(value_loader(19, {.batch_size = 3}));
-  double sum = 0.0;
-  for (const at::Tensor& x : loader) {
-    const auto scope = accelerator.accumulate(model);
-    accelerator.backward(model.loss(x));
-    sum += accelerator.gather(x).sum().item<double>();
-  }
-  if (rank.rank == 0) DEMAND(sum == 190.0);
   axis.data->barrier();
   return 0;
 }
@@ -73,38 +60,25 @@ int uneven_last_batch(RankContext& rank) {
 template <typename Body>
 int three_batches(RankContext& rank, Body body) {
   auto axis = join_ranks(rank);
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01));
-  Accelerator accelerator({.even_batches = false}, *axis.data);
-  accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
-  auto loader = accelerator.prepare(value_loader(15, {.batch_size = 3}));
+  TrainedLine t({.even_batches = false}, 0.01, 0.0, axis.data.get());
+  auto loader = t.accelerator.prepare(value_loader(15, {.batch_size = 3}));
   DEMAND(loader.length() == (rank.rank == 0 ? 3 : 2));
   int batches = 0;
   for (const at::Tensor& x : loader) {
     ++batches;
     DEMAND(x.numel() == (rank.rank == 1 && batches == 3 ? 0 : 3));
-    body(accelerator, model, optimizer, x);
+    body(t, x);
   }
   DEMAND(batches == 3);
-  rank.report(std::to_string(model.value()));
+  rank.report(std::to_string(t.model.value()));
   return 0;
 }
 
-void train(Accelerator& accelerator, Line& model, AcceleratedOptimizer& optimizer, const at::Tensor& x) {
-  const auto scope = accelerator.accumulate(model);
-  accelerator.backward(model.loss(x));
-  optimizer.step();
-  optimizer.zero_grad();
-}
-
 int saves_in_a_joined_loop(RankContext& rank) {
-  const std::string folder = rank.arguments.at(0);
-  return three_batches(
-      rank, [&](Accelerator& accelerator, Line& model, AcceleratedOptimizer& optimizer, const at::Tensor& x) {
-        train(accelerator, model, optimizer, x);
-        accelerator.save_state(folder).value();
-      });
+  return three_batches(rank, [&](TrainedLine& t, const at::Tensor& x) {
+    t.micro_step(1.0, x);
+    t.accelerator.save_state(rank.arguments.at(0)).value();
+  });
 }
 
 /// Before the scope, as an evaluation would, and with what comes out of an empty batch.
@@ -112,24 +86,23 @@ int gathers_outside_accumulate(RankContext& rank) {
   double sum = 0.0;
   std::vector<std::int64_t> sizes;
   std::vector<double> losses;
-  const int result = three_batches(
-      rank, [&](Accelerator& accelerator, Line& model, AcceleratedOptimizer& optimizer, const at::Tensor& x) {
-        const at::Tensor all = accelerator.gather(x);
-        sizes.push_back(all.numel());
-        sum += all.sum().item<double>();
-        const at::Tensor mean = accelerator.reduce(model.loss(x).detach().reshape({1}), Reduction::sum);
-        losses.push_back(mean.item<double>());
-        train(accelerator, model, optimizer, x);
-      });
+  const int result = three_batches(rank, [&](TrainedLine& t, const at::Tensor& x) {
+    const at::Tensor all = t.accelerator.gather(x);
+    sizes.push_back(all.numel());
+    sum += all.sum().item<double>();
+    const at::Tensor mean = t.accelerator.reduce(t.model.loss(x).detach().reshape({1}), Reduction::sum);
+    losses.push_back(mean.item<double>());
+    t.micro_step(1.0, x);
+  });
   DEMAND(sum == 120.0);
   DEMAND((sizes == std::vector<std::int64_t>{6, 6, 6}));
   for (const double each : losses) DEMAND(std::isfinite(each));  // the mean over no sample is not a number
   return result;
 }
 
-void two_ranks(const char* body, std::vector<std::string> arguments = {}) {
-  ACCRUE_ALL_RANKS_OK(RankGroup(body, 2, {.arguments = std::move(arguments)}).finish(60s));
-}
+const RankCases cases = {{"tensors are padded to the longest, and differing ones are named", pads},
+                         {"an uneven last batch is gathered", uneven_last_batch},
+                         {"a rank without samples gathers zeros anywhere in the loop", gathers_outside_accumulate}};
 
 }  // namespace
 
@@ -137,17 +110,14 @@ class TestAccelerateGather : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void tensors_are_padded_to_the_longest_and_differing_ones_are_named() { two_ranks("pads"); }
-  void an_uneven_last_batch_is_gathered() { two_ranks("uneven_last_batch"); }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
   void a_rank_without_samples_saves_with_the_others() {
     QTemporaryDir folder;
-    two_ranks("saves_in_a_joined_loop", {folder.filePath(QStringLiteral("state")).toStdString()});
+    const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
+    ACCRUE_ALL_RANKS_OK(RankGroup("saves", 2, {.arguments = {path}}).finish(60s));
   }
-  void a_rank_without_samples_gathers_zeros_anywhere_in_the_loop() { two_ranks("gathers_outside_accumulate"); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestAccelerateGather, {{"pads", pads},
-                                             {"uneven_last_batch", uneven_last_batch},
-                                             {"saves_in_a_joined_loop", saves_in_a_joined_loop},
-                                             {"gathers_outside_accumulate", gathers_outside_accumulate}})
+ACCRUE_RANK_TEST_MAIN(TestAccelerateGather, (bodies_of(cases, {{"saves", saves_in_a_joined_loop}})))
 #include "test_accelerate_gather.moc"

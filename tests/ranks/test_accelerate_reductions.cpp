@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Accelerate's facade reduces and how often, on two ranks, where a loop does more than one backward a group: plain
 // ones, ones that do not reach every model, several optimizers, and ranks without a batch.
+#include <c10/util/Exception.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
 
 using namespace accrue;
@@ -17,55 +19,45 @@ namespace {
 /// How a loop clips.
 enum class Clip { none, accelerators, own };
 
-/// Rank r trains x = 1 + r, 2 + r, ... in groups of two.
+/// Rank r trains x = 1 + r, 2 + r, ... in groups of two; a plain backward gives what the Accelerator's does.
 int plain_backward(RankContext& rank) {
   auto axis = join_ranks(rank);
   const auto run = [&](bool plain, Clip clip) {
-    Line model;
-    torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis.data);
-    auto& ddp = accelerator.prepare(model);
-    auto& optimizer = accelerator.prepare(sgd);
+    TrainedLine t({.gradient_accumulation_steps = 2}, 0.01, 0.9, axis.data.get());
     for (int m = 1; m <= 6; ++m) {
-      const auto scope = accelerator.accumulate(model);
-      const at::Tensor loss = model.loss(points({double(m + rank.rank)}));
-      plain ? (loss / 2).backward() : accelerator.backward(loss);
-      if (accelerator.sync_gradients() && clip == Clip::accelerators) accelerator.clip_grad_norm_({model.w}, 5.0);
-      if (accelerator.sync_gradients() && clip == Clip::own) torch::nn::utils::clip_grad_norm_({model.w}, 5.0);
-      optimizer.step();
-      optimizer.zero_grad();
+      const auto scope = t.accelerator.accumulate(t.model);
+      const at::Tensor loss = t.model.loss(points({double(m + rank.rank)}));
+      plain ? (loss / 2).backward() : t.accelerator.backward(loss);
+      if (t.accelerator.sync_gradients() && clip == Clip::accelerators) t.accelerator.clip_grad_norm_({t.model.w}, 5.0);
+      if (t.accelerator.sync_gradients() && clip == Clip::own) torch::nn::utils::clip_grad_norm_({t.model.w}, 5.0);
+      t.optimizer.step();
+      t.optimizer.zero_grad();
     }
-    DEMAND(ranks_agree(accelerator, model.w));
-    DEMAND(ddp.reductions() == 3);
-    rank.report(std::to_string(model.value()));
-    return model.value() == 0.0 ? 1 : 0;
+    DEMAND(ranks_agree(t.accelerator, t.model.w));
+    DEMAND(t.ddp.reductions() == 3);
+    DEMAND(t.model.value() != 0.0);
+    return t.model.value();
   };
-  for (const Clip clip : {Clip::none, Clip::accelerators, Clip::own}) {
-    DEMAND(run(false, clip) == 0);
-    if (clip != Clip::own) DEMAND(run(true, clip) == 0);
-  }
+  for (const Clip clip : {Clip::none, Clip::accelerators}) DEMAND(near(run(false, clip), run(true, clip)));
+  run(false, Clip::own);
   return 0;
 }
 
 /// A backward under the caller's own no_sync() stays local until one outside of it takes its sum along.
 int plain_backward_under_no_sync(RankContext& rank) {
   auto axis = join_ranks(rank);
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.01));
-  Accelerator accelerator({}, *axis.data);
-  auto& ddp = accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
+  TrainedLine t({}, 0.01, 0.0, axis.data.get());
   {
-    const auto quiet = accelerator.no_sync(model);
-    model.loss(points({1.0 + rank.rank})).backward();
+    const auto quiet = t.accelerator.no_sync(t.model);
+    t.model.loss(points({1.0 + rank.rank})).backward();
   }
-  accelerator.clip_grad_value_({model.w}, 1e9);
-  DEMAND(ddp.reductions() == 0);
-  DEMAND(!ranks_agree(accelerator, model.w.grad()));
-  model.loss(points({1.0 + rank.rank})).backward();
-  optimizer.step();
-  DEMAND(ddp.reductions() == 1);
-  DEMAND(near(model.value(), 0.01 * 2 * (4 + 16) / 2.0));
+  t.accelerator.clip_grad_value_({t.model.w}, 1e9);
+  DEMAND(t.ddp.reductions() == 0);
+  DEMAND(!ranks_agree(t.accelerator, t.model.w.grad()));
+  t.model.loss(points({1.0 + rank.rank})).backward();
+  t.optimizer.step();
+  DEMAND(t.ddp.reductions() == 1);
+  DEMAND(near(t.model.value(), 0.01 * 2 * (4 + 16) / 2.0));
   return 0;
 }
 
@@ -98,33 +90,26 @@ int model_that_the_boundary_does_not_reach(RankContext& rank) {
   return 0;
 }
 
-/// D steps, then G through D, both every boundary: each backward of a boundary reduces what it reaches, and no more.
+/// a steps, then b, both every boundary: each backward of a boundary reduces what it reaches, and no more.
 /// Also where rank 1 has no sample in the last boundary of an epoch, and so no backward that could reach anything.
 int several_backwards_in_a_boundary(RankContext& rank) {
   auto axis = join_ranks(rank);
   for (const std::int64_t samples : {16, 15}) {
-    Line g, d;
-    torch::optim::SGD sgd_g(g.parameters(), torch::optim::SGDOptions(0.001));
-    torch::optim::SGD sgd_d(d.parameters(), torch::optim::SGDOptions(0.001));
-    Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis.data);
-    auto& ddp_g = accelerator.prepare(g);
-    auto& ddp_d = accelerator.prepare(d);
-    auto& step_g = accelerator.prepare(sgd_g);
-    auto& step_d = accelerator.prepare(sgd_d);
-    auto loader = accelerator.prepare(value_loader(samples, {.uneven_ranks = UnevenRanks::join}));
+    TwoLines t({.gradient_accumulation_steps = 2}, 0.001, 0.0, axis.data.get());
+    auto loader = t.accelerator.prepare(value_loader(samples, {.uneven_ranks = UnevenRanks::join}));
     for (const at::Tensor& values : loader) {
-      const auto scope = accelerator.accumulate(g, d);
+      const auto scope = t.accelerator.accumulate(t.a, t.b);
       const at::Tensor x = values / 10.0;
-      accelerator.backward(d.loss(x));
-      step_d.step();
-      step_d.zero_grad();
-      accelerator.backward(g.loss(x));
-      step_g.step();
-      step_g.zero_grad();
+      t.accelerator.backward(t.a.loss(x));
+      t.step_a.step();
+      t.step_a.zero_grad();
+      t.accelerator.backward(t.b.loss(x));
+      t.step_b.step();
+      t.step_b.zero_grad();
     }
-    DEMAND(ddp_d.reductions() == 4 && ddp_g.reductions() == 4);
-    DEMAND(ranks_agree(accelerator, g.w) && ranks_agree(accelerator, d.w));
-    DEMAND(g.value() == d.value());
+    DEMAND(t.ddp_a.reductions() == 4 && t.ddp_b.reductions() == 4);
+    DEMAND(ranks_agree(t.accelerator, t.a.w) && ranks_agree(t.accelerator, t.b.w));
+    DEMAND(t.a.value() == t.b.value());
   }
   return 0;
 }
@@ -157,21 +142,62 @@ int uneven_ranks_with_a_plain_backward(RankContext& rank) {
         }
         DEMAND(ranks_agree(accelerator, model.w) && ranks_agree(accelerator, other.w));
         DEMAND(ddp.reductions() > 0);
-        rank.report(std::to_string(samples) + " " + std::to_string(model.value()));
-        return 0;
+        return model.value();
       };
-      DEMAND(run(false) == 0);
-      DEMAND(run(true) == 0);
+      DEMAND(near(run(false), run(true)));
     }
   }
   return 0;
 }
 
-/// Each line of a report twice: the run with the Accelerator's backward, and the one with a plain one.
-void pairs_are_equal(const std::vector<std::string>& lines) {
-  QVERIFY(lines.size() >= 2);
-  for (std::size_t i = 0; i + 1 < lines.size(); i += 2) QCOMPARE(lines[i], lines[i + 1]);
+/// b was never prepared: its gradients stay each rank's own, which is said once and on several ranks alone.
+int model_that_was_not_prepared(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  const auto alone = single_communicator();
+  struct : c10::WarningHandler {
+    void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+    std::vector<std::string> texts;
+  } noted;
+  const c10::WarningUtils::WarningHandlerGuard guard(&noted);
+  for (const bool several : {false, true}) {
+    Line a, b, unused, added;
+    torch::optim::SGD sgd({a.w, b.w, unused.w}, torch::optim::SGDOptions(0.01));
+    Accelerator accelerator({.gradient_accumulation_steps = 2}, several ? *axis.data : *alone);
+    accelerator.prepare(a);
+    auto& optimizer = accelerator.prepare(sgd);
+    for (int m = 1; m <= 4; ++m) {
+      const auto scope = accelerator.accumulate(a);
+      const at::Tensor x = points({1.0 + rank.rank});
+      ((a.loss(x) + b.loss(x)) / 2).backward();
+      optimizer.step();
+      optimizer.zero_grad();
+      DEMAND(noted.texts.size() == (several && m > 1 ? 1 : 0));
+    }
+    if (!several) continue;
+    DEMAND(noted.texts[0].find("no prepared model holds 1 of the parameters") != std::string::npos);
+    DEMAND(ranks_agree(accelerator, a.w) && !ranks_agree(accelerator, b.w));
+    accelerator.prepare(b);  // later than its optimizer, which finds it
+    sgd.add_param_group(torch::optim::OptimizerParamGroup({added.w}));
+    accelerator.prepare(added);
+    for (int m = 1; m <= 2; ++m) {
+      const auto scope = accelerator.accumulate(a, b, added);
+      const at::Tensor x = points({1.0 + rank.rank});
+      ((a.loss(x) + b.loss(x) + added.loss(x)) / 2).backward();
+      optimizer.step();
+    }
+    DEMAND(ranks_agree(accelerator, b.w.grad()) && ranks_agree(accelerator, added.w));
+    DEMAND(noted.texts.size() == 1);
+  }
+  return 0;
 }
+
+const RankCases cases = {
+    {"a plain backward reduces once an update", plain_backward},
+    {"a plain backward under no_sync stays local", plain_backward_under_no_sync},
+    {"a model that the boundary does not reach is reduced before its update", model_that_the_boundary_does_not_reach},
+    {"several backwards in a boundary reduce no more than they reach", several_backwards_in_a_boundary},
+    {"gradients that no prepared model reduces are warned of once", model_that_was_not_prepared},
+    {"uneven ranks reduce alike with a plain backward", uneven_ranks_with_a_plain_backward}};
 
 }  // namespace
 
@@ -179,33 +205,9 @@ class TestAccelerateReductions : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_plain_backward_reduces_once_an_update() {
-    const auto outcomes = RankGroup("plain_backward", 2).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    auto lines = outcomes[0].lines;
-    QCOMPARE(lines.size(), std::size_t{5});
-    lines.pop_back();
-    pairs_are_equal(lines);
-  }
-  void a_plain_backward_under_no_sync_stays_local() { all_ok("plain_backward_under_no_sync"); }
-  void a_model_that_the_boundary_does_not_reach_is_reduced_before_its_update() {
-    all_ok("model_that_the_boundary_does_not_reach");
-  }
-  void several_backwards_in_a_boundary_reduce_no_more_than_they_reach() { all_ok("several_backwards_in_a_boundary"); }
-  void uneven_ranks_reduce_alike_with_a_plain_backward() {
-    const auto outcomes = RankGroup("uneven_ranks_with_a_plain_backward", 2).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    pairs_are_equal(outcomes[0].lines);
-  }
-
- private:
-  static void all_ok(const char* body) { ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s)); }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestAccelerateReductions,
-                      {{"plain_backward", plain_backward},
-                       {"plain_backward_under_no_sync", plain_backward_under_no_sync},
-                       {"model_that_the_boundary_does_not_reach", model_that_the_boundary_does_not_reach},
-                       {"several_backwards_in_a_boundary", several_backwards_in_a_boundary},
-                       {"uneven_ranks_with_a_plain_backward", uneven_ranks_with_a_plain_backward}})
+ACCRUE_RANK_TEST_MAIN(TestAccelerateReductions, (bodies_of(cases)))
 #include "test_accelerate_reductions.moc"

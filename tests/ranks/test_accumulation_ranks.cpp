@@ -12,8 +12,10 @@
 #include "accrue/accumulation/llm.h"
 #include "accrue/accumulation/llm_amp.h"
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
+#include "support/rank_net.h"
+#include "support/refusals.h"
 #include "support/ten_batches.h"
 
 using namespace accrue;
@@ -54,16 +56,13 @@ void demand_near(double value, double expected) {
     throw std::runtime_error(std::to_string(value) + " instead of " + std::to_string(expected));
 }
 
-LaunchBuckets launch_named(const std::string& name) {
-  return name == "when_ready" ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
-}
-
 struct Rank {
   explicit Rank(const RankContext& context)
       : joined(join_ranks(context)),
         axis(*joined.data),
         sgd({line.w}, torch::optim::SGDOptions(1e-3)),
-        decay(std::make_shared<LambdaLR>(sgd, [](std::int64_t n) { return std::pow(0.9, static_cast<double>(n)); })) {}
+        decay(std::make_shared<LambdaLR>(sgd, [](std::int64_t n) { return std::pow(0.9, static_cast<double>(n)); })),
+        way(context.arguments.empty() ? "" : context.arguments[0]) {}
 
   at::Tensor loss(double b) const { return line.loss(sample(b, axis.rank())); }
 
@@ -72,12 +71,13 @@ struct Rank {
   Line line;
   torch::optim::SGD sgd;
   std::shared_ptr<LambdaLR> decay;
+  std::string way;  ///< the first argument
 };
 
 /// arguments: "intended" or "actual", "plain" or "mixed", launch.
 int llm_over_the_reducer(RankContext& context) {
   Rank rank(context);
-  const bool actual = context.arguments.at(0) == "actual", mixed = context.arguments.at(1) == "mixed";
+  const bool actual = rank.way == "actual", mixed = context.arguments.at(1) == "mixed";
   DistributedDataParallel ddp(rank.line, rank.axis, {.launch = launch_named(context.arguments.at(2))});
   llm::AMPOptimizer amp(rank.line, rank.sgd, GradScaler({.init_scale = 64.0, .enabled = mixed}, &rank.axis));
   const Replays replay = actual ? Replays{Replay::narrow_no_sync} : Replays{};
@@ -104,22 +104,28 @@ int llm_over_the_reducer(RankContext& context) {
   return 0;
 }
 
-/// arguments: "reducer", "actual" (the reducer with the original's no_sync) or "handlers".
-int colossalai_epoch(RankContext& context) {
-  Rank rank(context);
-  const std::string& way = context.arguments.at(0);
-  const bool handlers = way == "handlers";
+/// What accumulate_gradient() makes of a rank over ten batches. `way`: "reducer", "actual" (the reducer with the
+/// original's no_sync) or "handlers".
+struct ColossalaiRank : Rank {
+  explicit ColossalaiRank(const RankContext& context) : Rank(context) {
+    if (way != "handlers")
+      ddp.emplace(line, axis);
+    else
+      handlers.push_back(
+          std::make_shared<colossalai::DataParallelGradientHandler>(std::vector<at::Tensor>{line.w}, axis));
+    made = colossalai::accumulate_gradient(ddp ? &*ddp : nullptr, sgd, source, steps_per_update, handlers, decay,
+                                           way == "actual" ? Replays{Replay::narrow_no_sync} : Replays{});
+  }
   std::optional<DistributedDataParallel> ddp;
-  if (!handlers) ddp.emplace(rank.line, rank.axis);
-  colossalai::GradientHandlers list;
-  if (handlers)
-    list.push_back(
-        std::make_shared<colossalai::DataParallelGradientHandler>(std::vector<at::Tensor>{rank.line.w}, rank.axis));
-  auto batches = ten_batches();
-  auto source = source_of(batches, 10);
-  auto made =
-      colossalai::accumulate_gradient(ddp ? &*ddp : nullptr, rank.sgd, source, steps_per_update, list, rank.decay,
-                                      way == "actual" ? Replays{Replay::narrow_no_sync} : Replays{});
+  colossalai::GradientHandlers handlers;
+  std::vector<int> batches = ten_batches();
+  RangeSource<std::vector<int>> source{batches, 10};
+  colossalai::Accumulated<int> made;
+};
+
+int colossalai_epoch(RankContext& context) {
+  ColossalaiRank rank(context);
+  auto& made = rank.made;
   colossalai::Engine engine(made.optimizer, made.gradient_handlers);
   const TrafficCounters before = rank.axis.traffic();
   std::string reduced_at, positions;
@@ -133,27 +139,18 @@ int colossalai_epoch(RankContext& context) {
     if (rank.axis.traffic().gradient_calls > calls) reduced_at += std::to_string(b);
   }
   DEMAND(positions == "00011112");
-  DEMAND(reduced_at == (way == "actual" ? "12345678" : "48"));
+  DEMAND(reduced_at == (rank.way == "actual" ? "12345678" : "48"));
   const TrafficCounters& after = rank.axis.traffic();
-  if (handlers) DEMAND(after.calls - before.calls == 2 * (after.gradient_calls - before.gradient_calls));
+  if (rank.way == "handlers") DEMAND(after.calls - before.calls == 2 * (after.gradient_calls - before.gradient_calls));
   demand_near(rank.line.weight(), weight_of_one_process(rank.axis.size()));
   context.report(fingerprint(rank.line.w));
   return 0;
 }
 
-/// Four ranks, N = 4, clip 1.0. arguments: "reducer" or "handlers".
+/// N = 4, clip 1.0.
 int clipped_update(RankContext& context) {
-  Rank rank(context);
-  const bool handlers = context.arguments.at(0) == "handlers";
-  std::optional<DistributedDataParallel> ddp;
-  if (!handlers) ddp.emplace(rank.line, rank.axis);
-  colossalai::GradientHandlers list;
-  if (handlers)
-    list.push_back(
-        std::make_shared<colossalai::DataParallelGradientHandler>(std::vector<at::Tensor>{rank.line.w}, rank.axis));
-  auto batches = ten_batches();
-  auto source = source_of(batches, 10);
-  auto made = colossalai::accumulate_gradient(ddp ? &*ddp : nullptr, rank.sgd, source, steps_per_update, list);
+  ColossalaiRank rank(context);
+  auto& made = rank.made;
   colossalai::Engine engine(made.optimizer, made.gradient_handlers, 1.0);
   double first_gradient = 0.0;
   int m = 0;
@@ -232,7 +229,7 @@ int experts_average_over_their_own_ranks(RankContext& context) {
 /// arguments: the micro-step of the second group whose loss overflows on the last rank.
 int overflow_on_one_rank(RankContext& context) {
   Rank rank(context);
-  const int bad = 5 + std::stoi(context.arguments.at(0));
+  const int bad = 5 + std::stoi(rank.way);
   DistributedDataParallel ddp(rank.line, rank.axis);
   const auto amp =
       std::make_shared<llm::AMPOptimizer>(rank.line, rank.sgd, GradScaler({.init_scale = 64.0}, &rank.axis));
@@ -265,111 +262,38 @@ int other_steps_on_rank_1(RankContext& rank) {
   DistributedDataParallel ddp(line, *joined.data);
   torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
   llm::GradientAccumulationOptimizer optimizer(sgd, &ddp, rank.rank == 1 ? 3 : 2);
-  try {
+  const std::string error = refused([&] {
     for (int m = 0; m < 6; ++m) {
       optimizer.backward(line.loss(1.0));
       optimizer.step();
     }
-  } catch (const std::invalid_argument& error) {
-    rank.report(error.what());
-    return 0;
-  }
-  return 1;
+  });
+  DEMAND(contains(error, "is 2 on rank 0 of the axis and 3 on rank 1"));
+  return 0;
 }
 
-std::vector<RankOutcome> run(const char* body, int world, std::vector<std::string> arguments) {
-  return RankGroup(body, world, {.arguments = std::move(arguments)}).finish(60s);
-}
+const RankCases cases = {
+    {"another N on one rank is said at the first reduction", other_steps_on_rank_1},
+    {"llm reduces where it means to, or as the original does",
+     llm_over_the_reducer,
+     {"intended plain at_finish", "intended plain when_ready", "intended mixed at_finish", "actual plain at_finish"}},
+    {"Colossal-AI reduces where it means to, or as the original does",
+     colossalai_epoch,
+     {"reducer", "handlers", "actual"}},
+    {"ranks move at the fourth micro-step by a clipped gradient", clipped_update, {"reducer", "handlers"}, {4}},
+    {"handlers give the mean, and shared modules the sum", handlers_average_by_hand},
+    {"experts are averaged over the ranks that hold them", experts_average_over_their_own_ranks, {""}, {4}},
+    {"an overflow on one rank skips the group on all", overflow_on_one_rank, {"0", "1", "2", "3"}}};
 
 }  // namespace
-
-#define ALL_RANKS_AGREE(outcomes)                                                          \
-  do {                                                                                     \
-    ACCRUE_ALL_RANKS_OK(outcomes);                                                         \
-    for (const auto& each : outcomes) QCOMPARE(each.lines.at(0), outcomes[0].lines.at(0)); \
-  } while (false)
 
 class TestAccumulationRanks : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void another_n_on_one_rank_is_said_at_the_first_reduction() {
-    const auto outcomes = RankGroup("other_steps_on_rank_1", 2).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    for (const auto& each : outcomes)
-      QVERIFY2(each.lines.at(0).find("is 2 on rank 0 of the axis and 3 on rank 1") != std::string::npos,
-               each.text().c_str());
-  }
-
-  void llm_reduces_where_it_means_to_data() {
-    QTest::addColumn<QString>("row");
-    QTest::addColumn<QString>("precision");
-    QTest::addColumn<QString>("launch");
-    QTest::newRow("intended") << QStringLiteral("intended") << QStringLiteral("plain") << QStringLiteral("at_finish");
-    QTest::newRow("intended, overlapped")
-        << QStringLiteral("intended") << QStringLiteral("plain") << QStringLiteral("when_ready");
-    QTest::newRow("intended, mixed") << QStringLiteral("intended") << QStringLiteral("mixed")
-                                     << QStringLiteral("at_finish");
-    QTest::newRow("as the original does")
-        << QStringLiteral("actual") << QStringLiteral("plain") << QStringLiteral("at_finish");
-  }
-  void llm_reduces_where_it_means_to() {
-    QFETCH(QString, row);
-    QFETCH(QString, precision);
-    QFETCH(QString, launch);
-    const auto outcomes =
-        run("llm_over_the_reducer", 2, {row.toStdString(), precision.toStdString(), launch.toStdString()});
-    ALL_RANKS_AGREE(outcomes);
-  }
-
-  void colossalai_reduces_where_it_means_to_data() {
-    QTest::addColumn<QString>("way");
-    for (const char* way : {"reducer", "handlers", "actual"}) QTest::newRow(way) << QString::fromLatin1(way);
-  }
-  void colossalai_reduces_where_it_means_to() {
-    QFETCH(QString, way);
-    const auto outcomes = run("colossalai_epoch", 2, {way.toStdString()});
-    ALL_RANKS_AGREE(outcomes);
-  }
-
-  void four_ranks_move_at_the_fourth_micro_step_by_a_clipped_gradient_data() {
-    QTest::addColumn<QString>("way");
-    for (const char* way : {"reducer", "handlers"}) QTest::newRow(way) << QString::fromLatin1(way);
-  }
-  void four_ranks_move_at_the_fourth_micro_step_by_a_clipped_gradient() {
-    QFETCH(QString, way);
-    const auto outcomes = run("clipped_update", 4, {way.toStdString()});
-    ALL_RANKS_AGREE(outcomes);
-  }
-
-  void handlers_give_the_mean_and_shared_modules_the_sum() {
-    const auto outcomes = run("handlers_average_by_hand", 2, {});
-    ACCRUE_ALL_RANKS_OK(outcomes);
-  }
-
-  void experts_are_averaged_over_the_ranks_that_hold_them() {
-    const auto outcomes = run("experts_average_over_their_own_ranks", 4, {});
-    ACCRUE_ALL_RANKS_OK(outcomes);
-  }
-
-  void an_overflow_on_one_rank_skips_the_group_on_all_data() {
-    QTest::addColumn<int>("position");
-    for (int position = 0; position < steps_per_update; ++position)
-      QTest::addRow("micro-step %d", position + 1) << position;
-  }
-  void an_overflow_on_one_rank_skips_the_group_on_all() {
-    QFETCH(int, position);
-    const auto outcomes = run("overflow_on_one_rank", 2, {std::to_string(position)});
-    ALL_RANKS_AGREE(outcomes);
-  }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks,
-                      {{"other_steps_on_rank_1", other_steps_on_rank_1},
-                       {"llm_over_the_reducer", llm_over_the_reducer},
-                       {"colossalai_epoch", colossalai_epoch},
-                       {"clipped_update", clipped_update},
-                       {"handlers_average_by_hand", handlers_average_by_hand},
-                       {"experts_average_over_their_own_ranks", experts_average_over_their_own_ranks},
-                       {"overflow_on_one_rank", overflow_on_one_rank}})
+ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks, (bodies_of(cases)))
 #include "test_accumulation_ranks.moc"

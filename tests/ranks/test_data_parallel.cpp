@@ -9,10 +9,10 @@
 #include <QtTest/QTest>
 #include <cmath>
 
-#include "accrue/parallel/distributed_data_parallel.h"
-#include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
-#include "support/small_net.h"
+#include "support/rank_net.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -34,7 +34,7 @@ double largest_difference(const Net& a, const Net& b) {
   double largest = 0;
   const auto left = a.parameters(), right = b.parameters();
   for (std::size_t i = 0; i < left.size(); ++i) {
-    largest = std::max(largest, (left[i] - right[i]).abs().max().item<double>());
+    largest = std::max(largest, apart(left[i], right[i]));
   }
   return largest;
 }
@@ -103,37 +103,31 @@ int equals_one_process(RankContext& rank) {
 }
 
 int means_over_ranks(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Communicator& axis = *joined.data;
-  Net net(3);
-  DistributedDataParallel ddp(net, axis);
-  const std::int64_t mine = kSamples / axis.size();
-  loss_of(net, 0, axis.rank() * mine, mine).div(static_cast<double>(mine)).backward();
-  ddp.finish();
+  RankNet of(rank);
+  const std::int64_t mine = kSamples / of.axis.size();
+  loss_of(of.net, 0, of.axis.rank() * mine, mine).div(static_cast<double>(mine)).backward();
+  of.ddp.finish();
 
   Net alone(3);
   loss_of(alone, 0, 0, kSamples).div(static_cast<double>(kSamples)).backward();
-  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-14);
+  DEMAND(apart(of.net.in.grad(), alone.in.grad()) < 1e-14);
   return 0;
 }
 
 /// The sync flag is read when gradients arrive, so a scope around backward alone is enough; and scopes nest and are
 /// left by exceptions.
 int no_sync_around_backward(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Communicator& axis = *joined.data;
-  Net net(3);
-  DistributedDataParallel ddp(net, axis, {.op = ReduceOp::sum});
+  RankNet of(rank, {.op = ReduceOp::sum});
+  auto& [joined, axis, net, ddp] = of;
   const at::Tensor loss = loss_of(net, 0, rank.rank, 1);
   {
     const auto quiet = ddp.no_sync();
     loss.backward();
     ddp.finish();
-    try {
+    error_of([&ddp = ddp] {
       const auto again = ddp.no_sync();
       throw std::runtime_error("leaves the scope");
-    } catch (const std::runtime_error&) {
-    }
+    });
     DEMAND(!ddp.sync_enabled());
   }
   DEMAND(ddp.sync_enabled());
@@ -143,7 +137,7 @@ int no_sync_around_backward(RankContext& rank) {
 
   Net alone(3);
   loss_of(alone, 0, 0, 4).backward();
-  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
+  DEMAND(apart(net.in.grad(), alone.in.grad()) < 1e-13);
   return 0;
 }
 
@@ -159,34 +153,34 @@ int several_backwards(RankContext& rank) {
     loss_with_spare(net, rank.rank).backward();
     loss_with_spare(net, 2 + rank.rank).backward();
     ddp.finish();
-    DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-13);
+    DEMAND(apart(net.in.grad(), alone.in.grad()) < 1e-13);
   }
   Net net(3);
   DistributedDataParallel ddp(net, *joined.data, {.launch = LaunchBuckets::when_ready});
   loss_with_spare(net, rank.rank).backward();
   DEMAND(ddp.reductions() == 1);  // during backward
-  try {
-    loss_with_spare(net, rank.rank).backward();
-  } catch (const std::logic_error& error) {
-    DEMAND(std::string(error.what()).find("call finish()") != std::string::npos);
-    return 0;
+  DEMAND(contains(error_of([&] { loss_with_spare(net, rank.rank).backward(); }), "call finish()"));
+  return 0;
+}
+
+/// Four updates of a loop that clears by itself; the net of one process that does the same.
+template <typename Clear>
+void equals_one_process_that_clears(RankNet& of, std::int64_t micro_steps, Clear&& clear) {
+  Net alone(7);
+  train_alone(alone, 4);
+  torch::optim::AdamW optimizer(of.net.parameters(), torch::optim::AdamWOptions(0.05));
+  for (int update = 0; update < 4; ++update) {
+    accumulate(of.net, of.ddp, of.axis, update, micro_steps, [&] { clear(optimizer, update); });
+    optimizer.step();
   }
-  return 1;
+  DEMAND(largest_difference(of.net, alone) < 1e-12);
 }
 
 int user_drops_gradients(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Communicator& axis = *joined.data;
-  Net alone(7);
-  train_alone(alone, 4);
-  Net net(7);
-  DistributedDataParallel ddp(net, axis, {.op = ReduceOp::sum});
-  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
-  for (int update = 0; update < 4; ++update) {
-    accumulate(net, ddp, axis, update, 4, [&] { update % 2 == 0 ? optimizer.zero_grad() : net.zero_grad(); });
-    optimizer.step();
-  }
-  DEMAND(largest_difference(net, alone) < 1e-12);
+  RankNet of(rank, {.op = ReduceOp::sum}, 7);
+  auto& [joined, axis, net, ddp] = of;
+  equals_one_process_that_clears(
+      of, 4, [&net = net](auto& optimizer, int update) { update % 2 == 0 ? optimizer.zero_grad() : net.zero_grad(); });
   DEMAND(!net.spare.grad().defined());
   const auto [offset, size] = ddp.layout().parameters[0];
   DEMAND(net.in.grad().data_ptr() == ddp.flat_gradients().narrow(0, offset, size).data_ptr());
@@ -201,26 +195,17 @@ int user_drops_gradients(RankContext& rank) {
 
 /// zero_grad(false) keeps the gradients where they are.
 int user_zeroes_gradients(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net alone(7);
-  train_alone(alone, 4);
-  Net net(7);
-  DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum});
-  torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.05));
-  for (int update = 0; update < 4; ++update) {
-    accumulate(net, ddp, *joined.data, update, 2,
-               [&] { update % 2 == 0 ? optimizer.zero_grad(false) : net.zero_grad(false); });
-    optimizer.step();
-  }
-  DEMAND(largest_difference(net, alone) < 1e-12);
+  RankNet of(rank, {.op = ReduceOp::sum}, 7);
+  equals_one_process_that_clears(of, 2, [&](auto& optimizer, int update) {
+    update % 2 == 0 ? optimizer.zero_grad(false) : of.net.zero_grad(false);
+  });
   return 0;
 }
 
 /// Rank 1 is killed by itself between two buckets of backward.
 int dies_in_backward(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 256, .launch = LaunchBuckets::when_ready});
+  RankNet of(rank, {.bucket_bytes = 256, .launch = LaunchBuckets::when_ready});
+  auto& [joined, axis, net, ddp] = of;
   int reduced = 0;
   joined.data->set_observer([&](const CollectiveRecord& record) {
     if (record.gradients && ++reduced == 2 && rank.rank == 1) ::raise(SIGKILL);
@@ -255,17 +240,15 @@ int tied_and_frozen_weights(RankContext& rank) {
   Tied alone;
   for (std::uint32_t r = 0; r < 2; ++r)
     at::matmul(alone.second, at::matmul(alone.first, numbers({4}, 10 + r, at::kDouble))).sum().backward();
-  DEMAND((net.first.grad() - alone.first.grad()).abs().max().item<double>() < 1e-14);
+  DEMAND(apart(net.first.grad(), alone.first.grad()) < 1e-14);
   DEMAND(!net.frozen.grad().defined());
   return 0;
 }
 
 /// The buckets go out in the layout's order although this loss finishes the first layer's gradients first.
 int fixed_bucket_order(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Communicator& axis = *joined.data;
-  Net net(3);
-  DistributedDataParallel ddp(net, axis, {.bucket_bytes = 1 << 10, .launch = launch_named(rank.arguments.at(0))});
+  RankNet of(rank, {.bucket_bytes = 1 << 10, .launch = launch_of(rank)});
+  auto& [joined, axis, net, ddp] = of;
   std::vector<std::int64_t> sizes;
   axis.set_observer([&](const CollectiveRecord& record) {
     if (record.gradients) sizes.push_back(record.bytes);
@@ -280,43 +263,39 @@ int fixed_bucket_order(RankContext& rank) {
   return 0;
 }
 
-int refuses_other_models(RankContext& rank) {
+/// What `make` refuses on every rank says what differs; the axis is as good as before.
+template <typename Make>
+int refuses(RankContext& rank, const std::string& says, Make&& make) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
-  Net net(3, at::kDouble, rank.rank == 1 ? 38 : 37);
-  try {
-    DistributedDataParallel ddp(net, *joined.data);
-  } catch (const std::invalid_argument& error) {
-    rank.report(error.what());
-    Net same(3);
-    DistributedDataParallel ddp(same, *joined.data);  // the axis is as good as before
-    return 0;
-  }
-  return 1;
+  const std::string error = refused([&] { make(*joined.data); });
+  if (!contains(error, says)) throw std::runtime_error("says " + error);
+  Net same(3);
+  DistributedDataParallel ddp(same, *joined.data);
+  return 0;
+}
+
+int refuses_other_models(RankContext& rank) {
+  const bool other = rank.rank == 1;
+  return refuses(rank, other ? "in [38, 5] Double" : "in [37, 5] Double", [&](Communicator& axis) {
+    Net net(3, at::kDouble, other ? 38 : 37);
+    DistributedDataParallel(net, axis);
+  });
 }
 
 int refuses_other_requires_grad(RankContext& rank) {
-  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
-  Net net(3);
-  if (rank.rank == 1) net.out_bias.requires_grad_(false);
-  try {
-    DistributedDataParallel ddp(net, *joined.data);
-  } catch (const std::invalid_argument& error) {
-    rank.report(error.what());
-    return 0;
-  }
-  return 1;
+  return refuses(rank, "out_bias [3] Double", [&](Communicator& axis) {
+    Net net(3);
+    if (rank.rank == 1) net.out_bias.requires_grad_(false);
+    DistributedDataParallel(net, axis);
+  });
 }
 
 int refuses_other_options(RankContext& rank) {
-  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
-  Net net(3);
-  try {
-    DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = rank.rank == 1 ? 512 : 1024});
-  } catch (const std::invalid_argument& error) {
-    rank.report(error.what());
-    return 0;
-  }
-  return 1;
+  const std::int64_t bytes = rank.rank == 1 ? 512 : 1024;
+  return refuses(rank, "bucket_bytes " + std::to_string(bytes), [&](Communicator& axis) {
+    Net net(3);
+    DistributedDataParallel(net, axis, {.bucket_bytes = bytes});
+  });
 }
 
 /// A second one on the same module would count gradients twice; after the first is gone it is welcome.
@@ -325,13 +304,7 @@ int one_at_a_time(RankContext& rank) {
   Net net(3);
   {
     DistributedDataParallel ddp(net, *joined.data);
-    bool refused = false;
-    try {
-      DistributedDataParallel second(net, *joined.data);
-    } catch (const std::invalid_argument&) {
-      refused = true;
-    }
-    DEMAND(refused);
+    DEMAND(!refused([&] { DistributedDataParallel(net, *joined.data); }).empty());
   }
   DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum});
   net.out.sum().backward();
@@ -340,24 +313,27 @@ int one_at_a_time(RankContext& rank) {
   return 0;
 }
 
+const std::vector<std::string> backends = {"shm", "gloo"};
+const RankCases cases = {{"the mean divides by the ranks", means_over_ranks},
+                         {"no_sync may cover backward alone", no_sync_around_backward},
+                         {"several backwards add up before one finish", several_backwards},
+                         {"gradients may be dropped or assigned", user_drops_gradients},
+                         {"tied weights have one gradient and frozen ones none", tied_and_frozen_weights},
+                         {"buckets are reduced in fixed order", fixed_bucket_order, {"at_finish", "when_ready"}},
+                         {"names the parameter that differs between ranks", refuses_other_models, backends},
+                         {"names the parameter whose requires_grad differs", refuses_other_requires_grad, backends},
+                         {"says that options differ between ranks", refuses_other_options, backends},
+                         {"one wrapper per module", one_at_a_time}};
+
 }  // namespace
 
 class TestDataParallel : public QObject {
   Q_OBJECT
 
-  static void two_ranks(const std::string& body) { ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s)); }
-
-  static void launches() {
-    QTest::addColumn<QString>("launch");
-    QTest::newRow("at finish") << QStringLiteral("at_finish");
-    QTest::newRow("when ready") << QStringLiteral("when_ready");
-  }
-  static void launched(const std::string& body) {
-    QFETCH(QString, launch);
-    ACCRUE_ALL_RANKS_OK(RankGroup(body, 2, {.arguments = {launch.toStdString()}}).finish(60s));
-  }
-
  private Q_SLOTS:
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
+
   void equals_one_process_on_the_whole_batch_data() {
     QTest::addColumn<QString>("backend");
     QTest::addColumn<int>("world");
@@ -396,21 +372,12 @@ class TestDataParallel : public QObject {
     QCOMPARE(second[0].lines.at(0), first[0].lines.at(0));  // bit-identical from run to run
   }
 
-  void the_mean_divides_by_the_ranks() { two_ranks("means_over_ranks"); }
-  void no_sync_may_cover_backward_alone() { two_ranks("no_sync_around_backward"); }
-  void several_backwards_add_up_before_one_finish() { two_ranks("several_backwards"); }
-
-  void gradients_may_be_dropped_or_assigned() { two_ranks("user_drops_gradients"); }
-
   void zeroed_gradients_stay_in_place() {
     const auto outcomes = RankGroup("user_zeroes_gradients", 2).finish(60s);
     ACCRUE_ALL_RANKS_OK(outcomes);
     for (const auto& each : outcomes) QVERIFY2(each.errors.empty(), each.errors.c_str());
   }
 
-  void tied_weights_have_one_gradient_and_frozen_ones_none() { two_ranks("tied_and_frozen_weights"); }
-  void buckets_are_reduced_in_fixed_order_data() { launches(); }
-  void buckets_are_reduced_in_fixed_order() { launched("fixed_bucket_order"); }
   void a_killed_rank_ends_backward_with_a_comm_error() {
     RankGroup ranks("dies_in_backward", 2);
     QVERIFY(ranks.wait_for_end(0, 60s));
@@ -421,51 +388,9 @@ class TestDataParallel : public QObject {
         outcomes[0].text().c_str());
     QCOMPARE(outcomes[1].signal, SIGKILL);
   }
-
-  void names_the_parameter_that_differs_between_ranks_data() {
-    QTest::addColumn<QString>("backend");
-    QTest::newRow("shm") << QStringLiteral("shm");
-    QTest::newRow("gloo") << QStringLiteral("gloo");
-  }
-  void names_the_parameter_that_differs_between_ranks() {
-    QFETCH(QString, backend);
-    const auto outcomes = RankGroup("refuses_other_models", 2, {.arguments = {backend.toStdString()}}).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    QVERIFY2(outcomes[0].lines.at(0).find("in [37, 5] Double") != std::string::npos, outcomes[0].text().c_str());
-    QVERIFY2(outcomes[1].lines.at(0).find("in [38, 5] Double") != std::string::npos, outcomes[1].text().c_str());
-  }
-
-  void names_the_parameter_whose_requires_grad_differs_data() { names_the_parameter_that_differs_between_ranks_data(); }
-  void names_the_parameter_whose_requires_grad_differs() {
-    QFETCH(QString, backend);
-    const auto outcomes =
-        RankGroup("refuses_other_requires_grad", 2, {.arguments = {backend.toStdString()}}).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    for (const auto& each : outcomes)
-      QVERIFY2(each.lines.at(0).find("out_bias [3] Double") != std::string::npos, each.text().c_str());
-  }
-  void says_that_options_differ_between_ranks_data() { names_the_parameter_that_differs_between_ranks_data(); }
-  void says_that_options_differ_between_ranks() {
-    QFETCH(QString, backend);
-    const auto outcomes = RankGroup("refuses_other_options", 2, {.arguments = {backend.toStdString()}}).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    QVERIFY2(outcomes[0].lines.at(0).find("bucket_bytes 1024") != std::string::npos, outcomes[0].text().c_str());
-  }
-
-  void one_wrapper_per_module() { two_ranks("one_at_a_time"); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestDataParallel, {{"equals_one_process", equals_one_process},
-                                         {"means_over_ranks", means_over_ranks},
-                                         {"no_sync_around_backward", no_sync_around_backward},
-                                         {"several_backwards", several_backwards},
-                                         {"user_drops_gradients", user_drops_gradients},
-                                         {"user_zeroes_gradients", user_zeroes_gradients},
-                                         {"dies_in_backward", dies_in_backward},
-                                         {"tied_and_frozen_weights", tied_and_frozen_weights},
-                                         {"fixed_bucket_order", fixed_bucket_order},
-                                         {"refuses_other_models", refuses_other_models},
-                                         {"refuses_other_requires_grad", refuses_other_requires_grad},
-                                         {"refuses_other_options", refuses_other_options},
-                                         {"one_at_a_time", one_at_a_time}})
+ACCRUE_RANK_TEST_MAIN(TestDataParallel, (bodies_of(cases, {{"equals_one_process", equals_one_process},
+                                                           {"user_zeroes_gradients", user_zeroes_gradients},
+                                                           {"dies_in_backward", dies_in_backward}})))
 #include "test_data_parallel.moc"

@@ -7,9 +7,10 @@
 
 #include <QtTest/QTest>
 
-#include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
-#include "support/small_net.h"
+#include "support/rank_net.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace accrue::test;
@@ -19,10 +20,8 @@ namespace {
 
 /// A parameter that no loss reaches, and one that only rank 0's loss reaches.
 int unused_parameters(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data,
-                              {.bucket_bytes = 128, .op = ReduceOp::sum, .launch = launch_named(rank.arguments.at(0))});
+  RankNet of(rank, {.bucket_bytes = 128, .op = ReduceOp::sum, .launch = launch_of(rank)});
+  auto& [joined, axis, net, ddp] = of;
   at::Tensor loss = net.out.sum();
   if (rank.rank == 0) loss = loss + 5 * net.in_bias.sum();
   loss.backward();
@@ -45,7 +44,7 @@ int unused_parameters_are_left_alone(RankContext& rank) {
     }
     at::Tensor used, once, never;
   } net;
-  DistributedDataParallel ddp(net, *joined.data, {.launch = launch_named(rank.arguments.at(0))});
+  DistributedDataParallel ddp(net, *joined.data, {.launch = launch_of(rank)});
   torch::optim::AdamW optimizer(net.parameters(), torch::optim::AdamWOptions(0.1).weight_decay(0.1));
   for (int update = 0; update < 5; ++update) {
     at::Tensor loss = net.used.sum();
@@ -66,9 +65,8 @@ int unused_parameters_are_left_alone(RankContext& rank) {
 
 /// A gradient that is zero is a gradient: the weight decays on every rank, although only rank 0 used the parameter.
 int zero_gradients_are_gradients(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data);
+  RankNet of(rank);
+  auto& [joined, axis, net, ddp] = of;
   (rank.rank == 0 ? net.out.sum() + 0 * net.spare.sum() : net.out.sum()).backward();
   ddp.finish();
   DEMAND(net.spare.grad().defined() && net.spare.grad().abs().max().item<double>() == 0);
@@ -89,25 +87,23 @@ int mixed_floating_types(RankContext& rank) {
     return (at::linear(at::tanh(at::linear(x, net.in, net.in_bias)), net.out) + net.out_bias).square().sum();
   };
   Net net = make();
-  DistributedDataParallel ddp(net, *joined.data,
-                              {.bucket_bytes = 512, .op = ReduceOp::sum, .launch = launch_named(rank.arguments.at(0))});
+  DistributedDataParallel ddp(net, *joined.data, {.bucket_bytes = 512, .op = ReduceOp::sum, .launch = launch_of(rank)});
   DEMAND(ddp.arenas() == 2);
   DEMAND(ddp.flat_gradients(0).scalar_type() == at::kDouble && ddp.flat_gradients(1).scalar_type() == at::kFloat);
   loss(net, rank.rank).backward();
   ddp.finish();
   Net alone = make();
   (loss(alone, 0) + loss(alone, 1)).backward();
-  DEMAND((net.in.grad() - alone.in.grad()).abs().max().item<double>() < 1e-14);
-  DEMAND((net.out_bias.grad() - alone.out_bias.grad()).abs().max().item<double>() < 1e-6);
+  DEMAND(apart(net.in.grad(), alone.in.grad()) < 1e-14);
+  DEMAND(apart(net.out_bias.grad(), alone.out_bias.grad()) < 1e-6);
   DEMAND(!net.spare.grad().defined());
   return 0;
 }
 
 /// 40000 twice is more than float16 can hold; its mean is not.
 int means_of_sixteen_bits(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3, at::kHalf);
-  DistributedDataParallel ddp(net, *joined.data, {.accumulation = AccumulationDtype::parameter});
+  RankNet of(rank, {.accumulation = AccumulationDtype::parameter}, 3, at::kHalf);
+  auto& [joined, axis, net, ddp] = of;
   (net.spare * at::full({11}, 40000.0, at::kHalf)).sum().backward();
   ddp.finish();
   DEMAND(net.spare.grad().scalar_type() == at::kHalf);
@@ -118,9 +114,8 @@ int means_of_sixteen_bits(RankContext& rank) {
 /// As Python's DDP with broadcast_buffers: before the forward of each micro-step that reduces, buffers are rank 0's.
 /// Each forward adds rank + 1 to `count`, so that one can tell whose value it was built on.
 int buffers_follow_rank_0(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(0);
-  DistributedDataParallel ddp(net, *joined.data);
+  RankNet of(rank, {}, 0);
+  auto& [joined, axis, net, ddp] = of;
   const auto micro_step = [&] {
     net.count += rank.rank + 1;
     net.out.sum().backward();
@@ -143,9 +138,8 @@ int buffers_follow_rank_0(RankContext& rank) {
 }
 
 int keeps_buffers_apart(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(0);
-  DistributedDataParallel ddp(net, *joined.data, {.broadcast_buffers = false});
+  RankNet of(rank, {.broadcast_buffers = false}, 0);
+  auto& [joined, axis, net, ddp] = of;
   net.count += rank.rank;
   ddp.before_forward();
   net.out.sum().backward();
@@ -164,18 +158,14 @@ struct Breaks : torch::autograd::Function<Breaks> {
 
 /// The broken backward delivers the last layer's gradient before it throws; the window that follows is a whole one.
 int recovers_from_a_broken_backward(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data, {.op = ReduceOp::sum, .launch = LaunchBuckets::when_ready});
+  RankNet of(rank, {.op = ReduceOp::sum, .launch = LaunchBuckets::when_ready});
+  auto& [joined, axis, net, ddp] = of;
   torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.1));
   for (const bool by_optimizer : {false, true}) {
-    bool thrown = false;
-    try {
+    const std::string error = error_of([&net = net] {
       at::linear(Breaks::apply(at::tanh(at::linear(batch_x(0, at::kDouble), net.in))), net.out).sum().backward();
-    } catch (const std::runtime_error&) {
-      thrown = true;
-    }
-    DEMAND(thrown && net.out.grad().defined());
+    });
+    DEMAND(contains(error, "broken") && net.out.grad().defined());
     if (by_optimizer)
       optimizer.zero_grad();
     else
@@ -184,85 +174,48 @@ int recovers_from_a_broken_backward(RankContext& rank) {
     ddp.finish();
     Net alone(3);
     (loss_of(alone, 0, 0, 1) + loss_of(alone, 0, 1, 1)).backward();
-    DEMAND((net.out.grad() - alone.out.grad()).abs().max().item<double>() < 1e-13);
+    DEMAND(apart(net.out.grad(), alone.out.grad()) < 1e-13);
     ddp.zero_grad();
   }
   return 0;
 }
 
 int says_that_finish_was_forgotten(RankContext& rank) {
-  const auto joined = join_ranks(rank, BackendKind::shm);
-  Net net(3);
-  DistributedDataParallel ddp(net, *joined.data);
+  RankNet of(rank);
+  auto& [joined, axis, net, ddp] = of;
   torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.1));
-  const auto says = [](auto&& call) {
-    try {
-      call();
-    } catch (const std::logic_error& error) {
-      return std::string(error.what()).find("call finish()") != std::string::npos;
-    }
-    return false;
-  };
+  const auto says = [](auto&& call) { return contains(error_of(call), "call finish()"); };
   net.out.sum().backward();
   ddp.zero_grad();  // a window that is given up is nobody's mistake
   net.out.sum().backward();
   optimizer.step();
-  DEMAND(says([&] { ddp.zero_grad(); }));
+  DEMAND(says([&ddp = ddp] { ddp.zero_grad(); }));
   optimizer.zero_grad();
-  DEMAND(says([&] { net.out.sum().backward(); }));
+  DEMAND(says([&net = net] { net.out.sum().backward(); }));
   return 0;
 }
+
+const std::vector<std::string> launches = {"at_finish", "when_ready"};
+const RankCases cases = {
+    {"a parameter that no rank reached has no gradient", unused_parameters, launches},
+    {"an unused parameter is left alone by the step", unused_parameters_are_left_alone, launches, {1, 2, 3}},
+    {"a gradient of zero is one on all ranks", zero_gradients_are_gradients},
+    {"models of mixed floating types are taken", mixed_floating_types, launches},
+    {"a mean of 16-bit sums divides first", means_of_sixteen_bits},
+    {"buffers follow rank 0 before a synchronised forward", buffers_follow_rank_0},
+    {"buffers are left alone where asked for", keeps_buffers_apart},
+    {"when_ready recovers from a backward that threw", recovers_from_a_broken_backward},
+    {"a forgotten finish is found and said", says_that_finish_was_forgotten}};
 
 }  // namespace
 
 class TestWindowEnd : public QObject {
   Q_OBJECT
 
-  static void two_ranks(const std::string& body) { ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s)); }
-
-  static void launches() {
-    QTest::addColumn<QString>("launch");
-    QTest::newRow("at finish") << QStringLiteral("at_finish");
-    QTest::newRow("when ready") << QStringLiteral("when_ready");
-  }
-  static void launched(const std::string& body) {
-    QFETCH(QString, launch);
-    ACCRUE_ALL_RANKS_OK(RankGroup(body, 2, {.arguments = {launch.toStdString()}}).finish(60s));
-  }
-
  private Q_SLOTS:
-  void a_parameter_that_no_rank_reached_has_no_gradient_data() { launches(); }
-  void a_parameter_that_no_rank_reached_has_no_gradient() { launched("unused_parameters"); }
-  void an_unused_parameter_is_left_alone_by_the_step_data() {
-    QTest::addColumn<int>("world");
-    QTest::addColumn<QString>("launch");
-    for (const int world : {1, 2, 3})
-      for (const char* launch : {"at_finish", "when_ready"})
-        QTest::addRow("%d ranks, %s", world, launch) << world << QString::fromLatin1(launch);
-  }
-  void an_unused_parameter_is_left_alone_by_the_step() {
-    QFETCH(int, world);
-    QFETCH(QString, launch);
-    RankGroup ranks("unused_parameters_are_left_alone", world, {.arguments = {launch.toStdString()}});
-    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
-  }
-  void a_gradient_of_zero_is_one_on_all_ranks() { two_ranks("zero_gradients_are_gradients"); }
-  void models_of_mixed_floating_types_are_taken_data() { launches(); }
-  void models_of_mixed_floating_types_are_taken() { launched("mixed_floating_types"); }
-  void a_mean_of_16_bit_sums_divides_first() { two_ranks("means_of_sixteen_bits"); }
-  void buffers_follow_rank_0_before_a_synchronised_forward() { two_ranks("buffers_follow_rank_0"); }
-  void buffers_are_left_alone_where_asked_for() { two_ranks("keeps_buffers_apart"); }
-  void when_ready_recovers_from_a_backward_that_threw() { two_ranks("recovers_from_a_broken_backward"); }
-  void a_forgotten_finish_is_found_and_said() { two_ranks("says_that_finish_was_forgotten"); }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestWindowEnd, {{"unused_parameters", unused_parameters},
-                                      {"unused_parameters_are_left_alone", unused_parameters_are_left_alone},
-                                      {"zero_gradients_are_gradients", zero_gradients_are_gradients},
-                                      {"mixed_floating_types", mixed_floating_types},
-                                      {"means_of_sixteen_bits", means_of_sixteen_bits},
-                                      {"buffers_follow_rank_0", buffers_follow_rank_0},
-                                      {"keeps_buffers_apart", keeps_buffers_apart},
-                                      {"recovers_from_a_broken_backward", recovers_from_a_broken_backward},
-                                      {"says_that_finish_was_forgotten", says_that_finish_was_forgotten}})
+ACCRUE_RANK_TEST_MAIN(TestWindowEnd, (bodies_of(cases)))
 #include "test_data_parallel_window.moc"

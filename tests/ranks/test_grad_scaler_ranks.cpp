@@ -8,6 +8,7 @@
 
 #include "accrue/accumulation/grad_scaler.h"
 #include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
 
 using namespace accrue;
@@ -23,8 +24,8 @@ int train_with_overflows(RankContext& rank) {
   torch::optim::Adam adam({weight}, torch::optim::AdamOptions(0.1));
   const auto optimizer = wrap(adam);
   GradScaler scaler({.init_scale = 1024.0}, joined.data.get());
-  const int ill_rank[] = {-1, 1, 0, -1};
-  for (const int ill : ill_rank) {
+  std::string outcomes;
+  for (const int ill : {-1, 1, 0, -1}) {
     optimizer->zero_grad();
     const double slope = ill == rank.rank ? std::numeric_limits<double>::infinity() : 1.0;
     optimizer->backward(scaler.scale((weight * slope).sum()));
@@ -32,8 +33,9 @@ int train_with_overflows(RankContext& rank) {
     const StepOutcome outcome = scaler.step(*optimizer);
     scaler.update();
     DEMAND((outcome == StepOutcome::skipped_overflow) == at::equal(before, weight.detach()));
-    rank.report(std::string(to_string(outcome)) + " " + std::to_string(scaler.get_scale()));
+    outcomes += std::string(to_string(outcome)) + " " + std::to_string(static_cast<int>(scaler.get_scale())) + ", ";
   }
+  DEMAND(outcomes == "updated 1024, skipped_overflow 512, skipped_overflow 256, updated 256, ");
   DEMAND(static_cast<const torch::optim::AdamParamState&>(*adam.state().at(weight.unsafeGetTensorImpl())).step() == 2);
   DEMAND(joined.data->traffic().calls == 4 && joined.data->traffic().gradient_calls == 0);
   rank.report(fingerprint(weight));
@@ -57,38 +59,18 @@ int step_without_a_gradient(RankContext& rank) {
   return 0;
 }
 
+const RankCases cases = {{"one rank's infinity skips on both", train_with_overflows, {"shm", "gloo"}},
+                         {"a rank without a gradient takes part", step_without_a_gradient}};
+
+}  // namespace
+
 class TestGradScalerRanks : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void one_ranks_infinity_skips_on_both_data() {
-    QTest::addColumn<QString>("backend");
-    QTest::newRow("shared memory") << "shm";
-    QTest::newRow("gloo") << "gloo";
-  }
-
-  void one_ranks_infinity_skips_on_both() {
-    QFETCH(QString, backend);
-    RankGroup ranks("train_with_overflows", 2, {.arguments = {backend.toStdString()}});
-    const auto outcomes = ranks.finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    const std::vector<std::string> expected{"updated 1024.000000", "skipped_overflow 512.000000",
-                                            "skipped_overflow 256.000000", "updated 256.000000"};
-    for (const RankOutcome& outcome : outcomes) {
-      QCOMPARE(outcome.lines.size(), 5U);
-      QVERIFY(std::equal(expected.begin(), expected.end(), outcome.lines.begin()));
-    }
-    QCOMPARE(outcomes[0].lines.back(), outcomes[1].lines.back());
-  }
-
-  void a_rank_without_a_gradient_takes_part() {
-    RankGroup ranks("step_without_a_gradient", 2);
-    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
-  }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-}  // namespace
-
-ACCRUE_RANK_TEST_MAIN(TestGradScalerRanks, {{"train_with_overflows", train_with_overflows},
-                                            {"step_without_a_gradient", step_without_a_gradient}})
+ACCRUE_RANK_TEST_MAIN(TestGradScalerRanks, (bodies_of(cases)))
 #include "test_grad_scaler_ranks.moc"

@@ -15,6 +15,7 @@
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/ten_batches.h"
 
@@ -51,7 +52,7 @@ bool equal_on_all(Communicator& axis, const at::Tensor& value) {
   return true;
 }
 
-/// Gradients after each of three micro-steps, N = 3, in a run that begins or goes on at `init`.
+/// Gradients after each of three micro-steps, N = 3, in a run that begins at 0 or goes on at 2.
 int compare_gradients(RankContext& rank) {
   JoinedRank joined = join_ranks(rank);
   Line line;
@@ -65,7 +66,7 @@ int compare_gradients(RankContext& rank) {
     wrapper.backward(wrapper.scale_loss(line.loss(sample_of(rank, m))));
     equal += equal_on_all(*joined.data, line.w.grad()) ? '=' : '/';
   }
-  rank.report(equal);
+  DEMAND(equal == (rank.arguments.at(0) == "0" ? "//=" : "=//"));
   joined.data->barrier();
   return 0;
 }
@@ -85,7 +86,7 @@ int train_ten_batches(RankContext& rank) {
     reductions += std::to_string(joined.data->traffic().gradient_calls - before.gradient_calls);
   }
   DEMAND(std::abs(line.weight() - trained_weight()) <= 1e-12);
-  rank.report(reductions);
+  DEMAND(reductions == "0001111223");
   rank.report(fingerprint(line.w));
   joined.data->barrier();
   return 0;
@@ -98,14 +99,14 @@ Plugin plugin_named(const std::string& name) {
   return name == "gemini" ? gemini_plugin() : torch_fsdp_plugin();
 }
 
-/// The same through a booster.
+/// The same through a booster. arguments: the plugin, how often it reduces, and whether as the original does.
 int train_through_a_plugin(RankContext& rank) {
   JoinedRank joined = join_ranks(rank);
   Line line;
   DistributedDataParallel ddp(line, *joined.data);
   torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(ten_batch_lr));
   std::vector<Replay> replay;
-  if (rank.arguments.at(1) == "as the original") replay = {Replay::narrow_no_sync};
+  if (rank.arguments.size() > 2) replay = {Replay::narrow_no_sync};
   const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = replay});
   const auto wrapper = strategy.build_optim_wrapper(wrap(sgd), make_booster(plugin_named(rank.arguments.at(0)), ddp));
   strategy.prepare(line, *wrapper);
@@ -113,8 +114,9 @@ int train_through_a_plugin(RankContext& rank) {
   for (std::int64_t m = 1; m <= 10; ++m) train_step(*wrapper, line, [&] { return line.loss(sample_of(rank, m)); });
   DEMAND(std::abs(line.weight() - trained_weight()) <= 1e-12);
   DEMAND(equal_on_all(*joined.data, line.w));
-  rank.report(std::to_string(joined.data->traffic().gradient_calls - before.gradient_calls));
-  rank.report(std::to_string(joined.data->traffic().gradient_bytes - before.gradient_bytes));
+  const std::int64_t reductions = joined.data->traffic().gradient_calls - before.gradient_calls;
+  DEMAND(reductions == std::stoi(rank.arguments.at(1)));
+  DEMAND((joined.data->traffic().gradient_bytes - before.gradient_bytes) % reductions == 0);
   joined.data->barrier();
   return 0;
 }
@@ -184,115 +186,30 @@ int overflow_on_one_rank(RankContext& rank) {
            1);
     DEMAND(wrapper.loss_scaler().get_scale() == 32.0);
     DEMAND(equal_on_all(*joined.data, line.w));
-    rank.report(outcomes);
+    DEMAND(outcomes == (infinite < 3 ? "su" : "us"));
   }
   joined.data->barrier();
   return 0;
 }
 
+const RankCases cases = {
+    {"gradients are equal where a group ends", compare_gradients, {"0", "2"}},
+    {"ten batches reduce three times", train_ten_batches, {"shm", "gloo"}},
+    {"a plugin without no_sync reduces every time to the same weights",
+     train_through_a_plugin,
+     {"ddp 3", "ddp 3 replayed", "zero1 3", "zero1 10 replayed", "zero2 10", "gemini 10", "fsdp 10"}},
+    {"sharded stages step as plain data parallelism does", zero_stages, {""}, {2, 4}},
+    {"one rank's overflow costs both exactly that group", overflow_on_one_rank, {"reduced", "own"}}};
+
+}  // namespace
+
 class TestMmengineRanks : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void gradients_are_equal_where_a_group_ends_data() {
-    QTest::addColumn<QString>("init");
-    QTest::addColumn<QString>("equal");
-    QTest::newRow("from the start") << "0"
-                                    << "//=";
-    QTest::newRow("goes on inside a group") << "2"
-                                            << "=//";
-  }
-
-  void gradients_are_equal_where_a_group_ends() {
-    QFETCH(QString, init);
-    QFETCH(QString, equal);
-    RankGroup ranks("compare_gradients", 2, {.arguments = {init.toStdString()}});
-    const auto outcomes = ranks.finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    for (const RankOutcome& outcome : outcomes) QCOMPARE(outcome.lines.at(0), equal.toStdString());
-  }
-
-  void ten_batches_reduce_three_times_data() {
-    QTest::addColumn<QString>("backend");
-    QTest::newRow("shared memory") << "shm";
-    QTest::newRow("gloo") << "gloo";
-  }
-
-  void ten_batches_reduce_three_times() {
-    QFETCH(QString, backend);
-    RankGroup ranks("train_ten_batches", 2, {.arguments = {backend.toStdString()}});
-    const auto outcomes = ranks.finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    for (const RankOutcome& outcome : outcomes) QCOMPARE(outcome.lines.at(0), std::string("0001111223"));
-    QCOMPARE(outcomes[0].lines.at(1), outcomes[1].lines.at(1));
-  }
-
-  void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights_data() {
-    QTest::addColumn<QString>("plugin");
-    QTest::addColumn<QString>("cover");
-    QTest::addColumn<int>("reductions");
-    QTest::newRow("TorchDDP") << "ddp"
-                              << "" << 3;
-    QTest::newRow("TorchDDP, replayed") << "ddp"
-                                        << "as the original" << 3;
-    QTest::newRow("LowLevelZero, stage 1") << "zero1"
-                                           << "" << 3;
-    QTest::newRow("LowLevelZero, stage 1, replayed") << "zero1"
-                                                     << "as the original" << 10;
-    QTest::newRow("LowLevelZero, stage 2") << "zero2"
-                                           << "" << 10;
-    QTest::newRow("Gemini") << "gemini"
-                            << "" << 10;
-    QTest::newRow("TorchFSDP") << "fsdp"
-                               << "" << 10;
-  }
-
-  void a_plugin_without_no_sync_reduces_every_time_to_the_same_weights() {
-    QFETCH(QString, plugin);
-    QFETCH(QString, cover);
-    QFETCH(int, reductions);
-    RankGroup ranks("train_through_a_plugin", 2, {.arguments = {plugin.toStdString(), cover.toStdString()}});
-    const auto outcomes = ranks.finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    for (const RankOutcome& outcome : outcomes) {
-      QCOMPARE(std::stoi(outcome.lines.at(0)), reductions);
-      QCOMPARE(std::stoi(outcome.lines.at(1)) % reductions, 0);
-    }
-  }
-
-  void sharded_stages_step_as_plain_data_parallelism_does_data() {
-    QTest::addColumn<int>("ranks");
-    QTest::newRow("two ranks") << 2;
-    QTest::newRow("four ranks") << 4;
-  }
-
-  void sharded_stages_step_as_plain_data_parallelism_does() {
-    QFETCH(int, ranks);
-    const auto outcomes = RankGroup("zero_stages", ranks).finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-  }
-
-  void one_ranks_overflow_costs_both_exactly_that_group_data() {
-    QTest::addColumn<QString>("gradients");
-    QTest::newRow("gradients reduced") << "reduced";
-    QTest::newRow("the verdict alone") << "own";
-  }
-
-  void one_ranks_overflow_costs_both_exactly_that_group() {
-    QFETCH(QString, gradients);
-    RankGroup ranks("overflow_on_one_rank", 2, {.arguments = {gradients.toStdString()}});
-    const auto outcomes = ranks.finish(60s);
-    ACCRUE_ALL_RANKS_OK(outcomes);
-    const std::vector<std::string> expected{"su", "su", "su", "us", "us", "us"};
-    for (const RankOutcome& outcome : outcomes) QVERIFY(outcome.lines == expected);
-  }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-}  // namespace
-
-ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, {{"compare_gradients", compare_gradients},
-                                          {"train_ten_batches", train_ten_batches},
-                                          {"train_through_a_plugin", train_through_a_plugin},
-                                          {"zero_stages", zero_stages},
-                                          {"overflow_on_one_rank", overflow_on_one_rank}})
+ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, (bodies_of(cases)))
 #include "test_mmengine_ranks.moc"

@@ -5,6 +5,7 @@
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"
+#include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 #include "support/squares.h"
@@ -75,9 +76,9 @@ int sharded_sources(RankContext& rank) {
   return 0;
 }
 
-void two_ranks(const std::string& body) {
-  ACCRUE_ALL_RANKS_OK(RankGroup(body, 2).finish(60s));
-}
+const RankCases cases = {{"a loader of LibTorch is shared, and may be left early", shared_epochs},
+                         {"a shorter source of a rank's own ends in empty batches", sharded_sources},
+                         {"ranks with different sources are told on both", different_sources}};
 
 }  // namespace
 
@@ -85,12 +86,9 @@ class TestPreparedSourcesRanks : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_loader_of_libtorch_is_shared_and_may_be_left_early() { two_ranks("shared_epochs"); }
-  void a_shorter_source_of_a_ranks_own_ends_in_empty_batches() { two_ranks("sharded_sources"); }
-  void ranks_with_different_sources_are_told_on_both() { two_ranks("different_sources"); }
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks, {{"shared_epochs", shared_epochs},
-                                                 {"sharded_sources", sharded_sources},
-                                                 {"different_sources", different_sources}})
+ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks, (bodies_of(cases)))
 #include "test_prepared_sources_ranks.moc"

@@ -59,6 +59,49 @@ inline bool ranks_agree(Accelerator& accelerator, const at::Tensor& tensor) {
   return all[0].equal(all[1]);
 }
 
+/// A line, its SGD, and what an Accelerator makes of both; alone unless an axis is named.
+struct TrainedLine {
+  explicit TrainedLine(AcceleratorOptions options, double lr = 0.1, double momentum = 0.9, Communicator* axis = nullptr)
+      : sgd(model.parameters(), torch::optim::SGDOptions(lr).momentum(momentum)),
+        accelerator(std::move(options), axis != nullptr ? *axis : *alone) {}
+
+  /// Backward, step and clear of one micro-step.
+  StepOutcome micro_step(double factor = 1.0, const at::Tensor& x = points({1.0})) {
+    const auto scope = accelerator.accumulate(model);
+    accelerator.backward(model.loss(x) * factor);
+    const StepOutcome outcome = optimizer.step();
+    optimizer.zero_grad();
+    return outcome;
+  }
+  AcceleratedScheduler& schedule(LambdaLR::Factor factor, std::optional<std::int64_t> total = std::nullopt) {
+    return accelerator.prepare(std::make_shared<LambdaLR>(sgd, std::move(factor), total));
+  }
+
+  std::unique_ptr<Communicator> alone = single_communicator();
+  Line model;
+  torch::optim::SGD sgd;
+  Accelerator accelerator;
+  DistributedDataParallel& ddp = accelerator.prepare(model);
+  AcceleratedOptimizer& optimizer = accelerator.prepare(sgd);
+};
+
+/// Two lines, each with its SGD, under one Accelerator.
+struct TwoLines {
+  explicit TwoLines(AcceleratorOptions options, double lr = 0.1, double momentum = 0.0, Communicator* axis = nullptr)
+      : sgd_a(a.parameters(), torch::optim::SGDOptions(lr).momentum(momentum)),
+        sgd_b(b.parameters(), torch::optim::SGDOptions(lr).momentum(momentum)),
+        accelerator(std::move(options), axis != nullptr ? *axis : *alone) {}
+
+  std::unique_ptr<Communicator> alone = single_communicator();
+  Line a, b;
+  torch::optim::SGD sgd_a, sgd_b;
+  Accelerator accelerator;
+  DistributedDataParallel& ddp_a = accelerator.prepare(a);
+  DistributedDataParallel& ddp_b = accelerator.prepare(b);
+  AcceleratedOptimizer& step_a = accelerator.prepare(sgd_a);
+  AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
+};
+
 /// Where a loop clears gradients: after the step, before the scope, or in it before the backward.
 enum class ClearAt { after_step, before_scope, before_backward };
 
@@ -71,26 +114,21 @@ struct EightPoints {
 
 /// x = 1..8 in batches of two, N = 4, SGD 0.02 from 0: one update. Returns w after it.
 inline double run_eight_points(const EightPoints& how) {
-  const auto axis = single_communicator();
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.02));
-  Accelerator accelerator({.gradient_accumulation_steps = 4, .replay = how.replay}, *axis);
-  accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
-  auto loader = accelerator.prepare(value_loader(8, {.batch_size = 2}));
+  TrainedLine t({.gradient_accumulation_steps = 4, .replay = how.replay}, 0.02, 0.0);
+  auto loader = t.accelerator.prepare(value_loader(8, {.batch_size = 2}));
   for (const at::Tensor& x : loader) {
-    if (how.clear == ClearAt::before_scope) optimizer.zero_grad();
-    const auto scope = accelerator.accumulate(model);
-    if (how.clear == ClearAt::before_backward) optimizer.zero_grad();
+    if (how.clear == ClearAt::before_scope) t.optimizer.zero_grad();
+    const auto scope = t.accelerator.accumulate(t.model);
+    if (how.clear == ClearAt::before_backward) t.optimizer.zero_grad();
     if (how.own_backward)
-      (model.loss(x) / 4).backward();
+      (t.model.loss(x) / 4).backward();
     else
-      accelerator.backward(model.loss(x));
-    if (how.step_on_boundary_only && !accelerator.sync_gradients()) continue;
-    optimizer.step();
-    if (how.clear == ClearAt::after_step) optimizer.zero_grad();
+      t.accelerator.backward(t.model.loss(x));
+    if (how.step_on_boundary_only && !t.accelerator.sync_gradients()) continue;
+    t.optimizer.step();
+    if (how.clear == ClearAt::after_step) t.optimizer.zero_grad();
   }
-  return model.value();
+  return t.model.value();
 }
 
 /// Observations of a run of the ten-batch case, one entry per micro-step.
@@ -109,40 +147,37 @@ struct TenBatches {
 /// Ten batches of one sample, x = 1..10 on every rank, y = 2x, SGD 0.005.
 inline TenBatches run_ten_batches(AcceleratorOptions options, Communicator& axis, int epochs, std::int64_t batches = 10,
                                   ClearAt clear = ClearAt::after_step) {
-  Line model;
-  torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.005));
-  Accelerator accelerator(std::move(options), axis);
-  auto& ddp = accelerator.prepare(model);
-  auto& optimizer = accelerator.prepare(sgd);
-  auto constant = std::make_shared<LambdaLR>(sgd, [](std::int64_t) { return 1.0; });
-  auto& scheduler = accelerator.prepare(constant);
-  const std::int64_t batch = accelerator.state().options().split_batches ? axis.size() : 1;
-  auto loader = accelerator.prepare(value_loader(batches * axis.size(), {.batch_size = batch}, axis.size()));
+  TrainedLine t(std::move(options), 0.005, 0.0, &axis);
+  Line& model = t.model;
+  auto constant = std::make_shared<LambdaLR>(t.sgd, [](std::int64_t) { return 1.0; });
+  auto& scheduler = t.accelerator.prepare(constant);
+  const std::int64_t batch = t.accelerator.state().options().split_batches ? axis.size() : 1;
+  auto loader = t.accelerator.prepare(value_loader(batches * axis.size(), {.batch_size = batch}, axis.size()));
   TenBatches seen;
   int m = 0;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (const at::Tensor& x : loader) {
       ++m;
-      if (clear == ClearAt::before_scope) optimizer.zero_grad();
-      const auto scope = accelerator.accumulate(model);
-      if (clear == ClearAt::before_backward) optimizer.zero_grad();
+      if (clear == ClearAt::before_scope) t.optimizer.zero_grad();
+      const auto scope = t.accelerator.accumulate(model);
+      if (clear == ClearAt::before_backward) t.optimizer.zero_grad();
       const double before = model.gradient();
       const double start = model.value();
-      const auto reduced = ddp.reductions();
+      const auto reduced = t.ddp.reductions();
       const at::Tensor loss = model.loss(x);
-      accelerator.backward(loss);
+      t.accelerator.backward(loss);
       const double x0 = x.item<double>();
       seen.divisors.push_back(2 * x0 * x0 * (start - 2) / (model.gradient() - before));
-      if (accelerator.sync_gradients()) seen.boundaries.push_back(m);
-      if (ddp.reductions() != reduced) seen.reductions.push_back(m);
+      if (t.accelerator.sync_gradients()) seen.boundaries.push_back(m);
+      if (t.ddp.reductions() != reduced) seen.reductions.push_back(m);
       const std::int64_t position = constant->position();
-      optimizer.step();
+      t.optimizer.step();
       if (model.value() != start) {
         seen.updates.push_back(m);
         seen.rates.push_back(position);
       }
       scheduler.step();
-      if (clear == ClearAt::after_step) optimizer.zero_grad();
+      if (clear == ClearAt::after_step) t.optimizer.zero_grad();
       seen.schedule += std::to_string(constant->position());
     }
     seen.after_epoch.push_back(model.value());

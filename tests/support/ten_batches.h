@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
+#include <torch/optim/sgd.h>
 
 #include <cmath>
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include "accrue/accumulation/base_scheduler.h"
 
 namespace accrue::test {
 
@@ -32,6 +35,21 @@ inline std::vector<int> ten_batches() {
   std::vector<int> batches(10);
   std::iota(batches.begin(), batches.end(), 1);
   return batches;
+}
+
+inline torch::optim::SGD sgd_over(const Line& line, double lr = ten_batch_lr) {
+  return torch::optim::SGD({line.w}, torch::optim::SGDOptions(lr));
+}
+
+struct SgdLine {
+  explicit SgdLine(double lr = ten_batch_lr) : sgd(sgd_over(line, lr)) {}
+  Line line;
+  torch::optim::SGD sgd;
+};
+
+/// gamma to the power of the position.
+inline LambdaLR decay_of(torch::optim::Optimizer& optimizer, double gamma = 0.9) {
+  return LambdaLR(optimizer, [gamma](std::int64_t n) { return std::pow(gamma, static_cast<double>(n)); });
 }
 
 /// The batch of micro-step m = 1, 2, ... in epochs of ten.

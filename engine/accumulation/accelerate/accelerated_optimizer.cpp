@@ -5,29 +5,72 @@
 // so that a backward of the caller's own counts as well.
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
 
-#include <utility>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "accelerator_impl.h"
 
 namespace accrue::accelerate {
 
-AcceleratedOptimizer::AcceleratedOptimizer(std::shared_ptr<BaseOptimizer> inner, AccumulationDriver& driver,
-                                           SharedScaler* scaler, Calls calls, bool by_flag)
-    : inner_(std::move(inner)), driver_(driver), scaler_(scaler), calls_(std::move(calls)), by_flag_(by_flag) {
-  if (scaler_ != nullptr) scaler_->add(*inner_);
-  applied_at_ = begun_at_ = calls_.changes(*this);
+AcceleratedOptimizer::AcceleratedOptimizer(const std::shared_ptr<BaseOptimizer>& wrapped, AcceleratorImpl& accelerator)
+    : OptimizerWrapper(wrapped), accelerator_(accelerator) {
+  if (accelerator_.scaler) accelerator_.scaler->add(inner());
+  set_waits(false);
+  begin_micro_step();
+}
+
+const std::vector<bool>& AcceleratedOptimizer::models() {
+  std::size_t parameters = 0;
+  for (const auto& group : param_groups()) parameters += group.params().size();
+  if (models_.size() == accelerator_.models.size() && known_parameters_ == parameters) return models_;
+  const auto own = this->parameters();
+  models_ = accelerator_.models_of(own);
+  known_parameters_ = parameters;
+  not_prepared_.clear();
+  for (const at::Tensor& each : own)
+    if (accelerator_.is_of_no_model(each)) not_prepared_.push_back(each);
+  return models_;
+}
+
+std::int64_t AcceleratedOptimizer::changes() {
+  const auto& of = models();
+  if (std::find(of.begin(), of.end(), true) == of.end()) return accelerator_.backwards;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (of[i]) sum += accelerator_.models[i]->changes();
+  return sum;
 }
 
 void AcceleratedOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
-  calls_.backward(loss, options);
+  accelerator_.backward(loss, options);
 }
 
 void AcceleratedOptimizer::set_waits(bool waits) {
   waits_ = waits;
-  applied_at_ = calls_.changes(*this);
+  applied_at_ = changes();
+}
+
+/// As the original, this goes on: the caller may reduce them, or mean them to differ.
+void AcceleratedOptimizer::warn_of_gradients_that_nobody_reduces() {
+  if (warned_ || accelerator_.axis.size() == 1) return;
+  const auto alone = std::count_if(not_prepared_.begin(), not_prepared_.end(),
+                                   [](const at::Tensor& each) { return each.grad().defined(); });
+  if (alone == 0) return;
+  warned_ = true;
+  TORCH_WARN(
+      "AcceleratedOptimizer: no prepared model holds ", alone,
+      " of the parameters that have gradients, so those are not reduced: each of the ", accelerator_.axis.size(),
+      " ranks steps by its own, and the weights drift apart. Call prepare(model) before the loop, or reduce them "
+      "yourself before step()");
 }
 
 StepOutcome AcceleratedOptimizer::step(const Closure& closure) {
-  calls_.settle(*this);
-  outcome_ = driver_.step([&] { return scaler_ == nullptr ? inner_->step(closure) : scaler_->step(*inner_, closure); });
+  accelerator_.settle(models());
+  outcome_ = accelerator_.driver.step([&] {
+    warn_of_gradients_that_nobody_reduces();
+    return accelerator_.scaler ? accelerator_.scaler->step(inner(), closure) : inner().step(closure);
+  });
   if (outcome_ == StepOutcome::accumulated) {
     waits_ = true;
     return outcome_;
@@ -38,11 +81,12 @@ StepOutcome AcceleratedOptimizer::step(const Closure& closure) {
 }
 
 void AcceleratedOptimizer::zero_grad(bool set_to_none) {
-  const bool boundary = driver_.window().boundary_due();
-  const bool complete = boundary && calls_.changes(*this) != begun_at_;
-  if (by_flag_ ? !boundary : waits() && !complete) return;
-  inner_->zero_grad(set_to_none);
-  if (scaler_ != nullptr) scaler_->cleared(*inner_);
+  const bool by_flag = accelerator_.state.options().replay.zero_before_backward;
+  const bool boundary = accelerator_.state.sync_gradients();
+  const bool complete = boundary && changes() != begun_at_;
+  if (by_flag ? !boundary : waits() && !complete) return;
+  inner().zero_grad(set_to_none);
+  if (accelerator_.scaler) accelerator_.scaler->cleared(inner());
   set_waits(false);
 }
 

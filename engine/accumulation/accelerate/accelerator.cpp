@@ -27,7 +27,7 @@ void check(const AcceleratorOptions& options, const GradientState& state) {
 
 }  // namespace
 
-Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communicator)
+AcceleratorImpl::AcceleratorImpl(const AcceleratorOptions& options, Communicator& communicator)
     : held_state(std::make_shared<GradientState>(options, communicator.size())),
       state(*held_state),
       axis(communicator),
@@ -38,7 +38,7 @@ Accelerator::Impl::Impl(const AcceleratorOptions& options, Communicator& communi
 }
 
 Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
-    : impl_(std::make_unique<Impl>(options, axis)) {}
+    : impl_(std::make_unique<AcceleratorImpl>(options, axis)) {}
 
 Accelerator::~Accelerator() = default;
 
@@ -59,27 +59,14 @@ AcceleratedOptimizer& Accelerator::prepare(std::shared_ptr<BaseOptimizer> optimi
     if (&each->torch() == &optimizer->torch() || &each->inner() == optimizer.get() || each.get() == optimizer.get())
       throw std::invalid_argument(
           "prepare(optimizer): it is prepared already, and would step twice an update; use what prepare() answered");
-  AcceleratedOptimizer::Calls calls{
-      .backward = [this](const at::Tensor& loss, BackwardOptions how) { backward(loss, how); },
-      .settle = [impl = impl_.get()](AcceleratedOptimizer& each) { impl->settle(each.parameters()); },
-      .changes = [impl = impl_.get()](AcceleratedOptimizer& each) { return impl->changes(each); },
-  };
-  return *impl_->optimizers.emplace_back(
-      std::make_unique<AcceleratedOptimizer>(std::move(optimizer), impl_->driver, impl_->scaler.get(), std::move(calls),
-                                             state().options().replay.zero_before_backward));
+  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(optimizer, *impl_));
 }
 
 AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> scheduler,
                                            std::vector<const AcceleratedOptimizer*> optimizers) {
   if (!scheduler) throw std::invalid_argument("prepare(scheduler): there is none; give one");
-  auto answer = [impl = impl_.get(), named = std::move(optimizers)] {
-    std::vector<const AcceleratedOptimizer*> those = named;
-    if (those.empty())
-      for (const auto& each : impl->optimizers) those.push_back(each.get());
-    return those;
-  };
   return *impl_->schedulers.emplace_back(
-      std::make_unique<AcceleratedScheduler>(std::move(scheduler), impl_->state.shared_window(), std::move(answer)));
+      std::make_unique<AcceleratedScheduler>(scheduler, *impl_, std::move(optimizers)));
 }
 
 AcceleratedScheduler& Accelerator::prepare(torch::optim::LRScheduler& scheduler, AcceleratedOptimizer& optimizer,

@@ -61,7 +61,7 @@ std::string text_of(const std::vector<Stated>& ranks) {
 
 }  // namespace
 
-at::Tensor Accelerator::Impl::contribution(const at::Tensor& mine, const char* call) const {
+at::Tensor AcceleratorImpl::contribution(const at::Tensor& mine, const char* call) const {
   const std::vector<Stated> ranks = stated_by_all(mine, state.on_empty_batch(), axis);
   const auto full = std::find_if(ranks.begin(), ranks.end(), [](const Stated& each) { return !each.empty; });
   for (const Stated& each : ranks)

@@ -13,12 +13,13 @@ namespace accrue::accelerate {
 void Accelerator::unscale_gradients(AcceleratedOptimizer* optimizer) {
   if (!impl_->scaler) return;
   for (const auto& each : impl_->optimizers)
-    if (optimizer == nullptr || each.get() == optimizer) impl_->settle(each->parameters());
+    if (optimizer == nullptr || each.get() == optimizer) impl_->settle(each->models());
   for (const auto& each : impl_->optimizers)
     if (optimizer == nullptr || each.get() == optimizer) impl_->scaler->unscale(each->inner());
 }
 
-void Accelerator::Impl::unscale_for(const std::vector<at::Tensor>& parameters) {
+void AcceleratorImpl::settle_to_clip(const std::vector<at::Tensor>& parameters) {
+  settle(models_of(parameters));
   if (!scaler) return;
   const TensorSet clipped(parameters);
   for (const auto& each : optimizers)
@@ -26,8 +27,7 @@ void Accelerator::Impl::unscale_for(const std::vector<at::Tensor>& parameters) {
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
-  impl_->settle(parameters);
-  impl_->unscale_for(parameters);
+  impl_->settle_to_clip(parameters);
   const at::NoGradGuard no_grad;
   const auto gradients = gradients_of(parameters);
   if (gradients.empty()) return at::zeros({});
@@ -38,8 +38,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
-  impl_->settle(parameters);
-  impl_->unscale_for(parameters);
+  impl_->settle_to_clip(parameters);
   clip_grad_value(parameters, clip_value);
 }
 

@@ -13,8 +13,24 @@
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerator.h"
+#include "accumulation/accelerate/shared_scaler.h"
 
 namespace accrue::accelerate {
+
+/// Which tensors these are, by identity.
+class TensorSet {
+ public:
+  explicit TensorSet(const std::vector<at::Tensor>& tensors) {
+    for (const at::Tensor& each : tensors) known_.insert(each.unsafeGetTensorImpl());
+  }
+  bool holds(const at::Tensor& tensor) const { return known_.contains(tensor.unsafeGetTensorImpl()); }
+  bool holds_any(const std::vector<at::Tensor>& tensors) const {
+    return std::any_of(tensors.begin(), tensors.end(), [this](const at::Tensor& each) { return holds(each); });
+  }
+
+ private:
+  std::unordered_set<const void*> known_;
+};
 
 /// A stretch of autograd's own order of operations: what was computed while a no_sync() scope was open.
 struct Stretch {
@@ -24,7 +40,7 @@ struct Stretch {
 
 struct PreparedModel : DrivenModel {
   PreparedModel(torch::nn::Module& prepared, std::unique_ptr<DistributedDataParallel> wrapper)
-      : DrivenModel(*wrapper), module(&prepared), ddp(std::move(wrapper)) {}
+      : DrivenModel(*wrapper), module(&prepared), ddp(std::move(wrapper)), parameters(ddp->parameters()) {}
 
   /// Takes note of gradients that have arrived: the next update needs them reduced, unless the caller keeps the model
   /// from it.
@@ -43,6 +59,7 @@ struct PreparedModel : DrivenModel {
 
   torch::nn::Module* module;
   std::unique_ptr<DistributedDataParallel> ddp;
+  TensorSet parameters;
   std::deque<Stretch> stretches;
   bool triggered = false;  ///< trigger_sync_in_backward() is in force
   int open_windows = 0;    ///< accumulate() scopes off a boundary that it is named in
@@ -50,37 +67,24 @@ struct PreparedModel : DrivenModel {
 };
 using PreparedModels = std::vector<std::shared_ptr<PreparedModel>>;
 
-/// Which tensors these are, by identity.
-class TensorSet {
- public:
-  explicit TensorSet(const std::vector<at::Tensor>& tensors) {
-    for (const at::Tensor& each : tensors) known_.insert(each.unsafeGetTensorImpl());
-  }
-  bool holds_any(const std::vector<at::Tensor>& tensors) const {
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [this](const at::Tensor& each) { return known_.contains(each.unsafeGetTensorImpl()); });
-  }
-
- private:
-  std::unordered_set<const void*> known_;
-};
-
-struct Accelerator::Impl {
-  Impl(const AcceleratorOptions& options, Communicator& communicator);
+struct AcceleratorImpl {
+  AcceleratorImpl(const AcceleratorOptions& options, Communicator& communicator);
 
   void look() {
     for (const auto& each : models) each->look();
   }
-  /// Grows as gradients of the optimizer arrive and are reduced; with backwards where no prepared model holds them.
-  std::int64_t changes(AcceleratedOptimizer& optimizer) const;
+  /// Which models hold any of these.
+  std::vector<bool> models_of(const std::vector<at::Tensor>& parameters) const;
+  bool is_of_no_model(const at::Tensor& parameter) const;
+  void backward(const at::Tensor& loss, BackwardOptions options);
   /// Reduces models[i] where `wanted[i]`, on this rank or, where a rank has no sample and cannot know, on any.
   /// Collective where any does: the axis.
   void reduce(std::vector<bool> wanted);
-  /// Off a boundary nothing; on one, reduces the models that hold any of `parameters`, which are about to be clipped or
-  /// applied, and gradients that no backward has reduced.
-  void settle(const std::vector<at::Tensor>& parameters);
-  /// With fp16, unscales the optimizers that hold any of `parameters`, which are about to be clipped.
-  void unscale_for(const std::vector<at::Tensor>& parameters);
+  /// Off a boundary nothing; on one, reduces models[i] where `needed[i]`, whose gradients are about to be clipped or
+  /// applied, if it holds gradients that no backward has reduced.
+  void settle(std::vector<bool> needed);
+  /// The same for the models that hold any of `parameters`; with fp16, unscales the optimizers that do.
+  void settle_to_clip(const std::vector<at::Tensor>& parameters);
   PreparedModels chosen(std::vector<std::size_t> indices) const;
   /// What this rank puts into a collective: zeros in the others' shape where it has no sample.
   at::Tensor contribution(const at::Tensor& mine, const char* call) const;

@@ -21,19 +21,18 @@ void PreparedModel::look() {
   if (moved() && no_syncs == 0) unreduced = true;
 }
 
-std::int64_t Accelerator::Impl::changes(AcceleratedOptimizer& optimizer) const {
-  const TensorSet own(optimizer.parameters());
-  std::int64_t sum = 0;
-  bool prepared = false;
-  for (const auto& model : models) {
-    if (!own.holds_any(model->ddp->parameters())) continue;
-    sum += model->changes();
-    prepared = true;
-  }
-  return prepared ? sum : backwards;
+std::vector<bool> AcceleratorImpl::models_of(const std::vector<at::Tensor>& parameters) const {
+  std::vector<bool> of;
+  for (const auto& each : models) of.push_back(each->parameters.holds_any(parameters));
+  return of;
 }
 
-void Accelerator::Impl::reduce(std::vector<bool> wanted) {
+bool AcceleratorImpl::is_of_no_model(const at::Tensor& parameter) const {
+  return std::none_of(models.begin(), models.end(),
+                      [&](const auto& each) { return each->parameters.holds(parameter); });
+}
+
+void AcceleratorImpl::reduce(std::vector<bool> wanted) {
   if (axis.size() > 1 && state.some_rank_is_empty() && !models.empty()) {
     at::Tensor any = at::zeros({static_cast<std::int64_t>(models.size())}, at::kDouble);
     auto* flags = any.mutable_data_ptr<double>();
@@ -51,34 +50,34 @@ void Accelerator::Impl::reduce(std::vector<bool> wanted) {
   }
 }
 
-void Accelerator::Impl::settle(const std::vector<at::Tensor>& parameters) {
+void AcceleratorImpl::settle(std::vector<bool> needed) {
   look();
   if (!state.sync_gradients()) return;
-  const TensorSet needed(parameters);
-  std::vector<bool> wanted;
-  for (const auto& each : models)
-    wanted.push_back(each->unreduced && !each->kept() && needed.holds_any(each->ddp->parameters()));
-  reduce(std::move(wanted));
+  for (std::size_t i = 0; i < models.size(); ++i) needed[i] = needed[i] && models[i]->unreduced && !models[i]->kept();
+  reduce(std::move(needed));
 }
 
 void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
+  impl_->backward(loss, options);
+}
+
+void AcceleratorImpl::backward(const at::Tensor& loss, BackwardOptions options) {
   constexpr std::uint64_t unknown = ~std::uint64_t{0};  // later than any stretch: nothing keeps it from reducing
-  Impl& impl = *impl_;
-  impl.look();
-  if (impl.scaler) impl.scaler->settle();
-  ++impl.backwards;
+  look();
+  if (scaler) scaler->settle();
+  ++backwards;
   std::uint64_t when = unknown;
-  if (!state().on_empty_batch()) {
+  if (!state.on_empty_batch()) {
     if (!loss.defined() || !loss.grad_fn())
       throw std::invalid_argument(
           "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
     when = loss.grad_fn()->sequence_nr();
-    const at::Tensor share = loss / gradient_accumulation_steps();
-    (impl.scaler ? impl.scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
+    const at::Tensor share = loss / state.num_steps();
+    (scaler ? scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
   }
   bool covered = true;  // on all ranks alike
   std::vector<bool> wanted;
-  for (const auto& each : impl.models) {
+  for (const auto& each : models) {
     covered = covered && !each->triggered && !each->ddp->sync_enabled();
     const bool reached = each->moved();
     wanted.push_back(reached && each->reduces(when));
@@ -86,7 +85,7 @@ void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
     each->ddp->leave_local();
     each->unreduced = each->unreduced || each->waits(when);
   }
-  if (!covered) impl.reduce(std::move(wanted));
+  if (!covered) reduce(std::move(wanted));
 }
 
 }  // namespace accrue::accelerate

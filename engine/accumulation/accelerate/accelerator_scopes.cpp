@@ -26,7 +26,7 @@ AtEnd covered(const PreparedModels& models, const std::function<void(PreparedMod
 
 }  // namespace
 
-PreparedModels Accelerator::Impl::chosen(std::vector<std::size_t> indices) const {
+PreparedModels AcceleratorImpl::chosen(std::vector<std::size_t> indices) const {
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   PreparedModels named;

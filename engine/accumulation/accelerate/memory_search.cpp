@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 
 #include <array>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -27,6 +28,18 @@ bool any_rank(bool failed, Communicator* axis) {
   return flag.item<double>() > 0;
 }
 
+/// On a device, on the host, or in cuDNN's words.
+bool is_out_of_memory(const std::exception& failure) {
+  if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr) return true;
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&failure) != nullptr) return true;
+  constexpr std::array phrases = {" out of memory.", "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED.",
+                                  "DefaultCPUAllocator: can't allocate memory"};
+  const std::string text = failure.what();
+  for (const char* phrase : phrases)
+    if (text.find(phrase) != std::string::npos) return true;
+  return false;
+}
+
 bool runs_out(const std::function<void(const BatchAttempt&)>& body, const BatchAttempt& attempt) {
   try {
     body(attempt);
@@ -38,17 +51,6 @@ bool runs_out(const std::function<void(const BatchAttempt&)>& body, const BatchA
 }
 
 }  // namespace
-
-bool is_out_of_memory(const std::exception& failure) {
-  if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr) return true;
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&failure) != nullptr) return true;
-  constexpr std::array phrases = {" out of memory.", "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED.",
-                                  "DefaultCPUAllocator: can't allocate memory"};
-  const std::string text = failure.what();
-  for (const char* phrase : phrases)
-    if (text.find(phrase) != std::string::npos) return true;
-  return false;
-}
 
 std::vector<BatchAttempt> batch_attempts(std::int64_t starting_batch_size, std::int64_t steps, ShrinkRule rule) {
   if (starting_batch_size < 1 || steps < 1)

@@ -2,7 +2,7 @@
 // A settling must come out alike on all ranks and may therefore decide nothing that one rank alone knows: it follows a
 // step, whose outcome all ranks have agreed on, and drops what an optimizer that was unscaled without a step had found.
 // An infinity among those gradients is still there when they are unscaled again.
-#include "accrue/accumulation/accelerate/shared_scaler.h"
+#include "accumulation/accelerate/shared_scaler.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -7,13 +7,12 @@
 namespace accrue::mmengine {
 
 bool has_batch_norm(const torch::nn::Module& model) {
-  for (const auto& module : model.modules(/*include_self=*/false))
-    if (module->as<torch::nn::BatchNorm1dImpl>() != nullptr || module->as<torch::nn::BatchNorm2dImpl>() != nullptr ||
-        module->as<torch::nn::BatchNorm3dImpl>() != nullptr)
-      return true;
-  return dynamic_cast<const torch::nn::BatchNorm1dImpl*>(&model) != nullptr ||
-         dynamic_cast<const torch::nn::BatchNorm2dImpl*>(&model) != nullptr ||
-         dynamic_cast<const torch::nn::BatchNorm3dImpl*>(&model) != nullptr;
+  bool found = false;
+  model.apply([&found](const torch::nn::Module& each) {
+    found = found || each.as<torch::nn::BatchNorm1dImpl>() != nullptr ||
+            each.as<torch::nn::BatchNorm2dImpl>() != nullptr || each.as<torch::nn::BatchNorm3dImpl>() != nullptr;
+  });
+  return found;
 }
 
 }  // namespace accrue::mmengine

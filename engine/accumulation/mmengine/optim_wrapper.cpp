@@ -27,23 +27,15 @@ void warn_on_stderr(const std::string& text) {
 }
 
 OptimWrapperOptions checked(OptimWrapperOptions options) {
-  check_steps(options.accumulative_counts, "OptimWrapper: accumulative_counts");
   if (options.clip_grad) check(*options.clip_grad);
-  for (const Replay defect : options.replay)
-    if (!has_defect(Dialect::mmengine, defect))
-      throw std::invalid_argument(
-          "OptimWrapper: a defect to replay is not one of MMEngine's; those are restart_count and narrow_no_sync");
   if (!options.warn) options.warn = warn_on_stderr;
   return options;
 }
 
 WindowShape shape_of(const OptimWrapperOptions& options) {
-  WindowShape shape;
-  shape.knobs = preset(Dialect::mmengine);
+  WindowShape shape =
+      system_shape(Dialect::mmengine, options.accumulative_counts, "OptimWrapper: accumulative_counts", options.replay);
   if (options.clip_grad) shape.knobs.clip_stage = ClipStage::in_update;
-  shape.knobs.replay = options.replay;
-  shape.steps = options.accumulative_counts;
-  shape.batches_per_epoch = unknown_length;
   return shape;
 }
 
@@ -58,7 +50,7 @@ double momentum_of(const torch::optim::OptimizerOptions& options) {
 }  // namespace
 
 OptimWrapper::OptimWrapper(const AnyOptimizer& optimizer, OptimWrapperOptions options)
-    : optimizer_(optimizer.shared()),
+    : OptimizerWrapper(optimizer),
       options_(checked(std::move(options))),
       driver_(std::make_shared<AccumulationWindow>(shape_of(options_)), ClearGradients::engine,
               "OptimWrapper: accumulative_counts", options_.sync) {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "accrue/accumulation/accumulation_driver.h"
@@ -27,14 +29,32 @@ using Replays = std::vector<Replay>;
 inline constexpr std::int64_t most_steps = max_window_steps;
 void check_steps(std::int64_t steps, const std::string& what);
 
+/// The system's preset for windows of N = `steps`, without a limit and of unknown length. Errors: as check_steps(), and
+/// throws std::invalid_argument where the system does not have one of the defects.
+WindowShape system_shape(Dialect dialect, std::int64_t steps, const std::string& what, const Replays& replay = {});
+
 /// A window with the system's preset for a loop that belongs to the caller: without a limit and without a length, so
 /// that the caller alone knows of epochs. Replay::narrow_no_sync reduces in every micro-step, as an original does whose
 /// no_sync begins after the forward: the same weights for N times the traffic. Errors: throws std::invalid_argument,
 /// beginning with `who`, where steps < 1 or the system does not have one of the defects.
 SharedWindow make_call_window(Dialect dialect, std::int64_t steps, const std::string& who, const Replays& replay = {});
 
+/// N of a wrapper that counts for itself, or the window that it shares with others.
+class StepsOrWindow {
+ public:
+  StepsOrWindow(std::int64_t steps) : steps_(steps) {}
+  StepsOrWindow(SharedWindow window) : window_(std::move(window)) {}
+  bool counts_for_itself() const { return steps_.has_value(); }
+  /// Errors: as make_call_window(); throws std::invalid_argument where the window is empty.
+  SharedWindow window(Dialect dialect, const std::string& who, const Replays& replay = {}) const;
+
+ private:
+  std::optional<std::int64_t> steps_;
+  SharedWindow window_;
+};
+
 /// backward() counts and divides, step() and zero_grad() act only where the window says so.
-class AccumulatingOptimizer : public BaseOptimizer {
+class AccumulatingOptimizer : public OptimizerWrapper {
  public:
   /// loss / N, and its gradient added. Within a window nothing is reduced; after the window's last backward the model's
   /// gradients are reduced and waited for: collective then, on the model's axis. Errors: throws std::logic_error,
@@ -55,8 +75,6 @@ class AccumulatingOptimizer : public BaseOptimizer {
 
   /// "NAME: 2 of 4 micro-steps done", and what it wraps.
   std::string text() const override;
-  torch::optim::Optimizer& torch() override;
-  BaseOptimizer& inner() { return *inner_; }
   const AccumulationWindow& window() const { return driver_.window(); }
   const SharedWindow& shared_window() const { return driver_.shared_window(); }
 
@@ -69,32 +87,27 @@ class AccumulatingOptimizer : public BaseOptimizer {
   AccumulationDriver& driver() { return driver_; }
 
  private:
-  std::shared_ptr<BaseOptimizer> inner_;
   AccumulationDriver driver_;
 };
 
 /// step() takes as many inner steps as the window answers: one at every N-th call. Warns, as torch does, where the
 /// first of them comes before the first step of the optimizer that shares the window.
-class AccumulatingScheduler : public BaseScheduler {
+class AccumulatingScheduler : public SchedulerWrapper {
  public:
   void step(std::optional<std::int64_t> epoch = std::nullopt) override;
-  std::vector<double> get_last_lr() const override { return inner_->get_last_lr(); }
-  std::optional<std::int64_t> total_steps() const override { return inner_->total_steps(); }
 
   /// The inner state, and the window's position under "window.", of which only the schedule's half is taken back: the
   /// rest belongs to the optimizer. The state of a plain schedule leaves the window where it is.
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 
-  BaseScheduler& inner() { return *inner_; }
   const AccumulationWindow& window() const { return *window_; }
 
  protected:
   AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window);
-  virtual void step_inner(std::optional<std::int64_t> epoch) { inner_->step(epoch); }
+  virtual void step_inner(std::optional<std::int64_t> epoch) { inner().step(epoch); }
 
  private:
-  std::shared_ptr<BaseScheduler> inner_;
   SharedWindow window_;
   bool warned_ = false;  ///< or has seen a step of the optimizer before its own
 };

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a wrapper is made over, however the caller holds it: LibTorch's own object, one of ours by reference, or one of
-// ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does.
+// ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does. And what every
+// wrapper is: what it does not override goes to what it was made over.
 #pragma once
 
 #include <concepts>
+#include <iosfwd>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/accumulation/base_scheduler.h"
@@ -14,32 +19,67 @@
 namespace accrue {
 
 /// Errors: throws std::invalid_argument where a shared one is empty.
-class AnyOptimizer {
+template <typename Base>
+class AnyOf {
  public:
-  AnyOptimizer(torch::optim::Optimizer& optimizer) : held_(wrap(optimizer)) {}
-  AnyOptimizer(BaseOptimizer& optimizer) : held_(std::shared_ptr<void>{}, &optimizer) {}
-  template <std::derived_from<BaseOptimizer> T>
-  AnyOptimizer(std::shared_ptr<T> optimizer) : held_(std::move(optimizer)) {
-    if (!held_) throw std::invalid_argument("there is no optimizer: the pointer is empty");
+  AnyOf(Base& object) : held_(std::shared_ptr<void>{}, &object) {}
+  template <std::derived_from<Base> T>
+  AnyOf(std::shared_ptr<T> object) : held_(std::move(object)) {
+    if (!held_) throw std::invalid_argument("there is nothing to wrap: the pointer is empty");
   }
-  const std::shared_ptr<BaseOptimizer>& shared() const { return held_; }
+  const std::shared_ptr<Base>& shared() const { return held_; }
 
  private:
-  std::shared_ptr<BaseOptimizer> held_;
+  std::shared_ptr<Base> held_;
+};
+
+class AnyOptimizer : public AnyOf<BaseOptimizer> {
+ public:
+  using AnyOf::AnyOf;
+  AnyOptimizer(torch::optim::Optimizer& optimizer) : AnyOf(wrap(optimizer)) {}
 };
 
 /// LibTorch's own schedulers come through wrap(scheduler, optimizer), which says what they move.
-class AnyScheduler {
+using AnyScheduler = AnyOf<BaseScheduler>;
+
+class OptimizerWrapper : public BaseOptimizer {
  public:
-  AnyScheduler(BaseScheduler& scheduler) : held_(std::shared_ptr<void>{}, &scheduler) {}
-  template <std::derived_from<BaseScheduler> T>
-  AnyScheduler(std::shared_ptr<T> scheduler) : held_(std::move(scheduler)) {
-    if (!held_) throw std::invalid_argument("there is no scheduler: the pointer is empty");
-  }
-  const std::shared_ptr<BaseScheduler>& shared() const { return held_; }
+  explicit OptimizerWrapper(const AnyOptimizer& inner) : inner_(inner.shared()) {}
+
+  void backward(const at::Tensor& loss, BackwardOptions options = {}) override { inner_->backward(loss, options); }
+  StepOutcome step(const Closure& closure = {}) override { return inner_->step(closure); }
+  void zero_grad(bool set_to_none = true) override { inner_->zero_grad(set_to_none); }
+  StateDict state_dict() const override { return inner_->state_dict(); }
+  void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
+  std::string text() const override { return inner_->text(); }
+  torch::optim::Optimizer& torch() override { return inner_->torch(); }
+  using BaseOptimizer::torch;
+
+  BaseOptimizer& inner() { return *inner_; }
+  const BaseOptimizer& inner() const { return *inner_; }
 
  private:
-  std::shared_ptr<BaseScheduler> held_;
+  std::shared_ptr<BaseOptimizer> inner_;
+};
+
+class SchedulerWrapper : public BaseScheduler {
+ public:
+  explicit SchedulerWrapper(const AnyScheduler& inner) : inner_(inner.shared()) {}
+
+  void step(std::optional<std::int64_t> epoch = std::nullopt) override { inner_->step(epoch); }
+  std::vector<double> get_last_lr() const override { return inner_->get_last_lr(); }
+  std::optional<std::int64_t> total_steps() const override { return inner_->total_steps(); }
+  StateDict state_dict() const override { return inner_->state_dict(); }
+  void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
+
+  std::vector<double> get_lr() const { return get_last_lr(); }
+  /// One line per parameter group.
+  void print_lr(std::ostream& out) const;
+  BaseScheduler& inner() { return *inner_; }
+  const BaseScheduler& inner() const { return *inner_; }
+
+ private:
+  std::shared_ptr<BaseScheduler> inner_;
 };
 
 }  // namespace accrue

@@ -83,7 +83,8 @@ std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& pa
 /// Numbers in a StateDict.
 at::Tensor state_number(double value);
 at::Tensor state_number(std::int64_t value);
-/// Errors: throws std::invalid_argument if `name` is not there.
+/// Entries of a StateDict. Errors: throws std::invalid_argument if `name` is not there or is something else.
+const at::Tensor& tensor_of(const StateDict& state, const std::string& name);
 double real_of(const StateDict& state, const std::string& name);
 std::int64_t integer_of(const StateDict& state, const std::string& name);
 /// integer_of() for what counts from 0. Errors: also for one that is negative, or more than anything counts to.

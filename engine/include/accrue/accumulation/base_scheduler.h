@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BaseScheduler: what every schedule wrapper is and wraps. LibTorch's schedulers become one through wrap(); LambdaLR
-// and CurveLR bring what LibTorch lacks. A scheduler moves the learning rate of every group of one optimizer; its
+// brings what LibTorch lacks. A scheduler moves the learning rate of every group of one optimizer; its
 // position begins at 0, in force from construction, and each step() moves it by one. Thread: the training thread.
 #pragma once
 
@@ -49,6 +49,9 @@ class LambdaLR : public BaseScheduler {
  public:
   using Factor = std::function<double(std::int64_t position)>;
   LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps = std::nullopt);
+  /// The same from rates other than those at construction, one per group.
+  LambdaLR(torch::optim::Optimizer& optimizer, Factor factor, std::optional<std::int64_t> total_steps,
+           std::vector<double> base);
 
   void step(std::optional<std::int64_t> epoch = std::nullopt) override;
   std::vector<double> get_last_lr() const override;

@@ -21,7 +21,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,10 +35,8 @@ namespace accrue::colossalai {
 class GradAccumOptimizer final : public AccumulatingOptimizer {
  public:
   /// `model`, if given, reduces the gradients and must outlive this. Errors: throws std::invalid_argument for N < 1.
-  GradAccumOptimizer(const AnyOptimizer& optim, std::int64_t accumulate_size, GradSync* model = nullptr,
+  GradAccumOptimizer(const AnyOptimizer& optim, const StepsOrWindow& accumulate_size, GradSync* model = nullptr,
                      const Replays& replay = {});
-  /// Over a window that others read too.
-  GradAccumOptimizer(const AnyOptimizer& optim, SharedWindow window, GradSync* model = nullptr);
 
   /// A micro-step whose gradient arrives from elsewhere, already scaled: no division. Shapes: tensor and grad alike.
   void backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad);
@@ -57,12 +54,7 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
 class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
  public:
   /// Errors: throws std::invalid_argument for N < 1.
-  GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, std::int64_t accumulate_size);
-  GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, SharedWindow window);
-
-  std::vector<double> get_lr() const { return get_last_lr(); }
-  /// One line per parameter group.
-  void print_lr(std::ostream& out) const;
+  GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, const StepsOrWindow& accumulate_size);
 
   /// Updates of an epoch, L / N rounded down: what schedules are to be sized with. Errors: throws
   /// std::invalid_argument where the length is missing or N < 1.
@@ -80,8 +72,7 @@ class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
 class GradAccumGradientHandler final {
  public:
   /// Errors: throws std::invalid_argument for N < 1 or an empty handler.
-  GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, std::int64_t accumulate_size);
-  GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, SharedWindow window);
+  GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, const StepsOrWindow& accumulate_size);
 
   /// Errors: throws std::logic_error over a shared window where the step was taken without this handler.
   void handle_gradient();

@@ -32,10 +32,8 @@ namespace accrue::llm {
 class GradientAccumulationOptimizer final : public AccumulatingOptimizer {
  public:
   /// `model`, if given, reduces the gradients and must outlive this. Errors: throws std::invalid_argument for N < 1.
-  GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, std::int64_t accumulation_steps,
+  GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, const StepsOrWindow& accumulation_steps,
                                 const Replays& replay = {});
-  /// Over a window that others read too.
-  GradientAccumulationOptimizer(const AnyOptimizer& optimizer, GradSync* model, SharedWindow window);
 
   /// No gradient is pending: true before a window's first backward and again after its step. It does not mean that this
   /// micro-step is the last of its window.
@@ -53,9 +51,7 @@ class GradientAccumulationLRScheduler final : public AccumulatingScheduler {
   /// scheduler held a copy of the optimizer, and loading it moved that copy from then on. The rate of the live
   /// optimizer, named here, stays where it is after load_state_dict(), while get_last_lr() goes on. Errors: throws
   /// std::invalid_argument for N < 1.
-  GradientAccumulationLRScheduler(const AnyScheduler& scheduler, std::int64_t accumulation_steps,
-                                  torch::optim::Optimizer* frozen_after_load = nullptr);
-  GradientAccumulationLRScheduler(const AnyScheduler& scheduler, SharedWindow window,
+  GradientAccumulationLRScheduler(const AnyScheduler& scheduler, const StepsOrWindow& accumulation_steps,
                                   torch::optim::Optimizer* frozen_after_load = nullptr);
 
   void load_state_dict(const StateDict& state) override;

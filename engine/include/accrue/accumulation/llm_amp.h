@@ -25,7 +25,7 @@ namespace accrue::llm {
 
 /// backward() scales the loss; step() unscales and clips (where max_norm is given), steps unless a gradient is not
 /// finite, and updates the scale. Source: llm.engine.amp.AMPOptimizer.
-class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
+class AMPOptimizer final : public OptimizerWrapper, public ClipsGradNorm {
  public:
   /// Clips the parameters of `model`. All three must outlive this where they are given by reference.
   AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimizer, GradScaler scaler,
@@ -33,7 +33,6 @@ class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
 
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   StepOutcome step(const Closure& closure = {}) override;
-  void zero_grad(bool set_to_none = true) override { inner_->zero_grad(set_to_none); }
   /// Unscales first, once an update. Returns the norm before.
   double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) override;
 
@@ -41,12 +40,10 @@ class AMPOptimizer final : public BaseOptimizer, public ClipsGradNorm {
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 
-  torch::optim::Optimizer& torch() override { return inner_->torch(); }
   const GradScaler& scaler() const { return scaler_; }
 
  private:
   torch::nn::Module& model_;
-  std::shared_ptr<BaseOptimizer> inner_;
   GradScaler scaler_;
   std::optional<double> max_norm_;
   bool unscaled_ = false;  ///< since the last step

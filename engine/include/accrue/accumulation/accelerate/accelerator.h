@@ -230,9 +230,7 @@ class Accelerator {
   NoSyncScope no_sync_models(std::vector<std::size_t> models);
   TriggerSyncScope trigger_sync_model(std::size_t model);
 
-  struct Impl;
-  friend struct StateFiles;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<AcceleratorImpl> impl_;
 };
 
 }  // namespace accrue::accelerate

@@ -27,8 +27,6 @@ struct ReplaySwitches {
   bool adjust_scheduler = false;
   /// The memory search shrinks by a tenth and rounds N down, so that the effective batch drifts.
   bool shrink_by_a_tenth = false;
-
-  bool operator==(const ReplaySwitches&) const = default;
 };
 
 struct AcceleratorOptions {

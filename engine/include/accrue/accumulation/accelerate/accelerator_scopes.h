@@ -9,7 +9,7 @@
 namespace accrue::accelerate {
 
 /// Runs a function when it goes, once, wherever it was moved.
-class AtEnd {
+class [[nodiscard]] AtEnd {
  public:
   explicit AtEnd(std::function<void()> call) : call_(std::move(call)) {}
   AtEnd(AtEnd&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
@@ -23,28 +23,12 @@ class AtEnd {
 };
 
 /// One micro-step. Off a boundary its models do not reduce.
-class [[nodiscard]] AccumulateScope : public AtEnd {
- public:
-  using AtEnd::AtEnd;
-  explicit AccumulateScope(AtEnd end) : AtEnd(std::move(end)) {}
-};
-
+using AccumulateScope = AtEnd;
 /// Its models do not reduce; what was computed meanwhile is remembered for a backward that comes later.
-class [[nodiscard]] NoSyncScope : public AtEnd {
- public:
-  explicit NoSyncScope(AtEnd end) : AtEnd(std::move(end)) {}
-};
-
+using NoSyncScope = AtEnd;
 /// The backward inside reduces.
-class [[nodiscard]] TriggerSyncScope : public AtEnd {
- public:
-  using AtEnd::AtEnd;
-};
-
+using TriggerSyncScope = AtEnd;
 /// Ranks with fewer batches join the others with empty ones.
-class [[nodiscard]] JoinScope : public AtEnd {
- public:
-  using AtEnd::AtEnd;
-};
+using JoinScope = AtEnd;
 
 }  // namespace accrue::accelerate

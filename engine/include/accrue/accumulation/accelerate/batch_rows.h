@@ -60,71 +60,67 @@ struct BatchRows<std::vector<Sample>> {
   }
 };
 
-template <HasRows... Parts>
-requires(sizeof...(Parts) > 0) struct BatchRows<std::tuple<Parts...>> {
-  using Batch = std::tuple<Parts...>;
+/// A batch that is made of others: a pair, a tuple, or torch::data's Example, with a target and without.
+template <typename Batch>
+concept HasParts = requires {
+  std::tuple_size<Batch>::value;
+}
+|| requires(Batch& batch) {
+  Batch(batch.data, batch.target);
+}
+|| requires(Batch& batch) {
+  Batch(batch.data);
+};
+
+/// References to them.
+template <typename Batch>
+requires HasParts<std::remove_const_t<Batch>>
+auto parts_of(Batch& batch) {
+  if constexpr (requires { std::tuple_size<Batch>::value; })
+    return std::apply([](auto&... parts) { return std::tie(parts...); }, batch);
+  else if constexpr (requires { batch.target; })
+    return std::tie(batch.data, batch.target);
+  else
+    return std::tie(batch.data);
+}
+
+template <typename Batch>
+inline constexpr bool parts_have_rows = false;
+template <typename... Parts>
+inline constexpr bool parts_have_rows<std::tuple<Parts&...>> = sizeof...(Parts) > 0 && (HasRows<Parts> && ...);
+
+template <HasParts Batch>
+requires parts_have_rows<decltype(parts_of(std::declval<Batch&>()))>
+struct BatchRows<Batch> {
+  /// Nothing where the parts have different numbers of them.
   static std::optional<std::int64_t> count(const Batch& batch) {
     return std::apply(
         [](const auto& first, const auto&... others) {
-          const auto rows = BatchRows<std::decay_t<decltype(first)>>::count(first);
-          const bool alike = (true && ... && (BatchRows<std::decay_t<decltype(others)>>::count(others) == rows));
+          const auto rows = Of<decltype(first)>::count(first);
+          const bool alike = (true && ... && (Of<decltype(others)>::count(others) == rows));
           return alike ? rows : std::nullopt;
         },
-        batch);
+        parts_of(batch));
   }
   static Batch range(const Batch& batch, std::int64_t begin, std::int64_t rows) {
-    return std::apply([=](const Parts&... parts) { return Batch(BatchRows<Parts>::range(parts, begin, rows)...); },
-                      batch);
+    return std::apply([=](const auto&... parts) { return Batch(Of<decltype(parts)>::range(parts, begin, rows)...); },
+                      parts_of(batch));
   }
   static std::optional<Batch> joined(const Batch& first, const Batch& second) {
-    return joined(first, second, std::index_sequence_for<Parts...>{});
+    const auto whole = [](auto&&... parts) -> std::optional<Batch> {
+      if (!(parts && ...)) return std::nullopt;
+      return Batch(std::move(*parts)...);
+    };
+    const auto pairs = [&]<std::size_t... I>(std::index_sequence<I...>, const auto& a, const auto& b) {
+      return whole(Of<decltype(std::get<I>(a))>::joined(std::get<I>(a), std::get<I>(b))...);
+    };
+    const auto parts = parts_of(first);
+    return pairs(std::make_index_sequence<std::tuple_size_v<decltype(parts)>>(), parts, parts_of(second));
   }
 
  private:
-  template <std::size_t... I>
-  static std::optional<Batch> joined(const Batch& first, const Batch& second, std::index_sequence<I...>) {
-    auto parts = std::tuple(BatchRows<Parts>::joined(std::get<I>(first), std::get<I>(second))...);
-    if (!(std::get<I>(parts) && ...)) return std::nullopt;
-    return Batch(std::move(*std::get<I>(parts))...);
-  }
-};
-
-/// A batch that is a tuple by another name: `parts` and `whole` go there and back.
-template <typename Batch, typename Tuple, auto parts, auto whole>
-struct RowsOfParts {
-  using Rows = BatchRows<Tuple>;
-  static std::optional<std::int64_t> count(const Batch& batch) { return Rows::count(parts(batch)); }
-  static Batch range(const Batch& batch, std::int64_t begin, std::int64_t rows) {
-    return whole(Rows::range(parts(batch), begin, rows));
-  }
-  static std::optional<Batch> joined(const Batch& first, const Batch& second) {
-    auto both = Rows::joined(parts(first), parts(second));
-    return both ? std::optional<Batch>(whole(std::move(*both))) : std::nullopt;
-  }
-};
-
-template <HasRows First, HasRows Second>
-struct BatchRows<std::pair<First, Second>>
-    : RowsOfParts<std::pair<First, Second>, std::tuple<First, Second>,
-                  [](const std::pair<First, Second>& batch) { return std::tuple(batch.first, batch.second); },
-                  [](std::tuple<First, Second> both) {
-                    return std::pair(std::get<0>(std::move(both)), std::get<1>(std::move(both)));
-                  }> {};
-
-/// torch::data::Example, with a target and without.
-template <typename Example>
-requires HasRows<decltype(Example::data)> && HasRows<decltype(Example::target)>
-struct BatchRows<Example>
-    : RowsOfParts<Example, std::tuple<decltype(Example::data), decltype(Example::target)>,
-                  [](const Example& batch) { return std::tuple(batch.data, batch.target); },
-                  [](auto both) { return Example(std::get<0>(std::move(both)), std::get<1>(std::move(both))); }> {
-};
-
-template <typename Example>
-requires(HasRows<decltype(Example::data)> && !requires(Example batch) { batch.target; }) struct BatchRows<Example>
-    : RowsOfParts<Example, std::tuple<decltype(Example::data)>,
-                  [](const Example& batch) { return std::tuple(batch.data); },
-                  [](auto one) { return Example(std::get<0>(std::move(one))); }> {
+  template <typename Part>
+  using Of = BatchRows<std::remove_cvref_t<Part>>;
 };
 
 /// Moves the tensors of a batch: of tensors, of pairs, tuples and vectors of such, and of anything with data and
@@ -133,11 +129,8 @@ template <typename Batch>
 void move_to(Batch& batch, at::Device device) {
   if constexpr (std::same_as<Batch, at::Tensor>) {
     if (batch.defined()) batch = batch.to(device);
-  } else if constexpr (requires { std::tuple_size<Batch>::value; }) {
-    std::apply([device](auto&... parts) { (move_to(parts, device), ...); }, batch);
-  } else if constexpr (requires { move_to(batch.data, device); }) {
-    move_to(batch.data, device);
-    if constexpr (requires { move_to(batch.target, device); }) move_to(batch.target, device);
+  } else if constexpr (HasParts<Batch>) {
+    std::apply([device](auto&... parts) { (move_to(parts, device), ...); }, parts_of(batch));
   } else if constexpr (
       requires { typename Batch::value_type; } && requires { batch.begin(); }) {
     if constexpr (std::is_class_v<typename Batch::value_type>)

@@ -22,8 +22,6 @@ struct GradientAccumulationPlugin {
   bool sync_with_dataloader = true;
   /// Reduces after every micro-step: less memory under sharding, more traffic, the same update.
   bool sync_each_batch = false;
-
-  bool operator==(const GradientAccumulationPlugin&) const = default;
 };
 
 /// Reads one environment variable; std::getenv in programs, a table in tests.

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <stdexcept>
 #include <vector>
@@ -27,9 +26,6 @@ struct BatchAttempt {
 struct NoExecutableBatchSize : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-/// Whether an exception says that memory was exhausted: on a device, on the host, or in cuDNN's words.
-bool is_out_of_memory(const std::exception& failure);
 
 /// The attempts in order: the starting batch first, with `steps` micro-steps. Errors: throws std::invalid_argument if
 /// either is below 1.

@@ -3,7 +3,7 @@
 // keeps the batches r, r + W, ..., or with split_batches its part of every batch. All of them see the last round, so
 // what it lacks is made up for, or agreed on, without a word between them. Cost: every rank makes every batch. Where
 // that is too dear, give map_loader() the samples, or say that the source is sharded already.
-// A repeated sample shares its tensors with the one before, so what a loop changes in place it meets again changed.
+// A batch that is repeated whole shares its tensors with the one before: what a loop changes in place it meets again.
 // Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.
 #pragma once
 
@@ -119,17 +119,19 @@ class SharedSource final {
   std::optional<LoaderPiece<Batch>> completed() {
     const std::int64_t got = std::ssize(round_);
     LoaderPiece<Batch> piece;
-    std::int64_t rows = 0;
-    for (const Batch& each : round_) rows += rows_of(each).value_or(0);
-    const bool by_sample = can_be_joined();
-    const std::int64_t short_of = by_sample ? std::max<std::int64_t>(*whole_ - *rows_of(round_.back()), 0) : 0;
-    if (by_sample) piece.remainder = rows < *whole_ * share_.world ? rows : 0;
-    if (share_.rank < got) piece.batch = std::move(round_[share_.rank]);
-    if constexpr (HasRows<Batch>) {
-      const std::int64_t open = (share_.rank - got) * whole_.value_or(0);
-      if (by_sample && share_.rank >= got) piece.batch = from_start(short_of + open, *whole_);
-      if (short_of > 0 && share_.rank == got - 1) piece.batch = Rows::joined(*piece.batch, from_start(0, short_of));
-    }
+    if constexpr (HasRows<Batch>)
+      if (can_be_joined()) {
+        std::int64_t rows = 0;
+        for (const Batch& each : round_) rows += rows_of(each).value_or(0);
+        piece.remainder = rows < *whole_ * share_.world ? rows : 0;
+        const std::int64_t of_last = std::min(*rows_of(round_.back()), *whole_);
+        const std::int64_t place = share_.rank - got + 1;  // among those that the last batch and the start fill
+        if (place > 0 || (place == 0 && of_last < *whole_)) {
+          const Batch filled = made_longer(Rows::range(round_.back(), 0, of_last), (place + 1) * *whole_);
+          piece.batch = Rows::range(filled, place * *whole_, *whole_);
+        }
+      }
+    if (!piece.batch && share_.rank < got) piece.batch = std::move(round_[share_.rank]);
     if constexpr (std::copy_constructible<Batch>)
       if (!piece.batch) piece.batch = first_[(share_.rank - got) % std::ssize(first_)];
     return piece;
@@ -149,7 +151,7 @@ class SharedSource final {
       Batch& batch = round_.front();
       if (share_.uneven == UnevenRanks::repeat && *rows < *whole_) {
         if (!can_be_joined()) refuse_to_cut("a shorter batch does not fit to the first", share_.world);
-        batch = Rows::joined(batch, from_start(0, *whole_ - *rows)).value();
+        batch = made_longer(std::move(batch), *whole_);
         piece.remainder = *rows;
       }
       const std::int64_t begin = std::min(part * share_.rank, *rows_of(batch));
@@ -177,23 +179,11 @@ class SharedSource final {
     }
     return false;
   }
-  /// The samples [begin, begin + rows) of the epoch, which begins again after those that are kept.
-  Batch from_start(std::int64_t begin, std::int64_t rows) const {
-    std::int64_t kept = 0;
-    for (const Batch& each : first_) kept += *rows_of(each);
-    begin %= kept;
-    std::optional<Batch> all;
-    for (std::size_t i = 0; rows > 0; i = (i + 1) % first_.size()) {
-      const std::int64_t here = *rows_of(first_[i]);
-      const std::int64_t from = std::min(begin, here);
-      const std::int64_t taken = std::min(rows, here - from);
-      begin -= from;
-      rows -= taken;
-      if (taken == 0) continue;
-      Batch part = Rows::range(first_[i], from, taken);
-      all = all ? Rows::joined(*all, part) : std::optional(std::move(part));
-    }
-    return std::move(*all);
+  /// `rows` samples: those of the batch, and then the epoch's, which begins again after those that are kept.
+  Batch made_longer(Batch batch, std::int64_t rows) const {
+    for (std::size_t i = 0; *rows_of(batch) < rows; i = (i + 1) % first_.size())
+      batch = Rows::joined(batch, first_[i]).value();
+    return Rows::range(batch, 0, rows);
   }
 
   BatchSource<Batch>& source_;

@@ -58,7 +58,8 @@ struct UpdateSettings {
   bool set_to_none = true;  ///< for zero_grad()
 };
 
-class OptimWrapper : public BaseOptimizer {
+/// Its state is the optimizer's own. Counts are in no state: who resumes calls initialize_count_status().
+class OptimWrapper : public OptimizerWrapper {
  public:
   /// Errors: throws std::invalid_argument for accumulative_counts below 1 or above a million, a clip_grad without a
   /// bound or a replayed defect that this system does not have.
@@ -112,24 +113,16 @@ class OptimWrapper : public BaseOptimizer {
   /// Norm of the gradients before the last step() clipped them; nothing before that, or where clipping is by value.
   std::optional<double> grad_norm() const { return grad_norm_; }
 
-  /// The optimizer's own. Counts are in no state: who resumes calls initialize_count_status().
-  StateDict state_dict() const override { return optimizer_->state_dict(); }
-  void load_state_dict(const StateDict& state) override { optimizer_->load_state_dict(state); }
-
   /// As MMEngine's.
   std::string text() const override {
     return "Type: OptimWrapper\n_accumulative_counts: " + std::to_string(accumulative_counts()) + "\noptimizer:\n" +
-           optimizer_->text();
+           inner().text();
   }
-  torch::optim::Optimizer& torch() override { return optimizer_->torch(); }
-  using BaseOptimizer::torch;
 
   /// The only counter; a ParamSchedulerHook shares it.
   const SharedWindow& window() const { return driver_.shared_window(); }
 
  protected:
-  BaseOptimizer& inner() { return *optimizer_; }
-  const BaseOptimizer& inner() const { return *optimizer_; }
   bool clips() const { return options_.clip_grad.has_value(); }
   void clip();
   /// The next micro-step's forward and backward are not kept from reducing.
@@ -137,11 +130,10 @@ class OptimWrapper : public BaseOptimizer {
   /// What step() does once the gradients are those of all ranks.
   virtual StepOutcome update(const Closure& closure);
   /// loss.backward(), as the optimizer inside wants it.
-  virtual void differentiate(const at::Tensor& loss, BackwardOptions options) { optimizer_->backward(loss, options); }
+  virtual void differentiate(const at::Tensor& loss, BackwardOptions options) { inner().backward(loss, options); }
   AccumulationDriver& driver() { return driver_; }
 
  private:
-  std::shared_ptr<BaseOptimizer> optimizer_;
   OptimWrapperOptions options_;
   AccumulationDriver driver_;
   std::optional<double> first_rate_;  ///< of the first of several parameter groups, as the wrapper was made

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder that save_state() replaces as a whole: files are written into a folder beside it, which takes its place by
+// one rename. What a kill leaves beside it the next save clears, and so does a load unless a save of another process is
+// under way. Files of the program's own in the folder stay in it. Thread: the training thread of rank 0, but for the
+// paths.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "accrue/run/result.h"
+
+namespace accrue::accelerate {
+
+class StateFolder {
+ public:
+  explicit StateFolder(const std::filesystem::path& folder);
+  ~StateFolder();
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+
+  const std::filesystem::path& path() const { return target_; }
+  /// Where a save writes between begin() and commit().
+  const std::filesystem::path& part() const { return part_; }
+  static std::filesystem::path model_file(const std::filesystem::path& in) { return in / "model.safetensors"; }
+  static std::filesystem::path shared_file(const std::filesystem::path& in) { return in / "state.safetensors"; }
+  static std::filesystem::path rank_file(const std::filesystem::path& in, std::int64_t rank);
+
+  /// A save begins. Errors, here and below: disk.
+  Result<void> begin();
+  /// The part takes the folder's place.
+  Result<void> commit();
+  /// Before a load: the folder is that of the last save that was committed, with all that is the program's.
+  Result<void> settle();
+
+ private:
+  Result<void> give_name_back();
+  Result<void> clear_beside();
+  Result<void> remove_after(const std::filesystem::path& old);
+  bool put_in_place();
+  bool lock(int how);
+
+  std::filesystem::path target_;
+  std::filesystem::path parent_;
+  std::filesystem::path part_;
+  std::filesystem::path replaced_;
+  int lock_ = -1;  ///< the parent, open: saves share a lock of it, a load clears under one of its own
+};
+
+}  // namespace accrue::accelerate

@@ -34,8 +34,8 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source)
     throw std::invalid_argument("model.width " + std::to_string(spec.width) + " is no multiple of model.heads " +
                                 std::to_string(spec.heads));
   }
-  token_embedding_ = register_module("token_embedding", std::make_shared<Table>(spec.vocabulary, spec.width));
-  position_embedding_ = register_module("position_embedding", std::make_shared<Table>(spec.context, spec.width));
+  token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(spec.vocabulary, spec.width));
+  position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(spec.context, spec.width));
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < spec.layers; ++i) add_block(*blocks, i, spec.width);
   final_norm_ = register_module("final_norm", std::make_shared<Norm>(spec.width));

@@ -38,8 +38,8 @@ class GptModel final : public ModelPart {
   std::int64_t context_;
   double dropout_;
   bool plain_ = false;
-  std::shared_ptr<Table> token_embedding_;
-  std::shared_ptr<Table> position_embedding_;
+  std::shared_ptr<Embedding> token_embedding_;
+  std::shared_ptr<Embedding> position_embedding_;
   std::vector<GptBlockWeights> blocks_;
   std::shared_ptr<Norm> final_norm_;
 };

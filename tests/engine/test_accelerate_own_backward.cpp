@@ -4,6 +4,9 @@
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
+#include "support/test_program.h"
+
+namespace test_accelerate_own_backward {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -66,5 +69,7 @@ class TestAccelerateOwnBackward : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateOwnBackward)
+ACCRUE_TEST_MAIN(TestAccelerateOwnBackward)
+
+}  // namespace test_accelerate_own_backward
 #include "test_accelerate_own_backward.moc"

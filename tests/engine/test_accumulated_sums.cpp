@@ -18,6 +18,9 @@
 #include "accrue/comm/rendezvous.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_accumulated_sums {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -129,5 +132,7 @@ class TestAccumulatedSums : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccumulatedSums)
+ACCRUE_TEST_MAIN(TestAccumulatedSums)
+
+}  // namespace test_accumulated_sums
 #include "test_accumulated_sums.moc"

@@ -4,8 +4,11 @@
 
 #include <set>
 
+#include "support/test_program.h"
 #include "support/training_body.h"
 #include "train/batch_feed.h"
+
+namespace test_batch_feed {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -64,5 +67,7 @@ class TestBatchFeed : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBatchFeed)
+ACCRUE_TEST_MAIN(TestBatchFeed)
+
+}  // namespace test_batch_feed
 #include "test_batch_feed.moc"

@@ -18,7 +18,10 @@
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/rendezvous.h"
 #include "support/signed_checkpoint.h"
+#include "support/test_program.h"
 #include "support/window_positions.h"
+
+namespace test_checkpoint {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -524,5 +527,7 @@ class TestCheckpoint : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCheckpoint)
+ACCRUE_TEST_MAIN(TestCheckpoint)
+
+}  // namespace test_checkpoint
 #include "test_checkpoint.moc"

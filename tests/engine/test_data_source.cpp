@@ -8,6 +8,9 @@
 #include <fstream>
 
 #include "accrue/data/data_source.h"
+#include "support/test_program.h"
+
+namespace test_data_source {
 
 using namespace accrue;
 
@@ -284,5 +287,7 @@ class TestDataSource : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDataSource)
+ACCRUE_TEST_MAIN(TestDataSource)
+
+}  // namespace test_data_source
 #include "test_data_source.moc"

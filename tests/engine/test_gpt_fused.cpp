@@ -8,6 +8,9 @@
 #include "models/buffer_pool.h"
 #include "models/fused_blocks.h"
 #include "models/gpt_model.h"
+#include "support/test_program.h"
+
+namespace test_gpt_fused {
 
 using namespace accrue;
 
@@ -240,5 +243,7 @@ class TestGptFused : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGptFused)
+ACCRUE_TEST_MAIN(TestGptFused)
+
+}  // namespace test_gpt_fused
 #include "test_gpt_fused.moc"

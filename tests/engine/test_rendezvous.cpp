@@ -15,6 +15,9 @@
 #include "comm/host_identity.h"
 #include "comm/slurm_hosts.h"
 #include "comm/store_socket.h"
+#include "support/test_program.h"
+
+namespace test_rendezvous {
 
 using namespace accrue;
 
@@ -318,5 +321,7 @@ class TestRendezvous : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRendezvous)
+ACCRUE_TEST_MAIN(TestRendezvous)
+
+}  // namespace test_rendezvous
 #include "test_rendezvous.moc"

@@ -24,6 +24,9 @@
 #include "comm/shared_segment.h"
 #include "comm/shm_backend.h"
 #include "comm/shm_sum.h"
+#include "support/test_program.h"
+
+namespace test_shared_memory {
 
 using namespace accrue;
 
@@ -305,5 +308,7 @@ class TestSharedMemory : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSharedMemory)
+ACCRUE_TEST_MAIN(TestSharedMemory)
+
+}  // namespace test_shared_memory
 #include "test_shared_memory.moc"

@@ -16,6 +16,9 @@
 #include <cstring>
 
 #include "accrue/checkpoint/tensor_archive.h"
+#include "support/test_program.h"
+
+namespace test_tensor_archive {
 
 using namespace accrue;
 
@@ -289,5 +292,7 @@ class TestTensorArchive : public QObject {
   int count_ = 0;
 };
 
-QTEST_GUILESS_MAIN(TestTensorArchive)
+ACCRUE_TEST_MAIN(TestTensorArchive)
+
+}  // namespace test_tensor_archive
 #include "test_tensor_archive.moc"

@@ -15,7 +15,10 @@
 #include <mutex>
 #include <thread>
 
+#include "support/test_program.h"
 #include "train/window_executor.h"
+
+namespace test_window_executor {
 
 using namespace accrue;
 
@@ -257,5 +260,7 @@ class TestWindowExecutor : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestWindowExecutor)
+ACCRUE_TEST_MAIN(TestWindowExecutor)
+
+}  // namespace test_window_executor
 #include "test_window_executor.moc"

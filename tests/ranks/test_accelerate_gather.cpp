@@ -8,6 +8,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_accelerate_gather {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -150,4 +152,6 @@ ACCRUE_RANK_TEST_MAIN(TestAccelerateGather, {{"pads", pads},
                                              {"uneven_last_batch", uneven_last_batch},
                                              {"saves_in_a_joined_loop", saves_in_a_joined_loop},
                                              {"gathers_outside_accumulate", gathers_outside_accumulate}})
+
+}  // namespace test_accelerate_gather
 #include "test_accelerate_gather.moc"

@@ -9,6 +9,8 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 
+namespace test_accelerate_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -617,4 +619,6 @@ ACCRUE_RANK_TEST_MAIN(TestAccelerateRanks, {{"token_recipe", token_recipe},
                                             {"overflow_on_one_rank", overflow_on_one_rank},
                                             {"gathers_and_reduces", gathers_and_reduces},
                                             {"resumes_inside_a_group", resumes_inside_a_group}})
+
+}  // namespace test_accelerate_ranks
 #include "test_accelerate_ranks.moc"

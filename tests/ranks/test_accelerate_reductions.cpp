@@ -8,6 +8,8 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 
+namespace test_accelerate_reductions {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -208,4 +210,6 @@ ACCRUE_RANK_TEST_MAIN(TestAccelerateReductions,
                        {"model_that_the_boundary_does_not_reach", model_that_the_boundary_does_not_reach},
                        {"several_backwards_in_a_boundary", several_backwards_in_a_boundary},
                        {"uneven_ranks_with_a_plain_backward", uneven_ranks_with_a_plain_backward}})
+
+}  // namespace test_accelerate_reductions
 #include "test_accelerate_reductions.moc"

@@ -16,6 +16,8 @@
 #include "support/rank_checks.h"
 #include "support/ten_batches.h"
 
+namespace test_accumulation_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -372,4 +374,6 @@ ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks,
                        {"handlers_average_by_hand", handlers_average_by_hand},
                        {"experts_average_over_their_own_ranks", experts_average_over_their_own_ranks},
                        {"overflow_on_one_rank", overflow_on_one_rank}})
+
+}  // namespace test_accumulation_ranks
 #include "test_accumulation_ranks.moc"

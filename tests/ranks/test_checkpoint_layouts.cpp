@@ -14,6 +14,8 @@
 #include "support/rank_checks.h"
 #include "support/window_positions.h"
 
+namespace test_checkpoint_layouts {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -222,4 +224,6 @@ ACCRUE_RANK_TEST_MAIN(TestCheckpointLayouts, {{"save_layouts", save_layouts},
                                               {"read_layouts", read_layouts},
                                               {"save_twice", save_twice},
                                               {"one_refuses", one_refuses}})
+
+}  // namespace test_checkpoint_layouts
 #include "test_checkpoint_layouts.moc"

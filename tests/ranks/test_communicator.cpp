@@ -17,6 +17,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_communicator {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -584,4 +586,6 @@ ACCRUE_RANK_TEST_MAIN(TestCommunicator, {{"every_collective", every_collective},
                                          {"keeps_a_nan", keeps_a_nan},
                                          {"other_calls", other_calls},
                                          {"refuses_bad_tensors", refuses_bad_tensors}})
+
+}  // namespace test_communicator
 #include "test_communicator.moc"

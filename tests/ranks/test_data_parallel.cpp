@@ -14,6 +14,8 @@
 #include "support/rank_checks.h"
 #include "support/small_net.h"
 
+namespace test_data_parallel {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -468,4 +470,6 @@ ACCRUE_RANK_TEST_MAIN(TestDataParallel, {{"equals_one_process", equals_one_proce
                                          {"refuses_other_requires_grad", refuses_other_requires_grad},
                                          {"refuses_other_options", refuses_other_options},
                                          {"one_at_a_time", one_at_a_time}})
+
+}  // namespace test_data_parallel
 #include "test_data_parallel.moc"

@@ -11,6 +11,8 @@
 #include "support/rank_checks.h"
 #include "support/small_net.h"
 
+namespace test_data_parallel_window {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -265,4 +267,6 @@ ACCRUE_RANK_TEST_MAIN(TestWindowEnd, {{"unused_parameters", unused_parameters},
                                       {"keeps_buffers_apart", keeps_buffers_apart},
                                       {"recovers_from_a_broken_backward", recovers_from_a_broken_backward},
                                       {"says_that_finish_was_forgotten", says_that_finish_was_forgotten}})
+
+}  // namespace test_data_parallel_window
 #include "test_data_parallel_window.moc"

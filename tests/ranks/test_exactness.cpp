@@ -8,6 +8,8 @@
 #include "support/joined_rank.h"
 #include "support/training_body.h"
 
+namespace test_exactness {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -219,4 +221,6 @@ class TestExactness : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestExactness, {{"train", train_body}, {"many_seeds", many_seeds}})
+
+}  // namespace test_exactness
 #include "test_exactness.moc"

@@ -10,6 +10,8 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 
+namespace test_grad_scaler_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -91,4 +93,6 @@ class TestGradScalerRanks : public QObject {
 
 ACCRUE_RANK_TEST_MAIN(TestGradScalerRanks, {{"train_with_overflows", train_with_overflows},
                                             {"step_without_a_gradient", step_without_a_gradient}})
+
+}  // namespace test_grad_scaler_ranks
 #include "test_grad_scaler_ranks.moc"

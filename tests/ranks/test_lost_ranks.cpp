@@ -21,6 +21,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_lost_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -467,4 +469,6 @@ ACCRUE_RANK_TEST_MAIN(TestLostRanks, {{"waits_for_the_last", waits_for_the_last}
                                       {"cannot_join", cannot_join},
                                       {"stands_still", stands_still},
                                       {"joins_and_ends", joins_and_ends}})
+
+}  // namespace test_lost_ranks
 #include "test_lost_ranks.moc"

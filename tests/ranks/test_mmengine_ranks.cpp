@@ -18,6 +18,8 @@
 #include "support/rank_checks.h"
 #include "support/ten_batches.h"
 
+namespace test_mmengine_ranks {
+
 using namespace accrue;
 using namespace accrue::mmengine;
 using namespace accrue::test;
@@ -295,4 +297,6 @@ ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, {{"compare_gradients", compare_gradient
                                           {"train_through_a_plugin", train_through_a_plugin},
                                           {"zero_stages", zero_stages},
                                           {"overflow_on_one_rank", overflow_on_one_rank}})
+
+}  // namespace test_mmengine_ranks
 #include "test_mmengine_ranks.moc"

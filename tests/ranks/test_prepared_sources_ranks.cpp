@@ -9,6 +9,8 @@
 #include "support/refusals.h"
 #include "support/squares.h"
 
+namespace test_prepared_sources_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -93,4 +95,6 @@ class TestPreparedSourcesRanks : public QObject {
 ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks, {{"shared_epochs", shared_epochs},
                                                  {"sharded_sources", sharded_sources},
                                                  {"different_sources", different_sources}})
+
+}  // namespace test_prepared_sources_ranks
 #include "test_prepared_sources_ranks.moc"

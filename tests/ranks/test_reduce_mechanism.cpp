@@ -7,6 +7,8 @@
 
 #include "support/training_body.h"
 
+namespace test_reduce_mechanism {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -174,4 +176,6 @@ class TestReduceMechanism : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestReduceMechanism, {{"train", train_body}})
+
+}  // namespace test_reduce_mechanism
 #include "test_reduce_mechanism.moc"

@@ -7,6 +7,8 @@
 
 #include "support/training_body.h"
 
+namespace test_resume {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -211,4 +213,6 @@ class TestResume : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestResume, {{"train", train_body}})
+
+}  // namespace test_resume
 #include "test_resume.moc"

@@ -6,6 +6,8 @@
 
 #include "support/training_body.h"
 
+namespace test_resume_inside {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -177,4 +179,6 @@ class TestResumeInside : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestResumeInside, {{"train", train_body}})
+
+}  // namespace test_resume_inside
 #include "test_resume_inside.moc"

@@ -6,6 +6,8 @@
 
 #include "support/training_body.h"
 
+namespace test_steps_changed {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -97,4 +99,6 @@ class TestStepsChanged : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestStepsChanged, {{"train", train_body}})
+
+}  // namespace test_steps_changed
 #include "test_steps_changed.moc"

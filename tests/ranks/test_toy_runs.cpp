@@ -6,6 +6,8 @@
 
 #include "support/training_body.h"
 
+namespace test_toy_runs {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -209,4 +211,6 @@ class TestToyRuns : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestToyRuns, {{"train", train_body}})
+
+}  // namespace test_toy_runs
 #include "test_toy_runs.moc"

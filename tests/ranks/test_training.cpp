@@ -6,6 +6,8 @@
 
 #include "support/training_body.h"
 
+namespace test_training {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -219,4 +221,6 @@ class TestTraining : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestTraining, {{"train", train_body}})
+
+}  // namespace test_training
 #include "test_training.moc"

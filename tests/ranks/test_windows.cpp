@@ -9,6 +9,8 @@
 
 #include "support/training_body.h"
 
+namespace test_windows {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -442,4 +444,6 @@ class TestWindows : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestWindows, {{"train", train_body}})
+
+}  // namespace test_windows
 #include "test_windows.moc"

@@ -25,10 +25,6 @@ constexpr std::array<std::pair<const char*, at::ScalarType>, 8> dtype_names{{{"B
                                                                              {"F32", at::kFloat},
                                                                              {"F64", at::kDouble}}};
 
-std::string data_size(std::uint64_t bytes) {
-  return counted(static_cast<std::int64_t>(bytes), "byte");
-}
-
 tl::unexpected<Error> in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : file + ", " + error.where;
   if (error.hint.empty() && error.code == ErrorCode::protocol) error.hint = damaged_hint;
@@ -70,6 +66,10 @@ Result<void> read_header(ArchiveFile& archive, std::uint64_t file_bytes) {
 }
 
 }  // namespace
+
+std::string data_size(std::uint64_t bytes) {
+  return std::to_string(bytes) + " bytes";
+}
 
 const char* archive_dtype(at::ScalarType type) {
   for (const auto& [name, known] : dtype_names)

@@ -35,6 +35,9 @@ class Descriptor {
   int fd_;
 };
 
+/// "9 bytes", for messages.
+std::string data_size(std::uint64_t bytes);
+
 /// The format's name for a type, null if it has none; and back, Undefined for an unknown name.
 const char* archive_dtype(at::ScalarType type);
 at::ScalarType archive_scalar_type(const std::string& dtype);

@@ -28,12 +28,12 @@ constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
 constexpr std::int64_t max_count = std::int64_t{1} << 53;
 /// As accumulation.steps.
 constexpr std::int64_t max_steps = 1 << 20;
-constexpr const char* damaged_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
+constexpr const char* earlier_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
 
 using Json = nlohmann::ordered_json;
 
 tl::unexpected<Error> damaged(std::string what) {
-  return fail(ErrorCode::protocol, std::move(what), "manifest.json", damaged_hint);
+  return fail(ErrorCode::protocol, std::move(what), "manifest.json", earlier_hint);
 }
 
 Json number(double value) {
@@ -315,16 +315,16 @@ Result<void> verify_files(const std::filesystem::path& folder, std::span<const M
   for (const ManifestFile& file : files) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(folder / file.name, error);
-    if (error) return fail(ErrorCode::protocol, "it cannot be read: " + error.message(), file.name, damaged_hint);
+    if (error) return fail(ErrorCode::protocol, "it cannot be read: " + error.message(), file.name, earlier_hint);
     if (static_cast<std::int64_t>(bytes) != file.bytes)
       return fail(ErrorCode::protocol,
                   "it has " + std::to_string(bytes) + " bytes where the manifest says " + std::to_string(file.bytes),
-                  file.name, damaged_hint);
+                  file.name, earlier_hint);
     const auto hash = hash_file(folder / file.name);
-    if (!hash) return fail(ErrorCode::protocol, "it cannot be read", file.name, damaged_hint);
+    if (!hash) return fail(ErrorCode::protocol, "it cannot be read", file.name, earlier_hint);
     if (*hash != file.xxh3)
       return fail(ErrorCode::protocol, "its content hash is " + *hash + ", the manifest says " + file.xxh3, file.name,
-                  damaged_hint);
+                  earlier_hint);
   }
   return {};
 }

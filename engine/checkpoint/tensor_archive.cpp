@@ -49,10 +49,6 @@ class Xxh3 {
   std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
 };
 
-std::string data_size(std::uint64_t bytes) {
-  return counted(static_cast<std::int64_t>(bytes), "byte");
-}
-
 /// The error of a failed write of `wanted` bytes in all, of which `written` are on the disk.
 tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file, std::uint64_t wanted,
                                     std::uint64_t written) {

@@ -20,8 +20,8 @@ struct Affine : torch::nn::Module {
 };
 
 /// weight [rows, width].
-struct Table : torch::nn::Module {
-  Table(std::int64_t rows, std::int64_t width) { weight = register_parameter("weight", at::zeros({rows, width})); }
+struct Embedding : torch::nn::Module {
+  Embedding(std::int64_t rows, std::int64_t width) { weight = register_parameter("weight", at::zeros({rows, width})); }
   at::Tensor weight;
 };
 

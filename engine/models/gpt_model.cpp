@@ -35,10 +35,10 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare
                                 std::to_string(spec.heads));
   }
   if (share.first() || share.last())
-    token_embedding_ =
-        register_module("token_embedding", std::make_shared<Table>(spec.vocabulary / share.tensor_ranks, spec.width));
+    token_embedding_ = register_module("token_embedding",
+                                       std::make_shared<Embedding>(spec.vocabulary / share.tensor_ranks, spec.width));
   if (share.first())
-    position_embedding_ = register_module("position_embedding", std::make_shared<Table>(spec.context, spec.width));
+    position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(spec.context, spec.width));
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const auto [first, last] = blocks_of(spec, share);
   for (std::int64_t i = first; i < last; ++i) add_block(*blocks, i);

@@ -44,8 +44,8 @@ class GptModel final : public ModelPart {
   ModelShare share_;
   TensorAxis axis_;
   bool plain_ = false;
-  std::shared_ptr<Table> token_embedding_;     ///< on the first and the last part
-  std::shared_ptr<Table> position_embedding_;  ///< on the first part
+  std::shared_ptr<Embedding> token_embedding_;     ///< on the first and the last part
+  std::shared_ptr<Embedding> position_embedding_;  ///< on the first part
   std::vector<GptBlockWeights> blocks_;
   std::shared_ptr<Norm> final_norm_;  ///< on the last part
 };

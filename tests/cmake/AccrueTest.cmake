@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # accrue_add_test(NAME n SOURCES f... LIBS l... LABELS l... TIMEOUT s [SERIAL] [ENVIRONMENT VAR=value...])
-# One Qt Test executable per file, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
+# One Qt Test executable, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
 # core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow;
-# sanitized: small enough to run with the engine under AddressSanitizer and UBSan, and all built by the target of that name.
-set(accrue_sanitized_tests test_checkpoint test_data_parallel test_data_source test_gpt_fused test_grad_arena test_llm_accumulation
-  test_accelerate_accumulation test_models test_optimizers test_resume_damage test_shared_memory test_tensor_archive test_tensor_slice
-  test_toy_runs test_window_executor)
+# sanitized: run with the engine under AddressSanitizer and UBSan, and built by the target of that name: what reads files, shares
+# memory, counts windows, does arithmetic of its own, and calls them under the names of other systems.
+#
+# accrue_add_tests(NAME program TESTS t... [SOURCES f...] LIBS l... LABELS l... TIMEOUT s [SERIAL])
+# One executable of several test classes, whose files t.cpp are compiled together: what they share of LibTorch, three seconds a
+# file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a target t builds it.
+set(accrue_sanitized engine_models engine_checkpoint engine_memory engine_systems engine_accelerate ranks_comm ranks_parallel
+  ranks_training ranks_resume)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for.
@@ -16,10 +20,11 @@ set(accrue_test_optimisation -O1)
 # with LibTorch's: half a million lines that a test would otherwise read for ten seconds.
 function(accrue_test_support variable libraries)
   set(modules Core)
-  set(headers <QTest> <QSignalSpy> <QTemporaryDir>)
+  set(headers <QtTest> <QTemporaryDir> <filesystem> <fstream> <functional> <random> <tl/expected.hpp>)
   set(torch "")
   if(libraries MATCHES "accrue_ui(;|$)")
     set(modules Core Gui Widgets PrintSupport Svg)
+    list(APPEND headers <QtWidgets>)
   elseif(libraries MATCHES "accrue_ui_models|Qt6::Gui")
     set(modules Core Gui)
   endif()
@@ -34,7 +39,7 @@ function(accrue_test_support variable libraries)
   if(TARGET ${name})
     return()
   endif()
-  add_library(${name} STATIC ${PROJECT_SOURCE_DIR}/tests/support/places.cpp)
+  add_library(${name} STATIC ${PROJECT_SOURCE_DIR}/tests/support/places.cpp ${PROJECT_SOURCE_DIR}/tests/support/test_program.cpp)
   list(TRANSFORM modules PREPEND Qt6::)
   target_link_libraries(${name} PRIVATE accrue_options Qt6::Test ${modules} ${torch})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -67,30 +72,48 @@ function(accrue_moc_test target)
   endforeach()
 endfunction()
 
+# accrue_test_program(target libraries source...)
+function(accrue_test_program target libraries)
+  add_executable(${target} ${ARGN})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  accrue_moc_test(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE accrue_options Qt6::Core Qt6::Test ${libraries})
+  target_compile_definitions(${target} PRIVATE QT_NO_KEYWORDS)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  accrue_test_support(support "${libraries}")
+  target_link_libraries(${target} PRIVATE ${support})
+  target_precompile_headers(${target} REUSE_FROM ${support})
+  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
+endfunction()
+
+# accrue_enter_test(name program labels timeout serial environment argument...): one test of CTest.
+function(accrue_enter_test name program labels timeout serial environment)
+  if(program IN_LIST accrue_sanitized)
+    list(APPEND labels sanitized)
+    add_dependencies(sanitized ${program})
+  endif()
+  if(NOT timeout)
+    set(timeout 60)
+  endif()
+  add_test(NAME ${name} COMMAND ${program} ${ARGN} -o ${PROJECT_BINARY_DIR}/test-results/${name}.xml,junitxml -o -,txt)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" RUN_SERIAL ${serial}
+    ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LANG=C.UTF-8;LC_ALL=C.UTF-8;${environment}")
+endfunction()
+
 function(accrue_add_test)
   cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
-  add_executable(${T_NAME} ${T_SOURCES})
-  set_target_properties(${T_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  accrue_moc_test(${T_NAME} ${T_SOURCES})
-  target_link_libraries(${T_NAME} PRIVATE accrue_options Qt6::Core Qt6::Test ${T_LIBS})
-  target_compile_definitions(${T_NAME} PRIVATE QT_NO_KEYWORDS)
-  target_include_directories(${T_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  accrue_test_support(support "${T_LIBS}")
-  target_link_libraries(${T_NAME} PRIVATE ${support})
-  target_precompile_headers(${T_NAME} REUSE_FROM ${support})
-  target_compile_options(${T_NAME} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
-  if(NOT T_TIMEOUT)
-    set(T_TIMEOUT 60)
-  endif()
-  if(T_NAME IN_LIST accrue_sanitized_tests)
-    list(APPEND T_LABELS sanitized)
-    add_dependencies(sanitized ${T_NAME})
-  endif()
-  add_test(NAME ${T_NAME}
-    COMMAND ${T_NAME} -o ${PROJECT_BINARY_DIR}/test-results/${T_NAME}.xml,junitxml -o -,txt)
-  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}"
-    ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LANG=C.UTF-8;LC_ALL=C.UTF-8;${T_ENVIRONMENT}")
-  if(T_SERIAL)
-    set_tests_properties(${T_NAME} PROPERTIES RUN_SERIAL ON)
-  endif()
+  accrue_test_program(${T_NAME} "${T_LIBS}" ${T_SOURCES})
+  accrue_enter_test(${T_NAME} ${T_NAME} "${T_LABELS}" "${T_TIMEOUT}" ${T_SERIAL} "${T_ENVIRONMENT}")
+endfunction()
+
+function(accrue_add_tests)
+  cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "TESTS;SOURCES;LIBS;LABELS" ${ARGN})
+  list(TRANSFORM T_TESTS APPEND .cpp OUTPUT_VARIABLE files)
+  accrue_test_program(${T_NAME} "${T_LIBS}" ${files} ${T_SOURCES})
+  set_target_properties(${T_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  foreach(name IN LISTS T_TESTS)
+    add_custom_target(${name})
+    add_dependencies(${name} ${T_NAME})
+    accrue_enter_test(${name} ${T_NAME} "${T_LABELS}" "${T_TIMEOUT}" ${T_SERIAL} "" ${name})
+  endforeach()
 endfunction()

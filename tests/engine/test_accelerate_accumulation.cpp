@@ -7,6 +7,9 @@
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
+#include "support/test_program.h"
+
+namespace test_accelerate_accumulation {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -376,5 +379,7 @@ class TestAccelerateAccumulation : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateAccumulation)
+ACCRUE_TEST_MAIN(TestAccelerateAccumulation)
+
+}  // namespace test_accelerate_accumulation
 #include "test_accelerate_accumulation.moc"

@@ -8,6 +8,9 @@
 #include <type_traits>
 
 #include "support/accelerate_cases.h"
+#include "support/test_program.h"
+
+namespace test_accelerate_calls {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -233,5 +236,7 @@ class TestAccelerateCalls : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateCalls)
+ACCRUE_TEST_MAIN(TestAccelerateCalls)
+
+}  // namespace test_accelerate_calls
 #include "test_accelerate_calls.moc"

@@ -9,6 +9,9 @@
 
 #include "support/accelerate_cases.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_accelerate_facades {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -597,5 +600,7 @@ class TestAccelerateFacades : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateFacades)
+ACCRUE_TEST_MAIN(TestAccelerateFacades)
+
+}  // namespace test_accelerate_facades
 #include "test_accelerate_facades.moc"

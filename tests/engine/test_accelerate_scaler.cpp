@@ -5,6 +5,9 @@
 #include <QtTest/QTest>
 
 #include "support/accelerate_cases.h"
+#include "support/test_program.h"
+
+namespace test_accelerate_scaler {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -138,5 +141,7 @@ class TestAccelerateScaler : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateScaler)
+ACCRUE_TEST_MAIN(TestAccelerateScaler)
+
+}  // namespace test_accelerate_scaler
 #include "test_accelerate_scaler.moc"

@@ -18,6 +18,10 @@
 #include "accrue/comm/rendezvous.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "support/refusals.h"
+#include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_accumulated_sums {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -55,15 +59,13 @@ class TestAccumulatedSums : public QObject {
 
  private Q_SLOTS:
   void half_precision_gradients_pile_up_in_float32_under_a_reducer_data() {
-    QTest::addColumn<std::string>("system");
-    QTest::addColumn<at::ScalarType>("type");
+    Rows<std::string, at::ScalarType>();
     for (const char* system : {"llm", "colossalai", "mmengine"})
       for (const at::ScalarType type : {at::kBFloat16, at::kHalf})
         QTest::addRow("%s, %s", system, c10::toString(type)) << std::string(system) << type;
   }
   void half_precision_gradients_pile_up_in_float32_under_a_reducer() {
-    QFETCH(std::string, system);
-    QFETCH(at::ScalarType, type);
+    const auto [system, type] = current_row<std::string, at::ScalarType>();
     // A large slope and 255 small ones, each of which is lost where the sum is of the parameter's own type.
     const double small = type == at::kHalf ? 1.0 / 4096 : 1.0 / 512;
     const auto piled_up = [&](bool reducer) {
@@ -118,5 +120,7 @@ class TestAccumulatedSums : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccumulatedSums)
+ACCRUE_TEST_MAIN(TestAccumulatedSums)
+
+}  // namespace test_accumulated_sums
 #include "test_accumulated_sums.moc"

@@ -21,7 +21,10 @@
 #include "accrue/accumulation/base_scheduler.h"
 #include "accrue/accumulation/llm.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
 #include "support/window_positions.h"
+
+namespace test_base_wrappers {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -428,5 +431,7 @@ class TestBaseWrappers : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBaseWrappers)
+ACCRUE_TEST_MAIN(TestBaseWrappers)
+
+}  // namespace test_base_wrappers
 #include "test_base_wrappers.moc"

@@ -4,8 +4,12 @@
 
 #include <set>
 
+#include "support/table.h"
+#include "support/test_program.h"
 #include "support/training_body.h"
 #include "train/batch_feed.h"
+
+namespace test_batch_feed {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -40,15 +44,13 @@ class TestBatchFeed : public QObject {
 
  private Q_SLOTS:
   void the_dropped_tail_is_fetched_where_it_is_drained_data() {
-    QTest::addColumn<QString>("tail");
-    QTest::addColumn<int>("fetched");
-    QTest::newRow("stop") << "drop_stop" << 8;
-    QTest::newRow("drain") << "drop_drain" << 10;
-    QTest::newRow("flush") << "flush" << 10;
+    const Rows<QString, int> row;
+    row("stop", "drop_stop", 8);
+    row("drain", "drop_drain", 10);
+    row("flush", "flush", 10);
   }
   void the_dropped_tail_is_fetched_where_it_is_drained() {
-    QFETCH(QString, tail);
-    QFETCH(int, fetched);
+    const auto [tail, fetched] = current_row<QString, int>();
     const RunPlan plan = plan_with(tail.toUtf8());
     WatchedSource source;
     BatchFeed feed(plan, source, 0);
@@ -64,5 +66,7 @@ class TestBatchFeed : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBatchFeed)
+ACCRUE_TEST_MAIN(TestBatchFeed)
+
+}  // namespace test_batch_feed
 #include "test_batch_feed.moc"

@@ -7,6 +7,9 @@
 #include "accrue/accumulation/batch_source.h"
 #include "accrue/accumulation/colossalai_loader.h"
 #include "support/squares.h"
+#include "support/test_program.h"
+
+namespace test_batch_source {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -110,5 +113,7 @@ class TestBatchSource : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBatchSource)
+ACCRUE_TEST_MAIN(TestBatchSource)
+
+}  // namespace test_batch_source
 #include "test_batch_source.moc"

@@ -17,8 +17,13 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/rendezvous.h"
+#include "support/refusals.h"
 #include "support/signed_checkpoint.h"
+#include "support/table.h"
+#include "support/test_program.h"
 #include "support/window_positions.h"
+
+namespace test_checkpoint {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -64,6 +69,10 @@ CheckpointIdentity identity() {
 
 /// A run folder with a communicator of one.
 struct Folder {
+  Folder(std::initializer_list<std::int64_t> saved_updates = {}) {
+    for (const std::int64_t update : saved_updates)
+      if (const auto saved = save(content_at(update)); !saved) qFatal("%s", why(saved).c_str());
+  }
   QTemporaryDir dir;
   std::unique_ptr<Communicator> axis = single_communicator();
 
@@ -135,8 +144,7 @@ class TestCheckpoint : public QObject {
   }
 
   void a_read_of_what_is_not_there_is_an_error_by_name() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(7)).has_value());
+    Folder folder{7};
     const auto opened = folder.open();
     const CheckpointReader& checkpoint = *opened->checkpoint;
     for (const PlacedTensor& wanted :
@@ -170,8 +178,7 @@ class TestCheckpoint : public QObject {
   }
 
   void takes_the_newest_by_number_and_the_named_one() {
-    Folder folder;
-    for (const std::int64_t update : {9, 10, 100}) QVERIFY(folder.save(content_at(update)).has_value());
+    Folder folder{9, 10, 100};
     QCOMPARE(folder.newest(), std::string("step-100"));
     QCOMPARE(folder.open("step-10")->checkpoint->name(), std::string("step-10"));
     QCOMPARE(folder.open("step-50")->checkpoint->name(), std::string("step-10"));
@@ -181,9 +188,7 @@ class TestCheckpoint : public QObject {
   }
 
   void any_flipped_bit_is_refused_by_name() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     std::mt19937 random(20260101);
     for (const char* name : {"shard-0.safetensors", "manifest.json"}) {
       const fs::path file = folder.checkpoints() / "step-2" / name;
@@ -212,9 +217,7 @@ class TestCheckpoint : public QObject {
   }
 
   void any_truncation_is_refused() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     for (const char* name : {"shard-0.safetensors", "manifest.json"}) {
       const fs::path file = folder.checkpoints() / "step-2" / name;
       const std::string whole = bytes_of(file);
@@ -229,25 +232,18 @@ class TestCheckpoint : public QObject {
   }
 
   void another_format_ends_the_search_and_says_what_to_do() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     for (const int version : {1, 7}) {
       resign_manifest(folder.checkpoints() / "step-2", [&](auto& json) { json["version"] = version; });
       const auto opened = folder.open();
-      QVERIFY(!opened);
-      QCOMPARE(opened.error().code, ErrorCode::config);
-      QVERIFY2(opened.error().message.find("version " + std::to_string(version)) != std::string::npos,
-               why(opened).c_str());
+      VERIFY_FAILS(opened, ErrorCode::config, "version " + std::to_string(version));
       QVERIFY(opened.error().message.find("reads \"accrue-checkpoint\" version 2") != std::string::npos);
       QVERIFY(opened.error().hint.find("the version of Accrue that began it") != std::string::npos);
     }
   }
 
   void a_manifest_nested_480000_deep_is_refused() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     constexpr int depth = 480'000;
     put_bytes(folder.checkpoints() / "step-2" / "manifest.json",
               signed_manifest("{\"schema\":\"accrue-checkpoint\",\"version\":2,\"deep\":" + std::string(depth, '[') +
@@ -256,9 +252,7 @@ class TestCheckpoint : public QObject {
   }
 
   void counts_that_no_run_reaches_are_refused_by_name() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     const fs::path step = folder.checkpoints() / "step-2";
     const std::string whole = bytes_of(step / "manifest.json");
     int tried = 0;
@@ -285,9 +279,7 @@ class TestCheckpoint : public QObject {
   }
 
   void counts_that_contradict_each_other_are_refused_data() {
-    QTest::addColumn<QString>("section");
-    QTest::addColumn<QString>("key");
-    QTest::addColumn<qlonglong>("value");
+    Rows<QString, QString, qlonglong>();
     const auto add = [](const char* section, const char* key, qlonglong value) {
       QTest::addRow("%s.%s", section, key) << section << key << value;
     };
@@ -299,21 +291,15 @@ class TestCheckpoint : public QObject {
     add("cursor", "optimizer_steps", 3);
   }
   void counts_that_contradict_each_other_are_refused() {
-    QFETCH(QString, section);
-    QFETCH(QString, key);
-    QFETCH(qlonglong, value);
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    const auto [section, key, value] = current_row<QString, QString, qlonglong>();
+    Folder folder{1, 2};
     resign_manifest(folder.checkpoints() / "step-2",
                     [&](auto& json) { json[section.toStdString()][key.toStdString()] = value; });
     folder.refuses_newest(key.toStdString());
   }
 
   void scales_and_times_that_are_no_numbers_are_refused() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     const fs::path step = folder.checkpoints() / "step-2";
     const std::string whole = bytes_of(step / "manifest.json");
     for (const auto& [section, key] : {std::pair("window", "loss_scale"), std::pair("cursor", "seconds")}) {
@@ -326,10 +312,9 @@ class TestCheckpoint : public QObject {
   }
 
   void parts_that_do_not_make_a_tensor_are_refused_by_name_data() {
-    QTest::addColumn<QString>("metadata");
-    QTest::addColumn<QString>("words");
-    const auto add = [](const char* name, const char* metadata, const char* words = "parameters.w") {
-      QTest::newRow(name) << metadata << words;
+    const Rows<QString, QString> row;
+    const auto add = [&](const char* name, const char* metadata, const char* words = "parameters.w") {
+      row(name, metadata, words);
     };
     add("a part alone", R"({"name":"parameters.w","shape":[6,5],"offset":[0,0],"extent":[3,5],"first":0})",
         "15 of its 30 elements");
@@ -354,19 +339,15 @@ class TestCheckpoint : public QObject {
     add("deep", "[[[[[[[[]]]]]]]]", "nested too deep");
   }
   void parts_that_do_not_make_a_tensor_are_refused_by_name() {
-    QFETCH(QString, metadata);
-    QFETCH(QString, words);
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    const auto [metadata, words] = current_row<QString, QString>();
+    Folder folder{1, 2};
     rewrite_shard(folder.checkpoints() / "step-2", "shard-0.safetensors",
                   [&](Archive& archive) { archive.metadata["parameters.w"] = metadata.toStdString(); });
     folder.refuses_newest(words.toStdString());
   }
 
   void what_the_run_refuses_is_passed_over_and_what_ends_the_search_ends_it() {
-    Folder folder;
-    for (const std::int64_t update : {1, 2, 3}) QVERIFY(folder.save(content_at(update)).has_value());
+    Folder folder{1, 2, 3};
     const auto open = [&](ErrorCode code) {
       return open_checkpoint(
           folder.path(), "newest", identity(),
@@ -387,16 +368,14 @@ class TestCheckpoint : public QObject {
   }
 
   void a_renamed_folder_is_refused() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
+    Folder folder{1};
     fs::rename(folder.checkpoints() / "step-1", folder.checkpoints() / "step-5");
     QCOMPARE(folder.newest(), std::string());
     QVERIFY(folder.open()->refused[0].find("it holds step-1") != std::string::npos);
   }
 
   void what_is_not_a_checkpoint_is_not_looked_at() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(4)).has_value());
+    Folder folder{4};
     for (const char* name : {".step-9.abc.part", ".trash-step-8.abc", "step-", "step-x", "step--1", "other"})
       fs::create_directories(folder.checkpoints() / name);
     const auto opened = folder.open();
@@ -430,9 +409,7 @@ class TestCheckpoint : public QObject {
   }
 
   void a_step_that_exists_is_set_aside_and_not_written_into() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
-    QVERIFY(folder.save(content_at(2)).has_value());
+    Folder folder{1, 2};
     put_bytes(folder.checkpoints() / "step-2" / "shard-0.safetensors", "damaged");
     const auto again = folder.save(content_at(2));
     QVERIFY2(again, why(again).c_str());
@@ -444,8 +421,7 @@ class TestCheckpoint : public QObject {
   }
 
   void whoever_opens_next_clears_what_was_left_lying() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
+    Folder folder{1};
     for (const char* name : {".step-9.abc.part", ".trash-step-8.abc", "abandoned-step-7"})
       fs::create_directories(folder.checkpoints() / name / "inside");
     tidy_checkpoints(folder.path());
@@ -454,8 +430,7 @@ class TestCheckpoint : public QObject {
   }
 
   void a_disk_that_is_full_leaves_what_was_there() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
+    Folder folder{1};
     std::signal(SIGXFSZ, SIG_IGN);
     rlimit before{};
     QCOMPARE(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -465,9 +440,7 @@ class TestCheckpoint : public QObject {
       QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
       const auto saved = folder.save(content_at(2));
       QCOMPARE(::setrlimit(RLIMIT_FSIZE, &before), 0);
-      QVERIFY(!saved);
-      QCOMPARE(saved.error().code, ErrorCode::disk);
-      QVERIFY2(saved.error().message.find("(ulimit -f)") != std::string::npos, why(saved).c_str());
+      VERIFY_FAILS(saved, ErrorCode::disk, "(ulimit -f)");
       QCOMPARE(folder.names(), QStringList{"step-1"});
       QCOMPARE(folder.newest(), std::string("step-1"));
     }
@@ -485,8 +458,7 @@ class TestCheckpoint : public QObject {
   }
 
   void data_that_changed_is_an_error_and_not_a_refusal() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
+    Folder folder{1};
     CheckpointIdentity now = identity();
     now.data_fingerprint = "e";
     const auto opened = folder.open("newest", now);
@@ -495,8 +467,7 @@ class TestCheckpoint : public QObject {
   }
 
   void differences_that_cost_bits_are_named() {
-    Folder folder;
-    QVERIFY(folder.save(content_at(1)).has_value());
+    Folder folder{1};
     CheckpointIdentity now = identity();
     now.threads_per_rank = 2;
     now.cpu_capability = "AVX512";
@@ -510,5 +481,7 @@ class TestCheckpoint : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCheckpoint)
+ACCRUE_TEST_MAIN(TestCheckpoint)
+
+}  // namespace test_checkpoint
 #include "test_checkpoint.moc"

@@ -16,6 +16,9 @@
 #include "support/counted_sync.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
+#include "support/test_program.h"
+
+namespace test_colossalai_accumulation {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -473,5 +476,7 @@ class TestColossalaiAccumulation : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestColossalaiAccumulation)
+ACCRUE_TEST_MAIN(TestColossalaiAccumulation)
+
+}  // namespace test_colossalai_accumulation
 #include "test_colossalai_accumulation.moc"

@@ -12,6 +12,9 @@
 #include "accrue/accumulation/mmengine/optim_wrapper.h"
 #include "accrue/comm/rendezvous.h"
 #include "accrue/parallel/distributed_data_parallel.h"
+#include "support/test_program.h"
+
+namespace test_compensated_sums {
 
 using namespace accrue;
 
@@ -118,5 +121,7 @@ class TestCompensatedSums : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCompensatedSums)
+ACCRUE_TEST_MAIN(TestCompensatedSums)
+
+}  // namespace test_compensated_sums
 #include "test_compensated_sums.moc"

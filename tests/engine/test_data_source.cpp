@@ -8,6 +8,10 @@
 #include <fstream>
 
 #include "accrue/data/data_source.h"
+#include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_data_source {
 
 using namespace accrue;
 
@@ -158,9 +162,7 @@ class TestDataSource : public QObject {
     QVERIFY(facts.has_value());
     write(folder, "a.txt", "abcdefghiJ");
     const auto opened = open_data(spec, *facts, folder.path().toStdString());
-    QVERIFY(!opened);
-    QCOMPARE(opened.error().code, ErrorCode::data);
-    QVERIFY2(opened.error().message.find("changed") != std::string::npos, why(opened).c_str());
+    VERIFY_FAILS(opened, ErrorCode::data, "changed");
     QVERIFY(opened.error().text().find("a.txt") != std::string::npos);
   }
 
@@ -189,9 +191,7 @@ class TestDataSource : public QObject {
     const auto facts = scan_data(table_spec(), {});
     QVERIFY(facts.has_value());
     const auto opened = open_data(spec, *facts, {});
-    QVERIFY(!opened);
-    QCOMPARE(opened.error().code, ErrorCode::data);
-    QVERIFY2(opened.error().text().find("model.inputs") != std::string::npos, why(opened).c_str());
+    VERIFY_FAILS(opened, ErrorCode::data, "model.inputs");
   }
 
   void csv_columns_become_inputs_and_labels() {
@@ -284,5 +284,7 @@ class TestDataSource : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDataSource)
+ACCRUE_TEST_MAIN(TestDataSource)
+
+}  // namespace test_data_source
 #include "test_data_source.moc"

@@ -8,8 +8,14 @@
 #include "models/buffer_pool.h"
 #include "models/fused_blocks.h"
 #include "models/gpt_model.h"
+#include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_gpt_fused {
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -84,24 +90,16 @@ class TestGptFused : public QObject {
 
  private Q_SLOTS:
   void equals_plain_operators_data() {
-    QTest::addColumn<int>("rows");
-    QTest::addColumn<int>("length");
-    QTest::addColumn<int>("width");
-    QTest::addColumn<int>("heads");
-    QTest::addColumn<int>("vocabulary");
-    QTest::newRow("whole tiles") << 2 << 96 << 64 << 2 << 64;
-    QTest::newRow("one position") << 3 << 1 << 16 << 2 << 11;
-    QTest::newRow("odd everything") << 3 << 37 << 30 << 3 << 29;
-    QTest::newRow("head of one number") << 1 << 7 << 4 << 4 << 5;
-    QTest::newRow("longer than a panel") << 1 << 203 << 48 << 2 << 17;
-    QTest::newRow("the reference head") << 1 << 256 << 128 << 2 << 256;
+    const Rows<int, int, int, int, int> row;
+    row("whole tiles", 2, 96, 64, 2, 64);
+    row("one position", 3, 1, 16, 2, 11);
+    row("odd everything", 3, 37, 30, 3, 29);
+    row("head of one number", 1, 7, 4, 4, 5);
+    row("longer than a panel", 1, 203, 48, 2, 17);
+    row("the reference head", 1, 256, 128, 2, 256);
   }
   void equals_plain_operators() {
-    QFETCH(int, rows);
-    QFETCH(int, length);
-    QFETCH(int, width);
-    QFETCH(int, heads);
-    QFETCH(int, vocabulary);
+    const auto [rows, length, width, heads, vocabulary] = current_row<int, int, int, int, int>();
     const Shape shape{rows, length, width, heads, vocabulary};
     for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
       const double tolerance = dtype == Dtype::float32 ? 1e-5 : 1e-12;
@@ -240,5 +238,7 @@ class TestGptFused : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGptFused)
+ACCRUE_TEST_MAIN(TestGptFused)
+
+}  // namespace test_gpt_fused
 #include "test_gpt_fused.moc"

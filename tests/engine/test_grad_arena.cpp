@@ -7,6 +7,9 @@
 
 #include "parallel/bucket_reducer.h"
 #include "parallel/grad_arena.h"
+#include "support/test_program.h"
+
+namespace test_grad_arena {
 
 using namespace accrue;
 
@@ -179,5 +182,7 @@ class TestGradArena : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGradArena)
+ACCRUE_TEST_MAIN(TestGradArena)
+
+}  // namespace test_grad_arena
 #include "test_grad_arena.moc"

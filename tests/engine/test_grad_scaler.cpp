@@ -9,6 +9,9 @@
 
 #include "accrue/accumulation/grad_scaler.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_grad_scaler {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -227,5 +230,7 @@ class TestGradScaler : public QObject {
 
 }  // namespace
 
-QTEST_GUILESS_MAIN(TestGradScaler)
+ACCRUE_TEST_MAIN(TestGradScaler)
+
+}  // namespace test_grad_scaler
 #include "test_grad_scaler.moc"

@@ -16,6 +16,9 @@
 #include "accrue/accumulation/llm_amp.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
+#include "support/test_program.h"
+
+namespace test_llm_accumulation {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -630,5 +633,7 @@ class TestLlmAccumulation : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLlmAccumulation)
+ACCRUE_TEST_MAIN(TestLlmAccumulation)
+
+}  // namespace test_llm_accumulation
 #include "test_llm_accumulation.moc"

@@ -15,6 +15,9 @@
 #include "support/counted_sync.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
+#include "support/test_program.h"
+
+namespace test_mmengine_accumulation {
 
 using namespace accrue;
 using namespace accrue::mmengine;
@@ -433,5 +436,7 @@ class TestMmengineAccumulation : public QObject {
 
 }  // namespace
 
-QTEST_GUILESS_MAIN(TestMmengineAccumulation)
+ACCRUE_TEST_MAIN(TestMmengineAccumulation)
+
+}  // namespace test_mmengine_accumulation
 #include "test_mmengine_accumulation.moc"

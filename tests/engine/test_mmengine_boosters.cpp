@@ -9,6 +9,9 @@
 #include "support/counted_sync.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
+#include "support/test_program.h"
+
+namespace test_mmengine_boosters {
 
 using namespace accrue;
 using namespace accrue::mmengine;
@@ -159,5 +162,7 @@ class TestMmengineBoosters : public QObject {
 
 }  // namespace
 
-QTEST_GUILESS_MAIN(TestMmengineBoosters)
+ACCRUE_TEST_MAIN(TestMmengineBoosters)
+
+}  // namespace test_mmengine_boosters
 #include "test_mmengine_boosters.moc"

@@ -12,6 +12,9 @@
 #include "support/counted_sync.h"
 #include "support/refusals.h"
 #include "support/ten_batches.h"
+#include "support/test_program.h"
+
+namespace test_mmengine_precision {
 
 using namespace accrue;
 using namespace accrue::mmengine;
@@ -185,5 +188,7 @@ class TestMmenginePrecision : public QObject {
 
 }  // namespace
 
-QTEST_GUILESS_MAIN(TestMmenginePrecision)
+ACCRUE_TEST_MAIN(TestMmenginePrecision)
+
+}  // namespace test_mmengine_precision
 #include "test_mmengine_precision.moc"

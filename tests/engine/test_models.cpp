@@ -8,6 +8,9 @@
 
 #include "accrue/models/model_part.h"
 #include "accrue/run/shard_layout.h"
+#include "support/test_program.h"
+
+namespace test_models {
 
 using namespace accrue;
 
@@ -277,5 +280,7 @@ class TestModels : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestModels)
+ACCRUE_TEST_MAIN(TestModels)
+
+}  // namespace test_models
 #include "test_models.moc"

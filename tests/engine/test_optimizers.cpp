@@ -10,6 +10,9 @@
 
 #include "accrue/optim/flat_optimizer.h"
 #include "optim/tensor_optimizer.h"
+#include "support/test_program.h"
+
+namespace test_optimizers {
 
 using namespace accrue;
 
@@ -395,5 +398,7 @@ class TestOptimizers : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestOptimizers)
+ACCRUE_TEST_MAIN(TestOptimizers)
+
+}  // namespace test_optimizers
 #include "test_optimizers.moc"

@@ -15,6 +15,9 @@
 
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_prepared_sources {
 
 using namespace accrue;
 using namespace accrue::accelerate;
@@ -288,5 +291,7 @@ class TestPreparedSources : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPreparedSources)
+ACCRUE_TEST_MAIN(TestPreparedSources)
+
+}  // namespace test_prepared_sources
 #include "test_prepared_sources.moc"

@@ -7,6 +7,9 @@
 #include <QTest>
 
 #include "models/product.h"
+#include "support/test_program.h"
+
+namespace test_products {
 
 using namespace accrue;
 
@@ -61,5 +64,7 @@ class TestProducts : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestProducts)
+ACCRUE_TEST_MAIN(TestProducts)
+
+}  // namespace test_products
 #include "test_products.moc"

@@ -64,11 +64,27 @@ class Peer {
     }
     return false;
   }
-  bool wait_holding(std::int64_t micro_step, bool held) {
+  template <typename Body, typename Wanted>
+  bool wait_for(const Wanted& wanted) {
     return wait([&](const RunEvent& event) {
-      const auto* holding = std::get_if<Holding>(&event.body);
-      return holding && holding->micro_step == micro_step && holding->held == held;
+      const auto* body = std::get_if<Body>(&event.body);
+      return body && wanted(*body);
     });
+  }
+  bool wait_holding(std::int64_t micro_step, bool held) {
+    return wait_for<Holding>([&](const Holding& at) { return at.micro_step == micro_step && at.held == held; });
+  }
+  /// The rank has not begun, and will stand still after a micro-step.
+  bool hold_before_the_start(std::int64_t after) {
+    command(RankCommandKind::hold_after, after);
+    command(RankCommandKind::hold);
+    return wait_holding(0, false);
+  }
+  bool wait_update(std::int64_t number) {
+    return wait_for<Update>([&](const Update& update) { return update.update == number; });
+  }
+  bool wait_beat(const std::string& phase) {
+    return wait_for<Heartbeat>([&](const Heartbeat& beat) { return beat.phase == phase; });
   }
   void read_some(int milliseconds) {
     pollfd ready{fds_[0], POLLIN, 0};
@@ -155,10 +171,7 @@ class TestRankChannel : public QObject {
     channel.close();
     std::int64_t expected = 5;
     std::int64_t micro_steps = 0;
-    QVERIFY(peer.wait([](const RunEvent& event) {
-      const auto* update = std::get_if<Update>(&event.body);
-      return update && update->update == 5;
-    }));
+    QVERIFY(peer.wait_update(5));
     for (const RunEvent& event : peer.seen) {
       QCOMPARE(event.rank, 3);
       QVERIFY(event.time_ns >= 0);
@@ -181,45 +194,35 @@ class TestRankChannel : public QObject {
     ProcessChannel channel(options_for(peer));
     channel.send(one_micro_step(1));
     channel.send(one_micro_step(2));
-    QVERIFY(peer.wait([](const RunEvent& event) {
-      const auto* trace = std::get_if<MicroSteps>(&event.body);
-      return trace && trace->micro_step.back() == 2;
-    }));
+    QVERIFY(peer.wait_for<MicroSteps>([](const MicroSteps& trace) { return trace.micro_step.back() == 2; }));
   }
 
   void goes_on_beating_when_nothing_moves() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    const auto beats_at = [](std::int64_t m) {
-      return [m](const RunEvent& event) {
-        const auto* beat = std::get_if<Heartbeat>(&event.body);
-        return beat && beat->micro_step == m && beat->phase == "backward" && beat->collective == 1;
-      };
+    const auto beats_at = [&](std::int64_t m) {
+      return peer.wait_for<Heartbeat>([m](const Heartbeat& beat) {
+        return beat.micro_step == m && beat.phase == "backward" && beat.collective == 1;
+      });
     };
     channel.collective_begun();
     channel.progress("backward", 2, 7);
-    for (int i = 0; i < 5; ++i) QVERIFY(peer.wait(beats_at(7)));  // a slow disk or a long kernel: alive all the same
+    for (int i = 0; i < 5; ++i) QVERIFY(beats_at(7));  // a slow disk or a long kernel: alive all the same
     channel.progress("backward", 2, 8);
-    QVERIFY(peer.wait(beats_at(8)));
+    QVERIFY(beats_at(8));
   }
 
   void announces_a_checkpoint_before_the_next_heartbeat_is_due() {
     Peer peer;
     ProcessChannel channel(options_for(peer));
-    const auto beat_in = [](const char* phase) {
-      return [phase](const RunEvent& event) {
-        const auto* beat = std::get_if<Heartbeat>(&event.body);
-        return beat && beat->phase == phase;
-      };
-    };
     channel.progress("backward", 2, 7);
-    QVERIFY(peer.wait(beat_in("backward")));
+    QVERIFY(peer.wait_beat("backward"));
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 20; ++i) {  // regular heartbeats alone would take 4 s
       channel.progress("checkpoint", 2, 8);
-      QVERIFY(peer.wait(beat_in("checkpoint")));
+      QVERIFY(peer.wait_beat("checkpoint"));
       channel.progress("forward", 2, 9);
-      QVERIFY(peer.wait(beat_in("forward")));
+      QVERIFY(peer.wait_beat("forward"));
     }
     QVERIFY(std::chrono::steady_clock::now() - begin < 2s);
   }
@@ -242,14 +245,9 @@ class TestRankChannel : public QObject {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     Trainee trainee(channel, peer);
-    peer.command(RankCommandKind::hold_after, 2);
-    peer.command(RankCommandKind::hold);
-    QVERIFY(peer.wait_holding(0, false));
+    QVERIFY(peer.hold_before_the_start(2));
     trainee.start(1, 3);
-    QVERIFY(peer.wait([](const RunEvent& event) {
-      const auto* beat = std::get_if<Heartbeat>(&event.body);
-      return beat && beat->phase == "paused";
-    }));
+    QVERIFY(peer.wait_beat("paused"));
     peer.command(RankCommandKind::proceed);
     QVERIFY(eventually([&] { return trainee.done == 3; }));
   }
@@ -258,9 +256,7 @@ class TestRankChannel : public QObject {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     Trainee trainee(channel, peer);
-    peer.command(RankCommandKind::hold_after, 2);
-    peer.command(RankCommandKind::hold);
-    QVERIFY(peer.wait_holding(0, false));
+    QVERIFY(peer.hold_before_the_start(2));
     trainee.start(1, 9);
     QVERIFY(peer.wait_holding(2, true));
     peer.command(RankCommandKind::hold_after, 3);  // a step is the next standstill and proceed
@@ -279,9 +275,7 @@ class TestRankChannel : public QObject {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     Trainee trainee(channel, peer);
-    peer.command(RankCommandKind::hold_after, 2);
-    peer.command(RankCommandKind::hold);
-    QVERIFY(peer.wait_holding(0, false));
+    QVERIFY(peer.hold_before_the_start(2));
     trainee.start(1, 9);
     QVERIFY(peer.wait_holding(2, true));
     peer.command(RankCommandKind::stop_after, 5);
@@ -337,9 +331,7 @@ class TestRankChannel : public QObject {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     Trainee trainee(channel, peer);
-    peer.command(RankCommandKind::hold_after, 1);
-    peer.command(RankCommandKind::hold);
-    QVERIFY(peer.wait_holding(0, false));
+    QVERIFY(peer.hold_before_the_start(1));
     trainee.start(1, 3);
     QVERIFY(peer.wait_holding(1, true));
     peer.hang_up();  // nobody could release it any more
@@ -370,9 +362,8 @@ class TestRankChannel : public QObject {
     Peer peer;
     ProcessChannel channel(options_for(peer));
     peer.raw("{\"v\":1,\"command\":\"dance\"}\n");
-    QVERIFY(peer.wait([](const RunEvent& event) {
-      const auto* warning = std::get_if<Warning>(&event.body);
-      return warning && warning->class_name == "protocol" && warning->message.find("dance") != std::string::npos;
+    QVERIFY(peer.wait_for<Warning>([](const Warning& warning) {
+      return warning.class_name == "protocol" && warning.message.find("dance") != std::string::npos;
     }));
   }
 
@@ -430,10 +421,7 @@ class TestRankChannel : public QObject {
     }
     QVERIFY(std::chrono::steady_clock::now() - begin < 5s);
     // The reader wakes up: every update is there, in order, and numbers have no gap; traces may be missing, counted.
-    QVERIFY(peer.wait([](const RunEvent& event) {
-      const auto* update = std::get_if<Update>(&event.body);
-      return update && update->update == updates;
-    }));
+    QVERIFY(peer.wait_update(updates));
     std::int64_t seq = 5;
     std::int64_t update_count = 0;
     for (const RunEvent& event : peer.seen) {

@@ -7,6 +7,7 @@
 #include <QtTest/QTest>
 #include <cstdio>
 #include <map>
+#include <sstream>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
 #include "accrue/comm/mesh.h"
@@ -15,12 +16,19 @@
 #include "comm/host_identity.h"
 #include "comm/slurm_hosts.h"
 #include "comm/store_socket.h"
+#include "support/refusals.h"
+#include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_rendezvous {
 
 using namespace accrue;
 
 namespace {
 
 using Table = std::map<std::string, std::string>;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 Result<RankIdentity> identity_in(const Table& table, int store_fd = -1) {
   return rank_identity(
@@ -81,22 +89,19 @@ class TestRendezvous : public QObject {
   }
 
   void half_an_identity_is_an_error_data() {
-    QTest::addColumn<QString>("set");
-    QTest::addColumn<QString>("missing");
-    QTest::newRow("no rank") << QStringLiteral("WORLD_SIZE") << QStringLiteral("RANK");
-    QTest::newRow("no world") << QStringLiteral("RANK") << QStringLiteral("WORLD_SIZE");
+    const Rows<std::string, std::string> row;
+    row("no rank", "WORLD_SIZE", "RANK");
+    row("no world", "RANK", "WORLD_SIZE");
   }
   void half_an_identity_is_an_error() {
-    QFETCH(QString, set);
-    QFETCH(QString, missing);
-    const auto identity = identity_in({{set.toStdString(), "1"}, {"MASTER_PORT", "4711"}});
+    const auto [set, missing] = current_row<std::string, std::string>();
+    const auto identity = identity_in({{set, "1"}, {"MASTER_PORT", "4711"}});
     QVERIFY(!identity);
     QCOMPARE(identity.error().code, ErrorCode::config);
-    const std::string said = set.toStdString() + " is set, but " + missing.toStdString() + " is not";
+    const std::string said = set + " is set, but " + missing + " is not";
     QVERIFY2(identity.error().text().find(said) != std::string::npos, identity.error().text().c_str());
     // Slurm says both under its own names; a script's export of one more does not matter.
-    QVERIFY(identity_in(
-        {{set.toStdString(), "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_NODELIST", "a"}}));
+    QVERIFY(identity_in({{set, "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_NODELIST", "a"}}));
   }
 
   void a_library_waits_half_an_hour_for_its_peers() {
@@ -137,9 +142,7 @@ class TestRendezvous : public QObject {
   void a_descriptor_that_is_no_memory_is_refused() {
     RankIdentity identity{.rank = 0, .world = 2, .store_fd = STDIN_FILENO, .source = "accrue"};
     const auto joined = Rendezvous::join(identity, {});
-    QVERIFY(!joined);
-    QCOMPARE(joined.error().code, ErrorCode::config);
-    QVERIFY2(joined.error().text().find("memfd_create") != std::string::npos, joined.error().text().c_str());
+    VERIFY_FAILS(joined, ErrorCode::config, "memfd_create");
   }
 
   void reads_torchrun_and_its_agent_store() {
@@ -190,27 +193,26 @@ class TestRendezvous : public QObject {
   }
 
   void reads_mpi_launchers_data() {
-    QTest::addColumn<QString>("prefixes");
-    QTest::addColumn<QString>("source");
-    QTest::newRow("Open MPI") << QStringLiteral(
-                                     "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK "
-                                     "OMPI_COMM_WORLD_LOCAL_SIZE")
-                              << QStringLiteral("open-mpi");
-    QTest::newRow("MVAPICH") << QStringLiteral(
-                                    "MV2_COMM_WORLD_RANK MV2_COMM_WORLD_SIZE MV2_COMM_WORLD_LOCAL_RANK "
-                                    "MV2_COMM_WORLD_LOCAL_SIZE")
-                             << QStringLiteral("mpich");
-    QTest::newRow("MPICH") << QStringLiteral("PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS")
-                           << QStringLiteral("mpich");
+    const Rows<std::string, std::string> row;
+    row("Open MPI",
+        "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK "
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "open-mpi");
+    row("MVAPICH",
+        "MV2_COMM_WORLD_RANK MV2_COMM_WORLD_SIZE MV2_COMM_WORLD_LOCAL_RANK "
+        "MV2_COMM_WORLD_LOCAL_SIZE",
+        "mpich");
+    row("MPICH", "PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS", "mpich");
   }
   void reads_mpi_launchers() {
-    QFETCH(QString, prefixes);
-    QFETCH(QString, source);
-    const auto names = prefixes.split(QLatin1Char(' '));
-    Table table = {{names[0].toStdString(), "2"},
-                   {names[1].toStdString(), "4"},
-                   {names[2].toStdString(), "0"},
-                   {names[3].toStdString(), "2"}};
+    const auto [prefixes, source] = current_row<std::string, std::string>();
+    std::istringstream names(prefixes);
+    Table table;
+    for (const char* value : {"2", "4", "0", "2"}) {
+      std::string name;
+      names >> name;
+      table[name] = value;
+    }
     const auto without = identity_in(table);
     QVERIFY(!without);
     QVERIFY2(without.error().text().find("MASTER_PORT is not set") != std::string::npos,
@@ -219,7 +221,7 @@ class TestRendezvous : public QObject {
     table["MASTER_PORT"] = "2000";
     const auto identity = identity_in(table);
     QVERIFY(identity);
-    QCOMPARE(identity->source, source.toStdString());
+    QCOMPARE(identity->source, source);
     QCOMPARE(identity->rank, 2);
     QCOMPARE(identity->world, 4);
     QCOMPARE(identity->local_rank, 0);
@@ -228,45 +230,38 @@ class TestRendezvous : public QObject {
   }
 
   void refuses_nonsense_data() {
-    QTest::addColumn<QString>("name");
-    QTest::addColumn<QString>("value");
-    QTest::newRow("a rank that is no number") << QStringLiteral("RANK") << QStringLiteral("zero");
-    QTest::newRow("a rank with a tail") << QStringLiteral("RANK") << QStringLiteral("1x");
-    QTest::newRow("an empty rank") << QStringLiteral("RANK") << QString();
-    QTest::newRow("a rank outside the world") << QStringLiteral("RANK") << QStringLiteral("2");
-    QTest::newRow("a negative rank") << QStringLiteral("RANK") << QStringLiteral("-1");
-    QTest::newRow("an empty world") << QStringLiteral("WORLD_SIZE") << QStringLiteral("0");
-    QTest::newRow("a port beyond the last") << QStringLiteral("MASTER_PORT") << QStringLiteral("65536");
+    const Rows<std::string, std::string> row;
+    row("a rank that is no number", "RANK", "zero");
+    row("a rank with a tail", "RANK", "1x");
+    row("an empty rank", "RANK", "");
+    row("a rank outside the world", "RANK", "2");
+    row("a negative rank", "RANK", "-1");
+    row("an empty world", "WORLD_SIZE", "0");
+    row("a port beyond the last", "MASTER_PORT", "65536");
   }
   void refuses_nonsense() {
-    QFETCH(QString, name);
-    QFETCH(QString, value);
+    const auto [name, value] = current_row<std::string, std::string>();
     Table table = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}};
     QVERIFY(identity_in(table));
-    table[name.toStdString()] = value.toStdString();
+    table[name] = value;
     const auto identity = identity_in(table);
-    QVERIFY(!identity);
-    QCOMPARE(identity.error().code, ErrorCode::config);
-    QVERIFY2(identity.error().text().find(name.toStdString() + "=" + value.toStdString()) != std::string::npos,
-             identity.error().text().c_str());
+    VERIFY_FAILS(identity, ErrorCode::config, name + "=" + value);
   }
 
   void finds_the_first_host_of_a_nodelist_data() {
-    QTest::addColumn<QString>("list");
-    QTest::addColumn<QString>("first");
-    QTest::newRow("one host") << QStringLiteral("login") << QStringLiteral("login");
-    QTest::newRow("several") << QStringLiteral("a1,b2,c3") << QStringLiteral("a1");
-    QTest::newRow("range") << QStringLiteral("node[003-017,20],login") << QStringLiteral("node003");
-    QTest::newRow("list") << QStringLiteral("n[5,7]-ib") << QStringLiteral("n5-ib");
-    QTest::newRow("two dimensions") << QStringLiteral("r[1-2]c[04-09]") << QStringLiteral("r1c04");
-    QTest::newRow("open bracket") << QStringLiteral("n[5,7") << QString();
-    QTest::newRow("empty bracket") << QStringLiteral("n[]") << QString();
-    QTest::newRow("empty") << QString() << QString();
+    const Rows<std::string, std::string> row;
+    row("one host", "login", "login");
+    row("several", "a1,b2,c3", "a1");
+    row("range", "node[003-017,20],login", "node003");
+    row("list", "n[5,7]-ib", "n5-ib");
+    row("two dimensions", "r[1-2]c[04-09]", "r1c04");
+    row("open bracket", "n[5,7", "");
+    row("empty bracket", "n[]", "");
+    row("empty", "", "");
   }
   void finds_the_first_host_of_a_nodelist() {
-    QFETCH(QString, list);
-    QFETCH(QString, first);
-    QCOMPARE(first_slurm_host(list.toStdString()).value_or(""), first.toStdString());
+    const auto [list, first] = current_row<std::string, std::string>();
+    QCOMPARE(first_slurm_host(list).value_or(""), first);
   }
 
   void a_host_says_the_same_of_itself_twice() {
@@ -318,5 +313,7 @@ class TestRendezvous : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRendezvous)
+ACCRUE_TEST_MAIN(TestRendezvous)
+
+}  // namespace test_rendezvous
 #include "test_rendezvous.moc"

@@ -24,6 +24,10 @@
 #include "comm/shared_segment.h"
 #include "comm/shm_backend.h"
 #include "comm/shm_sum.h"
+#include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_shared_memory {
 
 using namespace accrue;
 
@@ -201,9 +205,7 @@ class TestSharedMemory : public QObject {
     }
     const auto opened = SharedSegment::open(::getpid(), fd, 8192);
     if (fd != 999) ::close(fd);
-    QVERIFY(!opened);
-    QCOMPARE(opened.error().code, ErrorCode::device);
-    QVERIFY2(opened.error().text().find(says.toStdString()) != std::string::npos, opened.error().text().c_str());
+    VERIFY_FAILS(opened, ErrorCode::device, says.toStdString());
   }
 
   /// More ranks than cores, thousands of barriers: each rank sees every other at the same count.
@@ -302,11 +304,11 @@ class TestSharedMemory : public QObject {
     CommGroup group = group_of_threads(0, 2);
     group.join_timeout = std::chrono::milliseconds(100);
     const auto axis = make_shm_communicator(group, exchange);
-    QVERIFY(!axis);
-    QCOMPARE(axis.error().code, ErrorCode::rendezvous);
-    QVERIFY2(axis.error().text().find("rank 1") != std::string::npos, axis.error().text().c_str());
+    VERIFY_FAILS(axis, ErrorCode::rendezvous, "rank 1");
   }
 };
 
-QTEST_GUILESS_MAIN(TestSharedMemory)
+ACCRUE_TEST_MAIN(TestSharedMemory)
+
+}  // namespace test_shared_memory
 #include "test_shared_memory.moc"

@@ -16,6 +16,10 @@
 #include <cstring>
 
 #include "accrue/checkpoint/tensor_archive.h"
+#include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_tensor_archive {
 
 using namespace accrue;
 
@@ -135,10 +139,7 @@ class TestTensorArchive : public QObject {
     const auto written = write_archive(fresh(), {{"big", at::zeros({100'000})}});
     setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, old_handler);
-    QVERIFY(!written);
-    QCOMPARE(written.error().code, ErrorCode::disk);
-    QVERIFY2(written.error().message.find("a file may hold at most 4.0 KiB (ulimit -f)") != std::string::npos,
-             written.error().message.c_str());
+    VERIFY_FAILS(written, ErrorCode::disk, "a file may hold at most 4.0 KiB (ulimit -f)");
     QVERIFY(!QFile::exists(path()));
     const auto nowhere = write_archive(folder_.filePath("no/such/folder.st").toStdString(), {});
     QCOMPARE(nowhere.error().code, ErrorCode::disk);
@@ -290,5 +291,7 @@ class TestTensorArchive : public QObject {
   int count_ = 0;
 };
 
-QTEST_GUILESS_MAIN(TestTensorArchive)
+ACCRUE_TEST_MAIN(TestTensorArchive)
+
+}  // namespace test_tensor_archive
 #include "test_tensor_archive.moc"

@@ -7,6 +7,9 @@
 #include <random>
 
 #include "accrue/checkpoint/tensor_slice.h"
+#include "support/test_program.h"
+
+namespace test_tensor_slice {
 
 using namespace accrue;
 
@@ -142,5 +145,7 @@ class TestTensorSlice : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTensorSlice)
+ACCRUE_TEST_MAIN(TestTensorSlice)
+
+}  // namespace test_tensor_slice
 #include "test_tensor_slice.moc"

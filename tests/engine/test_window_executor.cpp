@@ -5,6 +5,9 @@
 #include <QtTest/QTest>
 
 #include "support/split_model.h"
+#include "support/test_program.h"
+
+namespace test_window_executor {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -88,5 +91,7 @@ class TestWindowExecutor : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestWindowExecutor)
+ACCRUE_TEST_MAIN(TestWindowExecutor)
+
+}  // namespace test_window_executor
 #include "test_window_executor.moc"

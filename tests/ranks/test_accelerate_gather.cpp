@@ -9,6 +9,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_accelerate_gather {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -120,4 +122,6 @@ class TestAccelerateGather : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccelerateGather, (bodies_of(cases, {{"saves", saves_in_a_joined_loop}})))
+
+}  // namespace test_accelerate_gather
 #include "test_accelerate_gather.moc"

@@ -11,6 +11,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_accelerate_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -528,4 +530,6 @@ class TestAccelerateRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccelerateRanks, (bodies_of(cases, {{"resumes", resumes_inside_a_group}})))
+
+}  // namespace test_accelerate_ranks
 #include "test_accelerate_ranks.moc"

@@ -10,6 +10,8 @@
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
 
+namespace test_accelerate_reductions {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -210,4 +212,6 @@ class TestAccelerateReductions : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccelerateReductions, (bodies_of(cases)))
+
+}  // namespace test_accelerate_reductions
 #include "test_accelerate_reductions.moc"

@@ -18,6 +18,8 @@
 #include "support/refusals.h"
 #include "support/ten_batches.h"
 
+namespace test_accumulation_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -296,4 +298,6 @@ class TestAccumulationRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccumulationRanks, (bodies_of(cases)))
+
+}  // namespace test_accumulation_ranks
 #include "test_accumulation_ranks.moc"

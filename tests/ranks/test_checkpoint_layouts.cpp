@@ -14,6 +14,8 @@
 #include "support/rank_checks.h"
 #include "support/window_positions.h"
 
+namespace test_checkpoint_layouts {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -218,8 +220,8 @@ class TestCheckpointLayouts : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestCheckpointLayouts, {{"save_layouts", save_layouts},
-                                              {"read_layouts", read_layouts},
-                                              {"save_twice", save_twice},
-                                              {"one_refuses", one_refuses}})
+ACCRUE_RANK_TEST_MAIN(TestCheckpointLayouts,
+                      {RANK_BODY(save_layouts), RANK_BODY(read_layouts), RANK_BODY(save_twice), RANK_BODY(one_refuses)})
+
+}  // namespace test_checkpoint_layouts
 #include "test_checkpoint_layouts.moc"

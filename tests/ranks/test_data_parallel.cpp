@@ -14,6 +14,8 @@
 #include "support/rank_net.h"
 #include "support/refusals.h"
 
+namespace test_data_parallel {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -393,4 +395,6 @@ class TestDataParallel : public QObject {
 ACCRUE_RANK_TEST_MAIN(TestDataParallel, (bodies_of(cases, {{"equals_one_process", equals_one_process},
                                                            {"user_zeroes_gradients", user_zeroes_gradients},
                                                            {"dies_in_backward", dies_in_backward}})))
+
+}  // namespace test_data_parallel
 #include "test_data_parallel.moc"

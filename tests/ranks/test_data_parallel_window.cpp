@@ -12,6 +12,8 @@
 #include "support/rank_net.h"
 #include "support/refusals.h"
 
+namespace test_data_parallel_window {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -218,4 +220,6 @@ class TestWindowEnd : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestWindowEnd, (bodies_of(cases)))
+
+}  // namespace test_data_parallel_window
 #include "test_data_parallel_window.moc"

@@ -9,6 +9,8 @@
 #include "accrue/checkpoint/tensor_archive.h"
 #include "support/training_body.h"
 
+namespace test_divided_training {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -184,4 +186,6 @@ class TestDividedTraining : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestDividedTraining, {{"train", train_body}})
+
+}  // namespace test_divided_training
 #include "test_divided_training.moc"

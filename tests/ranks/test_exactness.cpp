@@ -5,8 +5,12 @@
 #include <map>
 
 #include "accrue/train/trainer.h"
+#include "support/inline_data.h"
 #include "support/joined_rank.h"
+#include "support/table.h"
 #include "support/training_body.h"
+
+namespace test_exactness {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -16,22 +20,12 @@ namespace {
 /// Ragged sequences, so that samples, tokens and micro-steps are three different counts; 22 of them in pairs on two
 /// ranks make a short window at the end of each epoch, whose last batch is short too.
 std::string ragged(const std::string& rest, int samples = 21) {
-  std::string sequences;
-  std::string labels;
-  for (int i = 0; i < samples; ++i) {
-    sequences += i ? ", [" : "[";
-    labels += i ? ", [" : "[";
-    for (int t = 0; t <= (i * 5) % 7; ++t) {
-      sequences += (t ? ", " : "") + std::to_string((i * 7 + t * 3) % 9 - 4) + ".5";
-      labels += (t ? ", " : "") + std::to_string((i + t) % 3);
-    }
-    sequences += "]";
-    labels += "]";
-  }
+  const auto length = [](int i) { return (i * 5) % 7 + 1; };
   return "accrue = 1\n[model]\nkind = \"linear\"\noutputs = 3\nloss = \"cross_entropy\"\ndtype = \"float64\"\n"
-         "[data]\nkind = \"inline\"\nsequences = [" +
-         sequences + "]\nlabels = [" + labels +
-         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.05\n[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n"
+         "[data]\nkind = \"inline\"\nsequences = " +
+         lists(samples, length, [](int i, int t) { return (i * 7 + t * 3) % 9 - 4 + 0.5; }) +
+         "\nlabels = " + lists(samples, length, [](int i, int t) { return (i + t) % 3; }) +
+         "\n[optimizer]\nkind = \"sgd\"\nlr = 0.05\n[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n"
          "[evaluate]\nexactness_every = 1\n" +
          rest;
 }
@@ -99,9 +93,7 @@ class TestExactness : public QObject {
 
  private Q_SLOTS:
   void a_normaliser_of_samples_is_named_on_data_that_count_tokens() {
-    std::string text = ragged(epoch);
-    text.replace(text.find("steps = 4"), 9, "steps = 4\nnormalizer = \"samples\"");
-    const auto ranks = train({.spec = text}, 2);
+    const auto ranks = train({.spec = ragged(epoch), .set = {"accumulation.normalizer=samples"}}, 2);
     QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
     const auto checks = ranks[0].all<ExactnessCheck>();
     QVERIFY(!checks.empty());
@@ -112,12 +104,7 @@ class TestExactness : public QObject {
   }
 
   void every_bug_of_the_gallery_is_found_for_its_reason_data() {
-    QTest::addColumn<QString>("spec");
-    QTest::addColumn<QString>("verdict");
-    QTest::addColumn<QString>("reason");
-    const auto row = [](const char* name, const std::string& spec, const char* verdict, const char* reason) {
-      QTest::newRow(name) << QString::fromStdString(spec) << verdict << reason;
-    };
+    const Rows<std::string, QString, QString> row;
     row("mean_of_means", ragged(bug("mean_of_means")), "not", "mean_of_means");
     row("no_division", ragged(bug("no_division")), "not", "divisor");
     row("tail_by_steps", table(bug("tail_by_steps")), "not", "tail_policy");
@@ -125,10 +112,8 @@ class TestExactness : public QObject {
     row("no_sync_off_by_one", ragged(bug("no_sync_off_by_one")), "not", "ranks_differ");
     row("no_sync_backward_only", ragged(bug("no_sync_backward_only")), "exact", "wasted_reductions");
     row("no_no_sync", ragged(bug("no_no_sync")), "exact", "wasted_reductions");
-    row("clip_every_micro_step",
-        ragged("[run]\nepochs = 1\n[teaching]\nbug = \"clip_every_micro_step\"\n") +
-            "[schedule]\nkind = \"constant\"\n",
-        "not", "clipped");
+    row("clip_every_micro_step", ragged(bug("clip_every_micro_step")) + "[schedule]\nkind = \"constant\"\n", "not",
+        "clipped");
     row("schedule_per_micro_step", ragged(bug("schedule_per_micro_step")), "exact", "schedule_clock");
     row("batch_norm", table(bug("batch_norm")), "close", "batch_norm");
     row("skipped_micro_step", ragged(bug("skipped_micro_step")), "not", "left_out");
@@ -139,13 +124,11 @@ class TestExactness : public QObject {
     row("zero_grad_inside", ragged(bug("zero_grad_inside")), "not", "cleared");
   }
   void every_bug_of_the_gallery_is_found_for_its_reason() {
-    QFETCH(QString, spec);
-    QFETCH(QString, verdict);
-    QFETCH(QString, reason);
-    std::string text = spec.toStdString();
-    if (reason == "clipped") text.replace(text.find("lr = 0.05"), 9, "lr = 0.05\nclip_norm = 0.01");
-    const auto ranks = train({.spec = text}, 2);
-    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
+    const auto [spec, verdict, reason] = current_row<std::string, QString, QString>();
+    TrainingScript script{.spec = spec};
+    if (reason == "clipped") script.set = {"optimizer.clip_norm=0.01"};
+    const auto ranks = train(script, 2);
+    VERIFY_FINISHED(ranks);
     std::map<QString, int> found;
     for (const ExactnessCheck& check : ranks[0].all<ExactnessCheck>()) {
       if (check.verdict == "exact" && check.reason.empty()) continue;
@@ -155,29 +138,21 @@ class TestExactness : public QObject {
     }
     QVERIFY2(found[reason] > 0, accusations(ranks[0].all<ExactnessCheck>()).toUtf8());
     // Without the bug the same run is exact throughout.
-    const auto without = text.find("[teaching]\nbug = \"");
-    const auto end = text.find('\n', text.find("bug = \"", without));
-    const auto clean = train({.spec = text.erase(without, end - without)}, 2);
+    script.set.push_back("teaching.bug=none");
+    const auto clean = train(script, 2);
     QVERIFY(!clean[0].all<ExactnessCheck>().empty());
     QCOMPARE(accusations(clean[0].all<ExactnessCheck>()), QString());
   }
 
   void a_dialects_own_arithmetic_is_named_where_it_is_not_exact_data() {
-    QTest::addColumn<QString>("dialect");
-    QTest::addColumn<QString>("found");
-    QTest::newRow("llm: windows cross epochs, and items weigh as micro-steps do") << "llm"
-                                                                                  << "mean_of_means";
-    QTest::newRow("accelerate: its short window too") << "accelerate"
-                                                      << "tail_policy";
-    QTest::newRow("mmengine: its short window is divided by what it has") << "mmengine"
-                                                                          << "mean_of_means";
+    const Rows<QString, QString> row;
+    row("llm: windows cross epochs, and items weigh as micro-steps do", "llm", "mean_of_means");
+    row("accelerate: its short window too", "accelerate", "tail_policy");
+    row("mmengine: its short window is divided by what it has", "mmengine", "mean_of_means");
   }
   void a_dialects_own_arithmetic_is_named_where_it_is_not_exact() {
-    QFETCH(QString, dialect);
-    QFETCH(QString, found);
-    std::string text = ragged(epoch, 22);
-    text.replace(text.find("steps = 4"), 9, "steps = 4\ndialect = \"" + dialect.toStdString() + "\"");
-    const auto ranks = train({.spec = text}, 2);
+    const auto [dialect, found] = current_row<QString, QString>();
+    const auto ranks = train({.spec = ragged(epoch, 22), .set = {"accumulation.dialect=" + dialect.toStdString()}}, 2);
     const auto checks = ranks[0].all<ExactnessCheck>();
     QVERIFY2(!checks.empty(), ranks[0].text().c_str());
     for (const ExactnessCheck& check : checks) QCOMPARE(check.verdict, std::string("not"));
@@ -199,10 +174,10 @@ class TestExactness : public QObject {
   }
 
   void checking_changes_no_bit_of_the_run() {
-    std::string checked = ragged(epoch);
-    std::string plain = checked;
-    plain.replace(plain.find("exactness_every = 1"), 19, "exactness_every = 0");
-    QCOMPARE(train({.spec = checked}, 2)[0].weights_sha256, train({.spec = plain}, 2)[0].weights_sha256);
+    const auto weights = [](const char* checks) {
+      return train({.spec = ragged(epoch), .set = {checks}}, 2)[0].weights_sha256;
+    };
+    QCOMPARE(weights("evaluate.exactness_every=1"), weights("evaluate.exactness_every=0"));
   }
 
   void correct_runs_are_never_accused_on_two_hundred_seeds() {
@@ -219,4 +194,6 @@ class TestExactness : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestExactness, {{"train", train_body}, {"many_seeds", many_seeds}})
+
+}  // namespace test_exactness
 #include "test_exactness.moc"

@@ -18,10 +18,13 @@
 #include "process_launcher.h"
 #include "run/host_fixture.h"
 #include "support/places.h"
+#include "support/table.h"
 
 using namespace accrue;
 using namespace accrue_test;
 using namespace std::chrono_literals;
+using accrue::test::current_row;
+using accrue::test::Rows;
 namespace fs = std::filesystem;
 
 namespace {
@@ -191,7 +194,6 @@ class TestFailingDisk : public QObject {
  private Q_SLOTS:
   /// The uninterrupted run, which tells how many calls there are.
   void initTestCase() {
-    home_.take_over();
     std::ofstream(home_.path() / "small.accrue")
         << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 4096\n"
            "[accumulation]\nsteps = 2\nmicro_batch = 2\n[parallel]\ndata = 2\nbackend = \"shm\"\n"
@@ -221,18 +223,14 @@ class TestFailingDisk : public QObject {
   void cleanup() { QVERIFY2(home_.leftovers().empty(), home_.leftovers().c_str()); }
 
   void a_call_that_fails_costs_no_update_data() {
-    QTest::addColumn<QString>("verb");
-    QTest::addColumn<QString>("victim");
-    QTest::addColumn<QString>("how");
+    Rows<QString, QString, QString>();
     for (const char* verb : {"run", "resume"})
       for (const char* victim : {"supervisor", "0", "1"})
         for (const char* how : {"ENOSPC", "EIO", "EMFILE", "FULL", "KILL"})
           QTest::addRow("%s %s %s", verb, victim, how) << verb << victim << how;
   }
   void a_call_that_fails_costs_no_update() {
-    QFETCH(QString, verb);
-    QFETCH(QString, victim);
-    QFETCH(QString, how);
+    const auto [verb, victim, how] = current_row<QString, QString, QString>();
     int count = 0;
     for (const QString& call : calls_[verb + " " + victim]) count += concerns(how, call);
     const int tries = victim == "1" || verb == "resume" ? 1 : 2;
@@ -244,20 +242,16 @@ class TestFailingDisk : public QObject {
   }
 
   void a_limit_of_the_shell_is_an_error_in_words_data() {
-    QTest::addColumn<QString>("limit");
-    QTest::addColumn<int>("status");
-    QTest::addColumn<QString>("words");
+    const Rows<QString, int, QString> row;
     // The shell counts files in blocks of 512 bytes. Two ranks share 3 MiB each, and a little more to meet in.
-    QTest::newRow("files of 32 KiB") << "ulimit -f 64" << 2 << "files of 6.0 MiB, memory that ranks share among them";
-    QTest::newRow("files of 6 MiB") << "ulimit -f 12288" << 2 << "a file may hold at most 6.0 MiB (ulimit -f)";
-    QTest::newRow("16 open files") << "ulimit -n 16" << 2 << "2 ranks may need 40 open files, and the limit is 16";
-    QTest::newRow("39 open files") << "ulimit -n 39" << 2 << "ulimit -n 40";
-    QTest::newRow("40 open files") << "ulimit -n 40" << 0 << "Finished 6 updates";
+    row("files of 32 KiB", "ulimit -f 64", 2, "files of 6.0 MiB, memory that ranks share among them");
+    row("files of 6 MiB", "ulimit -f 12288", 2, "a file may hold at most 6.0 MiB (ulimit -f)");
+    row("16 open files", "ulimit -n 16", 2, "2 ranks may need 40 open files, and the limit is 16");
+    row("39 open files", "ulimit -n 39", 2, "ulimit -n 40");
+    row("40 open files", "ulimit -n 40", 0, "Finished 6 updates");
   }
   void a_limit_of_the_shell_is_an_error_in_words() {
-    QFETCH(QString, limit);
-    QFETCH(int, status);
-    QFETCH(QString, words);
+    const auto [limit, status, words] = current_row<QString, int, QString>();
     const fs::path dir = fresh();
     const Outcome outcome = run(run_arguments(dir), {}, limit);
     QVERIFY2(outcome.status == status && outcome.said.count(words) == 1, qPrintable(outcome.said));

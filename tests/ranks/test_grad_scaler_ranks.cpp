@@ -11,6 +11,8 @@
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
 
+namespace test_grad_scaler_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -73,4 +75,6 @@ class TestGradScalerRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestGradScalerRanks, (bodies_of(cases)))
+
+}  // namespace test_grad_scaler_ranks
 #include "test_grad_scaler_ranks.moc"

@@ -21,6 +21,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_lost_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -32,19 +34,26 @@ std::string milliseconds_since(std::chrono::steady_clock::time_point begin) {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count());
 }
 
+/// Arguments: the backend, and the milliseconds after which an exchange is given up.
+JoinedRank join_as_told(const RankContext& rank) {
+  return join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
+                                      .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
+                                      .join_timeout = 20s,
+                                      .run_id = "test",
+                                      .timeout_option = "the test's time-out"});
+}
+
+[[noreturn]] void stand_still() {
+  for (;;) ::pause();
+}
+
 /// The others wait in an all-reduce in which the last rank never arrives: it reports and then stands still.
 int waits_for_the_last(RankContext& rank) {
-  const auto joined =
-      join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
-                                   .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
-                                   .join_timeout = 20s,
-                                   .run_id = "test"});
+  const auto joined = join_as_told(rank);
   at::Tensor value = at::zeros({200000}, at::kFloat);
   joined.data->all_reduce(value);
   rank.report("joined");
-  if (rank.rank == rank.world - 1) {
-    for (;;) ::pause();
-  }
+  if (rank.rank == rank.world - 1) stand_still();
   rank.report("waiting");
   const auto begin = std::chrono::steady_clock::now();
   try {
@@ -64,17 +73,10 @@ int waits_for_the_last(RankContext& rank) {
 
 /// A chain of messages: each rank waits for one from the next, and the last sends none.
 int waits_for_a_message(RankContext& rank) {
-  const auto joined =
-      join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
-                                   .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
-                                   .join_timeout = 20s,
-                                   .run_id = "test",
-                                   .timeout_option = "the test's time-out"});
+  const auto joined = join_as_told(rank);
   joined.data->barrier();
   rank.report("waiting");
-  if (rank.rank == rank.world - 1) {
-    for (;;) ::pause();
-  }
+  if (rank.rank == rank.world - 1) stand_still();
   at::Tensor value = at::zeros({200000}, at::kFloat);
   try {
     joined.data->receive(value, rank.rank + 1);
@@ -85,18 +87,20 @@ int waits_for_a_message(RankContext& rank) {
   ::_exit(1);
 }
 
-/// Rank 0 sends more than fits into its box to a rank that leaves.
-int sends_to_one_that_leaves(RankContext& rank) {
+/// Rank 1 leaves; rank 0 then waits for it in a barrier, or sends it more than fits into its box.
+int one_leaves(RankContext& rank) {
   auto joined = join_ranks(rank, BackendKind::shm);
   joined.data->barrier();
-  at::Tensor value = at::zeros({2000000}, at::kFloat);
   if (rank.rank == 1) {
     joined.data.reset();
     rank.report("left");
-    for (;;) ::pause();
+    stand_still();
   }
   try {
-    joined.data->send(value, 1);
+    if (rank.arguments.at(0) == "barrier")
+      joined.data->barrier();
+    else
+      joined.data->send(at::zeros({2000000}, at::kFloat), 1);
   } catch (const CommError& error) {
     rank.report(error.what());
   }
@@ -121,11 +125,7 @@ void wait_for_the_signal() {
 /// deadline.
 int waits_for_a_signal(RankContext& rank) {
   expect_the_signal();
-  const auto joined =
-      join_ranks(rank, CommOptions{.backend = backend_named(rank.arguments.at(0)),
-                                   .timeout = std::chrono::milliseconds(std::stoi(rank.arguments.at(1))),
-                                   .join_timeout = 20s,
-                                   .run_id = "test"});
+  const auto joined = join_as_told(rank);
   joined.data->barrier();
   rank.report("waiting");
   if (rank.rank == rank.world - 1) wait_for_the_signal();
@@ -144,22 +144,6 @@ int waits_for_a_signal(RankContext& rank) {
   DEMAND(value.min().item<float>() == static_cast<float>(rank.world));
   rank.report("done");
   joined.data->barrier();
-  return 0;
-}
-
-int leaves_the_group(RankContext& rank) {
-  auto joined = join_ranks(rank, BackendKind::shm);
-  joined.data->barrier();
-  if (rank.rank == 1) {
-    joined.data.reset();
-    rank.report("left");
-    for (;;) ::pause();
-  }
-  try {
-    joined.data->barrier();
-  } catch (const CommError& error) {
-    rank.report(error.what());
-  }
   return 0;
 }
 
@@ -194,7 +178,7 @@ int stands_still(RankContext& rank) {
   const at::Tensor buffer = joined.data->shared_buffer(1 << 20, at::kFloat);
   joined.data->barrier();
   rank.report("standing");
-  for (;;) ::pause();
+  stand_still();
 }
 
 int joins_and_ends(RankContext& rank) {
@@ -231,6 +215,11 @@ char state_of(pid_t pid) {
   return name_end > 0 && name_end + 2 < stat.size() ? stat.at(name_end + 2) : '?';
 }
 
+/// A rank as errors name it.
+std::string name_of(const RankGroup& ranks, int rank) {
+  return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks.pid(rank)) + ")";
+}
+
 }  // namespace
 
 class TestLostRanks : public QObject {
@@ -255,7 +244,7 @@ class TestLostRanks : public QObject {
     for (const int rank : {0, 1}) {
       const std::string said = ranks.wait_for(rank, "error");
       if (said.empty()) QFAIL(ranks.finish(5s)[static_cast<std::size_t>(rank)].text().c_str());
-      QVERIFY2(contains(said, "rank 2 (pid " + std::to_string(ranks.pid(2)) + ") ended"), said.c_str());
+      QVERIFY2(contains(said, name_of(ranks, 2) + " ended"), said.c_str());
       QVERIFY2(since.elapsed() <= 1000, qPrintable(QStringLiteral("noticed after %1 ms").arg(since.elapsed())));
     }
     const auto outcomes = ranks.finish(30s);
@@ -271,8 +260,7 @@ class TestLostRanks : public QObject {
     RankGroup ranks("waits_for_the_last", 2, {.arguments = {backend.toStdString(), "1500"}});
     const std::string said = ranks.wait_for(0, "error", 60s);
     if (backend == QStringLiteral("shm")) {
-      QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") did not come within 1500 ms"),
-               said.c_str());
+      QVERIFY2(contains(said, name_of(ranks, 1) + " did not come within 1500 ms"), said.c_str());
       QVERIFY2(contains(said, "all_reduce of 200000 Float"), said.c_str());
     } else {
       QVERIFY2(contains(said, "a peer did not come within 1500 ms"), said.c_str());
@@ -287,7 +275,7 @@ class TestLostRanks : public QObject {
     for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "waiting", 60s).empty());
     ranks.send_signal(1, SIGKILL);
     const std::string said = ranks.wait_for(0, "error", 10s);
-    QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") ended"), said.c_str());
+    QVERIFY2(contains(said, name_of(ranks, 1) + " ended"), said.c_str());
     QVERIFY2(contains(said, "receive"), said.c_str());
   }
 
@@ -297,8 +285,7 @@ class TestLostRanks : public QObject {
       RankGroup ranks("waits_for_a_message", 4, {.arguments = {"shm", "700"}});
       for (const int rank : {0, 1, 2}) {
         const std::string said = ranks.wait_for(rank, "error", 60s);
-        QVERIFY2(contains(said, "rank 3 (pid " + std::to_string(ranks.pid(3)) + ") did not come within 700 ms"),
-                 said.c_str());
+        QVERIFY2(contains(said, name_of(ranks, 3) + " did not come within 700 ms"), said.c_str());
         QVERIFY2(contains(said, "(the test's time-out)"), said.c_str());
       }
     }
@@ -307,15 +294,17 @@ class TestLostRanks : public QObject {
   void a_peer_that_sends_nothing_ends_in_a_time_out() {
     RankGroup ranks("waits_for_a_message", 2, {.arguments = {"gloo", "1500"}});
     const std::string said = ranks.wait_for(0, "error", 60s);
-    QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") did not come within 1500 ms"),
-             said.c_str());
+    QVERIFY2(contains(said, name_of(ranks, 1) + " did not come within 1500 ms"), said.c_str());
   }
 
-  void a_rank_that_leaves_during_a_message_is_named() {
-    RankGroup ranks("sends_to_one_that_leaves", 2);
-    QVERIFY(ranks.wait_for_end(0));
-    const std::string said = ranks.wait_for(0, "rank 1", 1s);
-    QVERIFY2(contains(said, "left the group") && contains(said, "send of 2000000 Float"), said.c_str());
+  void a_rank_that_leaves_is_named() {
+    for (const auto& [call, words] :
+         {std::pair("barrier", "left the group"), std::pair("send", "send of 2000000 Float")}) {
+      RankGroup ranks("one_leaves", 2, {.arguments = {call}});
+      QVERIFY(ranks.wait_for_end(0));
+      const std::string said = ranks.wait_for(0, "rank 1", 1s);
+      QVERIFY2(contains(said, "left the group") && contains(said, words), said.c_str());
+    }
   }
 
   /// The clock goes on in a freeze; the rank that wakes first must not blame a peer that was frozen like itself.
@@ -354,14 +343,7 @@ class TestLostRanks : public QObject {
     QVERIFY(ranks.wait_for(0, "error", 1s).empty());
     ranks.send_signal(1, SIGKILL);
     const std::string said = ranks.wait_for(0, "error", 10s);
-    QVERIFY2(contains(said, "rank 1 (pid " + std::to_string(ranks.pid(1)) + ") ended"), said.c_str());
-  }
-
-  void a_rank_that_leaves_is_named() {
-    RankGroup ranks("leaves_the_group", 2);
-    QVERIFY(ranks.wait_for_end(0));
-    const std::string said = ranks.wait_for(0, "rank 1", 1s);
-    QVERIFY2(contains(said, "left the group"), said.c_str());
+    QVERIFY2(contains(said, name_of(ranks, 1) + " ended"), said.c_str());
   }
 
   void a_rank_that_ends_after_the_last_collective_is_no_failure() {
@@ -457,14 +439,10 @@ class TestLostRanks : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestLostRanks, {{"waits_for_the_last", waits_for_the_last},
-                                      {"waits_for_a_message", waits_for_a_message},
-                                      {"sends_to_one_that_leaves", sends_to_one_that_leaves},
-                                      {"cannot_join_by_secret", cannot_join_by_secret},
-                                      {"waits_for_a_signal", waits_for_a_signal},
-                                      {"leaves_the_group", leaves_the_group},
-                                      {"ends_at_once", ends_at_once},
-                                      {"cannot_join", cannot_join},
-                                      {"stands_still", stands_still},
-                                      {"joins_and_ends", joins_and_ends}})
+ACCRUE_RANK_TEST_MAIN(TestLostRanks,
+                      {RANK_BODY(waits_for_the_last), RANK_BODY(waits_for_a_message), RANK_BODY(one_leaves),
+                       RANK_BODY(cannot_join_by_secret), RANK_BODY(waits_for_a_signal), RANK_BODY(ends_at_once),
+                       RANK_BODY(cannot_join), RANK_BODY(stands_still), RANK_BODY(joins_and_ends)})
+
+}  // namespace test_lost_ranks
 #include "test_lost_ranks.moc"

@@ -19,6 +19,8 @@
 #include "support/rank_checks.h"
 #include "support/ten_batches.h"
 
+namespace test_mmengine_ranks {
+
 using namespace accrue;
 using namespace accrue::mmengine;
 using namespace accrue::test;
@@ -212,4 +214,6 @@ class TestMmengineRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestMmengineRanks, (bodies_of(cases)))
+
+}  // namespace test_mmengine_ranks
 #include "test_mmengine_ranks.moc"

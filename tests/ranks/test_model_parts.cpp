@@ -13,6 +13,8 @@
 #include "support/refusals.h"
 #include "train/message_link.h"
 
+namespace test_model_parts {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -181,4 +183,6 @@ class TestModelParts : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestModelParts, {{"parts_are_the_whole", parts_are_the_whole}})
+
+}  // namespace test_model_parts
 #include "test_model_parts.moc"

@@ -13,6 +13,8 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 
+namespace test_nccl {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -113,4 +115,6 @@ class TestNccl : public QObject {
 
 ACCRUE_RANK_TEST_MAIN(TestNccl,
                       {{"probe", probe}, {"asks_for_nccl", asks_for_nccl}, {"sums_on_the_gpu", sums_on_the_gpu}})
+
+}  // namespace test_nccl
 #include "test_nccl.moc"

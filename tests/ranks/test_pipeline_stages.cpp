@@ -9,6 +9,8 @@
 #include "support/split_model.h"
 #include "train/message_link.h"
 
+namespace test_pipeline_stages {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -173,4 +175,6 @@ class TestPipelineStages : public QObject {
 
 ACCRUE_RANK_TEST_MAIN(TestPipelineStages,
                       {{"run_stage", run_stage}, {"run_beside_a_lost_stage", run_beside_a_lost_stage}})
+
+}  // namespace test_pipeline_stages
 #include "test_pipeline_stages.moc"

@@ -13,6 +13,8 @@
 #include "support/joined_rank.h"
 #include "support/training_body.h"
 
+namespace test_plan_and_run {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -207,4 +209,6 @@ class TestPlanAndRun : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestPlanAndRun, {{"random_runs", random_runs}})
+
+}  // namespace test_plan_and_run
 #include "test_plan_and_run.moc"

@@ -10,6 +10,8 @@
 #include "support/refusals.h"
 #include "support/squares.h"
 
+namespace test_prepared_sources_ranks {
+
 using namespace accrue;
 using namespace accrue::test;
 using namespace std::chrono_literals;
@@ -91,4 +93,6 @@ class TestPreparedSourcesRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestPreparedSourcesRanks, (bodies_of(cases)))
+
+}  // namespace test_prepared_sources_ranks
 #include "test_prepared_sources_ranks.moc"

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "support/table.h"
 #include "support/training_body.h"
+
+namespace test_reduce_mechanism {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -66,8 +69,7 @@ class TestReduceMechanism : public QObject {
 
  private Q_SLOTS:
   void every_mechanism_ends_at_the_same_bits_data() {
-    QTest::addColumn<int>("world");
-    QTest::addColumn<QString>("accumulation");
+    Rows<int, QString>();
     for (const int world : {1, 2, 4}) {
       for (const char* dialect : {"llm", "colossalai", "accelerate", "mmengine", "accrue"})
         QTest::addRow("%s on %d", dialect, world) << world << QStringLiteral("dialect = \"%1\"\n").arg(dialect);
@@ -79,8 +81,7 @@ class TestReduceMechanism : public QObject {
     }
   }
   void every_mechanism_ends_at_the_same_bits() {
-    QFETCH(int, world);
-    QFETCH(QString, accumulation);
+    const auto [world, accumulation] = current_row<int, QString>();
     const auto trained = [&](const char* mechanism) {
       auto ranks = train({.spec = several_buckets(world, accumulation.toStdString() + by(mechanism))}, world);
       for (const TrainedRank& rank : ranks)
@@ -100,10 +101,10 @@ class TestReduceMechanism : public QObject {
   void a_rank_without_samples_holds_nobody_up() {
     QFETCH(QString, mode);
     const auto hash = [&](const char* mechanism) {
-      std::string spec = several_buckets(2, "uneven_ranks = \"" + mode.toStdString() + "\"\n" + by(mechanism));
       // 8 micro-batches of 2 for rank 0 and 7 for rank 1: its last window is shorter by one micro-step.
-      spec.replace(spec.find("samples = 88"), 12, "samples = 30");
-      const auto ranks = train({.spec = spec}, 2);
+      const auto ranks = train({.spec = several_buckets(2, by(mechanism)),
+                                .set = {"accumulation.uneven_ranks=" + mode.toStdString(), "data.samples=30"}},
+                               2);
       for (const TrainedRank& rank : ranks)
         if (rank.outcome != "finished") qFatal("%s", rank.text().c_str());
       if (ranks[0].weights_sha256 != ranks[1].weights_sha256) qFatal("the ranks end apart");
@@ -130,15 +131,12 @@ class TestReduceMechanism : public QObject {
   }
 
   void originals_reduce_during_backward_and_accrue_after_it_data() {
-    QTest::addColumn<QString>("dialect");
-    QTest::addColumn<bool>("during");
-    for (const char* dialect : {"llm", "colossalai", "accelerate", "mmengine"})
-      QTest::newRow(dialect) << dialect << true;
-    QTest::newRow("accrue") << "accrue" << false;
+    const Rows<QString, bool> row;
+    for (const char* dialect : {"llm", "colossalai", "accelerate", "mmengine"}) row(dialect, dialect, true);
+    row("accrue", "accrue", false);
   }
   void originals_reduce_during_backward_and_accrue_after_it() {
-    QFETCH(QString, dialect);
-    QFETCH(bool, during);
+    const auto [dialect, during] = current_row<QString, bool>();
     const auto rank = train({.spec = several_buckets(2, "dialect = \"" + dialect.toStdString() + "\"\n")}, 2).front();
     QVERIFY2(rank.outcome == "finished", rank.text().c_str());
     QCOMPARE(overlapped(rank), during ? std::ssize(reductions(rank)) : 0);
@@ -174,4 +172,6 @@ class TestReduceMechanism : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestReduceMechanism, {{"train", train_body}})
+
+}  // namespace test_reduce_mechanism
 #include "test_reduce_mechanism.moc"

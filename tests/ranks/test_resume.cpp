@@ -7,6 +7,8 @@
 
 #include "support/training_body.h"
 
+namespace test_resume {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -22,12 +24,6 @@ std::string spec_text(int world, const std::string& rest = {}) {
          "[schedule]\nkind = \"cosine\"\nwarmup = 5\n"
          "[accumulation]\nsteps = 3\nmicro_batch = 4\n[parallel]\ndata = " +
          std::to_string(world) + "\n[run]\nupdates = 45\n[checkpoint]\nevery_updates = 10\nkeep = 3\n" + rest;
-}
-
-bool has_warning(const TrainedRank& rank, const std::string& part) {
-  for (const Warning& warning : rank.all<Warning>())
-    if (warning.message.find(part) != std::string::npos) return true;
-  return false;
 }
 
 std::int64_t first_update(const TrainedRank& rank) {
@@ -50,17 +46,15 @@ class TestResume : public QObject {
 
  private Q_SLOTS:
   void initTestCase() {
-    QVERIFY(whole_dir_.isValid());
-    whole_ = train({.spec = spec_text(2), .run_dir = whole_dir_.path().toStdString()}, 2);
+    whole_ = train({.spec = spec_text(2), .run_dir = whole_dir_}, 2);
     QVERIFY2(whole_[0].outcome == "finished", whole_[0].text().c_str());
   }
 
   void a_killed_run_ends_at_the_same_bits() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const auto killed = train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 26}, 2);
     QCOMPARE(killed[0].process.exit_status, 9);
-    QVERIFY(fs::exists(dir + "/checkpoints/step-20/manifest.json"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-20/manifest.json"));
     const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
     for (const TrainedRank& rank : resumed) {
       QVERIFY2(rank.outcome == "finished", rank.text().c_str());
@@ -82,27 +76,25 @@ class TestResume : public QObject {
   }
 
   void the_final_weights_file_is_the_same() {
-    QVERIFY(fs::exists(whole_dir_.path().toStdString() + "/final/model.safetensors"));
-    QVERIFY(!fs::exists(whole_dir_.path().toStdString() + "/final/.model.safetensors.part"));
+    QVERIFY(fs::exists(whole_dir_ / "final/model.safetensors"));
+    QVERIFY(!fs::exists(whole_dir_ / "final/.model.safetensors.part"));
   }
 
   void a_stop_with_checkpoint_continues_where_it_stopped() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_request = 13}, 2);
     for (const TrainedRank& rank : stopped) {
       QVERIFY2(rank.outcome == "stopped", rank.text().c_str());  // only the last rank was told: the others agreed
       QCOMPARE(rank.updates, 13);
     }
-    QVERIFY(fs::exists(dir + "/checkpoints/step-13/manifest.json"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-13/manifest.json"));
     const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
     QCOMPARE(first_update(resumed[0]), 14);
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
   }
 
-  void a_requested_checkpoint_changes_nothing_else() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+  void a_checkpoint_requested_for_changes_nothing_else() {
+    const RunFolder dir;
     const auto trained = train({.spec = spec_text(2), .run_dir = dir, .checkpoint_request = 44}, 2);
     QCOMPARE(trained[0].weights_sha256, whole_[0].weights_sha256);
     std::vector<std::string> paths;
@@ -111,52 +103,47 @@ class TestResume : public QObject {
                                             "checkpoints/step-40", "checkpoints/step-44", "checkpoints/step-45"};
     QCOMPARE(paths, expected);
     int kept = 0;
-    for (const auto& entry : fs::directory_iterator(dir + "/checkpoints")) kept += entry.is_directory();
+    for (const auto& entry : fs::directory_iterator(dir / "checkpoints")) kept += entry.is_directory();
     QCOMPARE(kept, 3);  // checkpoint.keep
   }
 
   void a_flipped_byte_is_refused_by_name_and_the_previous_one_taken() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 36}, 2);
-    flip_byte(dir + "/checkpoints/step-30/shard-0.safetensors", 100);
+    flip_byte(dir / "checkpoints/step-30/shard-0.safetensors", 100);
     const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
     QVERIFY2(resumed[0].outcome == "finished", resumed[0].text().c_str());
-    QVERIFY(has_warning(resumed[0], "step-30 was refused"));
-    QVERIFY(has_warning(resumed[0], "shard-0.safetensors"));
+    QVERIFY(resumed[0].warned("step-30 was refused"));
+    QVERIFY(resumed[0].warned("shard-0.safetensors"));
     QCOMPARE(first_update(resumed[0]), 21);
-    QVERIFY(
-        fs::exists(dir + "/checkpoints/refused-step-30/shard-0.safetensors"));  // the new step-30 took only its name
-    QVERIFY(fs::exists(dir + "/checkpoints/step-30/manifest.json"));
+    QVERIFY(fs::exists(dir / "checkpoints/refused-step-30/shard-0.safetensors"));  // the new step-30 took only its name
+    QVERIFY(fs::exists(dir / "checkpoints/step-30/manifest.json"));
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
   }
 
   void a_damaged_shard_of_one_rank_sends_all_ranks_back() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 36}, 2);
-    fs::resize_file(dir + "/checkpoints/step-30/shard-1.safetensors", 64);
+    fs::resize_file(dir / "checkpoints/step-30/shard-1.safetensors", 64);
     const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
     for (const TrainedRank& rank : resumed) QCOMPARE(rank.weights_sha256, whole_[0].weights_sha256);
     QCOMPARE(first_update(resumed[0]), 21);
-    QVERIFY(has_warning(resumed[0], "shard-1.safetensors"));
+    QVERIFY(resumed[0].warned("shard-1.safetensors"));
   }
 
   void without_any_checkpoint_it_starts_over_and_says_so() {
-    QTemporaryDir folder;
-    const auto resumed =
-        train({.spec = spec_text(2), .run_dir = folder.path().toStdString(), .resume_from = "newest"}, 2);
-    QVERIFY(has_warning(resumed[0], "starts from the beginning"));
+    const RunFolder dir;
+    const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
+    QVERIFY(resumed[0].warned("starts from the beginning"));
     QCOMPARE(first_update(resumed[0]), 1);
     QCOMPARE(resumed[0].weights_sha256, whole_[0].weights_sha256);
   }
 
   void without_a_good_one_among_the_checkpoints_it_names_them_all_and_touches_none() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 22}, 2);
-    fs::remove(dir + "/checkpoints/step-10/manifest.json");
-    flip_byte(dir + "/checkpoints/step-20/shard-1.safetensors", 100);
+    fs::remove(dir / "checkpoints/step-10/manifest.json");
+    flip_byte(dir / "checkpoints/step-20/shard-1.safetensors", 100);
     const auto resumed = train({.spec = spec_text(2), .run_dir = dir, .resume_from = "newest"}, 2);
     for (const TrainedRank& rank : resumed) {
       QCOMPARE(rank.outcome, std::string("error protocol"));
@@ -164,64 +151,55 @@ class TestResume : public QObject {
         QVERIFY2(rank.message.find(words) != std::string::npos, rank.text().c_str());
     }
     QVERIFY(resumed[0].all<Update>().empty());
-    QVERIFY(fs::exists(dir + "/checkpoints/step-10/shard-0.safetensors"));
-    QVERIFY(fs::exists(dir + "/checkpoints/step-20/shard-1.safetensors"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-10/shard-0.safetensors"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-20/shard-1.safetensors"));
   }
 
   void another_number_of_ranks_continues_and_is_labelled() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     train({.spec = spec_text(2), .run_dir = dir, .die_at_update = 26}, 2);
-    std::string alone = spec_text(1);
-    alone.replace(alone.find("steps = 3"), 9, "steps = 6");
-    const auto resumed = train({.spec = alone, .run_dir = dir, .resume_from = "newest"}, 1);
+    const auto resumed =
+        train({.spec = spec_text(1), .set = {"accumulation.steps=6"}, .run_dir = dir, .resume_from = "newest"}, 1);
     QVERIFY2(resumed[0].outcome == "finished", resumed[0].text().c_str());
-    QVERIFY(has_warning(resumed[0], "not bit-exact"));
-    QVERIFY(has_warning(resumed[0], "number of ranks (saved with 2, now 1)"));
+    QVERIFY(resumed[0].warned("not bit-exact"));
+    QVERIFY(resumed[0].warned("number of ranks (saved with 2, now 1)"));
   }
 
   void another_model_is_refused_with_every_difference() {
-    std::string wider = spec_text(2);
-    wider.replace(wider.find("layers = 2"), 10, "layers = 3");
     const auto resumed =
-        train({.spec = wider, .run_dir = whole_dir_.path().toStdString(), .resume_from = "step-40"}, 2);
+        train({.spec = spec_text(2), .set = {"model.layers=3"}, .run_dir = whole_dir_, .resume_from = "step-40"}, 2);
     QCOMPARE(resumed[0].outcome, std::string("error config"));
     QVERIFY2(resumed[0].message.find("another model") != std::string::npos, resumed[0].text().c_str());
     QVERIFY(resumed[0].message.find("blocks.2.") != std::string::npos);
   }
 
   void changed_data_is_refused() {
-    std::string other = spec_text(2);
-    other.replace(other.find("samples = 200"), 13, "samples = 201");
     const auto resumed =
-        train({.spec = other, .run_dir = whole_dir_.path().toStdString(), .resume_from = "step-40"}, 2);
+        train({.spec = spec_text(2), .set = {"data.samples=201"}, .run_dir = whole_dir_, .resume_from = "step-40"}, 2);
     QCOMPARE(resumed[0].outcome, std::string("error data"));
     QVERIFY2(resumed[0].message.find("changed") != std::string::npos, resumed[0].text().c_str());
   }
 
   void a_full_disk_costs_the_checkpoint_and_not_the_run() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const auto trained = train({.spec = spec_text(2), .run_dir = dir, .full_disk_update = 20}, 2);
     for (const TrainedRank& rank : trained) {
       QVERIFY2(rank.outcome == "finished", rank.text().c_str());
       QCOMPARE(rank.weights_sha256, whole_[0].weights_sha256);
     }
-    QVERIFY(has_warning(trained[0], "checkpoint at update 20 failed"));
-    QVERIFY(has_warning(trained[0], "a file may hold at most"));
-    const auto warned = trained[0].all<Warning>();
-    QCOMPARE(warned.front().what_to_do,
+    QVERIFY(trained[0].warned("checkpoint at update 20 failed"));
+    QVERIFY(trained[0].warned("a file may hold at most"));
+    QCOMPARE(trained[0].all<Warning>().front().what_to_do,
              std::string("The newest checkpoint is still step-10, and the next one is tried as planned."));
-    QVERIFY(!fs::exists(dir + "/checkpoints/step-20"));
-    QVERIFY(fs::exists(dir + "/checkpoints/step-30/manifest.json"));
-    for (const auto& entry : fs::directory_iterator(dir + "/checkpoints"))
+    QVERIFY(!fs::exists(dir / "checkpoints/step-20"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-30/manifest.json"));
+    for (const auto& entry : fs::directory_iterator(dir / "checkpoints"))
       QVERIFY2(entry.path().filename().string().starts_with("step-"), entry.path().c_str());
   }
 
   void a_full_disk_at_the_end_promises_nothing() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
-    const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_wish = 5, .full_disk_update = 5}, 2);
+    const RunFolder dir;
+    const auto stopped = train({.spec = spec_text(2), .run_dir = dir, .stop_request = 5, .full_disk_update = 5}, 2);
     const auto warned = stopped[0].all<Warning>();
     QCOMPARE(warned.size(), std::size_t{1});
     QVERIFY2(warned[0].message.find("checkpoint at update 5 failed") != std::string::npos, warned[0].message.c_str());
@@ -229,8 +207,7 @@ class TestResume : public QObject {
   }
 
   void a_finished_run_resumes_to_its_end_at_once() {
-    const auto again =
-        train({.spec = spec_text(2), .run_dir = whole_dir_.path().toStdString(), .resume_from = "newest"}, 2);
+    const auto again = train({.spec = spec_text(2), .run_dir = whole_dir_, .resume_from = "newest"}, 2);
     QVERIFY2(again[0].outcome == "finished", again[0].text().c_str());
     QVERIFY(again[0].all<Update>().empty());
     QCOMPARE(again[0].weights_sha256, whole_[0].weights_sha256);
@@ -238,9 +215,11 @@ class TestResume : public QObject {
   }
 
  private:
-  QTemporaryDir whole_dir_;
+  RunFolder whole_dir_;
   std::vector<TrainedRank> whole_;
 };
 
 ACCRUE_RANK_TEST_MAIN(TestResume, {{"train", train_body}})
+
+}  // namespace test_resume
 #include "test_resume.moc"

@@ -12,6 +12,8 @@
 #include "support/signed_checkpoint.h"
 #include "support/training_body.h"
 
+namespace test_resume_damage {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -168,4 +170,6 @@ class TestResumeDamage : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestResumeDamage, {{"train", train_body}})
+
+}  // namespace test_resume_damage
 #include "test_resume_damage.moc"

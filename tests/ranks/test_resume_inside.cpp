@@ -4,7 +4,10 @@
 #include <csignal>
 #include <filesystem>
 
+#include "support/inline_data.h"
 #include "support/training_body.h"
+
+namespace test_resume_inside {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -19,22 +22,12 @@ constexpr std::int64_t micro_steps = 11;  // 21 samples in pairs on two ranks: s
 
 /// Ragged sequences, dropout-free but shuffled, with momentum and a moving rate: everything that a resume could lose.
 std::string spec_text(const std::string& accumulation) {
-  std::string sequences;
-  std::string labels;
-  for (int i = 0; i < 21; ++i) {
-    sequences += i ? ", [" : "[";
-    labels += i ? ", [" : "[";
-    for (int t = 0; t <= i % 5; ++t) {
-      sequences += (t ? ", " : "") + std::to_string((i * 7 + t * 3) % 9 - 4) + ".5";
-      labels += (t ? ", " : "") + std::to_string((i + t) % 2);
-    }
-    sequences += "]";
-    labels += "]";
-  }
+  const auto length = [](int i) { return i % 5 + 1; };
   return "accrue = 1\n[model]\nkind = \"linear\"\noutputs = 2\nloss = \"cross_entropy\"\n"
-         "[data]\nkind = \"inline\"\nsequences = [" +
-         sequences + "]\nlabels = [" + labels +
-         "]\n[optimizer]\nkind = \"adamw\"\nlr = 0.05\n[schedule]\nkind = \"linear\"\n"
+         "[data]\nkind = \"inline\"\nsequences = " +
+         lists(21, length, [](int i, int t) { return (i * 7 + t * 3) % 9 - 4 + 0.5; }) +
+         "\nlabels = " + lists(21, length, [](int i, int t) { return (i + t) % 2; }) +
+         "\n[optimizer]\nkind = \"adamw\"\nlr = 0.05\n[schedule]\nkind = \"linear\"\n"
          "[accumulation]\nmicro_batch = 2\n" +
          (accumulation.find("steps = ") == std::string::npos ? "steps = 3\n" : "") + accumulation +
          "\n[parallel]\ndata = 2\n[run]\nepochs = 2\n[checkpoint]\nevery_micro_steps = 1\nkeep = 2\n";
@@ -54,8 +47,7 @@ std::vector<std::int64_t> update_micro_steps(const TrainedRank& rank) {
 
 /// Killed before a micro-step and resumed from the newest checkpoint: the resumed run's first rank.
 TrainedRank killed_and_resumed(const std::string& spec, std::int64_t before) {
-  QTemporaryDir folder;
-  const std::string dir = folder.path().toStdString();
+  const RunFolder dir;
   const auto killed = train({.spec = spec, .run_dir = dir, .kill_before = before}, world);
   if (killed.back().process.signal != SIGKILL) return killed.back();
   return train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, world).front();
@@ -103,12 +95,11 @@ class TestResumeInside : public QObject {
   }
 
   void llm_waits_for_the_end_of_its_window() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const auto stopped = train({.spec = spec_text("dialect = \"llm\""), .run_dir = dir, .stop_before = 6}, world);
     QCOMPARE(stopped[0].outcome, std::string("stopped"));
-    QVERIFY(fs::exists(dir + "/checkpoints/step-1/manifest.json"));
-    QVERIFY(!fs::exists(dir + "/checkpoints/step-1+1"));
+    QVERIFY(fs::exists(dir / "checkpoints/step-1/manifest.json"));
+    QVERIFY(!fs::exists(dir / "checkpoints/step-1+1"));
   }
 
   void colossalai_begins_its_window_anew() {
@@ -120,22 +111,21 @@ class TestResumeInside : public QObject {
   }
 
   void an_open_window_belongs_to_the_ranks_that_opened_it() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     train({.spec = spec_text(""), .run_dir = dir, .stop_before = 3}, world);
-    QVERIFY(fs::exists(dir + "/checkpoints/step-0+2/manifest.json"));
-    std::string alone = spec_text("");
-    alone.replace(alone.find("data = 2"), 8, "data = 1");
-    const auto refused = train({.spec = alone, .run_dir = dir, .resume_from = "newest"}, 1);
+    QVERIFY(fs::exists(dir / "checkpoints/step-0+2/manifest.json"));
+    const auto refused =
+        train({.spec = spec_text(""), .set = {"parallel.data=1"}, .run_dir = dir, .resume_from = "newest"}, 1);
     QVERIFY2(refused[0].message.find("inside a window by 2 ranks, and there are 1 now") != std::string::npos,
              refused[0].text().c_str());
   }
 
   void evaluation_inside_a_window_changes_nothing() {
-    std::string spec = spec_text("");
-    spec.insert(spec.find("\n[optimizer]"), "\nvalidation_fraction = 0.2");
-    const TrainedRank plain = train({.spec = spec}, world).front();
-    const TrainedRank evaluated = train({.spec = spec + "[evaluate]\nevery_micro_steps = 1\n"}, world).front();
+    const auto trained = [](const char* evaluate) {
+      return train({.spec = spec_text(""), .set = {"data.validation_fraction=0.2", evaluate}}, world).front();
+    };
+    const TrainedRank plain = trained("evaluate.every_micro_steps=0");
+    const TrainedRank evaluated = trained("evaluate.every_micro_steps=1");
     QVERIFY2(evaluated.outcome == "finished", evaluated.text().c_str());
     QVERIFY(evaluated.all<Evaluation>().size() > evaluated.all<Update>().size());
     QCOMPARE(evaluated.weights_sha256, plain.weights_sha256);
@@ -152,8 +142,7 @@ class TestResumeInside : public QObject {
   }
 
   void llm_replays_a_rate_that_stays_where_it_was() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const std::string spec = spec_text("dialect = \"llm\"\nreplay = [\"scheduler_state\"]");
     train({.spec = spec, .run_dir = dir, .stop_before = 7}, world);
     const TrainedRank resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, world).front();
@@ -164,8 +153,7 @@ class TestResumeInside : public QObject {
   }
 
   void the_rate_that_llm_froze_survives_a_second_resume() {
-    QTemporaryDir folder;
-    const std::string dir = folder.path().toStdString();
+    const RunFolder dir;
     const std::string spec = spec_text("dialect = \"llm\"\nsteps = 1\nreplay = [\"scheduler_state\"]");
     train({.spec = spec, .run_dir = dir, .stop_before = 3}, world);
     const auto second = train({.spec = spec, .run_dir = dir, .resume_from = "newest", .stop_before = 5}, world).front();
@@ -177,4 +165,6 @@ class TestResumeInside : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestResumeInside, {{"train", train_body}})
+
+}  // namespace test_resume_inside
 #include "test_resume_inside.moc"

@@ -6,6 +6,8 @@
 
 #include "support/training_body.h"
 
+namespace test_steps_changed {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -84,8 +86,7 @@ class TestStepsChanged : public QObject {
     const auto whole = train({.spec = spec, .steps_request = 2, .requested_steps = 3}, world);
     QVERIFY2(whole[0].outcome == "finished", whole[0].text().c_str());
     for (const std::int64_t before : {7, 9, 10, 13}) {  // the change comes after micro-step 8
-      QTemporaryDir folder;
-      const std::string dir = folder.path().toStdString();
+      const RunFolder dir;
       const auto killed =
           train({.spec = spec, .run_dir = dir, .kill_before = before, .steps_request = 2, .requested_steps = 3}, world);
       QCOMPARE(killed.back().process.signal, SIGKILL);
@@ -97,4 +98,6 @@ class TestStepsChanged : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestStepsChanged, {{"train", train_body}})
+
+}  // namespace test_steps_changed
 #include "test_steps_changed.moc"

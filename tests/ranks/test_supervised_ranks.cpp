@@ -3,25 +3,22 @@
 // or killed, and signals that reach all of them. Time-outs are a fraction of the shipped ones, in the same proportions.
 #include <signal.h>
 
-#include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QProcess>
 #include <QtTest>
 #include <fstream>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
 #include "support/listeners.h"
-#include "support/places.h"
+#include "support/programs.h"
 
 using namespace accrue;
 using namespace accrue_test;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-
-#define VERIFY_STORY(condition) QVERIFY2((condition), observer.story().c_str())
 
 namespace {
 
@@ -47,11 +44,6 @@ RunPlan real_plan(const PlanOptions& asked) {
   return plan;
 }
 
-bool is_hang(const RunEvent& event) {
-  const auto* warning = std::get_if<Warning>(&event.body);
-  return warning != nullptr && warning->class_name == "hang";
-}
-
 /// Ranks whose fdatasync of certain files is slow. The supervisor's own disk is not: it is not the one that trains.
 class SlowRanks {
  public:
@@ -74,40 +66,21 @@ class SlowRanks {
 };
 
 /// accrue-run with real ranks, as a process of its own.
-class RunProcess {
+class RunProcess : public test::Program {
  public:
-  RunProcess(const fs::path& dir, const QStringList& settings) {
-    const auto spec = dir.string() + ".accrue";
-    std::ofstream(spec) << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\n"
-                           "samples = 4096\n[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\ndata = 2\n"
-                           "[launch]\nthreads_per_rank = 1\n[run]\nupdates = 10000000\n";
-    QStringList arguments{"run", QString::fromStdString(spec), "--out", QString::fromStdString(dir.string())};
-    for (const auto& setting : settings) arguments += {"--set", setting};
-    process_.setProcessChannelMode(QProcess::MergedChannels);
-    process_.start(test::programPath("accrue-run"), arguments);
-  }
-  bool trains() { return said_within("update 1/", 60s); }
-  bool said_within(const char* text, std::chrono::milliseconds limit) {
-    return eventually(
-        [&] {
-          process_.waitForReadyRead(10);
-          said += QString::fromUtf8(process_.readAll());
-          return said.contains(QLatin1String(text));
-        },
-        limit);
-  }
-  bool ends_within(std::chrono::milliseconds limit) {
-    const bool ended = eventually([&] { return process_.waitForFinished(50); }, limit);
-    said += QString::fromUtf8(process_.readAll());
-    return ended;
-  }
-  pid_t pid() const { return static_cast<pid_t>(process_.processId()); }
-  void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
-  int status() const { return process_.exitStatus() == QProcess::NormalExit ? process_.exitCode() : -1; }
-  QString said;
+  RunProcess(const fs::path& dir, const QStringList& settings)
+      : Program(test::programPath("accrue-run"), arguments(dir, settings)) {}
+  bool trains() { return says("update 1/", 60000); }
+  bool ends_with(int status) { return finish(60000).status == status; }
 
  private:
-  QProcess process_;
+  static QStringList arguments(const fs::path& dir, const QStringList& settings) {
+    const fs::path spec = dir.string() + ".accrue";
+    std::ofstream(spec) << write_spec(small_plan({.updates = 10'000'000}).spec);
+    QStringList words{"run", QString::fromStdString(spec.string()), "--out", QString::fromStdString(dir.string())};
+    for (const auto& setting : settings) words += {"--set", setting};
+    return words;
+  }
 };
 
 std::vector<pid_t> ranks_in(const fs::path& dir) {
@@ -128,26 +101,20 @@ class TestSupervisedRanks : public QObject {
   fs::path fresh() { return home_.fresh(); }
 
  private Q_SLOTS:
-  void initTestCase() { home_.take_over(); }
-
-  /// After every test: no process, no zombie, no socket, no lock.
-  void cleanup() {
-    QVERIFY(eventually([] { return child_count() == 0; }));
-    QCOMPARE(home_.leftovers(), std::string());
-  }
+  void cleanup() { QCOMPARE(home_.leftovers(), std::string()); }
 
   /// Another user of the machine finds no door: the ranks share memory and a store that they inherit.
   void no_process_of_a_run_listens_on_tcp() {
     const auto dir = fresh();
     RunProcess run(dir, {"parallel.backend=shm"});
-    QVERIFY2(run.trains(), qPrintable(run.said));
+    QVERIFY2(run.trains(), run.errors());
     const auto ranks = ranks_in(dir);
     QCOMPARE(ranks.size(), std::size_t{2});
     const auto found = test::listeners_of({run.pid(), ranks[0], ranks[1]});
     QCOMPARE(found.loopback, 0);
     QVERIFY2(found.beyond.isEmpty(), found.beyond.value(0).constData());
     run.signal(SIGINT);
-    QVERIFY2(run.ends_within(60s), qPrintable(run.said));
+    QVERIFY2(run.ends_with(130), run.errors());
   }
 
   void a_stop_finishes_its_checkpoint_on_a_slow_disk_data() {
@@ -159,67 +126,56 @@ class TestSupervisedRanks : public QObject {
     QFETCH(int, milliseconds);
     const SlowRanks ranks(home_.path(), "shard-0", milliseconds);
     const auto dir = fresh();
-    EngineHost host(ranks.options());
-    Observer observer(host);
+    WatchedHost host(ranks.options());
     QVERIFY(host.start({real_plan({.updates = 10'000'000}), dir}).has_value());
-    VERIFY_STORY(observer.wait_for<Update>(60s));
+    VERIFY_STORY(host.wait_for<Update>(60s));
     host.checkpoint_and_stop();
-    const auto end = observer.wait_for_end(60s);
-    VERIFY_STORY(end && end->outcome == "stopped" && end->exit_status == 130);
-    VERIFY_STORY(!observer.wait(is_hang, 0ms));
-    QCOMPARE(read_run(dir)->last_checkpoint, "step-" + std::to_string(end->updates));
-    const auto saved = observer.wait_for<CheckpointDone>(0ms);
+    VERIFY_STORY(host.ends("stopped", 130, 60s));
+    VERIFY_STORY(!host.warned_of_a_hang());
+    QCOMPARE(read_run(dir)->last_checkpoint, "step-" + std::to_string(host.end->updates));
+    const auto saved = host.wait_for<CheckpointDone>(0ms);
     VERIFY_STORY(saved && saved->seconds >= milliseconds / 1000.0);  // it was slow
   }
 
   void a_scheduled_checkpoint_on_a_slow_disk_is_neither_a_stall_nor_a_lost_peer() {
     const SlowRanks ranks(home_.path(), "shard-0", longer_sync_ms);
-    EngineHost host(ranks.options());
-    Observer observer(host);
+    WatchedHost host(ranks.options());
     QVERIFY(host.start({real_plan({.updates = 3, .checkpoint_every = 2}), fresh()}).has_value());
-    const auto end = observer.wait_for_end(60s);
-    VERIFY_STORY(end && end->outcome == "finished" && end->exit_status == 0);
-    VERIFY_STORY(!observer.wait(is_hang, 0ms));
-    const auto slow = observer.wait_for<Warning>(0ms);
+    VERIFY_STORY(host.ends("finished", 0, 60s));
+    VERIFY_STORY(!host.warned_of_a_hang());
+    const auto slow = host.wait_for<Warning>(0ms);
     VERIFY_STORY(slow && slow->class_name == "slow");
   }
 
   void the_final_model_on_a_slow_disk_is_waited_for() {
     const SlowRanks ranks(home_.path(), "model.safetensors", longer_sync_ms);
     const auto dir = fresh();
-    EngineHost host(ranks.options());
-    Observer observer(host);
+    WatchedHost host(ranks.options());
     QVERIFY(host.start({real_plan({.updates = 3}), dir}).has_value());
-    const auto end = observer.wait_for_end(60s);
-    VERIFY_STORY(end && end->outcome == "finished" && end->exit_status == 0);
-    VERIFY_STORY(!observer.wait(is_hang, 0ms));
-    const auto slow = observer.wait_for<Warning>(0ms);
+    VERIFY_STORY(host.ends("finished", 0, 60s));
+    VERIFY_STORY(!host.warned_of_a_hang());
+    const auto slow = host.wait_for<Warning>(0ms);
     VERIFY_STORY(slow && slow->class_name == "slow" && slow->message.find("final model") != std::string::npos);
     QVERIFY(fs::exists(dir / "final" / "model.safetensors"));
   }
 
   void a_stopped_rank_is_named_every_time_and_never_the_one_that_waits_for_it() {
-    EngineHost host(real_options());
-    Observer observer(host);
+    WatchedHost host(real_options());
     RunPlan plan = real_plan({.updates = 10'000'000});
     plan.spec.launch.collective_timeout_s = 60.0;
     QVERIFY(host.start({plan, fresh()}).has_value());
-    VERIFY_STORY(observer.wait_for<Update>(60s));
-    const auto pids = rank_pids(observer);
+    VERIFY_STORY(host.wait_for<Update>(60s));
+    const auto pids = host.rank_pids();
     for (std::int64_t trial = 0; trial < 20; ++trial) {
       const std::int64_t rank = trial % 2;
-      observer.forget();
+      host.forget();
       ::kill(pids.at(rank), SIGSTOP);
-      const auto warning = observer.wait(is_hang, 10s);
+      const auto warning = host.wait_for<Warning>([](const Warning& each) { return each.class_name == "hang"; });
       ::kill(pids.at(rank), SIGCONT);
-      VERIFY_STORY(warning);
-      const std::string message = std::get<Warning>(warning->body).message;
-      QVERIFY2(message.starts_with("Rank " + std::to_string(rank) + " made no progress"), message.c_str());
-      VERIFY_STORY(observer.wait_for_state("running"));
-      VERIFY_STORY(observer.wait_for<Update>());
+      VERIFY_STORY(warning && warning->message.starts_with("Rank " + std::to_string(rank) + " made no progress"));
+      VERIFY_STORY(host.wait_for_state("running"));
+      VERIFY_STORY(host.wait_for<Update>());
     }
-    host.stop();
-    VERIFY_STORY(observer.wait_for_end());
   }
 
   void a_rank_that_the_others_gave_up_waiting_for_is_the_failure_data() {
@@ -229,34 +185,27 @@ class TestSupervisedRanks : public QObject {
   }
   void a_rank_that_the_others_gave_up_waiting_for_is_the_failure() {
     QFETCH(int, culprit);
-    EngineHost host(real_options());
-    Observer observer(host);
+    WatchedHost host(real_options());
     QVERIFY(host.start({real_plan({.updates = 10'000'000}), fresh()}).has_value());
-    VERIFY_STORY(observer.wait_for<Update>(60s));
-    ::kill(rank_pids(observer).at(culprit), SIGSTOP);
-    const auto end = observer.wait_for_end(30s);
-    VERIFY_STORY(end && end->outcome == "failed" && end->exit_status == 4);
-    int failures = 0;
-    for (const auto& event : observer.all()) {
-      const auto* failed = std::get_if<RankFailed>(&event.body);
-      if (failed == nullptr) continue;
-      ++failures;
-      QCOMPARE(event.rank, static_cast<std::int64_t>(culprit));
-      QCOMPARE(failed->class_name, std::string("hang"));
-      QVERIFY2(failed->message.find("gave up waiting for it") != std::string::npos, failed->message.c_str());
-    }
-    QCOMPARE(failures, 1);
+    VERIFY_STORY(host.wait_for<Update>(60s));
+    ::kill(host.rank_pids().at(culprit), SIGSTOP);
+    VERIFY_STORY(host.ends("failed", 4, 30s));
+    QCOMPARE(host.all_of<RankFailed>().size(), std::size_t{1});
+    const auto failed = host.wait([](const RunEvent& event) { return std::holds_alternative<RankFailed>(event.body); });
+    QCOMPARE(failed->rank, static_cast<std::int64_t>(culprit));
+    const auto& body = std::get<RankFailed>(failed->body);
+    QCOMPARE(body.class_name, std::string("hang"));
+    QVERIFY2(body.message.find("gave up waiting for it") != std::string::npos, body.message.c_str());
   }
 
   void a_rank_killed_inside_a_checkpoint_is_reported_there() {
     const SlowRanks ranks(home_.path(), "shard-0", 100);
     for (const std::int64_t rank : {0, 1, 0, 1}) {
       const auto dir = fresh();
-      EngineHost host(ranks.options());
-      Observer observer(host);
+      WatchedHost host(ranks.options());
       QVERIFY(host.start({real_plan({.updates = 10'000'000}), dir}).has_value());
-      VERIFY_STORY(observer.wait_for<Update>(60s));
-      const auto pid = rank_pids(observer).at(rank);
+      VERIFY_STORY(host.wait_for<Update>(60s));
+      const auto pid = host.rank_pids().at(rank);
       host.checkpoint();
       const auto is_writing = [&dir] {
         std::error_code error;
@@ -266,10 +215,9 @@ class TestSupervisedRanks : public QObject {
       };
       QVERIFY(eventually(is_writing));
       ::kill(pid, SIGKILL);
-      const auto failed = observer.wait_for<RankFailed>();
+      const auto failed = host.wait_for<RankFailed>();
       VERIFY_STORY(failed && failed->phase == "checkpoint");
       VERIFY_STORY(failed->message.find("in phase \"checkpoint\"") != std::string::npos);
-      VERIFY_STORY(observer.wait_for_end());
     }
   }
 
@@ -282,29 +230,25 @@ class TestSupervisedRanks : public QObject {
     QFETCH(int, number);
     const auto dir = fresh();
     RunProcess run(dir, {});
-    QVERIFY2(run.trains(), qPrintable(run.said));
+    QVERIFY2(run.trains(), run.errors());
     const auto ranks = ranks_in(dir);
     QCOMPARE(ranks.size(), std::size_t{2});
     for (const pid_t rank : ranks) ::kill(rank, number);
     run.signal(number);
-    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
-    QVERIFY2(run.status() == 130, qPrintable(run.said));
+    QVERIFY2(run.ends_with(130), run.errors());
     const auto stopped = read_run(dir);
     QCOMPARE(stopped->state, std::string("stopped"));
     QCOMPARE(stopped->last_checkpoint, "step-" + std::to_string(stopped->updates));
-    EngineHost host(real_options());
-    Observer observer(host);
+    WatchedHost host(real_options());
     QVERIFY(host.resume(dir).has_value());
-    const auto update = observer.wait_for<Update>(60s);
+    const auto update = host.wait_for<Update>(60s);
     VERIFY_STORY(update && update->update == stopped->updates + 1);
-    host.stop();
-    VERIFY_STORY(observer.wait_for_end());
   }
 
   void a_tree_frozen_longer_than_the_time_outs_goes_on_when_thawed() {
     const auto dir = fresh();
     RunProcess run(dir, {"launch.collective_timeout_s=3", "launch.stall_timeout_s=3"});
-    QVERIFY2(run.trains(), qPrintable(run.said));
+    QVERIFY2(run.trains(), run.errors());
     const auto ranks = ranks_in(dir);
     QCOMPARE(ranks.size(), std::size_t{2});
     for (int round = 0; round < 3; ++round) {
@@ -315,19 +259,18 @@ class TestSupervisedRanks : public QObject {
       QVERIFY(!eventually([] { return false; }, 5s));  // the freeze itself
       for (const pid_t rank : ranks) ::kill(rank, SIGCONT);
       run.signal(SIGCONT);
-      QVERIFY2(eventually([&] { return newest_update(dir) > frozen_at + 1; }, 20s), qPrintable(run.said));
+      QVERIFY2(eventually([&] { return newest_update(dir) > frozen_at + 1; }, 20s), run.errors());
     }
-    QVERIFY2(!run.said_within("no progress", 0ms), qPrintable(run.said));
+    QVERIFY2(!run.says("no progress", 0), run.errors());
     run.signal(SIGTERM);
-    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
-    QVERIFY2(run.status() == 130, qPrintable(run.said));
+    QVERIFY2(run.ends_with(130), run.errors());
   }
 
   /// I6: the supervisor stands still, the ranks train on, and their memory stays as it is.
   void ranks_of_a_stopped_supervisor_stay_small_and_say_what_they_left_out() {
     const auto dir = fresh();
     RunProcess run(dir, {"run.record_weights=true", "model.hidden=[32]", "checkpoint.every_updates=500"});
-    QVERIFY2(run.trains(), qPrintable(run.said));
+    QVERIFY2(run.trains(), run.errors());
     const auto ranks = ranks_in(dir);
     QCOMPARE(ranks.size(), std::size_t{2});
     run.signal(SIGSTOP);
@@ -338,11 +281,10 @@ class TestSupervisedRanks : public QObject {
     const auto after = resident_bytes(ranks.front());
     run.signal(SIGCONT);
     QVERIFY2(after < before + (64 << 20), qPrintable(QStringLiteral("%1 to %2").arg(before).arg(after)));
-    QVERIFY2(run.said_within("events were left out", 20s), qPrintable(run.said));
+    QVERIFY2(run.says("events were left out", 20000), run.errors());
     run.signal(SIGTERM);
-    QVERIFY2(run.ends_within(30s), qPrintable(run.said));
-    QVERIFY2(run.status() == 130, qPrintable(run.said));
-    QVERIFY2(!run.said.contains("skipped"), qPrintable(run.said));
+    QVERIFY2(run.ends_with(130), run.errors());
+    QVERIFY2(!run.says("skipped", 0), run.errors());
   }
 
  private:

@@ -10,6 +10,8 @@
 #include "support/rank_checks.h"
 #include "support/refusals.h"
 
+namespace test_tensor_parallel {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -267,4 +269,6 @@ ACCRUE_RANK_TEST_MAIN(TestTensorParallel, {{"every_pair", every_pair},
                                            {"embedding", embedding},
                                            {"cross_entropy", cross_entropy},
                                            {"cross_entropy_by_hand", cross_entropy_by_hand}})
+
+}  // namespace test_tensor_parallel
 #include "test_tensor_parallel.moc"

@@ -4,7 +4,11 @@
 #include <QtTest>
 #include <cmath>
 
+#include "support/inline_data.h"
+#include "support/table.h"
 #include "support/training_body.h"
+
+namespace test_training {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -23,17 +27,12 @@ std::string gpt_spec(int world, int steps, const std::string& rest = {}) {
 
 /// One weight; the sample at `poison` (from 1) overflows when it is squared.
 std::string poisoned_spec(int world, int poison, const std::string& rule, const std::string& accumulation = "") {
-  std::string x;
-  std::string y;
-  for (int i = 1; i <= 16; ++i) {
-    x += (i > 1 ? ", [" : "[") + std::string(i == poison ? "1e200" : std::to_string(i) + ".0") + "]";
-    y += (i > 1 ? ", [" : "[") + std::to_string(2 * i) + ".0]";
-  }
+  const auto x = [poison](int i) { return i == poison ? 1e200 : i; };
   return "accrue = 1\n"
          "[model]\nkind = \"linear\"\nbias = false\ninit = \"values\"\nvalues = [1.0]\ndtype = \"float64\"\n"
-         "[data]\nkind = \"inline\"\nshuffle = false\nx = [" +
-         x + "]\ny = [" + y +
-         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.001\n[schedule]\nkind = \"exponential\"\n"
+         "[data]\nkind = \"inline\"\nshuffle = false\nx = " +
+         column(16, x) + "\ny = " + column(16, [](int i) { return 2 * i; }) +
+         "\n[optimizer]\nkind = \"sgd\"\nlr = 0.001\n[schedule]\nkind = \"exponential\"\n"
          "[accumulation]\nsteps = 2\nmicro_batch = 2\n" +
          accumulation + "[parallel]\ndata = " + std::to_string(world) +
          "\n[run]\nepochs = 1\nrecord_weights = true\non_non_finite = \"" + rule + "\"\n";
@@ -43,12 +42,6 @@ std::vector<double> losses(const TrainedRank& rank) {
   std::vector<double> values;
   for (const Update& update : rank.all<Update>()) values.push_back(update.loss);
   return values;
-}
-
-bool has_warning(const TrainedRank& rank, const std::string& class_name, const std::string& part) {
-  for (const Warning& warning : rank.all<Warning>())
-    if (warning.class_name == class_name && warning.message.find(part) != std::string::npos) return true;
-  return false;
 }
 
 }  // namespace
@@ -70,27 +63,17 @@ class TestTraining : public QObject {
   }
 
   void agrees_over_layouts_and_backends_data() {
-    QTest::addColumn<int>("world");
-    QTest::addColumn<int>("steps");
-    QTest::addColumn<QString>("rest");
-    QTest::newRow("2 ranks x 4") << 2 << 4 << "";
-    QTest::newRow("4 ranks x 2") << 4 << 2 << "";
-    QTest::newRow("2 ranks x 4 over Gloo") << 2 << 4 << "gloo";
-    QTest::newRow("2 ranks x 4, small buckets") << 2 << 4 << "buckets";
+    const Rows<int, int, std::string> row;
+    row("2 ranks x 4", 2, 4, "parallel.backend=auto");
+    row("4 ranks x 2", 4, 2, "parallel.backend=auto");
+    row("2 ranks x 4 over Gloo", 2, 4, "parallel.backend=gloo");
+    row("2 ranks x 4, small buckets", 2, 4, "parallel.bucket_mb=0.02");
   }
   void agrees_over_layouts_and_backends() {
-    QFETCH(int, world);
-    QFETCH(int, steps);
-    QFETCH(QString, rest);
-    std::string spec = gpt_spec(world, steps);
-    const auto parallel = spec.find("[run]");
-    if (rest == "gloo") spec.insert(parallel, "backend = \"gloo\"\n");
-    if (rest == "buckets") spec.insert(parallel, "bucket_mb = 0.02\n");
-    const auto trained = train({.spec = spec}, world);
-    for (const TrainedRank& rank : trained) {
-      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
-      QCOMPARE(rank.weights_sha256, trained[0].weights_sha256);
-    }
+    const auto [world, steps, setting] = current_row<int, int, std::string>();
+    const auto trained = train({.spec = gpt_spec(world, steps), .set = {setting}}, world);
+    VERIFY_FINISHED(trained);
+    for (const TrainedRank& rank : trained) QCOMPARE(rank.weights_sha256, trained[0].weights_sha256);
     const auto expected = losses(reference_[0]);
     const auto found = losses(trained[0]);
     QCOMPARE(found.size(), expected.size());
@@ -107,16 +90,15 @@ class TestTraining : public QObject {
   }
 
   void another_seed_is_another_run() {
-    std::string spec = gpt_spec(1, 8);
-    spec.replace(spec.find("seed = 7"), 8, "seed = 8");
-    QVERIFY(train({.spec = spec}, 1)[0].weights_sha256 != reference_[0].weights_sha256);
+    QVERIFY(train({.spec = gpt_spec(1, 8), .set = {"run.seed=8"}}, 1)[0].weights_sha256 !=
+            reference_[0].weights_sha256);
   }
 
   void evaluation_leaves_no_trace() {
-    std::string dropping = gpt_spec(2, 4);
-    dropping.insert(dropping.find("[data]"), "dropout = 0.1\n");
-    const auto plain = train({.spec = dropping}, 2);
-    const auto evaluated = train({.spec = dropping + "[evaluate]\nevery_updates = 5\nbatches = 3\n"}, 2);
+    TrainingScript script{.spec = gpt_spec(2, 4), .set = {"model.dropout=0.1"}};
+    const auto plain = train(script, 2);
+    script.spec += "[evaluate]\nevery_updates = 5\nbatches = 3\n";
+    const auto evaluated = train(script, 2);
     QVERIFY2(evaluated[0].outcome == "finished", evaluated[0].text().c_str());
     QCOMPARE(evaluated[0].weights_sha256, plain[0].weights_sha256);
     const auto evaluations = evaluated[0].all<Evaluation>();
@@ -150,30 +132,28 @@ class TestTraining : public QObject {
     QVERIFY(!std::isfinite(updates[1].loss));
     QCOMPARE(updates[1].weights, updates[0].weights);
     QCOMPARE(trained[1].weights_sha256, trained[0].weights_sha256);
-    QVERIFY(has_warning(trained[0], "numerics", "micro-step 4 on rank 0"));
-    QVERIFY(has_warning(trained[0], "numerics", "update 2"));
-    QVERIFY(has_warning(trained[0], "numerics", "weight"));
+    QVERIFY(trained[0].warned("micro-step 4 on rank 0"));
+    QVERIFY(trained[0].warned("update 2"));
+    QVERIFY(trained[0].warned("weight"));
   }
 
   void names_the_rank_whose_loss_is_not_finite() {
     const auto trained = train({.spec = poisoned_spec(2, 3, "skip")}, 2);
     QVERIFY2(trained[0].outcome == "finished", trained[0].text().c_str());
-    QVERIFY(has_warning(trained[0], "numerics", "micro-step 1 on rank 1"));
+    QVERIFY(trained[0].warned("micro-step 1 on rank 1"));
     const auto updates = trained[0].all<Update>();
     QVERIFY(updates[0].outcome == StepOutcome::skipped_overflow);
     QCOMPARE(updates[0].lr, updates[1].lr);  // an update that was left out holds the schedule
   }
 
   void ends_the_run_where_the_rule_says_stop_data() {
-    QTest::addColumn<QString>("rule");
-    QTest::addColumn<bool>("raises");
-    QTest::newRow("stop") << "stop" << false;
-    QTest::newRow("pause, but nobody can answer") << "pause" << false;
-    QTest::newRow("skip, but an overflow raises") << "skip" << true;
+    const Rows<QString, bool> row;
+    row("stop", "stop", false);
+    row("pause, but nobody can answer", "pause", false);
+    row("skip, but an overflow raises", "skip", true);
   }
   void ends_the_run_where_the_rule_says_stop() {
-    QFETCH(QString, rule);
-    QFETCH(bool, raises);
+    const auto [rule, raises] = current_row<QString, bool>();
     const std::string policy = raises ? "overflow = \"raise\"\n" : "";
     const auto trained = train({.spec = poisoned_spec(2, 13, rule.toStdString(), policy)}, 2);
     for (const TrainedRank& rank : trained) {
@@ -181,7 +161,7 @@ class TestTraining : public QObject {
       QVERIFY2(rank.message.find("micro-step 4 on rank 0") != std::string::npos, rank.text().c_str());
       QCOMPARE(rank.holds, 0);
     }
-    QVERIFY(has_warning(trained[0], "numerics", "not finite"));
+    QVERIFY(trained[0].warned("not finite"));
   }
 
   void pauses_all_ranks_where_somebody_can_answer() {
@@ -190,7 +170,7 @@ class TestTraining : public QObject {
       QVERIFY2(rank.outcome == "finished", rank.text().c_str());
       QCOMPARE(rank.holds, 1);
     }
-    QVERIFY(has_warning(trained[0], "numerics", "micro-step 1 on rank 1"));
+    QVERIFY(trained[0].warned("micro-step 1 on rank 1"));
     QVERIFY(trained[0].all<Update>()[0].outcome == StepOutcome::skipped_overflow);
   }
 
@@ -206,9 +186,7 @@ class TestTraining : public QObject {
   }
 
   void keeps_a_clip_norm() {
-    std::string spec = gpt_spec(1, 8);
-    spec.replace(spec.find("clip_norm = 1.0"), 15, "clip_norm = 0.05");
-    const auto trained = train({.spec = spec}, 1);
+    const auto trained = train({.spec = gpt_spec(1, 8), .set = {"optimizer.clip_norm=0.05"}}, 1);
     QVERIFY2(trained[0].outcome == "finished", trained[0].text().c_str());
     QVERIFY(trained[0].all<Update>()[0].grad_norm > 0.05);  // as it was before clipping
     QVERIFY(trained[0].weights_sha256 != reference_[0].weights_sha256);
@@ -219,4 +197,6 @@ class TestTraining : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestTraining, {{"train", train_body}})
+
+}  // namespace test_training
 #include "test_training.moc"

@@ -7,7 +7,11 @@
 #include <iomanip>
 #include <sstream>
 
+#include "support/inline_data.h"
+#include "support/table.h"
 #include "support/training_body.h"
+
+namespace test_windows {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -17,16 +21,10 @@ namespace {
 /// y = 2x on x = 1..samples, one weight, no shuffle: what each update does can be worked out by hand.
 std::string line_spec(int samples, int micro_batch, int steps, int world, const std::string& accumulation,
                       const std::string& rest = {}) {
-  std::string x;
-  std::string y;
-  for (int i = 1; i <= samples; ++i) {
-    x += (i > 1 ? ", [" : "[") + std::to_string(i) + ".0]";
-    y += (i > 1 ? ", [" : "[") + std::to_string(2 * i) + ".0]";
-  }
   return "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\ndtype = \"float64\"\n"
-         "[data]\nkind = \"inline\"\nshuffle = false\nx = [" +
-         x + "]\ny = [" + y +
-         "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.005\n[accumulation]\nsteps = " + std::to_string(steps) +
+         "[data]\nkind = \"inline\"\nshuffle = false\nx = " +
+         column(samples, [](int i) { return i; }) + "\ny = " + column(samples, [](int i) { return 2 * i; }) +
+         "\n[optimizer]\nkind = \"sgd\"\nlr = 0.005\n[accumulation]\nsteps = " + std::to_string(steps) +
          "\nmicro_batch = " + std::to_string(micro_batch) + "\n" + accumulation +
          "\n[parallel]\ndata = " + std::to_string(world) + "\n" + rest;
 }
@@ -44,6 +42,20 @@ double last_weight(const TrainedRank& rank) {
   return 0.0;
 }
 
+/// The norm of the gradient of one window of 64 samples on y = slope x: one x as given, the others 1.
+double norm_of_64(double first, double slope, const char* dtype, const char* sum, const char* when = "boundary") {
+  const auto x = [first](int i) { return i == 1 ? first : 1.0; };
+  const std::string spec =
+      "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\n[data]\nkind = \"inline\"\n"
+      "shuffle = false\nx = " +
+      column(64, x) + "\ny = " + column(64, [&](int i) { return slope * x(i); }) +
+      "\n[optimizer]\nkind = \"sgd\"\nlr = 1e-9\n[accumulation]\nsteps = 64\nmicro_batch = 1\n" + one_epoch;
+  const std::vector<std::string> set{std::string("model.dtype=") + dtype,
+                                     std::string("accumulation.accumulation_dtype=") + sum,
+                                     std::string("accumulation.reduce_when=") + when};
+  return train({.spec = spec, .set = set}, 1)[0].all<Update>()[0].grad_norm;
+}
+
 std::int64_t gradient_reductions(const TrainedRank& rank) {
   std::int64_t count = 0;
   for (const Sync& sync : rank.all<Sync>())
@@ -58,49 +70,12 @@ std::int64_t gradient_bytes(const TrainedRank& rank) {
   return bytes;
 }
 
-QString micro_steps_of_updates(const TrainedRank& rank) {
-  QStringList at;
-  for (const Update& update : rank.all<Update>()) at << QString::number(update.micro_step);
-  return at.join(' ');
-}
-
-bool has_warning(const TrainedRank& rank, const std::string& part) {
-  for (const Warning& warning : rank.all<Warning>())
-    if (warning.message.find(part) != std::string::npos) return true;
-  return false;
-}
-
 }  // namespace
 
 class TestWindows : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void ten_batches_end_at_each_systems_weight_data() {
-    QTest::addColumn<QString>("accumulation");
-    QTest::addColumn<double>("weight");
-    QTest::addColumn<QString>("updates");
-    QTest::newRow("llm") << "dialect = \"llm\"" << 0.95475 << "4 8";
-    QTest::newRow("colossalai") << "dialect = \"colossalai\"" << 0.95475 << "4 8";
-    QTest::newRow("colossalai, seed era") << "dialect = \"colossalai\"\nreplay = [\"drain_early\"]" << 0.15 << "4";
-    QTest::newRow("accelerate") << "dialect = \"accelerate\"" << 1.427725625 << "4 8 10";
-    QTest::newRow("accelerate without flush")
-        << "dialect = \"accelerate\"\nsync_with_dataloader = false" << 0.95475 << "4 8";
-    QTest::newRow("mmengine") << "dialect = \"mmengine\"" << 1.90070125 << "4 8 10";
-    QTest::newRow("accrue") << "" << 1.90070125 << "4 8 10";
-    QTest::newRow("colossalai, clipped to nothing")
-        << "dialect = \"colossalai\"\nreplay = [\"clip_partial_sums\"]" << 0.0 << "4 8";
-  }
-  void ten_batches_end_at_each_systems_weight() {
-    QFETCH(QString, accumulation);
-    QFETCH(double, weight);
-    QFETCH(QString, updates);
-    const auto ranks = train({.spec = line_spec(10, 1, 4, 1, accumulation.toStdString(), one_epoch)}, 1);
-    QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());
-    QCOMPARE(micro_steps_of_updates(ranks[0]), updates);
-    QVERIFY2(std::abs(last_weight(ranks[0]) - weight) < 1e-12, QByteArray::number(last_weight(ranks[0]), 'g', 17));
-  }
-
   void when_it_is_divided_changes_no_weight_data() {
     QTest::addColumn<QString>("normalizer");
     for (const char* name : {"none", "steps", "true_size", "run_remainder"}) QTest::newRow(name) << name;
@@ -154,20 +129,8 @@ class TestWindows : public QObject {
     QVERIFY(std::abs(at("normalizer_scope = \"rank\"\nnormalizer = \"samples\"") - at("")) < 1e-12);
   }
 
-  void the_eight_points_show_what_zeroing_before_the_boundary_destroys() {
-    const auto at = [](const std::string& accumulation) {
-      const std::string spec =
-          replaced(line_spec(8, 2, 4, 1, "dialect = \"accelerate\"\n" + accumulation, one_epoch), "0.005", "0.02");
-      return last_weight(train({.spec = spec}, 1).front());
-    };
-    QVERIFY(std::abs(at("") - 2.04) < 1e-12);
-    QVERIFY(std::abs(at("replay = [\"zero_before_backward\"]") - 1.13) < 1e-12);
-  }
-
   void uneven_data_end_alike_on_all_ranks_data() {
-    QTest::addColumn<int>("samples");
-    QTest::addColumn<QString>("uneven");
-    QTest::addColumn<int>("updates");
+    Rows<int, QString, int>();
     for (const int samples : {21, 15}) {  // batches of 3: 4 and 3, or 3 and 2, on two ranks
       const int full = (samples + 2) / 3 / 2;
       QTest::addRow("%d repeat", samples) << samples << "repeat" << 2;
@@ -176,9 +139,7 @@ class TestWindows : public QObject {
     }
   }
   void uneven_data_end_alike_on_all_ranks() {
-    QFETCH(int, samples);
-    QFETCH(QString, uneven);
-    QFETCH(int, updates);
+    const auto [samples, uneven, updates] = current_row<int, QString, int>();
     for (const char* dialect : {"accrue", "accelerate"}) {
       const std::string accumulation =
           std::string("dialect = \"") + dialect + "\"\nuneven_ranks = \"" + uneven.toStdString() + "\"";
@@ -196,30 +157,30 @@ class TestWindows : public QObject {
     // 21 samples by mean over each window's samples: what one rank with the same windows computes.
     const std::string two = replaced(line_spec(21, 3, 2, 2, "", one_epoch), "0.005", "0.0005");
     const std::string one = replaced(line_spec(21, 6, 2, 1, "", one_epoch), "0.005", "0.0005");
-    const double together = last_weight(train({.spec = two}, 2).front());
+    const auto ranks = train({.spec = two}, 2);
+    QCOMPARE(ranks[0].all<Update>().back().samples, 21);  // nothing was trained on twice
+    const double together = last_weight(ranks[0]);
     const double alone = last_weight(train({.spec = one}, 1).front());
     QVERIFY2(std::abs(together - alone) < 1e-12, QByteArray::number(together - alone));
   }
 
   void two_ranks_exchange_as_often_as_each_system_means_to_data() {
-    QTest::addColumn<QString>("accumulation");
-    QTest::addColumn<int>("reductions");
-    QTest::newRow("llm") << "dialect = \"llm\"" << 2;
-    QTest::newRow("llm as it was") << "dialect = \"llm\"\nreplay = [\"narrow_no_sync\"]" << 10;
-    QTest::newRow("colossalai") << "dialect = \"colossalai\"" << 2;
-    QTest::newRow("colossalai as it was") << "dialect = \"colossalai\"\nreplay = [\"narrow_no_sync\"]" << 8;
-    QTest::newRow("colossalai by handlers, as it was")
-        << "dialect = \"colossalai\"\nreduce_mechanism = \"handlers\"\nreplay = [\"narrow_no_sync\"]" << 2;
-    QTest::newRow("accelerate") << "dialect = \"accelerate\"" << 3;
-    QTest::newRow("accelerate, each batch") << "dialect = \"accelerate\"\nsync_each_batch = true" << 10;
-    QTest::newRow("accelerate without flush") << "dialect = \"accelerate\"\nsync_with_dataloader = false" << 2;
-    QTest::newRow("mmengine") << "dialect = \"mmengine\"" << 3;
-    QTest::newRow("mmengine under ZeRO-1") << "dialect = \"mmengine\"\nreplay = [\"narrow_no_sync\"]" << 10;
-    QTest::newRow("accrue") << "" << 3;
+    const Rows<QString, int> row;
+    row("llm", "dialect = \"llm\"", 2);
+    row("llm as it was", "dialect = \"llm\"\nreplay = [\"narrow_no_sync\"]", 10);
+    row("colossalai", "dialect = \"colossalai\"", 2);
+    row("colossalai as it was", "dialect = \"colossalai\"\nreplay = [\"narrow_no_sync\"]", 8);
+    row("colossalai by handlers, as it was",
+        "dialect = \"colossalai\"\nreduce_mechanism = \"handlers\"\nreplay = [\"narrow_no_sync\"]", 2);
+    row("accelerate", "dialect = \"accelerate\"", 3);
+    row("accelerate, each batch", "dialect = \"accelerate\"\nsync_each_batch = true", 10);
+    row("accelerate without flush", "dialect = \"accelerate\"\nsync_with_dataloader = false", 2);
+    row("mmengine", "dialect = \"mmengine\"", 3);
+    row("mmengine under ZeRO-1", "dialect = \"mmengine\"\nreplay = [\"narrow_no_sync\"]", 10);
+    row("accrue", "", 3);
   }
   void two_ranks_exchange_as_often_as_each_system_means_to() {
-    QFETCH(QString, accumulation);
-    QFETCH(int, reductions);
+    const auto [accumulation, reductions] = current_row<QString, int>();
     const auto ranks = train({.spec = line_spec(20, 1, 4, 2, accumulation.toStdString(), one_epoch)}, 2);
     for (const TrainedRank& rank : ranks) {
       QVERIFY2(rank.outcome == "finished", rank.text().c_str());
@@ -275,18 +236,14 @@ class TestWindows : public QObject {
   }
 
   void an_overflow_skips_its_window_alone_data() {
-    QTest::addColumn<QString>("dtype");
-    QTest::addColumn<QString>("policy");
-    QTest::addColumn<int>("position");
+    Rows<QString, QString, int>();
     for (const char* dtype : {"float16", "bfloat16", "float32"})
       for (const char* policy : {"hold", "advance"})
         for (int position = 0; position < 3; ++position)
           QTest::addRow("%s, %s, at %d", dtype, policy, position) << dtype << policy << position;
   }
   void an_overflow_skips_its_window_alone() {
-    QFETCH(QString, dtype);
-    QFETCH(QString, policy);
-    QFETCH(int, position);
+    const auto [dtype, policy, position] = current_row<QString, QString, int>();
     const std::string rest =
         "[schedule]\nkind = \"exponential\"\ngamma = 0.5\n[run]\nepochs = 1\nrecord_weights = true\n"
         "on_non_finite = \"skip\"\n[teaching]\noverflow_rank = 1\noverflow_at = [" +
@@ -318,7 +275,7 @@ class TestWindows : public QObject {
     QCOMPARE(updates.size(), std::size_t{2});
     QVERIFY(updates[0].outcome == StepOutcome::skipped_overflow);
     QVERIFY(updates[1].outcome == StepOutcome::updated);
-    QVERIFY(has_warning(ranks[0], "is not finite"));
+    QVERIFY(ranks[0].warned("is not finite"));
     const auto plain = train({.spec = line_spec(12, 1, 3, 2, "", rest)}, 2);
     QCOMPARE(plain[0].outcome, std::string("error numerics"));
   }
@@ -366,53 +323,20 @@ class TestWindows : public QObject {
 
   void bfloat16_keeps_small_gradients_in_a_float32_sum() {
     // The first sample's gradient is 2^10 times that of each of the others: in bfloat16 they vanish from the sum.
-    std::string x = "[32.0]";
-    std::string y = "[32.0]";
-    for (int i = 0; i < 63; ++i) {
-      x += ", [1.0]";
-      y += ", [1.0]";
-    }
-    const auto spec = [&](const char* dtype, const char* sum) {
-      return std::string("accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\ndtype = \"") + dtype +
-             "\"\n[data]\nkind = \"inline\"\nshuffle = false\nx = [" + x + "]\ny = [" + y +
-             "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.03125\n[accumulation]\nsteps = 64\nmicro_batch = 1\n"
-             "accumulation_dtype = \"" +
-             sum + "\"\n" + one_epoch;
-    };
-    const double norm64 = train({.spec = spec("float64", "parameter")}, 1)[0].all<Update>()[0].grad_norm;
-    const double wide = train({.spec = spec("bfloat16", "float32")}, 1)[0].all<Update>()[0].grad_norm;
-    const double compensated =
-        train({.spec = spec("bfloat16", "float32_compensated")}, 1)[0].all<Update>()[0].grad_norm;
-    const double narrow = train({.spec = spec("bfloat16", "parameter")}, 1)[0].all<Update>()[0].grad_norm;
-    QCOMPARE(wide, norm64);
-    QCOMPARE(compensated, norm64);
-    QVERIFY2(narrow < 0.97 * norm64, QByteArray::number(narrow / norm64));
+    const double exact = norm_of_64(32.0, 1.0, "float64", "parameter");
+    QCOMPARE(norm_of_64(32.0, 1.0, "bfloat16", "float32"), exact);
+    QCOMPARE(norm_of_64(32.0, 1.0, "bfloat16", "float32_compensated"), exact);
+    const double narrow = norm_of_64(32.0, 1.0, "bfloat16", "parameter");
+    QVERIFY2(narrow < 0.97 * exact, QByteArray::number(narrow / exact));
   }
 
   void compensation_keeps_what_float32_rounds_off() {
     // 2^26 and then sixty-three times 1: each addition alone is lost in float32.
-    std::string x = "[8192.0]";
-    std::string y = "[4096.0]";
-    for (int i = 0; i < 63; ++i) {
-      x += ", [1.0]";
-      y += ", [0.5]";
-    }
-    const auto norm = [&](const char* dtype, const char* sum, const char* when = "boundary") {
-      return train({.spec = std::string("accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\n"
-                                        "dtype = \"") +
-                            dtype + "\"\n[data]\nkind = \"inline\"\nshuffle = false\nx = [" + x + "]\ny = [" + y +
-                            "]\n[optimizer]\nkind = \"sgd\"\nlr = 1e-9\n[accumulation]\nsteps = 64\nmicro_batch = 1\n"
-                            "accumulation_dtype = \"" +
-                            sum + "\"\nreduce_when = \"" + when + "\"\n" + one_epoch},
-                   1)[0]
-          .all<Update>()[0]
-          .grad_norm;
-    };
-    const double exact = norm("float64", "float32");
+    const double exact = norm_of_64(8192.0, 0.5, "float64", "float32");
     QCOMPARE(exact, (67108864.0 + 63.0) / 64.0);
-    QCOMPARE(norm("float32", "float32"), 67108864.0 / 64.0);
+    QCOMPARE(norm_of_64(8192.0, 0.5, "float32", "float32"), 67108864.0 / 64.0);
     for (const char* when : {"boundary", "every_micro_step"})
-      QVERIFY(std::abs(norm("float32", "float32_compensated", when) - exact) <= 4.0 / 64.0);
+      QVERIFY(std::abs(norm_of_64(8192.0, 0.5, "float32", "float32_compensated", when) - exact) <= 4.0 / 64.0);
   }
 
   void memory_search_keeps_the_samples_of_an_update() {
@@ -437,9 +361,11 @@ class TestWindows : public QObject {
 
   void a_run_with_a_bug_says_so() {
     const auto ranks = train({.spec = line_spec(8, 1, 2, 1, "", one_epoch + "[teaching]\nbug = \"no_division\"\n")}, 1);
-    QVERIFY(has_warning(ranks[0], "this run goes wrong on purpose: teaching.bug = no_division"));
+    QVERIFY(ranks[0].warned("this run goes wrong on purpose: teaching.bug = no_division"));
   }
 };
 
 ACCRUE_RANK_TEST_MAIN(TestWindows, {{"train", train_body}})
+
+}  // namespace test_windows
 #include "test_windows.moc"

@@ -16,23 +16,174 @@ class TestStory : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initTestCase();
-  void the_window_manager_gives_focus_and_shortcuts();
-  void pauses_after_micro_step_2_of_4_and_goes_on();
-  void stops_and_keeps_the_run();
-  void edits_n_and_runs_again();
-  void a_killed_studio_leaves_a_run_to_resume();
-  void closing_leaves_nobody_behind();
-  void cleanupTestCase();
+  void initTestCase() {
+    QCOMPARE(x_.start(), QString());
+    QProcessEnvironment environment = x_.environment();
+    environment.insert(QStringLiteral("HOME"), home_.path());
+    environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
+    for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
+      environment.remove(QLatin1String(name));
+    environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), accrue::test::programPath("accrue-fake-rank"));
+    environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
+    studio_.setProcessEnvironment(environment);
+    studio_.setProcessChannelMode(QProcess::ForwardedChannels);
+    startStudio({});
+  }
+
+  void the_window_manager_gives_focus_and_shortcuts() {
+    // Enter on the start page's default card; pressed again until the page has it, as a person would.
+    QVERIFY(waitUntil([this] {
+      if (runs().isEmpty()) x_.key(QStringLiteral("Return"));
+      return !runs().isEmpty() && state(runs().first()) == QStringLiteral("running");
+    }));
+    QVERIFY(waitUntil([this] { return x_.title(window_).startsWith(QStringLiteral("Demo")); }));
+    QVERIFY(waitUntil([this] { return events(runs().first(), QStringLiteral("update")).size() >= 2; }));
+  }
+
+  void pauses_after_micro_step_2_of_4_and_goes_on() {
+    const QString run = runs().first();
+    x_.key(QStringLiteral("F8"));
+    // What the title says, the window has taken in: a key pressed before would be pressed in another state.
+    const auto titled = [this](const char* word) { return x_.title(window_).contains(QLatin1String(word)); };
+    QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && titled("(Paused)"); }));
+    const auto micro = [&] {
+      return events(run, QStringLiteral("state")).last().value(QStringLiteral("micro_step")).toInteger();
+    };
+    while (micro() % 4 != 2) {
+      const qint64 before = micro();
+      x_.key(QStringLiteral("F11"));
+      QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && micro() == before + 1; }));
+    }
+    const qsizetype updates = events(run, QStringLiteral("update")).size();
+    QCOMPARE(updates, micro() / 4);
+    x_.key(QStringLiteral("F8"));
+    QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("running"); }));
+  }
+
+  void stops_and_keeps_the_run() {
+    const QString run = runs().first();
+    x_.key(QStringLiteral("shift+F5"));
+    QVERIFY(waitUntil([&] { return !events(run, QStringLiteral("run_finished")).isEmpty(); }));
+    QVERIFY(waitUntil([this] { return !x_.title(window_).contains(QLatin1Char('(')); }));
+    QCOMPARE(events(run, QStringLiteral("run_finished")).last().value(QStringLiteral("outcome")).toString(),
+             QStringLiteral("stopped"));
+  }
+
+  void edits_n_and_runs_again() {
+    const QString first = runs().first();
+    x_.key(QStringLiteral("ctrl+f"));
+    x_.type(QStringLiteral("gradient_accumulation_steps"));
+    x_.key(QStringLiteral("Return"));  // to the field that was found
+    x_.key(QStringLiteral("ctrl+a"));
+    x_.type(QStringLiteral("16"));
+    QVERIFY(waitUntil([this] { return x_.title(window_).contains(QLatin1Char('*')); }));
+    x_.key(QStringLiteral("F5"));
+    QVERIFY(waitUntil([this] { return runs().size() == 2; }));
+    second_ = runs().first() == first ? runs().last() : runs().first();
+    QVERIFY(waitUntil([&] { return events(second_, QStringLiteral("update")).size() >= 1; }));
+    // One update of the second run takes four times the micro-steps.
+    const qint64 boundary =
+        events(second_, QStringLiteral("update")).first().value(QStringLiteral("micro_step")).toInteger();
+    QCOMPARE(boundary, 16);
+  }
+
+  void a_killed_studio_leaves_a_run_to_resume() {
+    const QString run = second_;
+    const auto updates = [&] { return events(run, QStringLiteral("update")).size(); };
+    QVERIFY(waitUntil([&] { return updates() >= 2; }));
+    studio_.kill();
+    QVERIFY(studio_.waitForFinished());
+    QVERIFY(waitUntil([&] { return ranksAreGone(run); }, 35000));
+    QVERIFY(events(run, QStringLiteral("run_finished")).isEmpty());
+    QVERIFY(!QDir(run + QStringLiteral("/checkpoints")).entryList({QStringLiteral("step-*")}).isEmpty());
+    const qsizetype kept = updates();
+    const auto joined = [&] { return events(run, QStringLiteral("rank_ready")).size(); };
+    const qsizetype before = joined();
+
+    startStudio({run});
+    QVERIFY(waitUntil([&] {
+      if (joined() == before) x_.key(QStringLiteral("ctrl+shift+r"));
+      return updates() > kept + 1;
+    }));
+    // What the ranks trained on their own before they saved has no events, and that is said.
+    qint64 last = 0;
+    for (const QJsonObject& update : events(run, QStringLiteral("update"))) {
+      const qint64 number = update.value(QStringLiteral("update")).toInteger();
+      if (number > last + 1) {
+        const QString gap = last + 2 == number
+                                ? QStringLiteral("update %1 has no events").arg(last + 1)
+                                : QStringLiteral("updates %1 to %2 have no events").arg(last + 1).arg(number - 1);
+        const QList<QJsonObject> warnings = events(run, QStringLiteral("warning"));
+        QVERIFY2(std::any_of(warnings.begin(), warnings.end(),
+                             [&](const QJsonObject& warning) {
+                               return warning.value(QStringLiteral("message")).toString().startsWith(gap);
+                             }),
+                 qPrintable(gap));
+      }
+      last = number;
+    }
+  }
+
+  void closing_leaves_nobody_behind() {
+    x_.key(QStringLiteral("ctrl+q"));
+    const QString question = x_.window(QStringLiteral("A run is in progress"));
+    QVERIFY(!question.isEmpty());
+    QVERIFY(waitUntil([&] { return x_.tool({QStringLiteral("getactivewindow")}) == question; }));
+    x_.key(QStringLiteral("Return"));  // checkpoint and stop
+    QVERIFY(studio_.waitForFinished(60000));
+    QCOMPARE(studio_.exitCode(), 0);
+    for (const QString& run : runs()) QVERIFY(ranksAreGone(run));
+  }
+
+  void cleanupTestCase() {
+    if (studio_.state() == QProcess::NotRunning) return;
+    studio_.kill();
+    studio_.waitForFinished();
+  }
 
  private:
-  QStringList runs() const;
+  QStringList runs() const {
+    const QDir dir(home_.filePath(QStringLiteral(".local/share/accrue/runs")));
+    QStringList paths;
+    for (const QString& name : dir.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name))
+      paths.append(dir.filePath(name));
+    return paths;
+  }
   /// Values of a key in a run's events of a kind, oldest first.
-  QList<QJsonObject> events(const QString& run, const QString& kind) const;
-  QString state(const QString& run) const;
+  QList<QJsonObject> events(const QString& run, const QString& kind) const {
+    QFile file(QDir(run).filePath(QStringLiteral("events.jsonl")));
+    QList<QJsonObject> found;
+    if (!file.open(QIODevice::ReadOnly)) return found;
+    for (const QByteArray& line : file.readAll().split('\n')) {
+      const QJsonObject event = QJsonDocument::fromJson(line).object();
+      if (event.value(QStringLiteral("kind")).toString() == kind) found.append(event);
+    }
+    return found;
+  }
+
+  QString state(const QString& run) const {
+    const QList<QJsonObject> changes = events(run, QStringLiteral("state"));
+    return changes.isEmpty() ? QString() : changes.last().value(QStringLiteral("state")).toString();
+  }
   /// No rank of the run is a process any more.
-  bool ranksAreGone(const QString& run) const;
-  void startStudio(const QStringList& arguments);
+  bool ranksAreGone(const QString& run) const {
+    const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
+    return !ready.isEmpty() && std::none_of(ready.begin(), ready.end(), [](const QJsonObject& rank) {
+      QFile status(QStringLiteral("/proc/%1/stat").arg(rank.value(QStringLiteral("pid")).toInteger()));
+      if (!status.open(QIODevice::ReadOnly)) return false;
+      // An orphan that ended stays a zombie where nobody reaps it, as in a container without an init.
+      const QByteArray text = status.readAll();
+      return text.mid(text.lastIndexOf(')') + 2, 1) != "Z";
+    });
+  }
+
+  void startStudio(const QStringList& arguments) {
+    studio_.start(accrue::test::programPath("accrue"), QStringList{QStringLiteral("--new-instance")} + arguments);
+    QVERIFY(studio_.waitForStarted());
+    window_ = x_.window(QStringLiteral(" - Accrue$"));
+    QVERIFY(!window_.isEmpty());
+    QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
+  }
 
   XSession x_;
   QTemporaryDir home_;
@@ -40,174 +191,6 @@ class TestStory : public QObject {
   QString window_;
   QString second_;  ///< the run with N = 16
 };
-
-QStringList TestStory::runs() const {
-  const QDir dir(home_.filePath(QStringLiteral(".local/share/accrue/runs")));
-  QStringList paths;
-  for (const QString& name : dir.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name))
-    paths.append(dir.filePath(name));
-  return paths;
-}
-
-QList<QJsonObject> TestStory::events(const QString& run, const QString& kind) const {
-  QFile file(QDir(run).filePath(QStringLiteral("events.jsonl")));
-  QList<QJsonObject> found;
-  if (!file.open(QIODevice::ReadOnly)) return found;
-  for (const QByteArray& line : file.readAll().split('\n')) {
-    const QJsonObject event = QJsonDocument::fromJson(line).object();
-    if (event.value(QStringLiteral("kind")).toString() == kind) found.append(event);
-  }
-  return found;
-}
-
-QString TestStory::state(const QString& run) const {
-  const QList<QJsonObject> changes = events(run, QStringLiteral("state"));
-  return changes.isEmpty() ? QString() : changes.last().value(QStringLiteral("state")).toString();
-}
-
-bool TestStory::ranksAreGone(const QString& run) const {
-  const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
-  return !ready.isEmpty() && std::none_of(ready.begin(), ready.end(), [](const QJsonObject& rank) {
-    QFile status(QStringLiteral("/proc/%1/stat").arg(rank.value(QStringLiteral("pid")).toInteger()));
-    if (!status.open(QIODevice::ReadOnly)) return false;
-    // An orphan that ended stays a zombie where nobody reaps it, as in a container without an init.
-    const QByteArray text = status.readAll();
-    return text.mid(text.lastIndexOf(')') + 2, 1) != "Z";
-  });
-}
-
-void TestStory::startStudio(const QStringList& arguments) {
-  studio_.start(accrue::test::programPath("accrue"), QStringList{QStringLiteral("--new-instance")} + arguments);
-  QVERIFY(studio_.waitForStarted());
-  window_ = x_.window(QStringLiteral(" - Accrue$"));
-  QVERIFY(!window_.isEmpty());
-  QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
-}
-
-void TestStory::initTestCase() {
-  QCOMPARE(x_.start(), QString());
-  QProcessEnvironment environment = x_.environment();
-  environment.insert(QStringLiteral("HOME"), home_.path());
-  environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
-  for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
-    environment.remove(QLatin1String(name));
-  environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), accrue::test::programPath("accrue-fake-rank"));
-  environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
-  studio_.setProcessEnvironment(environment);
-  studio_.setProcessChannelMode(QProcess::ForwardedChannels);
-  startStudio({});
-}
-
-void TestStory::the_window_manager_gives_focus_and_shortcuts() {
-  // Enter on the start page's default card; pressed again until the page has it, as a person would.
-  QVERIFY(waitUntil([this] {
-    if (runs().isEmpty()) x_.key(QStringLiteral("Return"));
-    return !runs().isEmpty() && state(runs().first()) == QStringLiteral("running");
-  }));
-  QVERIFY(waitUntil([this] { return x_.title(window_).startsWith(QStringLiteral("Demo")); }));
-  QVERIFY(waitUntil([this] { return events(runs().first(), QStringLiteral("update")).size() >= 2; }));
-}
-
-void TestStory::pauses_after_micro_step_2_of_4_and_goes_on() {
-  const QString run = runs().first();
-  x_.key(QStringLiteral("F8"));
-  // What the title says, the window has taken in: a key pressed before would be pressed in another state.
-  const auto titled = [this](const char* word) { return x_.title(window_).contains(QLatin1String(word)); };
-  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && titled("(Paused)"); }));
-  const auto micro = [&] {
-    return events(run, QStringLiteral("state")).last().value(QStringLiteral("micro_step")).toInteger();
-  };
-  while (micro() % 4 != 2) {
-    const qint64 before = micro();
-    x_.key(QStringLiteral("F11"));
-    QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && micro() == before + 1; }));
-  }
-  const qsizetype updates = events(run, QStringLiteral("update")).size();
-  QCOMPARE(updates, micro() / 4);
-  x_.key(QStringLiteral("F8"));
-  QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("running"); }));
-}
-
-void TestStory::stops_and_keeps_the_run() {
-  const QString run = runs().first();
-  x_.key(QStringLiteral("shift+F5"));
-  QVERIFY(waitUntil([&] { return !events(run, QStringLiteral("run_finished")).isEmpty(); }));
-  QVERIFY(waitUntil([this] { return !x_.title(window_).contains(QLatin1Char('(')); }));
-  QCOMPARE(events(run, QStringLiteral("run_finished")).last().value(QStringLiteral("outcome")).toString(),
-           QStringLiteral("stopped"));
-}
-
-void TestStory::edits_n_and_runs_again() {
-  const QString first = runs().first();
-  x_.key(QStringLiteral("ctrl+f"));
-  x_.type(QStringLiteral("gradient_accumulation_steps"));
-  x_.key(QStringLiteral("Return"));  // to the field that was found
-  x_.key(QStringLiteral("ctrl+a"));
-  x_.type(QStringLiteral("16"));
-  QVERIFY(waitUntil([this] { return x_.title(window_).contains(QLatin1Char('*')); }));
-  x_.key(QStringLiteral("F5"));
-  QVERIFY(waitUntil([this] { return runs().size() == 2; }));
-  second_ = runs().first() == first ? runs().last() : runs().first();
-  QVERIFY(waitUntil([&] { return events(second_, QStringLiteral("update")).size() >= 1; }));
-  // One update of the second run takes four times the micro-steps.
-  const qint64 boundary =
-      events(second_, QStringLiteral("update")).first().value(QStringLiteral("micro_step")).toInteger();
-  QCOMPARE(boundary, 16);
-}
-
-void TestStory::a_killed_studio_leaves_a_run_to_resume() {
-  const QString run = second_;
-  const auto updates = [&] { return events(run, QStringLiteral("update")).size(); };
-  QVERIFY(waitUntil([&] { return updates() >= 2; }));
-  studio_.kill();
-  QVERIFY(studio_.waitForFinished());
-  QVERIFY(waitUntil([&] { return ranksAreGone(run); }, 35000));
-  QVERIFY(events(run, QStringLiteral("run_finished")).isEmpty());
-  QVERIFY(!QDir(run + QStringLiteral("/checkpoints")).entryList({QStringLiteral("step-*")}).isEmpty());
-  const qsizetype kept = updates();
-  const auto joined = [&] { return events(run, QStringLiteral("rank_ready")).size(); };
-  const qsizetype before = joined();
-
-  startStudio({run});
-  QVERIFY(waitUntil([&] {
-    if (joined() == before) x_.key(QStringLiteral("ctrl+shift+r"));
-    return updates() > kept + 1;
-  }));
-  // What the ranks trained on their own before they saved has no events, and that is said.
-  qint64 last = 0;
-  for (const QJsonObject& update : events(run, QStringLiteral("update"))) {
-    const qint64 number = update.value(QStringLiteral("update")).toInteger();
-    if (number > last + 1) {
-      const QString gap = last + 2 == number
-                              ? QStringLiteral("update %1 has no events").arg(last + 1)
-                              : QStringLiteral("updates %1 to %2 have no events").arg(last + 1).arg(number - 1);
-      const QList<QJsonObject> warnings = events(run, QStringLiteral("warning"));
-      QVERIFY2(std::any_of(warnings.begin(), warnings.end(),
-                           [&](const QJsonObject& warning) {
-                             return warning.value(QStringLiteral("message")).toString().startsWith(gap);
-                           }),
-               qPrintable(gap));
-    }
-    last = number;
-  }
-}
-
-void TestStory::closing_leaves_nobody_behind() {
-  x_.key(QStringLiteral("ctrl+q"));
-  const QString question = x_.window(QStringLiteral("A run is in progress"));
-  QVERIFY(!question.isEmpty());
-  QVERIFY(waitUntil([&] { return x_.tool({QStringLiteral("getactivewindow")}) == question; }));
-  x_.key(QStringLiteral("Return"));  // checkpoint and stop
-  QVERIFY(studio_.waitForFinished(60000));
-  QCOMPARE(studio_.exitCode(), 0);
-  for (const QString& run : runs()) QVERIFY(ranksAreGone(run));
-}
-
-void TestStory::cleanupTestCase() {
-  if (studio_.state() == QProcess::NotRunning) return;
-  studio_.kill();
-  studio_.waitForFinished();
-}
 
 QTEST_GUILESS_MAIN(TestStory)
 #include "test_story.moc"

@@ -16,6 +16,20 @@ namespace accrue_test {
 
 using namespace accrue;
 
+namespace {
+
+/// Children of this process, zombies included.
+int child_count() {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t pid = 0; children >> pid;) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
 RunPlan small_plan(const PlanOptions& options) {
   RunSpec spec;
   spec.model.kind = ModelKind::mlp;
@@ -37,23 +51,41 @@ RunPlan small_plan(const PlanOptions& options) {
   return *checked.plan;
 }
 
-Observer::Observer(EngineHost& host) : host_(host) {
-  host_.set_wakeup([this] {
+EngineHostOptions fake_options() {
+  EngineHostOptions options;
+  options.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString();
+  options.stop_grace = std::chrono::milliseconds(1500);
+  return options;
+}
+
+WatchedHost::WatchedHost(const EngineHostOptions& options) : EngineHost(options) {
+  set_wakeup([this] {
     const std::lock_guard lock(mutex_);
     woken_ = true;
     changed_.notify_all();
   });
 }
 
-Observer::~Observer() {
-  host_.set_wakeup({});
+WatchedHost::WatchedHost(const char* script, const EngineHostOptions& options) : WatchedHost(options) {
+  scripted_ = true;
+  qputenv("ACCRUE_FAKE_RANK", script);
 }
 
-void Observer::drain() {
-  for (auto& event : host_.events().drain()) events_.push_back(std::move(event));
+WatchedHost::WatchedHost(const char* script, const std::filesystem::path& dir, const PlanOptions& plan)
+    : WatchedHost(script) {
+  if (const auto started = start({small_plan(plan), dir}); !started) qFatal("%s", started.error().text().c_str());
 }
 
-std::optional<RunEvent> Observer::wait(const Check& check, std::chrono::milliseconds limit) {
+WatchedHost::~WatchedHost() {
+  set_wakeup({});
+  if (scripted_) qunsetenv("ACCRUE_FAKE_RANK");
+}
+
+void WatchedHost::drain() {
+  for (auto& event : events().drain()) events_.push_back(std::move(event));
+}
+
+std::optional<RunEvent> WatchedHost::wait(const Check& check, std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   for (;;) {
     drain();
@@ -65,27 +97,42 @@ std::optional<RunEvent> Observer::wait(const Check& check, std::chrono::millisec
   }
 }
 
-std::optional<StateChanged> Observer::wait_for_state(const char* state, std::chrono::milliseconds limit) {
-  const auto event = wait(
-      [state](const RunEvent& e) {
-        const auto* changed = std::get_if<StateChanged>(&e.body);
-        return changed != nullptr && changed->state == state;
-      },
-      limit);
-  if (!event) return std::nullopt;
-  return std::get<StateChanged>(event->body);
+std::optional<StateChanged> WatchedHost::wait_for_state(const std::string& state, std::chrono::milliseconds limit) {
+  return wait_for<StateChanged>([&](const StateChanged& changed) { return changed.state == state; }, limit);
 }
 
-std::optional<RunFinished> Observer::wait_for_end(std::chrono::milliseconds limit) {
-  return wait_for<RunFinished>(limit);
+std::optional<Update> WatchedHost::wait_for_update(std::int64_t update) {
+  return wait_for<Update>([update](const Update& each) { return each.update == update; });
 }
 
-void Observer::forget() {
+std::optional<Warning> WatchedHost::wait_for_warning(const std::string& words, std::chrono::milliseconds limit) {
+  return wait_for<Warning>([&](const Warning& each) { return each.message.find(words) != std::string::npos; }, limit);
+}
+
+bool WatchedHost::warned_of_a_hang() {
+  return wait_for<Warning>([](const Warning& each) { return each.class_name == "hang"; }, {}).has_value();
+}
+
+bool WatchedHost::ends(const char* outcome, int exit_status, std::chrono::milliseconds limit) {
+  end = wait_for<RunFinished>(limit);
+  return end && end->outcome == outcome && end->exit_status == exit_status;
+}
+
+void WatchedHost::forget() {
   drain();
   from_ = events_.size();
 }
 
-std::string Observer::story() const {
+std::map<std::int64_t, pid_t> WatchedHost::rank_pids(std::int64_t ranks) {
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    wait([rank](const RunEvent& e) { return e.rank == rank && std::holds_alternative<RankReady>(e.body); });
+  std::map<std::int64_t, pid_t> pids;
+  for (const auto& event : events_)
+    if (const auto* ready = std::get_if<RankReady>(&event.body)) pids[event.rank] = static_cast<pid_t>(ready->pid);
+  return pids;
+}
+
+std::string WatchedHost::story() const {
   constexpr std::size_t shown = 900;  // Qt Test cuts longer messages off
   std::string text;
   for (const auto& event : events_) {
@@ -108,13 +155,6 @@ std::string Observer::story() const {
   return text.size() > shown ? text.substr(text.size() - shown) : text;
 }
 
-EngineHostOptions fake_options() {
-  EngineHostOptions options;
-  options.rank_program = accrue::test::programPath("accrue-fake-rank").toStdString();
-  options.stop_grace = std::chrono::milliseconds(1500);
-  return options;
-}
-
 void HostHome::take_over() const {
   const auto runtime = path() / "runtime";
   std::filesystem::create_directories(runtime);
@@ -126,6 +166,7 @@ std::filesystem::path HostHome::fresh() {
 }
 
 std::string HostHome::leftovers() const {
+  if (!eventually([] { return child_count() == 0; })) return "a child of this process";
   std::error_code error;
   for (const auto& socket : std::filesystem::directory_iterator(path() / "runtime" / "accrue", error))
     return socket.path().string();
@@ -134,23 +175,6 @@ std::string HostHome::leftovers() const {
     if (std::filesystem::exists(run) && is_locked(run)) return run.string() + " is locked";
   }
   return {};
-}
-
-FakeScript::FakeScript(const char* script) {
-  qputenv("ACCRUE_FAKE_RANK", script);
-}
-
-FakeScript::~FakeScript() {
-  qunsetenv("ACCRUE_FAKE_RANK");
-}
-
-std::map<std::int64_t, pid_t> rank_pids(Observer& observer, std::int64_t ranks) {
-  for (std::int64_t rank = 0; rank < ranks; ++rank)
-    observer.wait([rank](const RunEvent& e) { return e.rank == rank && std::holds_alternative<RankReady>(e.body); });
-  std::map<std::int64_t, pid_t> pids;
-  for (const auto& event : observer.all())
-    if (const auto* ready = std::get_if<RankReady>(&event.body)) pids[event.rank] = static_cast<pid_t>(ready->pid);
-  return pids;
 }
 
 bool process_exists(pid_t pid) {
@@ -164,19 +188,6 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
     ::poll(nullptr, 0, 10);
   }
   return true;
-}
-
-int child_count() {
-  std::ifstream children("/proc/self/task/" + std::to_string(::getpid()) + "/children");
-  int count = 0;
-  for (pid_t pid = 0; children >> pid;) ++count;
-  // Threads other than the first have lists of their own.
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (task.path().filename() == std::to_string(::getpid())) continue;
-    std::ifstream more(task.path() / "children");
-    for (pid_t pid = 0; more >> pid;) ++count;
-  }
-  return count;
 }
 
 }  // namespace accrue_test

@@ -2,24 +2,23 @@
 #include <QtTest>
 
 #include "accrue/run/checkpoint_mark.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 class TestCheckpointMark : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_name_says_where_a_checkpoint_was_taken_data() {
-    QTest::addColumn<QString>("name");
-    QTest::addColumn<int>("update");
-    QTest::addColumn<int>("position");
-    QTest::newRow("on a boundary") << "step-100" << 100 << 0;
-    QTest::newRow("before the first update") << "step-0" << 0 << 0;
-    QTest::newRow("inside a window") << "step-7+3" << 7 << 3;
+    const Rows<QString, int, int> row;
+    row("on a boundary", "step-100", 100, 0);
+    row("before the first update", "step-0", 0, 0);
+    row("inside a window", "step-7+3", 7, 3);
   }
   void a_name_says_where_a_checkpoint_was_taken() {
-    QFETCH(QString, name);
-    QFETCH(int, update);
-    QFETCH(int, position);
+    const auto [name, update, position] = current_row<QString, int, int>();
     const CheckpointMark mark{update, position};
     QCOMPARE(QString::fromStdString(checkpoint_name(mark)), name);
     QVERIFY(checkpoint_mark(name.toStdString()) == mark);

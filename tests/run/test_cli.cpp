@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-run as a person or a script uses it: what it prints where, and how it exits.
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -8,23 +7,19 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
-#include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "support/places.h"
+#include "support/programs.h"
+#include "support/table.h"
+
+using namespace accrue::test;
 
 namespace {
-
-struct Outcome {
-  int status = -1;
-  QString out;
-  QString err;
-};
 
 /// Somebody who connects to a run's control socket and says nothing.
 struct IdleClient {
@@ -53,31 +48,29 @@ class TestCli : public QObject {
   QString path(const QString& name) const { return temporary_.filePath(name); }
   QString fresh() { return path(QStringLiteral("run%1").arg(++count_)); }
 
-  void prepare(QProcess& process, const QString& script) const {
-    auto environment = QProcessEnvironment::systemEnvironment();
-    environment.insert("ACCRUE_RANK_PROGRAM", accrue::test::programPath("accrue-fake-rank"));
-    environment.insert("ACCRUE_FAKE_RANK", script);
-    environment.insert("XDG_RUNTIME_DIR", path("runtime"));
-    environment.insert("XDG_DATA_HOME", path("data"));
-    process.setProcessEnvironment(environment);
-    process.setProgram(accrue::test::programPath("accrue-run"));
+  QStringList environment(const QString& script) const {
+    return {"ACCRUE_RANK_PROGRAM=" + programPath("accrue-fake-rank"), "ACCRUE_FAKE_RANK=" + script,
+            "XDG_RUNTIME_DIR=" + path("runtime"), "XDG_DATA_HOME=" + path("data")};
   }
-
-  Outcome run(const QStringList& arguments, const QString& script = "micro_ms=1") const {
-    QProcess process;
-    prepare(process, script);
-    process.setArguments(arguments);
-    process.start();
-    Outcome outcome;
-    if (!process.waitForFinished(30000)) {
-      process.kill();
-      process.waitForFinished();
-      return outcome;
-    }
-    outcome.status = process.exitCode();
-    outcome.out = QString::fromUtf8(process.readAllStandardOutput());
-    outcome.err = QString::fromUtf8(process.readAllStandardError());
-    return outcome;
+  Program begin(const QStringList& arguments, const QString& script, const QStringList& more = {}) const {
+    return Program(programPath("accrue-run"), arguments, environment(script) + more);
+  }
+  Outcome run(const QStringList& arguments, const QString& script = "micro_ms=1", const QStringList& more = {}) const {
+    return begin(arguments, script, more).finish();
+  }
+  /// A run that does not end by itself.
+  QStringList endless(const QString& dir) const { return {"run", spec_, "--out", dir, "--set", "run.updates=100000"}; }
+  /// The same in the background; its folder.
+  QString detached(const QString& script, const QStringList& settings = {}) {
+    const QString dir = fresh();
+    const Outcome started = run(endless(dir) + QStringList{"--detach"} + settings, script);
+    if (started.status != 0 || started.out != dir + "\n") qFatal("%s", qPrintable(started.out + started.err));
+    return dir;
+  }
+  QJsonObject shown(const QString& dir) const { return object(run({"show", dir, "--json"}).out); }
+  static qsizetype events_with(const QString& dir, const char* text) {
+    QFile file(dir + "/events.jsonl");
+    return file.open(QIODevice::ReadOnly) ? file.readAll().count(text) : 0;
   }
 
   /// Process ids of a run's ranks, from its record.
@@ -130,24 +123,24 @@ class TestCli : public QObject {
   }
 
   void bad_arguments_are_refused_data() {
-    QTest::addColumn<QStringList>("arguments");
-    QTest::newRow("none") << QStringList{};
-    QTest::newRow("unknown verb") << QStringList{"dance"};
-    QTest::newRow("no spec") << QStringList{"run"};
-    QTest::newRow("missing spec") << QStringList{"run", "/nowhere.accrue"};
-    QTest::newRow("unknown option") << QStringList{"plan", "x", "--loud"};
-    QTest::newRow("one folder to compare") << QStringList{"compare", "a"};
-    QTest::newRow("spec without a choice") << QStringList{"spec"};
-    QTest::newRow("show no run") << QStringList{"show", "/nowhere"};
-    QTest::newRow("resume no run") << QStringList{"resume", "/nowhere"};
-    QTest::newRow("stop no run") << QStringList{"stop", "/nowhere"};
-    QTest::newRow("steps of no run") << QStringList{"steps", "/nowhere", "4"};
-    QTest::newRow("steps of what") << QStringList{"steps", "/nowhere"};
-    QTest::newRow("attach no run") << QStringList{"attach", "/nowhere"};
-    QTest::newRow("show a file") << QStringList{"show", "/etc/passwd"};
+    const Rows<QStringList> row;
+    row("none", {});
+    row("unknown verb", {"dance"});
+    row("no spec", {"run"});
+    row("missing spec", {"run", "/nowhere.accrue"});
+    row("unknown option", {"plan", "x", "--loud"});
+    row("one folder to compare", {"compare", "a"});
+    row("spec without a choice", {"spec"});
+    row("show no run", {"show", "/nowhere"});
+    row("resume no run", {"resume", "/nowhere"});
+    row("stop no run", {"stop", "/nowhere"});
+    row("steps of no run", {"steps", "/nowhere", "4"});
+    row("steps of what", {"steps", "/nowhere"});
+    row("attach no run", {"attach", "/nowhere"});
+    row("show a file", {"show", "/etc/passwd"});
   }
   void bad_arguments_are_refused() {
-    QFETCH(QStringList, arguments);
+    const auto [arguments] = current_row<QStringList>();
     const auto outcome = run(arguments);
     QCOMPARE(outcome.status, 2);
     QVERIFY2(outcome.out.isEmpty(), qPrintable(outcome.out));
@@ -261,10 +254,10 @@ class TestCli : public QObject {
     QVERIFY(outcome.err.contains("loss"));
     QVERIFY(!outcome.err.contains('\r'));  // no bar where nobody sees it
 
-    const auto shown = run({"show", dir});
-    QCOMPARE(shown.status, 0);
-    QVERIFY2(shown.out.contains("finished") && shown.out.contains("5 of 5"), qPrintable(shown.out));
-    const auto json = object(run({"show", dir, "--json"}).out);
+    const auto text = run({"show", dir});
+    QCOMPARE(text.status, 0);
+    QVERIFY2(text.out.contains("finished") && text.out.contains("5 of 5"), qPrintable(text.out));
+    const auto json = shown(dir);
     QCOMPARE(json["state"].toString(), "finished");
     QCOMPARE(json["updates"].toInt(), 5);
     QCOMPARE(json["curve"].toObject()["loss"].toArray().size(), 5);
@@ -313,18 +306,14 @@ class TestCli : public QObject {
   }
 
   void failures_have_their_exit_status_data() {
-    QTest::addColumn<QString>("script");
-    QTest::addColumn<int>("status");
-    QTest::addColumn<QString>("says");
-    QTest::newRow("killed rank") << "micro_ms=2,die=1@6:9" << 4 << "Rank 1 was killed (signal 9)";
-    QTest::newRow("NaN under a stop rule") << "micro_ms=2,nan=6" << 3 << "NaN";
-    QTest::newRow("disk") << "micro_ms=2,fail=0@6:disk" << 5 << "The script says so";
-    QTest::newRow("data") << "micro_ms=2,fail=0@6:data" << 2 << "The script says so";
+    const Rows<QString, int, QString> row;
+    row("killed rank", "micro_ms=2,die=1@6:9", 4, "Rank 1 was killed (signal 9)");
+    row("NaN under a stop rule", "micro_ms=2,nan=6", 3, "NaN");
+    row("disk", "micro_ms=2,fail=0@6:disk", 5, "The script says so");
+    row("data", "micro_ms=2,fail=0@6:data", 2, "The script says so");
   }
   void failures_have_their_exit_status() {
-    QFETCH(QString, script);
-    QFETCH(int, status);
-    QFETCH(QString, says);
+    const auto [script, status, says] = current_row<QString, int, QString>();
     const auto outcome = run({"run", spec_, "--out", fresh()}, script);
     QVERIFY2(outcome.status == status, qPrintable(outcome.err));
     QVERIFY2(outcome.err.contains(says), qPrintable(outcome.err));
@@ -332,150 +321,101 @@ class TestCli : public QObject {
   }
 
   void an_interrupt_stops_and_a_second_one_kills_data() {
-    QTest::addColumn<QString>("script");
-    QTest::addColumn<int>("interrupts");
-    QTest::newRow("one") << "micro_ms=10" << 1;
-    QTest::newRow("two") << "micro_ms=10,deaf=1,stall=1@9" << 2;
+    const Rows<QString, int> row;
+    row("one", "micro_ms=10", 1);
+    row("two", "micro_ms=10,deaf=1,stall=1@9", 2);
   }
   void an_interrupt_stops_and_a_second_one_kills() {
-    QFETCH(QString, script);
-    QFETCH(int, interrupts);
-    QProcess process;
-    prepare(process, script);
-    process.setArguments({"run", spec_, "--out", fresh(), "--set", "run.updates=100000"});
-    process.start();
-    QString err;
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
+    const auto [script, interrupts] = current_row<QString, int>();
+    Program program = begin(endless(fresh()), script);
+    QVERIFY2(program.says("update 1/"), program.errors());
     for (int i = 1; i <= interrupts; ++i) {
-      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-      const char* answer = i == 1 ? "saving a checkpoint at the end of this update" : "killing";
-      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+      program.signal(SIGINT);
+      QVERIFY2(program.says(i == 1 ? "saving a checkpoint at the end of this update" : "killing"), program.errors());
     }
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
-    QCOMPARE(process.exitCode(), 130);
+    QCOMPARE(program.finish().status, 130);
   }
 
   void signals_of_a_log_out_end_in_a_checkpoint_data() {
-    QTest::addColumn<QVector<int>>("signals");
-    QTest::addColumn<bool>("whole_tree");
-    QTest::newRow("INT to all") << QVector<int>{SIGINT} << true;
-    QTest::newRow("TERM to all") << QVector<int>{SIGTERM} << true;
-    QTest::newRow("HUP to all") << QVector<int>{SIGHUP} << true;
-    QTest::newRow("HUP and TERM to accrue-run") << QVector<int>{SIGHUP, SIGTERM} << false;
-    QTest::newRow("TERM, HUP and TERM to all") << QVector<int>{SIGTERM, SIGHUP, SIGTERM} << true;
+    const Rows<QVector<int>, bool> row;
+    row("INT to all", {SIGINT}, true);
+    row("TERM to all", {SIGTERM}, true);
+    row("HUP to all", {SIGHUP}, true);
+    row("HUP and TERM to accrue-run", {SIGHUP, SIGTERM}, false);
+    row("TERM, HUP and TERM to all", {SIGTERM, SIGHUP, SIGTERM}, true);
   }
   void signals_of_a_log_out_end_in_a_checkpoint() {
-    QFETCH(QVector<int>, signals);
-    QFETCH(bool, whole_tree);
+    const auto [signals, whole_tree] = current_row<QVector<int>, bool>();
     const QString dir = fresh();
-    QProcess process;
-    prepare(process, "micro_ms=20");
-    process.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=100000"});
-    process.start();
-    QString err;
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
-    QVector<pid_t> targets{static_cast<pid_t>(process.processId())};
-    if (whole_tree)
-      for (const pid_t rank : ranks_in(dir)) targets += rank;
+    Program program = begin(endless(dir), "micro_ms=20");
+    QVERIFY2(program.says("update 1/"), program.errors());
+    QVector<pid_t> targets{program.pid()};
+    if (whole_tree) targets += ranks_in(dir);
     QCOMPARE(targets.size(), whole_tree ? 3 : 1);
     for (const int number : signals) {
       for (const pid_t target : targets) ::kill(target, number);
-      process.waitForReadyRead(10);  // what a session's end leaves between its signals
+      // What a session's end leaves between its signals; the same one again so soon is no insistence.
+      QVERIFY2(!program.says("killing", 10), program.errors());
     }
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 30000);
-    err += QString::fromUtf8(process.readAllStandardError());
-    QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 130, qPrintable(err));
-    const auto json = object(run({"show", dir, "--json"}).out);
+    QVERIFY2(program.finish().status == 130, program.errors());
+    const auto json = shown(dir);
     QCOMPARE(json["state"].toString(), "stopped");
     QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
   }
 
   void an_end_in_the_middle_of_a_checkpoint_leaves_no_part_of_it() {
     const QString dir = fresh();
-    QProcess process;
-    prepare(process, "micro_ms=1,save_ms=60000");
-    process.setArguments({"run", spec_, "--out", dir, "--set", "checkpoint.every_updates=1"});
-    process.start();
+    Program program =
+        begin({"run", spec_, "--out", dir, "--set", "checkpoint.every_updates=1"}, "micro_ms=1,save_ms=60000");
     const auto entries = [&dir] {
       return QDir(dir + "/checkpoints").entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
     };
     QTRY_COMPARE_WITH_TIMEOUT(entries(), QStringList{".step-1.part"}, 10000);
-    QString err;
     for (const char* answer : {"saving", "killing"}) {
-      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+      program.signal(SIGINT);
+      QVERIFY2(program.says(answer), program.errors());
     }
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
+    program.finish();
     QCOMPARE(entries(), QStringList());
     QVERIFY(!run({"show", dir}).out.contains("loss 0"));
   }
 
   void the_same_signal_again_after_a_second_kills() {
     const QString dir = fresh();
-    QProcess process;
-    prepare(process, "micro_ms=10,deaf=1,stall=1@9");
-    process.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=100000"});
-    process.start();
-    QString err;
+    Program program = begin(endless(dir), "micro_ms=10,deaf=1,stall=1@9");
     // After two updates of four micro-steps no boundary is reached any more at which the run could end.
-    const auto updates = [&dir] {
-      QFile events(dir + "/events.jsonl");
-      return events.open(QIODevice::ReadOnly) ? events.readAll().count("\"kind\":\"update\"") : 0;
-    };
-    QTRY_VERIFY_WITH_TIMEOUT(updates() == 2, 10000);
-    const auto pid = static_cast<pid_t>(process.processId());
-    ::kill(pid, SIGTERM);
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("saving"), 5000);
-    ::kill(pid, SIGTERM);
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("already"), 5000);
-    QVERIFY(!err.contains("killing"));
-    QElapsedTimer since;
-    for (since.start(); !err.contains("killing") && since.elapsed() < 10000;) {
-      ::kill(pid, SIGTERM);
-      process.waitForReadyRead(100);
-      err += QString::fromUtf8(process.readAllStandardError());
-    }
-    QVERIFY2(err.contains("killing the ranks"), qPrintable(err));
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
-    QCOMPARE(process.exitCode(), 130);
+    QTRY_COMPARE_WITH_TIMEOUT(events_with(dir, "\"kind\":\"update\""), 2, 10000);
+    program.signal(SIGTERM);
+    QVERIFY2(program.says("saving"), program.errors());
+    program.signal(SIGTERM);
+    QVERIFY2(program.says("already") && !program.says("killing", 0), program.errors());
+    QVERIFY2(QTest::qWaitFor(
+                 [&] {
+                   program.signal(SIGTERM);
+                   return program.says("killing the ranks", 100);
+                 },
+                 10000),
+             program.errors());
+    QCOMPARE(program.finish().status, 130);
   }
 
   void of_two_resumes_at_once_one_trains_and_the_other_is_refused() {
     for (int trial = 0; trial < 10; ++trial) {
       const QString dir = fresh();
-      QProcess first;
-      prepare(first, "micro_ms=5");
-      first.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=400"});
-      first.start();
-      QString err;
-      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(first.readAllStandardError())).contains("update 1/"), 10000);
-      ::kill(static_cast<pid_t>(first.processId()), SIGTERM);
-      QTRY_COMPARE_WITH_TIMEOUT(first.state(), QProcess::NotRunning, 10000);
-      QProcess resumes[2];
-      for (auto& resume : resumes) {
-        prepare(resume, "micro_ms=0");
-        resume.setArguments({"resume", dir});
-        resume.start();
-      }
-      QList<int> statuses;
-      QString said;
-      for (auto& resume : resumes) {
-        QTRY_COMPARE_WITH_TIMEOUT(resume.state(), QProcess::NotRunning, 30000);
-        statuses.append(resume.exitCode());
-        said += QString::fromUtf8(resume.readAllStandardError());
-      }
-      std::sort(statuses.begin(), statuses.end());
-      QVERIFY2(statuses == (QList<int>{0, 2}), qPrintable(said));
-      QFile events(dir + "/events.jsonl");
-      QVERIFY(events.open(QIODevice::ReadOnly));
-      QCOMPARE(events.readAll().count("\"run_started\""), 2);  // the run and one resume
+      Program first = begin({"run", spec_, "--out", dir, "--set", "run.updates=400"}, "micro_ms=5");
+      QVERIFY2(first.says("update 1/"), first.errors());
+      first.signal(SIGTERM);
+      first.finish();
+      Program one = begin({"resume", dir}, "micro_ms=0");
+      Program other = begin({"resume", dir}, "micro_ms=0");
+      const std::set<int> statuses{one.finish().status, other.finish().status};
+      QVERIFY2(statuses == (std::set<int>{0, 2}), (QByteArray(one.errors()) + other.errors()).constData());
+      QCOMPARE(events_with(dir, "\"run_started\""), 2);  // the run and one resume
     }
   }
 
   void a_stop_reaches_a_run_that_many_idle_clients_hold_open() {
-    const QString dir = fresh();
-    const QStringList more{"--set", "run.updates=100000"};
-    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=10").status, 0);
+    const QString dir = detached("micro_ms=10");
     QFile plan(dir + "/plan.json");
     QVERIFY(plan.open(QIODevice::ReadOnly));
     const auto id = QJsonDocument::fromJson(plan.readAll()).object()["run_id"].toString();
@@ -487,13 +427,11 @@ class TestCli : public QObject {
     const auto stopped = run({"stop", dir});
     QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
     QVERIFY2(stopped.err.contains("the run is stopped"), qPrintable(stopped.err));
-    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "stopped");
+    QCOMPARE(shown(dir)["state"].toString(), "stopped");
   }
 
   void a_stop_that_cannot_reach_the_run_is_no_success() {
-    const QString dir = fresh();
-    const QStringList more{"--set", "run.updates=100000"};
-    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=10").status, 0);
+    const QString dir = detached("micro_ms=10");
     const QString socket = QDir(path("runtime/accrue")).entryList({"*.sock"}, QDir::System).value(0);
     const QString place = path("runtime/accrue/" + socket);
     QVERIFY(!socket.isEmpty() && QFile::rename(place, place + ".away"));
@@ -505,14 +443,9 @@ class TestCli : public QObject {
 
   void closed_standard_streams_leave_the_record_clean() {
     const QString dir = fresh();
-    QProcess process;
-    prepare(process, "micro_ms=1");
-    const QString program = process.program();
-    process.setProgram("/bin/sh");
-    process.setArguments({"-c", "exec \"$0\" \"$@\" <&- >&- 2>&-", program, "run", spec_, "--out", dir});
-    process.start();
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 30000);
-    QCOMPARE(process.exitCode(), 0);
+    const QStringList closed{"-c", "exec \"$0\" \"$@\" <&- >&- 2>&-", programPath("accrue-run")};
+    Program program("/bin/sh", closed + QStringList{"run", spec_, "--out", dir}, environment("micro_ms=1"));
+    QCOMPARE(program.finish().status, 0);
     QFile events(dir + "/events.jsonl");
     QVERIFY(events.open(QIODevice::ReadOnly));
     for (const QByteArray& line : events.readAll().trimmed().split('\n'))
@@ -525,71 +458,48 @@ class TestCli : public QObject {
     script.write("#!/nowhere/interpreter\n");  // executable, but it cannot be started
     script.close();
     QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::ExeOwner));
-    QProcess process;
-    prepare(process, {});
-    auto environment = process.processEnvironment();
-    environment.insert("ACCRUE_RANK_PROGRAM", script.fileName());
-    process.setProcessEnvironment(environment);
-    process.setArguments({"run", spec_, "--out", fresh(), "--quiet"});
-    process.start();
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
-    const QString err = QString::fromUtf8(process.readAllStandardError());
-    QCOMPARE(process.exitCode(), 2);
-    QVERIFY2(err.contains("rank 0 cannot be started"), qPrintable(err));
+    const auto failed =
+        run({"run", spec_, "--out", fresh(), "--quiet"}, {}, {"ACCRUE_RANK_PROGRAM=" + script.fileName()});
+    QCOMPARE(failed.status, 2);
+    QVERIFY2(failed.err.contains("rank 0 cannot be started"), qPrintable(failed.err));
   }
 
   void a_detached_run_is_followed_stopped_and_resumed() {
-    const QString dir = fresh();
-    const QStringList more{"--set", "run.updates=100000", "--set", "checkpoint.every_updates=5"};
-    const auto started = run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=2");
-    QVERIFY2(started.status == 0, qPrintable(started.err));
-    QCOMPARE(started.out, dir + "\n");
-    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
+    const QString dir = detached("micro_ms=2", {"--set", "checkpoint.every_updates=5"});
+    QCOMPARE(shown(dir)["state"].toString(), "running");
     QCOMPARE(run({"resume", dir}).status, 2);  // another process trains it
 
-    QProcess viewer;
-    prepare(viewer, {});
-    viewer.setArguments({"attach", dir});
-    viewer.start();
-    QString err;
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(viewer.readAllStandardError())).contains("checkpoint"), 10000);
-    ::kill(static_cast<pid_t>(viewer.processId()), SIGINT);
-    QTRY_COMPARE_WITH_TIMEOUT(viewer.state(), QProcess::NotRunning, 5000);
-    QCOMPARE(viewer.exitCode(), 0);
-    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "running");
+    Program viewer = begin({"attach", dir}, {});
+    QVERIFY2(viewer.says("checkpoint"), viewer.errors());
+    viewer.signal(SIGINT);
+    QCOMPARE(viewer.finish().status, 0);
+    QCOMPARE(shown(dir)["state"].toString(), "running");
 
     const auto stopped = run({"stop", dir});
     QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
-    const auto json = object(run({"show", dir, "--json"}).out);
+    const auto json = shown(dir);
     QCOMPARE(json["state"].toString(), "stopped");
     QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
 
     QCOMPARE(run({"resume", dir, "--detach"}, "micro_ms=2").status, 0);
     QCOMPARE(run({"stop", dir, "--kill"}).status, 0);
-    QCOMPARE(object(run({"show", dir, "--json"}).out)["state"].toString(), "stopped");
+    QCOMPARE(shown(dir)["state"].toString(), "stopped");
   }
 
   void a_run_is_paused_given_another_n_and_continued_from_elsewhere() {
-    const QString dir = fresh();
-    const QStringList more{"--set", "run.updates=100000"};
-    QCOMPARE(run(QStringList{"run", spec_, "--out", dir, "--detach"} + more, "micro_ms=2").status, 0);
-    const auto kinds = [&dir](const char* kind) {
-      QFile file(dir + "/events.jsonl");
-      return file.open(QIODevice::ReadOnly) ? file.readAll().count(kind) : 0;
-    };
+    const QString dir = detached("micro_ms=2");
     QCOMPARE(run({"steps", dir, "0"}).status, 2);
     const auto refused = run({"continue", dir});
     QCOMPARE(refused.status, 2);
     QVERIFY2(refused.err.contains("the run is not paused"), qPrintable(refused.err));
     const auto changed = run({"steps", dir, "3"});
     QVERIFY2(changed.status == 0 && changed.err.contains("N becomes 3"), qPrintable(changed.err));
-    QTRY_COMPARE_WITH_TIMEOUT(kinds("\"steps_changed\""), 1, 10000);
+    QTRY_COMPARE_WITH_TIMEOUT(events_with(dir, "\"steps_changed\""), 1, 10000);
     QCOMPARE(run({"pause", dir}).status, 0);
-    QTRY_COMPARE_WITH_TIMEOUT(kinds("\"state\":\"paused\""), 1, 10000);
+    QTRY_COMPARE_WITH_TIMEOUT(events_with(dir, "\"state\":\"paused\""), 1, 10000);
     QCOMPARE(run({"continue", dir}).status, 0);
     QCOMPARE(run({"stop", dir}).status, 0);
-    const auto shown = object(run({"show", dir, "--json"}).out);
-    QCOMPARE(shown["steps_set"].toArray().at(0).toObject()["steps"].toInt(), 3);
+    QCOMPARE(shown(dir)["steps_set"].toArray().at(0).toObject()["steps"].toInt(), 3);
     const QString other = fresh();
     QCOMPARE(run({"run", spec_, "--out", other, "--set", "run.updates=5"}).status, 0);
     QVERIFY(run({"compare", other, dir}).out.contains("N set while it ran"));
@@ -610,16 +520,12 @@ class TestCli : public QObject {
 
   void ranks_of_a_killed_supervisor_commit_and_end_and_the_run_resumes() {
     const QString dir = fresh();
-    QProcess process;
-    prepare(process, "micro_ms=5");
-    process.setArguments({"run", spec_, "--out", dir, "--set", "run.updates=400"});
-    process.start();
-    QString err;
-    QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains("update 1/"), 10000);
-    ::kill(static_cast<pid_t>(process.processId()), SIGKILL);
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 5000);
-    QTRY_COMPARE_WITH_TIMEOUT(object(run({"show", dir, "--json"}).out)["state"].toString(), "interrupted", 10000);
-    const auto json = object(run({"show", dir, "--json"}).out);
+    Program program = begin({"run", spec_, "--out", dir, "--set", "run.updates=400"}, "micro_ms=5");
+    QVERIFY2(program.says("update 1/"), program.errors());
+    program.signal(SIGKILL);
+    program.finish();
+    QTRY_COMPARE_WITH_TIMEOUT(shown(dir)["state"].toString(), "interrupted", 10000);
+    const auto json = shown(dir);
     const auto stopped = run({"stop", dir});
     QVERIFY2(stopped.status == 2 && stopped.err.contains("resume"), qPrintable(stopped.err));
     QCOMPARE(QDir(path("runtime/accrue")).entryList({"*.sock"}, QDir::System), QStringList());
@@ -627,7 +533,7 @@ class TestCli : public QObject {
     const auto resumed = run({"resume", dir}, "micro_ms=0");
     QVERIFY2(resumed.status == 0, qPrintable(resumed.err));
     QVERIFY2(resumed.err.contains("continuing from update"), qPrintable(resumed.err));
-    QCOMPARE(object(run({"show", dir, "--json"}).out)["updates"].toInt(), 400);
+    QCOMPARE(shown(dir)["updates"].toInt(), 400);
   }
 
   void doctor_counts_problems() {
@@ -635,40 +541,21 @@ class TestCli : public QObject {
     const auto json = object(good.out);
     QCOMPARE(json["problems"].toInt(), good.status);
     QVERIFY(json["checks"].toArray().size() >= 8);
-    QProcess process;
-    prepare(process, {});
-    auto environment = process.processEnvironment();
-    environment.insert("ACCRUE_RANK_PROGRAM", "/nowhere/accrue-rank");
-    process.setProcessEnvironment(environment);
-    process.setArguments({"doctor"});
-    process.start();
-    QVERIFY(process.waitForFinished(10000));
-    QVERIFY(process.exitCode() >= 1);
-    const QString out = QString::fromUtf8(process.readAllStandardOutput());
-    QVERIFY2(out.contains("PROBLEM") && out.contains("/nowhere/accrue-rank"), qPrintable(out));
+    const auto bad = run({"doctor"}, {}, {"ACCRUE_RANK_PROGRAM=/nowhere/accrue-rank"});
+    QVERIFY(bad.status >= 1);
+    QVERIFY2(bad.out.contains("PROBLEM") && bad.out.contains("/nowhere/accrue-rank"), qPrintable(bad.out));
   }
 
   void a_low_limit_is_the_same_figure_for_doctor_plan_and_run_data() {
-    QTest::addColumn<QString>("limit");
-    QTest::addColumn<QString>("needs");
-    QTest::newRow("open files") << "ulimit -n 16"
-                                << "(\\d+) ranks? may need (\\d+)";
-    QTest::newRow("size of files") << "ulimit -f 64"
-                                   << "(\\d+) ranks? may need (?:files of )?(\\d+)(?:\\.0)? MiB";
+    const Rows<QString, QString> row;
+    row("open files", "ulimit -n 16", "(\\d+) ranks? may need (\\d+)");
+    row("size of files", "ulimit -f 64", "(\\d+) ranks? may need (?:files of )?(\\d+)(?:\\.0)? MiB");
   }
   void a_low_limit_is_the_same_figure_for_doctor_plan_and_run() {
-    QFETCH(QString, limit);
-    QFETCH(QString, needs);
-    const auto under_limit = [&](const QStringList& arguments) {
-      QProcess process;
-      prepare(process, {});
-      const QString program = process.program();
-      process.setProgram("sh");
-      process.setArguments(QStringList{"-c", limit + " && exec \"$@\"", "sh", program} + arguments);
-      process.start();
-      process.waitForFinished(30000);
-      return Outcome{process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),
-                     QString::fromUtf8(process.readAllStandardError())};
+    const auto [limit, needs] = current_row<QString, QString>();
+    const auto under_limit = [&, limit = limit](const QStringList& arguments) {
+      const QStringList shell{"-c", limit + " && exec \"$@\"", "sh", programPath("accrue-run")};
+      return Program("sh", shell + arguments, environment("")).finish();
     };
     const auto doctor = under_limit({"doctor"});
     const auto told = QRegularExpression(needs).match(doctor.out);

@@ -6,8 +6,11 @@
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/data_split.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -64,16 +67,14 @@ class TestDataFacts : public QObject {
   void cleanup() { QFile::remove(dir_.filePath("data")); }
 
   void samples_share_one_token_with_their_neighbour_data() {
-    QTest::addColumn<int>("bytes");
-    QTest::addColumn<int>("samples");
-    QTest::newRow("just one sample") << 5 << 1;
-    QTest::newRow("one byte short of two") << 8 << 1;
-    QTest::newRow("two") << 9 << 2;
-    QTest::newRow("a rest is not used") << 1002 << 250;
+    const Rows<int, int> row;
+    row("just one sample", 5, 1);
+    row("one byte short of two", 8, 1);
+    row("two", 9, 2);
+    row("a rest is not used", 1002, 250);
   }
   void samples_share_one_token_with_their_neighbour() {
-    QFETCH(int, bytes);
-    QFETCH(int, samples);
+    const auto [bytes, samples] = current_row<int, int>();
     write(QByteArray(bytes, 'a'));
     const auto facts = scan_data(text_spec(4), base());
     QVERIFY2(facts, facts ? "" : facts.error().text().c_str());
@@ -84,20 +85,16 @@ class TestDataFacts : public QObject {
   }
 
   void the_last_part_is_kept_for_evaluation_rounded_up_data() {
-    QTest::addColumn<int>("samples");
-    QTest::addColumn<double>("fraction");
-    QTest::addColumn<int>("kept");
-    QTest::newRow("none") << 10 << 0.0 << 0;
-    QTest::newRow("exact") << 10 << 0.1 << 1;
-    QTest::newRow("rounded up") << 11 << 0.1 << 2;
-    QTest::newRow("a product that is not exact in binary") << 100 << 0.07 << 7;
-    QTest::newRow("small") << 3 << 0.05 << 1;
-    QTest::newRow("everything") << 1 << 0.5 << 1;
+    const Rows<int, double, int> row;
+    row("none", 10, 0.0, 0);
+    row("exact", 10, 0.1, 1);
+    row("rounded up", 11, 0.1, 2);
+    row("a product that is not exact in binary", 100, 0.07, 7);
+    row("small", 3, 0.05, 1);
+    row("everything", 1, 0.5, 1);
   }
   void the_last_part_is_kept_for_evaluation_rounded_up() {
-    QFETCH(int, samples);
-    QFETCH(double, fraction);
-    QFETCH(int, kept);
+    const auto [samples, fraction, kept] = current_row<int, double, int>();
     const DataSplit expected{samples - kept, kept};
     QVERIFY(split_samples(samples, fraction) == expected);
   }
@@ -184,28 +181,17 @@ class TestDataFacts : public QObject {
   }
 
   void tables_are_numbers_with_an_optional_header_data() {
-    QTest::addColumn<QByteArray>("text");
-    QTest::addColumn<QStringList>("labels");
-    QTest::addColumn<QString>("shape");
-    QTest::addColumn<QString>("numbers");
-    QTest::newRow("last column is the label") << QByteArray("1,2,3\n4,5,6\n") << QStringList() << "2 rows, 2 + 1"
-                                              << "1 2 4 5 | 3 6";
-    QTest::newRow("header") << QByteArray("a,b,c\n1,2,3\n") << QStringList{"b"} << "1 rows, 2 + 1"
-                            << "1 3 | 2";
-    QTest::newRow("column by number") << QByteArray("1,2,3\n") << QStringList{"1"} << "1 rows, 2 + 1"
-                                      << "2 3 | 1";
-    QTest::newRow("labels in the order asked for")
-        << QByteArray("a,b,c\n1,2,3\n") << QStringList{"c", "a"} << "1 rows, 1 + 2"
-        << "2 | 3 1";
-    QTest::newRow("spaces, blank lines, windows ends")
-        << QByteArray("\xEF\xBB\xBF x , y \r\n\r\n 1 , +2.5e1 \r\n") << QStringList() << "1 rows, 1 + 1"
-        << "1 | 25";
+    const Rows<QByteArray, QStringList, QString, QString> row;
+    row("last column is the label", QByteArray("1,2,3\n4,5,6\n"), QStringList(), "2 rows, 2 + 1", "1 2 4 5 | 3 6");
+    row("header", QByteArray("a,b,c\n1,2,3\n"), QStringList{"b"}, "1 rows, 2 + 1", "1 3 | 2");
+    row("column by number", QByteArray("1,2,3\n"), QStringList{"1"}, "1 rows, 2 + 1", "2 3 | 1");
+    row("labels in the order asked for", QByteArray("a,b,c\n1,2,3\n"), QStringList{"c", "a"}, "1 rows, 1 + 2",
+        "2 | 3 1");
+    row("spaces, blank lines, windows ends", QByteArray("\xEF\xBB\xBF x , y \r\n\r\n 1 , +2.5e1 \r\n"), QStringList(),
+        "1 rows, 1 + 1", "1 | 25");
   }
   void tables_are_numbers_with_an_optional_header() {
-    QFETCH(QByteArray, text);
-    QFETCH(QStringList, labels);
-    QFETCH(QString, shape);
-    QFETCH(QString, numbers);
+    const auto [text, labels, shape, numbers] = current_row<QByteArray, QStringList, QString, QString>();
     std::vector<std::string> names;
     for (const QString& label : labels) names.push_back(label.toStdString());
     const auto table = parse_csv(text.toStdString(), names, "t.csv");

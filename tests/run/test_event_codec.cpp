@@ -5,8 +5,12 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/rank_command.h"
+#include "support/refusals.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -149,50 +153,43 @@ class TestEventCodec : public QObject {
   }
 
   void bad_lines_are_refused_with_the_reason_data() {
-    QTest::addColumn<QByteArray>("line");
-    QTest::addColumn<QString>("reason");
-    QTest::newRow("empty") << QByteArray("") << "JSON";
-    QTest::newRow("torn") << QByteArray("{\"v\":2,\"kind\":\"upd") << "JSON";
-    QTest::newRow("not an object") << QByteArray("[1,2]") << "object";
-    QTest::newRow("no version") << QByteArray(R"({"kind":"holding","rank":0,"time_ns":1})") << "\"v\"";
-    QTest::newRow("no kind") << QByteArray(R"({"v":2,"rank":0,"time_ns":1})") << "\"kind\"";
-    QTest::newRow("no seq")
-        << QByteArray(R"({"v":2,"kind":"evaluation","rank":0,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1})")
-        << "\"seq\"";
-    QTest::newRow("missing field") << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1})")
-                                   << "\"held\"";
-    QTest::newRow("wrong type") << QByteArray(
-                                       R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":"1","held":true})")
-                                << "wrong type";
-    QTest::newRow("real for integer")
-        << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1.5,"held":true})") << "wrong type";
-    QTest::newRow("integer too large")
-        << QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":9223372036854775808,"held":true})")
-        << "wrong type";
-    QTest::newRow("word for number")
-        << QByteArray(
-               R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":"many","batches":1,"tokens":1})")
-        << "loss";
-    QTest::newRow("arrays of unequal length")
-        << QByteArray(
-               R"({"v":2,"kind":"micro_steps","rank":0,"seq":1,"time_ns":1,"micro_step":[1,2],"update":[1,1],"position":[1,2],"size":[2,2],"epoch":[0,0],"batch":[0,1],"loss":[1],"tokens":[1,1],"samples":[1,1],"end_ns":[1,1],"compute_ns":[1,1]})")
-        << "entries";
-    QTest::newRow("number too large for a double")
-        << QByteArray(
-               R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})")
-        << "JSON";
-    QTest::newRow("too deep") << QByteArray(3000000, '[') << "longer";
-    QTest::newRow("deep but short") << QByteArray(1000, '[') << "deeper";
-    QTest::newRow("too long") << QByteArray("{\"v\":2,\"kind\":\"") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}")
-                              << "longer";
+    const Rows<QByteArray, QString> row;
+    row("empty", QByteArray(""), "JSON");
+    row("torn", QByteArray("{\"v\":2,\"kind\":\"upd"), "JSON");
+    row("not an object", QByteArray("[1,2]"), "object");
+    row("no version", QByteArray(R"({"kind":"holding","rank":0,"time_ns":1})"), "\"v\"");
+    row("no kind", QByteArray(R"({"v":2,"rank":0,"time_ns":1})"), "\"kind\"");
+    row("no seq",
+        QByteArray(R"({"v":2,"kind":"evaluation","rank":0,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1})"),
+        "\"seq\"");
+    row("missing field", QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1})"), "\"held\"");
+    row("wrong type", QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":"1","held":true})"),
+        "wrong type");
+    row("real for integer", QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":1.5,"held":true})"),
+        "wrong type");
+    row("integer too large",
+        QByteArray(R"({"v":2,"kind":"holding","rank":0,"time_ns":1,"micro_step":9223372036854775808,"held":true})"),
+        "wrong type");
+    row("word for number",
+        QByteArray(
+            R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":"many","batches":1,"tokens":1})"),
+        "loss");
+    row("arrays of unequal length",
+        QByteArray(
+            R"({"v":2,"kind":"micro_steps","rank":0,"seq":1,"time_ns":1,"micro_step":[1,2],"update":[1,1],"position":[1,2],"size":[2,2],"epoch":[0,0],"batch":[0,1],"loss":[1],"tokens":[1,1],"samples":[1,1],"end_ns":[1,1],"compute_ns":[1,1]})"),
+        "entries");
+    row("number too large for a double",
+        QByteArray(
+            R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})"),
+        "JSON");
+    row("too deep", QByteArray(3000000, '['), "longer");
+    row("deep but short", QByteArray(1000, '['), "deeper");
+    row("too long", QByteArray("{\"v\":2,\"kind\":\"") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}"), "longer");
   }
   void bad_lines_are_refused_with_the_reason() {
-    QFETCH(QByteArray, line);
-    QFETCH(QString, reason);
+    const auto [line, reason] = current_row<QByteArray, QString>();
     const auto read = decode_event(std::string_view(line.data(), static_cast<std::size_t>(line.size())));
-    QVERIFY(!read.has_value());
-    QCOMPARE(read.error().code, ErrorCode::protocol);
-    QVERIFY2(QString::fromStdString(read.error().text()).contains(reason), read.error().text().c_str());
+    VERIFY_FAILS(read, ErrorCode::protocol, reason.toStdString());
   }
 
   void another_version_is_refused_naming_both() {

@@ -7,8 +7,12 @@
 #include "accrue/run/host_facts.h"
 #include "accrue/run/version.h"
 #include "engine/run/plan/host_sources.h"
+#include "support/refusals.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -61,33 +65,23 @@ class TestHostFacts : public QObject {
   }
 
   void memory_is_the_least_limit_on_the_way_up_data() {
-    QTest::addColumn<QByteArray>("group");
-    QTest::addColumn<QList<QByteArray>>("files");
-    QTest::addColumn<qint64>("expected");
+    const Rows<QByteArray, QList<QByteArray>, qint64> row;
     using Files = QList<QByteArray>;
-    QTest::newRow("no groups") << QByteArray() << Files() << qint64{8192} * mib;
-    QTest::newRow("version 2") << QByteArray("0::/a/b\n") << Files{"sys/fs/cgroup/a/b/memory.max", "1073741824\n"}
-                               << qint64{1024} * mib;
-    QTest::newRow("version 2, a parent is tighter")
-        << QByteArray("0::/a/b\n")
-        << Files{"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/memory.max", "536870912\n"}
-        << qint64{512} * mib;
-    QTest::newRow("version 1") << QByteArray("4:cpu:/x\n3:hugetlb,memory:/c\n")
-                               << Files{"sys/fs/cgroup/memory/c/memory.limit_in_bytes", "268435456\n"}
-                               << qint64{256} * mib;
-    QTest::newRow("version 1, no limit") << QByteArray("3:memory:/c\n")
-                                         << Files{"sys/fs/cgroup/memory/c/memory.limit_in_bytes",
-                                                  "9223372036854771712\n"}
-                                         << qint64{8192} * mib;
-    QTest::newRow("a container that sees only its root")
-        << QByteArray("3:memory:/outside/view\n") << Files{"sys/fs/cgroup/memory/memory.limit_in_bytes", "134217728\n"}
-        << qint64{128} * mib;
-    QTest::newRow("nonsense") << QByteArray("no colons\n:\n0::\n") << Files() << qint64{8192} * mib;
+    row("no groups", QByteArray(), Files(), qint64{8192} * mib);
+    row("version 2", QByteArray("0::/a/b\n"), Files{"sys/fs/cgroup/a/b/memory.max", "1073741824\n"},
+        qint64{1024} * mib);
+    row("version 2, a parent is tighter", QByteArray("0::/a/b\n"),
+        Files{"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/memory.max", "536870912\n"}, qint64{512} * mib);
+    row("version 1", QByteArray("4:cpu:/x\n3:hugetlb,memory:/c\n"),
+        Files{"sys/fs/cgroup/memory/c/memory.limit_in_bytes", "268435456\n"}, qint64{256} * mib);
+    row("version 1, no limit", QByteArray("3:memory:/c\n"),
+        Files{"sys/fs/cgroup/memory/c/memory.limit_in_bytes", "9223372036854771712\n"}, qint64{8192} * mib);
+    row("a container that sees only its root", QByteArray("3:memory:/outside/view\n"),
+        Files{"sys/fs/cgroup/memory/memory.limit_in_bytes", "134217728\n"}, qint64{128} * mib);
+    row("nonsense", QByteArray("no colons\n:\n0::\n"), Files(), qint64{8192} * mib);
   }
   void memory_is_the_least_limit_on_the_way_up() {
-    QFETCH(QByteArray, group);
-    QFETCH(QList<QByteArray>, files);
-    QFETCH(qint64, expected);
+    const auto [group, files, expected] = current_row<QByteArray, QList<QByteArray>, qint64>();
     QTemporaryDir root;
     write(root, "proc/meminfo", "MemFree: 1 kB\nMemTotal:        8388608 kB\n");
     write(root, "proc/self/cgroup", group);
@@ -141,22 +135,18 @@ class TestHostFacts : public QObject {
   }
 
   void says_how_a_probe_failed_data() {
-    QTest::addColumn<QByteArray>("script");
-    QTest::addColumn<QString>("words");
-    QTest::newRow("exit status") << QByteArray("echo first >&2; echo 'libtorch is missing' >&2; exit 3\n")
-                                 << "the rank program failed with exit status 3: libtorch is missing";
-    QTest::newRow("signal") << QByteArray("kill -SEGV $$\n") << "was ended by signal 11 (Segmentation fault)";
-    QTest::newRow("no answer") << QByteArray("exit 0\n") << "the rank program's answer cannot be read";
-    QTest::newRow("not an answer") << QByteArray("echo hello\n") << "the rank program's answer cannot be read";
+    const Rows<QByteArray, QString> row;
+    row("exit status", QByteArray("echo first >&2; echo 'libtorch is missing' >&2; exit 3\n"),
+        "the rank program failed with exit status 3: libtorch is missing");
+    row("signal", QByteArray("kill -SEGV $$\n"), "was ended by signal 11 (Segmentation fault)");
+    row("no answer", QByteArray("exit 0\n"), "the rank program's answer cannot be read");
+    row("not an answer", QByteArray("echo hello\n"), "the rank program's answer cannot be read");
   }
   void says_how_a_probe_failed() {
-    QFETCH(QByteArray, script);
-    QFETCH(QString, words);
+    const auto [script, words] = current_row<QByteArray, QString>();
     QTemporaryDir dir;
     const auto facts = probe_host(program(dir, script));
-    QVERIFY(!facts);
-    QCOMPARE(facts.error().code, ErrorCode::device);
-    QVERIFY2(QString::fromStdString(facts.error().text()).contains(words), facts.error().text().c_str());
+    VERIFY_FAILS(facts, ErrorCode::device, words.toStdString());
   }
 
   void a_missing_or_foreign_program_is_told() {

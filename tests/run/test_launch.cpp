@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-run launch: any program as the ranks of one world. The programs here are shell scripts: nothing in them knows
 // of Accrue.
-#include <signal.h>
-
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "support/places.h"
+#include "support/programs.h"
+#include "support/table.h"
+
+using namespace accrue::test;
 
 namespace {
 
-struct Outcome {
-  int status = -1;
-  QStringList out;  // its lines, sorted: ranks speak in any order
-  QString err;
-};
-
-QStringList sortedLines(const QByteArray& text) {
-  auto lines = QString::fromUtf8(text).split('\n', Qt::SkipEmptyParts);
+/// Ranks speak in any order.
+QStringList sorted_lines(const QString& text) {
+  auto lines = text.split('\n', Qt::SkipEmptyParts);
   lines.sort();
   return lines;
 }
@@ -42,27 +37,21 @@ class TestLaunch : public QObject {
 
   QString path(const QString& name) const { return temporary_.filePath(name); }
   QString fresh() { return path(QStringLiteral("place%1").arg(++count_)); }
-
-  static void prepare(QProcess& process, const QStringList& arguments) {
-    process.setProgram(accrue::test::programPath("accrue-run"));
-    process.setArguments(QStringList{"launch"} + arguments);
+  /// A new folder that is there.
+  QString made() {
+    const QString dir = fresh();
+    return QDir().mkpath(dir) ? dir : QString();
   }
 
+  static Program begin(const QStringList& arguments, const QStringList& environment = {}) {
+    return Program(programPath("accrue-run"), QStringList{"launch"} + arguments, environment);
+  }
   static Outcome run(const QStringList& arguments, const QStringList& environment = {}) {
-    QProcess process;
-    prepare(process, arguments);
-    process.setEnvironment(QProcess::systemEnvironment() + environment);
-    process.start();
-    Outcome outcome;
-    if (!process.waitForFinished(30000)) {
-      process.kill();
-      process.waitForFinished();
-      return outcome;
-    }
-    outcome.status = process.exitCode();
-    outcome.out = sortedLines(process.readAllStandardOutput());
-    outcome.err = QString::fromUtf8(process.readAllStandardError());
-    return outcome;
+    return begin(arguments, environment).finish();
+  }
+  /// The lines of a run's standard output.
+  static QStringList lines_of(const QStringList& arguments, const QStringList& environment = {}) {
+    return sorted_lines(run(arguments, environment).out);
   }
 
   static QStringList script(int ranks, const QString& text) {
@@ -92,42 +81,43 @@ class TestLaunch : public QObject {
     const auto outcome = run(script(
         2, "echo rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, at $MASTER_ADDR; echo loud >&2"));
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-    QCOMPARE(outcome.out,
+    QCOMPARE(sorted_lines(outcome.out),
              (QStringList{"[0] rank 0 of 2, 0 of 2 here, at 127.0.0.1", "[1] rank 1 of 2, 1 of 2 here, at 127.0.0.1"}));
-    QCOMPARE(sortedLines(outcome.err.toUtf8()), (QStringList{"[0] loud", "[1] loud"}));
+    QCOMPARE(sorted_lines(outcome.err), (QStringList{"[0] loud", "[1] loud"}));
   }
 
   void ranks_share_a_port_and_the_cores() {
     const auto outcome = run(script(2, "echo $MASTER_PORT; test \"$MASTER_PORT\" -gt 1023"));
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-    QCOMPARE(outcome.out.size(), 2);
-    QCOMPARE(outcome.out[0].mid(4), outcome.out[1].mid(4));
-    QCOMPARE(run({"-n", "1", "--threads", "3", "--", "sh", "-c", "echo $OMP_NUM_THREADS"}).out, QStringList{"[0] 3"});
+    const auto ports = sorted_lines(outcome.out);
+    QCOMPARE(ports.size(), 2);
+    QCOMPARE(ports[0].mid(4), ports[1].mid(4));
+    QCOMPARE(lines_of({"-n", "1", "--threads", "3", "--", "sh", "-c", "echo $OMP_NUM_THREADS"}), QStringList{"[0] 3"});
     const auto many = run({"-n", "100", "--", "sh", "-c", "test $OMP_NUM_THREADS -ge 1"});
     QVERIFY2(many.status == 0, qPrintable(many.err));
   }
 
   void ranks_share_a_secret_that_no_other_start_has() {
-    const auto once = run(script(2, "echo $ACCRUE_RUN_SECRET"));
-    const auto again = run(script(1, "echo $ACCRUE_RUN_SECRET"));
-    QCOMPARE(once.out.size(), 2);
-    QCOMPARE(once.out[0].mid(4).size(), 32);  // 128 bits
-    QCOMPARE(once.out[0].mid(4), once.out[1].mid(4));
-    QVERIFY(once.out[0].mid(4) != again.out[0].mid(4));
+    const auto once = lines_of(script(2, "echo $ACCRUE_RUN_SECRET"));
+    const auto again = lines_of(script(1, "echo $ACCRUE_RUN_SECRET"));
+    QCOMPARE(once.size(), 2);
+    QCOMPARE(once[0].mid(4).size(), 32);  // 128 bits
+    QCOMPARE(once[0].mid(4), once[1].mid(4));
+    QVERIFY(once[0].mid(4) != again[0].mid(4));
   }
 
   void arguments_arrive_as_they_were_typed() {
     const auto outcome = run({"-n", "1", "--", "printf", "<%s>", "[1,2]", "", "--a b", "--", "-n", "$HOME", "x=\"y\""});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-    QCOMPARE(outcome.out, QStringList{"[0] <[1,2]><><--a b><--><-n><$HOME><x=\"y\">"});
+    QCOMPARE(sorted_lines(outcome.out), QStringList{"[0] <[1,2]><><--a b><--><-n><$HOME><x=\"y\">"});
   }
 
   void only_the_listed_environment_is_handed_on() {
     const QString shows = "echo ${SECRET-none} ${TORCH_LOGS-none} ${COLOUR-none} ${RANK} ${SHAPE-none}";
     const QStringList environment{"SECRET=1", "TORCH_LOGS=all", "COLOUR=red", "RANK=7"};
-    QCOMPARE(run({"--", "sh", "-c", shows}, environment).out, QStringList{"[0] none all none 0 none"});
+    QCOMPARE(lines_of({"--", "sh", "-c", shows}, environment), QStringList{"[0] none all none 0 none"});
     const QStringList more{"--env", "COLOUR", "--env", "SHAPE=[a,b]=c", "--env", "RANK=9", "--", "sh", "-c", shows};
-    QCOMPARE(run(more, environment).out, QStringList{"[0] none all red 0 [a,b]=c"});
+    QCOMPARE(lines_of(more, environment), QStringList{"[0] none all red 0 [a,b]=c"});
     const auto unset = run({"--env", "NOWHERE", "--", "true"});
     QCOMPARE(unset.status, 2);
     QVERIFY2(unset.err.contains("NOWHERE"), qPrintable(unset.err));
@@ -139,36 +129,31 @@ class TestLaunch : public QObject {
         "${OMP_SCHEDULE-none}";
     const QStringList environment{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS=3", "OMP_NUM_THREADS=5",
                                   "OMP_WAIT_POLICY=active", "OMP_SCHEDULE=static"};
-    QCOMPARE(run({"--", "sh", "-c", shows}, environment).out, QStringList{"[0] 3 5 active static"});
-    QCOMPARE(run({"--threads", "2", "--", "sh", "-c", shows}, environment).out, QStringList{"[0] 3 2 active static"});
+    QCOMPARE(lines_of({"--", "sh", "-c", shows}, environment), QStringList{"[0] 3 5 active static"});
+    QCOMPARE(lines_of({"--threads", "2", "--", "sh", "-c", shows}, environment), QStringList{"[0] 3 2 active static"});
   }
 
   void what_a_rank_writes_last_is_heard() {
     const auto outcome = run(script(2, "printf 'no end of line'; head -c 60000 /dev/zero | tr '\\0' x >&2"));
     QCOMPARE(outcome.status, 0);
-    QCOMPARE(outcome.out, (QStringList{"[0] no end of line", "[1] no end of line"}));
+    QCOMPARE(sorted_lines(outcome.out), (QStringList{"[0] no end of line", "[1] no end of line"}));
     QCOMPARE(outcome.err.count('x'), 2 * 60000);
   }
 
   void more_output_than_a_pipe_holds_stops_nobody() {
     const auto outcome = run(script(2, "seq 100000"));
     QCOMPARE(outcome.status, 0);
-    QCOMPARE(outcome.out.size(), 2 * 100000);
+    QCOMPARE(outcome.out.count('\n'), 2 * 100000);
   }
 
   void a_rank_that_fails_ends_the_others_data() {
-    QTest::addColumn<QString>("end");
-    QTest::addColumn<QString>("says");
-    QTest::newRow("exit status") << "exit 3"
-                                 << "rank 1 failed with exit status 3";
-    QTest::newRow("signal") << "kill -9 $$"
-                            << "rank 1 was killed by signal 9";
+    const Rows<QString, QString> row;
+    row("exit status", "exit 3", "rank 1 failed with exit status 3");
+    row("signal", "kill -9 $$", "rank 1 was killed by signal 9");
   }
   void a_rank_that_fails_ends_the_others() {
-    QFETCH(QString, end);
-    QFETCH(QString, says);
-    const QString dir = fresh();
-    QVERIFY(QDir().mkpath(dir));
+    const auto [end, says] = current_row<QString, QString>();
+    const QString dir = made();
     // Rank 1 fails when all have written their names.
     const QString then =
         QStringLiteral("if [ $RANK = 1 ]; then until [ -s %1/0 ] && [ -s %1/2 ]; do :; done; %2; fi; wait")
@@ -183,15 +168,15 @@ class TestLaunch : public QObject {
   }
 
   void nothing_is_started_that_is_no_program_data() {
-    QTest::addColumn<QStringList>("command");
-    QTest::newRow("unknown name") << QStringList{"accrue-has-no-such-program"};
-    QTest::newRow("missing file") << QStringList{"./nowhere/train"};
-    QTest::newRow("folder") << QStringList{"/tmp"};
-    QTest::newRow("no leave to execute") << QStringList{"/etc/passwd"};
-    QTest::newRow("nothing named") << QStringList{};
+    const Rows<QStringList> row;
+    row("unknown name", {"accrue-has-no-such-program"});
+    row("missing file", {"./nowhere/train"});
+    row("folder", {"/tmp"});
+    row("no leave to execute", {"/etc/passwd"});
+    row("nothing named", {});
   }
   void nothing_is_started_that_is_no_program() {
-    QFETCH(QStringList, command);
+    const auto [command] = current_row<QStringList>();
     const auto outcome = run(QStringList{"-n", "2", "--"} + command);
     QCOMPARE(outcome.status, 2);
     QVERIFY(outcome.out.isEmpty());
@@ -209,73 +194,53 @@ class TestLaunch : public QObject {
   }
 
   void an_interrupt_ends_the_ranks_and_a_second_one_kills_them_data() {
-    QTest::addColumn<QString>("trap");
-    QTest::addColumn<int>("interrupts");
-    QTest::newRow("one") << "trap 'echo saved; exit 0' INT" << 1;
-    QTest::newRow("two") << "trap '' INT TERM" << 2;
+    const Rows<QString, int> row;
+    row("one", "trap 'echo saved; exit 0' INT", 1);
+    row("two", "trap '' INT TERM", 2);
   }
   void an_interrupt_ends_the_ranks_and_a_second_one_kills_them() {
-    QFETCH(QString, trap);
-    QFETCH(int, interrupts);
-    const QString dir = fresh();
-    QVERIFY(QDir().mkpath(dir));
-    QProcess process;
-    prepare(process, script(2, trap + "; " + writesItsProcesses(dir, "wait; wait")));
-    process.start();
+    const auto [trap, interrupts] = current_row<QString, int>();
+    const QString dir = made();
+    Program program = begin(script(2, trap + "; " + writesItsProcesses(dir, "wait; wait")));
     QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 4).size(), 4, 10000);
     const auto pids = processes(dir, 4);
-    QString err;
     for (int i = 1; i <= interrupts; ++i) {
-      ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-      const char* answer = i == 1 ? "stopping the ranks" : "killing the ranks";
-      QTRY_VERIFY_WITH_TIMEOUT((err += QString::fromUtf8(process.readAllStandardError())).contains(answer), 5000);
+      program.signal(SIGINT);
+      QVERIFY2(program.says(i == 1 ? "stopping the ranks" : "killing the ranks"), program.errors());
     }
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
-    QCOMPARE(process.exitCode(), 130);
-    QCOMPARE(process.readAllStandardOutput().count("saved"), interrupts == 1 ? 2 : 0);
+    const Outcome outcome = program.finish();
+    QCOMPARE(outcome.status, 130);
+    QCOMPARE(outcome.out.count("saved"), interrupts == 1 ? 2 : 0);
     for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
   }
 
   /// A log-out sends HUP and TERM, perhaps twice: the ranks have their time all the same.
   void signals_of_a_log_out_leave_the_ranks_their_time_and_insistence_does_not() {
-    const QString dir = fresh();
-    QVERIFY(QDir().mkpath(dir));
-    QProcess process;
-    prepare(process, script(1, "trap '' INT HUP; trap 'echo asked' TERM; " +
-                                   writesItsProcesses(dir, "while :; do sleep 0.05; done")));
-    process.start();
+    const QString dir = made();
+    Program program = begin(script(
+        1, "trap '' INT HUP; trap 'echo asked' TERM; " + writesItsProcesses(dir, "while :; do sleep 0.05; done")));
     QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 2).size(), 2, 10000);
     const auto pids = processes(dir, 2);
-    const auto send = [&](int number) { ::kill(static_cast<pid_t>(process.processId()), number); };
-    QString err;
-    const auto says = [&](const char* words) {
-      err += QString::fromUtf8(process.readAllStandardError());
-      return err.contains(words);
-    };
-    send(SIGHUP);
-    QTRY_VERIFY_WITH_TIMEOUT(says("stopping the ranks"), 5000);
-    send(SIGTERM);
-    QTRY_VERIFY_WITH_TIMEOUT(says("stopping already"), 5000);
-    send(SIGTERM);
+    program.signal(SIGHUP);
+    QVERIFY2(program.says("stopping the ranks"), program.errors());
+    program.signal(SIGTERM);
+    QVERIFY2(program.says("stopping already"), program.errors());
+    program.signal(SIGTERM);
     // The second in which the same signal is no insistence.
-    QVERIFY2(!QTest::qWaitFor([&] { return says("killing") || isGone(pids[0]); }, 1100), qPrintable(err));
-    send(SIGTERM);
-    QTRY_VERIFY_WITH_TIMEOUT(says("killing the ranks"), 5000);
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10000);
-    QCOMPARE(process.exitCode(), 130);
+    QVERIFY2(!program.says("killing", 1100) && !isGone(pids[0]), program.errors());
+    program.signal(SIGTERM);
+    QVERIFY2(program.says("killing the ranks"), program.errors());
+    QCOMPARE(program.finish().status, 130);
     for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
   }
 
   void ranks_of_a_killed_launcher_end_with_it() {
-    const QString dir = fresh();
-    QVERIFY(QDir().mkpath(dir));
-    QProcess process;
-    prepare(process, script(2, writesItsProcesses(dir, "wait")));
-    process.start();
+    const QString dir = made();
+    Program program = begin(script(2, writesItsProcesses(dir, "wait")));
     QTRY_COMPARE_WITH_TIMEOUT(processes(dir, 4).size(), 4, 10000);
     const auto pids = processes(dir, 4);
-    ::kill(static_cast<pid_t>(process.processId()), SIGKILL);
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 5000);
+    program.signal(SIGKILL);
+    program.finish();
     for (const auto pid : pids) QTRY_VERIFY_WITH_TIMEOUT(isGone(pid), 5000);
   }
 
@@ -286,7 +251,8 @@ class TestLaunch : public QObject {
     for (const char* rank : {"0", "1"}) {
       QFile log(QStringLiteral("%1/ranks/%2.log").arg(dir, rank));
       QVERIFY(log.open(QIODevice::ReadOnly));
-      QCOMPARE(sortedLines(log.readAll()), (QStringList{"err", QStringLiteral("out %1").arg(rank)}));
+      QCOMPARE(sorted_lines(QString::fromUtf8(log.readAll())),
+               (QStringList{"err", QStringLiteral("out %1").arg(rank)}));
     }
     const auto again = run({"--out", dir, "--", "echo", "started"});
     QCOMPARE(again.status, 2);

@@ -6,7 +6,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cstring>
@@ -16,11 +15,13 @@
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
-#include "host_fixture.h"
-#include "support/places.h"
+#include "run/host_fixture.h"
+#include "support/programs.h"
+#include "support/table.h"
 
 using namespace accrue;
 using namespace accrue_test;
+using namespace accrue::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -53,34 +54,20 @@ std::map<std::string, std::string> contents(const fs::path& dir) {
   return files;
 }
 
-struct Outcome {
-  int status = -1;
-  QString out;
-  QString err;
-};
-
-/// accrue-run with a deadline; status -1 where it hangs.
 Outcome run(const QStringList& arguments, const QString& out_file = {}) {
-  QProcess process;
-  auto environment = QProcessEnvironment::systemEnvironment();
-  environment.insert("ACCRUE_RANK_PROGRAM", accrue::test::programPath("accrue-fake-rank"));
-  environment.insert("ACCRUE_FAKE_RANK", "micro_ms=1");
-  process.setProcessEnvironment(environment);
-  process.setProgram(accrue::test::programPath("accrue-run"));
-  process.setArguments(arguments);
-  if (!out_file.isEmpty()) process.setStandardOutputFile(out_file);
-  process.start();
-  Outcome outcome;
-  if (!process.waitForFinished(20000)) {
-    process.kill();
-    process.waitForFinished();
-    return outcome;
-  }
-  outcome.status = process.exitCode();
-  outcome.out = QString::fromUtf8(process.readAllStandardOutput());
-  outcome.err = QString::fromUtf8(process.readAllStandardError());
-  return outcome;
+  return Program(programPath("accrue-run"), arguments,
+                 {"ACCRUE_RANK_PROGRAM=" + programPath("accrue-fake-rank"), "ACCRUE_FAKE_RANK=micro_ms=1"}, out_file)
+      .finish();
 }
+Outcome run(const char* verb, const fs::path& dir) {
+  return run(QStringList{verb, QString::fromStdString(dir.string())});
+}
+
+std::string words_of(const auto& result) {
+  return result ? "" : result.error().text();
+}
+#define VERIFY_REFUSED(result, words) \
+  QVERIFY2(words_of(result).find(words) != std::string::npos, words_of(result).c_str())
 
 }  // namespace
 
@@ -93,31 +80,26 @@ class TestRunRecord : public QObject {
   /// A finished run of fake ranks.
   fs::path finished_run() {
     const auto dir = fresh();
-    EngineHost host(fake_options());
-    Observer observer(host);
-    const auto started = host.start({small_plan({}), dir});
-    if (!started || !observer.wait_for_end()) qFatal("the run did not finish: %s", observer.story().c_str());
+    WatchedHost host(fake_options());
+    if (!host.start({small_plan(), dir}) || !host.ends("finished", 0)) qFatal("%s", host.story().c_str());
     return dir;
   }
 
  private Q_SLOTS:
-  void initTestCase() { home_.take_over(); }
-
-  // ---------------------------------------------------------------------------- the folder of ranks without supervisor
+  void cleanup() { QCOMPARE(home_.leftovers(), std::string()); }
 
   void a_new_folder_is_claimed_with_its_record_and_lock() {
     const auto dir = fresh();
     RunOrder order = order_in(dir);
     const auto lock = claim_run_folder(order);
-    QVERIFY2(lock.has_value(), lock ? "" : lock.error().text().c_str());
+    QCOMPARE(words_of(lock), std::string());
     QVERIFY(is_locked(dir));
     QVERIFY(read_spec(dir / "spec.toml").ok());
     QCOMPARE(run_order_from_json(text_of(dir / "plan.json"))->run_id, order.run_id);
     QVERIFY(order.resume_from.empty());
     RunOrder second = order_in(dir);
     const auto refused = claim_run_folder(second);
-    QVERIFY(!refused.has_value());
-    QVERIFY(refused.error().text().find("another process holds this run") != std::string::npos);
+    VERIFY_REFUSED(refused, "another process holds this run");
   }
 
   void the_same_run_continues_in_its_folder_under_its_own_name() {
@@ -131,7 +113,7 @@ class TestRunRecord : public QObject {
     const auto plan = text_of(dir / "plan.json");
     RunOrder again = order_in(dir);
     const auto lock = claim_run_folder(again);
-    QVERIFY2(lock.has_value(), lock ? "" : lock.error().text().c_str());
+    QCOMPARE(words_of(lock), std::string());
     QCOMPARE(again.run_id, first.run_id);
     QCOMPARE(again.resume_from, std::string("newest"));
     QCOMPARE(text_of(dir / "plan.json"), plan);
@@ -146,10 +128,8 @@ class TestRunRecord : public QObject {
     const auto before = contents(dir);
     RunOrder other = order_in(dir, 8);
     const auto refused = claim_run_folder(other);
-    QVERIFY(!refused.has_value());
+    VERIFY_REFUSED(refused, "accumulation.steps is 4 there and 8 here");
     QCOMPARE(refused.error().code, ErrorCode::config);
-    QVERIFY2(refused.error().text().find("accumulation.steps is 4 there and 8 here") != std::string::npos,
-             refused.error().text().c_str());
     QVERIFY(contents(dir) == before);
   }
 
@@ -158,8 +138,7 @@ class TestRunRecord : public QObject {
     const auto before = contents(dir);
     RunOrder order{.plan = small_plan({}), .run_id = "other", .run_dir = dir};
     const auto refused = claim_run_folder(order);
-    QVERIFY(!refused.has_value());
-    QVERIFY2(refused.error().text().find("accrue-run resume") != std::string::npos, refused.error().text().c_str());
+    VERIFY_REFUSED(refused, "accrue-run resume");
     QVERIFY(contents(dir) == before);
   }
 
@@ -173,17 +152,13 @@ class TestRunRecord : public QObject {
     QVERIFY(!fs::exists(dir / "run.lock"));
   }
 
-  // -------------------------------------------------------------------------------------------- whose folder, and
-  // links
-
   void a_link_is_no_run_folder() {
     const auto target = fresh();
     const auto link = fresh();
     fs::create_directories(target);
     fs::create_directory_symlink(target, link);
     const auto writer = RunWriter::create(link, "accrue = 1\n");
-    QVERIFY(!writer.has_value());
-    QVERIFY2(writer.error().text().find("is a link") != std::string::npos, writer.error().text().c_str());
+    VERIFY_REFUSED(writer, "is a link");
     QVERIFY(fs::is_empty(target));
   }
 
@@ -193,8 +168,7 @@ class TestRunRecord : public QObject {
     fs::create_directories(dir);
     QCOMPARE(::chown(dir.c_str(), 65534, 65534), 0);
     const auto writer = RunWriter::create(dir, "accrue = 1\n");
-    QVERIFY(!writer.has_value());
-    QVERIFY2(writer.error().text().find("another user") != std::string::npos, writer.error().text().c_str());
+    VERIFY_REFUSED(writer, "another user");
     QVERIFY(fs::is_empty(dir));
   }
 
@@ -213,7 +187,7 @@ class TestRunRecord : public QObject {
     const auto dir = fresh();
     QVERIFY(RunWriter::create(dir, "accrue = 1\n").has_value());  // no plan was written: the start got no further
     const auto writer = RunWriter::create(dir, "accrue = 1\n# again\n");
-    QVERIFY2(writer.has_value(), writer ? "" : writer.error().text().c_str());
+    QCOMPARE(words_of(writer), std::string());
     QCOMPARE(text_of(dir / "spec.toml"), std::string("accrue = 1\n# again\n"));
   }
 
@@ -238,23 +212,20 @@ class TestRunRecord : public QObject {
   }
 
   void a_fifo_in_the_folder_hangs_nobody_data() {
-    QTest::addColumn<QString>("name");
-    for (const char* name : {"run.lock", "events.jsonl", "summary.json", "plan.json", "spec.toml"})
-      QTest::newRow(name) << QString(name);
+    const Rows<QByteArray> row;
+    for (const char* name : {"run.lock", "events.jsonl", "summary.json", "plan.json", "spec.toml"}) row(name, name);
   }
   void a_fifo_in_the_folder_hangs_nobody() {
-    QFETCH(QString, name);
+    const auto [name] = current_row<QByteArray>();
     const auto dir = finished_run();
-    fs::remove(dir / name.toStdString());
-    QCOMPARE(::mkfifo((dir / name.toStdString()).c_str(), 0600), 0);
+    fs::remove(dir / name.constData());
+    QCOMPARE(::mkfifo((dir / name.constData()).c_str(), 0600), 0);
     for (const char* verb : {"show", "resume", "attach", "stop"}) {
-      const auto outcome = run({verb, QString::fromStdString(dir.string())});
+      const auto outcome = run(verb, dir);
       QVERIFY2(outcome.status >= 0, verb);
     }
     QVERIFY(run({"compare", QString::fromStdString(dir.string()), QString::fromStdString(dir.string())}).status >= 0);
   }
-
-  // -------------------------------------------------------------------------------------------------- what is believed
 
   void times_that_would_overflow_are_passed_over_by_the_next_writer() {
     const auto dir = finished_run();
@@ -273,13 +244,10 @@ class TestRunRecord : public QObject {
   void n_that_no_event_records_is_refused_at_resume() {
     const auto dir = fresh();
     {
-      const FakeScript script("micro_ms=5");
-      EngineHost host(fake_options());
-      Observer observer(host);
-      QVERIFY(host.start({small_plan({.updates = 1000}), dir}).has_value());
-      QVERIFY(observer.wait_for<Update>().has_value());
+      WatchedHost host("micro_ms=5", dir, {.updates = 1000});
+      VERIFY_STORY(host.wait_for<Update>());
       host.stop();
-      QVERIFY(observer.wait_for_end().has_value());
+      VERIFY_STORY(host.ends("stopped", 130));
     }
     std::string plan = text_of(dir / "plan.json");
     plan.erase(plan.find(",\n  \"sha256\""), plan.rfind('\n') - 2 - plan.find(",\n  \"sha256\""));  // as an older one
@@ -287,9 +255,7 @@ class TestRunRecord : public QObject {
     replace_in(dir / "plan.json", "\"steps_set\": []", "\"steps_set\": [{\"from\": 2, \"steps\": 7}]");
     EngineHost host(fake_options());
     const auto refused = host.resume(dir);
-    QVERIFY(!refused.has_value());
-    QVERIFY2(refused.error().text().find("sets N to 7 after update 2, which no event records") != std::string::npos,
-             refused.error().text().c_str());
+    VERIFY_REFUSED(refused, "sets N to 7 after update 2, which no event records");
   }
 
   void a_summary_that_was_changed_is_not_believed_and_said() {
@@ -298,7 +264,7 @@ class TestRunRecord : public QObject {
     const auto run_read = read_run(dir);
     QCOMPARE(run_read->updates, 5);
     QCOMPARE(run_read->state, std::string("finished"));
-    const auto shown = run({"show", QString::fromStdString(dir.string())});
+    const auto shown = run("show", dir);
     QCOMPARE(shown.status, 0);
     QVERIFY2(shown.err.contains("summary.json is damaged or was changed"), qPrintable(shown.err));
     QVERIFY2(shown.out.contains("5 of 5"), qPrintable(shown.out));
@@ -339,72 +305,61 @@ class TestRunRecord : public QObject {
     fs::remove(dir / "summary.json");
     write(dir / ".summary.json.part", "{\"v\":");
     QCOMPARE(read_run(dir)->state, std::string("finished"));
-    const auto resumed = run({"resume", QString::fromStdString(dir.string())});
+    const auto resumed = run("resume", dir);
     QCOMPARE(resumed.status, 2);
     QVERIFY2(resumed.err.contains("complete"), qPrintable(resumed.err));
     QCOMPARE(QString::fromStdString(text_of(dir / "summary.json")), QString::fromStdString(summary));
     QVERIFY(!fs::exists(dir / ".summary.json.part"));
   }
 
-  // -------------------------------------------------------------------------------------------------- what is printed
-
   void orders_to_a_terminal_are_spelled_out() {
     const auto dir = finished_run();
     const std::string name = "\x1b]0;owned\x07";
     write(dir / "spec.toml", "accrue = 1\n[run]\nname = \"\\u001b]0;owned\\u0007\"\n");
     QCOMPARE(read_run(dir)->name, name);
-    const auto shown = run({"show", QString::fromStdString(dir.string())});
+    const auto shown = run("show", dir);
     QCOMPARE(shown.status, 0);
     QVERIFY2(!shown.out.contains(QChar(0x1b)) && shown.out.contains("\\x1b]0;owned\\x07"), qPrintable(shown.out));
   }
 
-  void a_folder_without_a_name_is_refused_in_words_data() {
-    QTest::addColumn<QString>("verb");
-    for (const char* verb : {"show", "resume", "attach", "stop"}) QTest::newRow(verb) << QString(verb);
-  }
   void a_folder_without_a_name_is_refused_in_words() {
-    QFETCH(QString, verb);
-    const auto outcome = run({verb, ""});
-    QCOMPARE(outcome.status, 2);
-    QVERIFY2(outcome.err.contains("no folder is named"), qPrintable(outcome.err));
+    for (const char* verb : {"show", "resume", "attach", "stop"}) {
+      const auto outcome = run(verb, "");
+      QCOMPARE(outcome.status, 2);
+      QVERIFY2(outcome.err.contains("no folder is named"), qPrintable(outcome.err));
+    }
   }
 
   void output_that_does_not_arrive_is_a_disk_error_data() {
-    QTest::addColumn<QStringList>("arguments");
+    const Rows<QStringList> row;
     const auto dir = QString::fromStdString(finished_run().string());
     const QString spec = dir + "/spec.toml";
-    QTest::newRow("plan") << QStringList{"plan", spec};
-    QTest::newRow("plan --json") << QStringList{"plan", spec, "--json"};
-    QTest::newRow("trace") << QStringList{"trace", spec};
-    QTest::newRow("spec") << QStringList{"spec", "--defaults"};
-    QTest::newRow("show") << QStringList{"show", dir};
-    QTest::newRow("compare") << QStringList{"compare", dir, dir};
+    row("plan", {"plan", spec});
+    row("plan --json", {"plan", spec, "--json"});
+    row("trace", {"trace", spec});
+    row("spec", {"spec", "--defaults"});
+    row("show", {"show", dir});
+    row("compare", {"compare", dir, dir});
   }
   void output_that_does_not_arrive_is_a_disk_error() {
-    QFETCH(QStringList, arguments);
+    const auto [arguments] = current_row<QStringList>();
     QCOMPARE(run(arguments).status, 0);
     const auto lost = run(arguments, "/dev/full");
     QCOMPARE(lost.status, 5);
     QVERIFY2(lost.err.contains("standard output"), qPrintable(lost.err));
   }
 
-  // ------------------------------------------------------------------------------------------------ the control socket
-
   void a_socket_whose_path_is_too_long_lies_in_a_shorter_folder() {
     const auto runtime = home_.path() / std::string(100, 'r');
     fs::create_directories(runtime);
     qputenv("XDG_RUNTIME_DIR", runtime.c_str());
-    const FakeScript script("micro_ms=5");
-    EngineHost host(fake_options());
-    Observer observer(host);
     const auto dir = fresh();
-    QVERIFY(host.start({small_plan({.updates = 100000}), dir}).has_value());
-    QVERIFY(observer.wait_for<Update>().has_value());
-    const auto stopped = run({"stop", QString::fromStdString(dir.string())});
+    WatchedHost host("micro_ms=5", dir, {.updates = 100000});
+    VERIFY_STORY(host.wait_for<Update>());
+    const auto stopped = run("stop", dir);
     home_.take_over();
     QVERIFY2(stopped.status == 0, qPrintable(stopped.err));
-    QVERIFY(observer.wait_for_end().has_value());
-    QCOMPARE(host.state(), RunState::finished);
+    VERIFY_STORY(host.ends("stopped", 130));
   }
 
   void sockets_of_killed_supervisors_are_cleared_and_live_ones_kept() {
@@ -436,13 +391,11 @@ class TestRunRecord : public QObject {
   void a_run_whose_name_is_a_path_reaches_no_socket() {
     const auto dir = finished_run();
     replace_in(dir / "plan.json", "\"run_id\": \"", "\"run_id\": \"../../victim/");
-    const auto resumed = run({"resume", QString::fromStdString(dir.string())});
+    const auto resumed = run("resume", dir);
     QVERIFY2(resumed.err.contains("is not a run's name"), qPrintable(resumed.err));
     QCOMPARE(resumed.status, 5);
     QVERIFY(!fs::exists(home_.path() / "victim"));
   }
-
-  void cleanup() { QVERIFY2(home_.leftovers().empty(), home_.leftovers().c_str()); }
 };
 
 QTEST_GUILESS_MAIN(TestRunRecord)

@@ -11,6 +11,7 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/run_store.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 namespace fs = std::filesystem;
@@ -61,9 +62,7 @@ class TestRunStore : public QObject {
     fs::create_directories(dir);
     std::ofstream(dir / "thesis.tex") << "precious";
     const auto writer = RunWriter::create(dir, spec_text);
-    QVERIFY(!writer.has_value());
-    QCOMPARE(writer.error().code, ErrorCode::config);
-    QVERIFY(writer.error().text().find("not empty") != std::string::npos);
+    VERIFY_FAILS(writer, ErrorCode::config, "not empty");
     QCOMPARE(text_of(dir / "thesis.tex"), std::string("precious"));
     QVERIFY(!fs::exists(dir / "run.lock"));
   }
@@ -79,9 +78,7 @@ class TestRunStore : public QObject {
 
   void a_folder_that_cannot_be_made_is_an_error_with_its_path() {
     const auto writer = RunWriter::create("/proc/nowhere/run", spec_text);
-    QVERIFY(!writer.has_value());
-    QCOMPARE(writer.error().code, ErrorCode::disk);
-    QVERIFY(writer.error().text().find("/proc/nowhere") != std::string::npos);
+    VERIFY_FAILS(writer, ErrorCode::disk, "/proc/nowhere");
   }
 
   void a_path_that_is_a_file_is_refused() {
@@ -186,9 +183,7 @@ class TestRunStore : public QObject {
         << "\n{torn";
     const auto before = text_of(dir / "events.jsonl");
     const auto writer = RunWriter::reopen(dir);
-    QVERIFY(!writer.has_value());
-    QCOMPARE(writer.error().code, ErrorCode::protocol);
-    QVERIFY(writer.error().message.find("version " + std::to_string(other)) != std::string::npos);
+    VERIFY_FAILS(writer, ErrorCode::protocol, "version " + std::to_string(other));
     QVERIFY(writer.error().message.find("version " + std::to_string(event_format_version)) != std::string::npos);
     QVERIFY(!writer.error().hint.empty());
     QCOMPARE(text_of(dir / "events.jsonl"), before);
@@ -217,10 +212,7 @@ class TestRunStore : public QObject {
     ::setrlimit(RLIMIT_FSIZE, &tight);
     const auto full = writer->append(update_event(1));
     ::setrlimit(RLIMIT_FSIZE, &before);
-    QVERIFY(!full.has_value());
-    QCOMPARE(full.error().code, ErrorCode::disk);
-    QVERIFY2(full.error().text().find("File too large: a file may hold at most") != std::string::npos,
-             full.error().text().c_str());
+    VERIFY_FAILS(full, ErrorCode::disk, "File too large: a file may hold at most");
     QVERIFY(writer->reserve_spent());
     QCOMPARE(fs::file_size(dir / "events.jsonl"), size);
     QVERIFY(writer->append(update_event(1)).has_value());

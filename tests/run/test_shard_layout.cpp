@@ -9,8 +9,11 @@
 #include "accrue/run/shard_layout.h"
 #include "engine/run/plan/memory_estimate.h"
 #include "parameter_totals.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -114,17 +117,15 @@ class TestShardLayout : public QObject {
   }
 
   void shards_cover_everything_once_data() {
-    QTest::addColumn<int>("numel");
-    QTest::addColumn<int>("world");
-    QTest::newRow("even") << 12 << 4;
-    QTest::newRow("last one shorter") << 10 << 4;
-    QTest::newRow("more ranks than elements") << 3 << 8;
-    QTest::newRow("nothing") << 0 << 2;
-    QTest::newRow("alone") << 7 << 1;
+    const Rows<int, int> row;
+    row("even", 12, 4);
+    row("last one shorter", 10, 4);
+    row("more ranks than elements", 3, 8);
+    row("nothing", 0, 2);
+    row("alone", 7, 1);
   }
   void shards_cover_everything_once() {
-    QFETCH(int, numel);
-    QFETCH(int, world);
+    const auto [numel, world] = current_row<int, int>();
     std::int64_t end = 0;
     for (std::int64_t rank = 0; rank < world; ++rank) {
       const FlatRange range = shard_range(numel, rank, world);
@@ -136,19 +137,15 @@ class TestShardLayout : public QObject {
   }
 
   void an_all_reduce_sends_two_times_what_the_others_hold_data() {
-    QTest::addColumn<qint64>("bytes");
-    QTest::addColumn<qint64>("ranks");
-    QTest::addColumn<qint64>("sent");
-    QTest::newRow("one rank") << qint64{100} << qint64{1} << qint64{0};
-    QTest::newRow("two ranks") << qint64{100} << qint64{2} << qint64{100};
-    QTest::newRow("four ranks") << qint64{100} << qint64{4} << qint64{150};
-    QTest::newRow("rounded up") << qint64{10} << qint64{3} << qint64{14};
-    QTest::newRow("large") << (qint64{1} << 60) << qint64{2} << (qint64{1} << 60);
+    const Rows<qint64, qint64, qint64> row;
+    row("one rank", qint64{100}, qint64{1}, qint64{0});
+    row("two ranks", qint64{100}, qint64{2}, qint64{100});
+    row("four ranks", qint64{100}, qint64{4}, qint64{150});
+    row("rounded up", qint64{10}, qint64{3}, qint64{14});
+    row("large", (qint64{1} << 60), qint64{2}, (qint64{1} << 60));
   }
   void an_all_reduce_sends_two_times_what_the_others_hold() {
-    QFETCH(qint64, bytes);
-    QFETCH(qint64, ranks);
-    QFETCH(qint64, sent);
+    const auto [bytes, ranks, sent] = current_row<qint64, qint64, qint64>();
     QCOMPARE(all_reduce_wire_bytes(bytes, ranks), sent);
   }
 

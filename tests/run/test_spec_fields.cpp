@@ -9,8 +9,11 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -116,33 +119,59 @@ class TestSpecFields : public QObject {
   }
 
   void names_the_knob_that_another_tool_calls_otherwise_data() {
-    QTest::addColumn<QString>("name");
-    QTest::addColumn<QString>("key");
+    const Rows<QString, QString> row;
     for (const char* name :
          {"gradient_accumulation_steps", "accumulate_grad_batches", "accumulate_size", "accumulative_counts",
           "num_micro_batches", "iter_size", "batch_accumulation", "ACCUMULATE-SIZE"})
-      QTest::newRow(name) << name << "accumulation.steps";
-    QTest::newRow("--micro-batch-size") << "--micro-batch-size"
-                                        << "accumulation.micro_batch";
-    QTest::newRow("--global-batch-size") << "--global-batch-size"
-                                         << "accumulation.global_batch";
-    QTest::newRow("max_grad_norm") << "max_grad_norm"
-                                   << "optimizer.clip_norm";
-    QTest::newRow("learning_rate") << "learning_rate"
-                                   << "optimizer.lr";
-    QTest::newRow("warmup_steps") << "warmup_steps"
-                                  << "schedule.warmup";
-    QTest::newRow("own key") << "accumulation.tail"
-                             << "accumulation.tail";
-    QTest::newRow("own label") << "weight decay"
-                               << "optimizer.weight_decay";
+      row(name, name, "accumulation.steps");
+    row("--micro-batch-size", "--micro-batch-size", "accumulation.micro_batch");
+    row("--global-batch-size", "--global-batch-size", "accumulation.global_batch");
+    row("max_grad_norm", "max_grad_norm", "optimizer.clip_norm");
+    row("learning_rate", "learning_rate", "optimizer.lr");
+    row("warmup_steps", "warmup_steps", "schedule.warmup");
+    row("own key", "accumulation.tail", "accumulation.tail");
+    row("own label", "weight decay", "optimizer.weight_decay");
   }
   void names_the_knob_that_another_tool_calls_otherwise() {
-    QFETCH(QString, name);
-    QFETCH(QString, key);
+    const auto [name, key] = current_row<QString, QString>();
     const auto found = search_fields(name.toStdString());
     QVERIFY(!found.empty());
     QCOMPARE(QString::fromUtf8(found.front()->key.data(), static_cast<int>(found.front()->key.size())), key);
+  }
+
+  void every_name_of_the_four_systems_finds_its_field() {
+    const std::pair<const char*, const char*> names[] = {
+        {"num_steps", "accumulation.steps"},
+        {"sync_with_dataloader", "accumulation.sync_with_dataloader"},
+        {"sync_each_batch", "accumulation.reduce_when"},
+        {"split_batches", "accumulation.split_batches"},
+        {"step_scheduler_with_optimizer", "accumulation.schedule_clock"},
+        {"adjust_scheduler", "accumulation.adjust_scheduler"},
+        {"max_iters", "accumulation.max_iters"},
+        {"max_counts", "accumulation.max_iters"},
+        {"no_sync", "accumulation.no_sync_cover"},
+        {"gradient_handlers", "accumulation.reduce_mechanism"},
+        {"even_batches", "accumulation.uneven_ranks"},
+        {"drop_last", "accumulation.uneven_ranks"},
+        {"loss_scaler", "optimizer.loss_scale"},
+        {"grad_scaler", "optimizer.loss_scale"},
+        {"join_uneven_inputs", "accumulation.uneven_ranks"},
+        {"GradientAccumulationPlugin", "accumulation.dialect"},
+        {"ColossalAIOptimWrapper", "accumulation.dialect"},
+        {"GradAccumDataloader", "accumulation.tail"},
+        {"GradAccumLrSchedulerByStep", "accumulation.schedule_clock"},
+        {"GradAccumGradientHandler", "accumulation.reduce_mechanism"},
+        {"initialize_count_status", "accumulation.counter_reset"},
+        {"num_items_in_batch", "accumulation.normalizer"},
+        {"clip_grad_norm_", "accumulation.clip_stage"},
+        {"step_was_skipped", "accumulation.overflow"}};
+    for (const auto& [name, key] : names) {
+      const auto named = [&, name = std::string_view(name)](const SpecField* field) {
+        return field->key == key &&
+               (field->name() == name || std::ranges::count(field->aliases, name, &FieldAlias::name) > 0);
+      };
+      QVERIFY2(std::ranges::any_of(search_fields(name), named), name);
+    }
   }
 
   void a_search_for_nothing_finds_nothing() {
@@ -152,41 +181,31 @@ class TestSpecFields : public QObject {
   }
 
   void guesses_the_key_that_was_meant_data() {
-    QTest::addColumn<QString>("given");
-    QTest::addColumn<QString>("meant");
-    QTest::newRow("letters swapped") << "accumulation.stesp"
-                                     << "accumulation.steps";
-    QTest::newRow("letter missing") << "optimizer.clip_nrm"
-                                    << "optimizer.clip_norm";
-    QTest::newRow("wrong section") << "training.micro_batch"
-                                   << "accumulation.micro_batch";
-    QTest::newRow("section misspelt") << "acumulation.steps"
-                                      << "accumulation.steps";
-    QTest::newRow("nothing near in its section") << "accumulation.foo"
-                                                 << "";
-    QTest::newRow("nothing near") << "model.zzzzzzzzz"
-                                  << "";
+    const Rows<QString, QString> row;
+    row("letters swapped", "accumulation.stesp", "accumulation.steps");
+    row("letter missing", "optimizer.clip_nrm", "optimizer.clip_norm");
+    row("wrong section", "training.micro_batch", "accumulation.micro_batch");
+    row("section misspelt", "acumulation.steps", "accumulation.steps");
+    row("nothing near in its section", "accumulation.foo", "");
+    row("nothing near", "model.zzzzzzzzz", "");
   }
   void guesses_the_key_that_was_meant() {
-    QFETCH(QString, given);
-    QFETCH(QString, meant);
+    const auto [given, meant] = current_row<QString, QString>();
     const std::string_view near = nearest_key(given.toStdString());
     QCOMPARE(QString::fromUtf8(near.data(), static_cast<int>(near.size())), meant);
   }
 
   void shows_values_as_toml_data() {
-    QTest::addColumn<double>("number");
-    QTest::addColumn<QString>("text");
-    QTest::newRow("whole") << 25.0 << "25.0";
-    QTest::newRow("small") << 3e-4 << "3e-4";
-    QTest::newRow("large") << 1e6 << "1e6";
-    QTest::newRow("plain") << 0.1 << "0.1";
-    QTest::newRow("digits") << 0.30000000000000004 << "0.30000000000000004";
-    QTest::newRow("zero") << 0.0 << "0.0";
+    const Rows<double, QString> row;
+    row("whole", 25.0, "25.0");
+    row("small", 3e-4, "3e-4");
+    row("large", 1e6, "1e6");
+    row("plain", 0.1, "0.1");
+    row("digits", 0.30000000000000004, "0.30000000000000004");
+    row("zero", 0.0, "0.0");
   }
   void shows_values_as_toml() {
-    QFETCH(double, number);
-    QFETCH(QString, text);
+    const auto [number, text] = current_row<double, QString>();
     QCOMPARE(QString::fromStdString(format_value(number)), text);
   }
 

@@ -9,8 +9,11 @@
 
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/table.h"
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -131,19 +134,17 @@ class TestSpecReader : public QObject {
   }
 
   void offers_the_value_that_mends_it_data() {
-    QTest::addColumn<QByteArray>("toml");
-    QTest::addColumn<QString>("fix");
-    QTest::newRow("too small") << QByteArray("[accumulation]\nsteps = 0") << "1";
-    QTest::newRow("too large") << QByteArray("[model]\ndropout = 2.0") << "0.95";
-    QTest::newRow("quoted number") << QByteArray("[accumulation]\nsteps = \"16\"") << "16";
-    QTest::newRow("real for whole") << QByteArray("[accumulation]\nsteps = 16.0") << "16";
-    QTest::newRow("quoted truth") << QByteArray("[data]\nshuffle = \"False\"") << "false";
-    QTest::newRow("misspelt choice") << QByteArray("[schedule]\nkind = \"wsd\"") << "WSD";
-    QTest::newRow("later choice") << QByteArray("[optimizer]\nkind = \"Lamb\"") << "sgd";
+    const Rows<QByteArray, QString> row;
+    row("too small", QByteArray("[accumulation]\nsteps = 0"), "1");
+    row("too large", QByteArray("[model]\ndropout = 2.0"), "0.95");
+    row("quoted number", QByteArray("[accumulation]\nsteps = \"16\""), "16");
+    row("real for whole", QByteArray("[accumulation]\nsteps = 16.0"), "16");
+    row("quoted truth", QByteArray("[data]\nshuffle = \"False\""), "false");
+    row("misspelt choice", QByteArray("[schedule]\nkind = \"wsd\""), "WSD");
+    row("later choice", QByteArray("[optimizer]\nkind = \"Lamb\""), "sgd");
   }
   void offers_the_value_that_mends_it() {
-    QFETCH(QByteArray, toml);
-    QFETCH(QString, fix);
+    const auto [toml, fix] = current_row<QByteArray, QString>();
     const SpecReading reading = parse_spec(toml.toStdString(), "s.accrue");
     QCOMPARE(reading.findings.size(), 1u);
     QVERIFY(reading.findings[0].fix_value.has_value());
@@ -155,21 +156,16 @@ class TestSpecReader : public QObject {
   }
 
   void broken_toml_is_one_finding_with_its_place_data() {
-    QTest::addColumn<QByteArray>("toml");
-    QTest::addColumn<int>("line");
-    QTest::addColumn<QString>("words");
-    QTest::newRow("no value") << QByteArray("accrue = 1\n[model]\nlayers =\n") << 3 << "not valid TOML";
-    QTest::newRow("string without end") << QByteArray("[data]\npath = \"a\nb = 1\n") << 2 << "not valid TOML";
-    QTest::newRow("key twice") << QByteArray("[model]\nlayers = 3\nwidth = 9\nlayers = 4\n") << 4 << "given twice";
-    QTest::newRow("section twice") << QByteArray("[model]\nlayers = 3\n[run]\n[model]\nwidth = 9\n") << 4
-                                   << "given twice";
-    QTest::newRow("binary") << QByteArray("accrue = 1\n\x01\x02\xff\n", 15) << 2 << "not valid TOML";
-    QTest::newRow("not UTF-8") << QByteArray("accrue = 1\n[data]\npath = \"\xff\xfe\"\n") << 3 << "not valid TOML";
+    const Rows<QByteArray, int, QString> row;
+    row("no value", QByteArray("accrue = 1\n[model]\nlayers =\n"), 3, "not valid TOML");
+    row("string without end", QByteArray("[data]\npath = \"a\nb = 1\n"), 2, "not valid TOML");
+    row("key twice", QByteArray("[model]\nlayers = 3\nwidth = 9\nlayers = 4\n"), 4, "given twice");
+    row("section twice", QByteArray("[model]\nlayers = 3\n[run]\n[model]\nwidth = 9\n"), 4, "given twice");
+    row("binary", QByteArray("accrue = 1\n\x01\x02\xff\n", 15), 2, "not valid TOML");
+    row("not UTF-8", QByteArray("accrue = 1\n[data]\npath = \"\xff\xfe\"\n"), 3, "not valid TOML");
   }
   void broken_toml_is_one_finding_with_its_place() {
-    QFETCH(QByteArray, toml);
-    QFETCH(int, line);
-    QFETCH(QString, words);
+    const auto [toml, line, words] = current_row<QByteArray, int, QString>();
     const SpecReading reading = parse_spec(toml.toStdString(), "s.accrue");
     QCOMPARE(reading.findings.size(), 1u);
     QCOMPARE(reading.findings[0].line, line);
@@ -236,32 +232,20 @@ class TestSpecReader : public QObject {
   }
 
   void sets_one_key_data() {
-    QTest::addColumn<QString>("assignment");
-    QTest::addColumn<QString>("expected");
-    QTest::newRow("whole number") << "accumulation.steps=16"
-                                  << "16";
-    QTest::newRow("spaces") << " accumulation.steps = 16 "
-                            << "16";
-    QTest::newRow("bare word") << "accumulation.dialect=accelerate"
-                               << "\"accelerate\"";
-    QTest::newRow("quoted word") << "accumulation.dialect=\"accelerate\""
-                                 << "\"accelerate\"";
-    QTest::newRow("word that looks like a number") << "run.name=2026"
-                                                   << "\"2026\"";
-    QTest::newRow("words") << "run.name=a long run"
-                           << "\"a long run\"";
-    QTest::newRow("word with an equals sign") << "run.name=a=b"
-                                              << "\"a=b\"";
-    QTest::newRow("list") << "model.hidden=[8, 8]"
-                          << "[8, 8]";
-    QTest::newRow("real") << "optimizer.lr=3e-4"
-                          << "3e-4";
-    QTest::newRow("nothing clears") << "run.updates="
-                                    << "";
+    const Rows<QString, QString> row;
+    row("whole number", "accumulation.steps=16", "16");
+    row("spaces", " accumulation.steps = 16 ", "16");
+    row("bare word", "accumulation.dialect=accelerate", "\"accelerate\"");
+    row("quoted word", "accumulation.dialect=\"accelerate\"", "\"accelerate\"");
+    row("word that looks like a number", "run.name=2026", "\"2026\"");
+    row("words", "run.name=a long run", "\"a long run\"");
+    row("word with an equals sign", "run.name=a=b", "\"a=b\"");
+    row("list", "model.hidden=[8, 8]", "[8, 8]");
+    row("real", "optimizer.lr=3e-4", "3e-4");
+    row("nothing clears", "run.updates=", "");
   }
   void sets_one_key() {
-    QFETCH(QString, assignment);
-    QFETCH(QString, expected);
+    const auto [assignment, expected] = current_row<QString, QString>();
     RunSpec spec;
     spec.run.updates = 7;
     std::vector<Finding> findings;

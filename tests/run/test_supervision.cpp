@@ -6,6 +6,7 @@
 #include "engine_host_agreement.h"
 #include "engine_host_liveness.h"
 #include "process_launcher.h"
+#include "support/refusals.h"
 
 using namespace accrue;
 using namespace std::chrono_literals;
@@ -247,9 +248,7 @@ class TestSupervision : public QObject {
     RankLaunch launch;
     launch.program = "/nowhere/accrue-rank";
     const auto process = spawn_rank(launch);
-    QVERIFY(!process.has_value());
-    QCOMPARE(process.error().code, ErrorCode::device);
-    QVERIFY(process.error().text().find("/nowhere/accrue-rank") != std::string::npos);
+    VERIFY_FAILS(process, ErrorCode::device, "/nowhere/accrue-rank");
   }
 };
 

@@ -22,44 +22,6 @@ std::string compare_rest(const WindowShape& shape, AccumulationWindow& window, c
   return {};
 }
 
-}  // namespace
-
-class TestWindowModel : public QObject {
-  Q_OBJECT
- private Q_SLOTS:
-  void every_field_of_every_plan();
-  void totals();
-  void a_loop_that_calls_says_what_the_plan_says();
-  void a_stream_says_what_a_known_length_says();
-  void goes_on_from_any_micro_step();
-  void passes_over_updates_as_if_it_stepped();
-  void an_overflow_holds_or_advances_the_schedule();
-  void a_requested_boundary_ends_the_window();
-};
-
-void TestWindowModel::every_field_of_every_plan() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    const ModelRun run = model_of(shape);
-    AccumulationWindow window(shape);
-    differences.add(compare_rest(shape, window, run, 0));
-  }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
-
-void TestWindowModel::totals() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    const WindowTotals code = total_windows(shape);
-    const WindowTotals model = model_of(shape).totals;
-    if (code != model)
-      differences.add(in_words(shape) + "\n  planner: " + in_words(code) + "\n  model:   " + in_words(model));
-  }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
-
 // How early a stream learns that its epoch ends.
 enum class Foresight { epoch, group, batch };
 
@@ -102,152 +64,182 @@ bool can_stream(const WindowShape& shape) {
   return shape.batches_per_epoch > 0 && !may_miss && !model_of(shape).plans.empty();
 }
 
-void TestWindowModel::a_loop_that_calls_says_what_the_plan_says() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    if (!can_stream(shape)) continue;
-    // What is dropped has to be known before the last window that is kept.
-    const Foresight foresight = drops(shape) ? Foresight::epoch : Foresight::batch;
-    const ModelRun run = model_of(shape);
-    AccumulationWindow window(as_stream(shape, run));
-    std::string wrong;
-    for (const MicroPlan& expected : run.plans) {
-      if (!foresee(window, shape, foresight)) {
-        wrong = difference(shape, std::nullopt, expected);
-        break;
-      }
-      MicroPlan plan = without_foresight(window.count(), expected, shape);
-      if (window.boundary_due() != plan.update) wrong += "boundary_due() contradicts the plan\n";
-      if (window.take_boundary() != plan.update) wrong += "take_boundary() contradicts the plan\n";
-      plan.schedule_ticks = window.call_schedule();
-      plan.schedule_position = window.schedule_position();
-      wrong += difference(shape, plan, expected);
-      if (!wrong.empty()) break;
-    }
-    differences.add(wrong);
-  }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
+}  // namespace
 
-void TestWindowModel::a_stream_says_what_a_known_length_says() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    if (!can_stream(shape)) continue;
-    const ModelRun run = model_of(shape);
-    for (const Foresight foresight : {Foresight::epoch, Foresight::group}) {
-      if (drops(shape) && foresight != Foresight::epoch) continue;  // the window before would have to know
+class TestWindowModel : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_field_of_every_plan() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      const ModelRun run = model_of(shape);
+      AccumulationWindow window(shape);
+      differences.add(compare_rest(shape, window, run, 0));
+    }
+    QVERIFY2(differences.count() == 0, differences.report());
+  }
+
+  void totals() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      const WindowTotals code = total_windows(shape);
+      const WindowTotals model = model_of(shape).totals;
+      if (code != model)
+        differences.add(in_words(shape) + "\n  planner: " + in_words(code) + "\n  model:   " + in_words(model));
+    }
+    QVERIFY2(differences.count() == 0, differences.report());
+  }
+
+  void a_loop_that_calls_says_what_the_plan_says() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      if (!can_stream(shape)) continue;
+      // What is dropped has to be known before the last window that is kept.
+      const Foresight foresight = drops(shape) ? Foresight::epoch : Foresight::batch;
+      const ModelRun run = model_of(shape);
       AccumulationWindow window(as_stream(shape, run));
       std::string wrong;
-      for (std::size_t i = 0; i <= run.plans.size() && wrong.empty(); ++i) {
-        const bool goes_on = foresee(window, shape, foresight);
-        std::optional<MicroPlan> plan = goes_on ? window.next() : std::nullopt;
-        const std::optional<MicroPlan> expected = line_of(run, i);
-        // A window that crosses into an epoch of unknown length has the size that it may come to.
-        if (plan && expected && shape.knobs.tail == EpochTail::carry) plan = without_foresight(*plan, *expected, shape);
-        wrong = difference(shape, plan, expected);
+      for (const MicroPlan& expected : run.plans) {
+        if (!foresee(window, shape, foresight)) {
+          wrong = difference(shape, std::nullopt, expected);
+          break;
+        }
+        MicroPlan plan = without_foresight(window.count(), expected, shape);
+        if (window.boundary_due() != plan.update) wrong += "boundary_due() contradicts the plan\n";
+        if (window.take_boundary() != plan.update) wrong += "take_boundary() contradicts the plan\n";
+        plan.schedule_ticks = window.call_schedule();
+        plan.schedule_position = window.schedule_position();
+        wrong += difference(shape, plan, expected);
+        if (!wrong.empty()) break;
       }
       differences.add(wrong);
     }
+    QVERIFY2(differences.count() == 0, differences.report());
   }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
 
-void TestWindowModel::goes_on_from_any_micro_step() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared / 10; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    const ModelRun run = model_of(shape);
-    AccumulationWindow stepped(shape);
-    for (std::size_t done = 0; done <= run.plans.size(); ++done) {
-      AccumulationWindow sought(shape);
-      sought.seek(static_cast<std::int64_t>(done));
-      differences.add(compare_rest(shape, sought, run, done));
-      AccumulationWindow restored(shape);
-      restored.restore(stepped.position());
-      differences.add(compare_rest(shape, restored, run, done));
-      AccumulationWindow copied(stepped);
-      differences.add(difference(shape, copied.peek(), line_of(run, done)));
-      stepped.next();
+  void a_stream_says_what_a_known_length_says() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      if (!can_stream(shape)) continue;
+      const ModelRun run = model_of(shape);
+      for (const Foresight foresight : {Foresight::epoch, Foresight::group}) {
+        if (drops(shape) && foresight != Foresight::epoch) continue;  // the window before would have to know
+        AccumulationWindow window(as_stream(shape, run));
+        std::string wrong;
+        for (std::size_t i = 0; i <= run.plans.size() && wrong.empty(); ++i) {
+          const bool goes_on = foresee(window, shape, foresight);
+          std::optional<MicroPlan> plan = goes_on ? window.next() : std::nullopt;
+          const std::optional<MicroPlan> expected = line_of(run, i);
+          // A window that crosses into an epoch of unknown length has the size that it may come to.
+          if (plan && expected && shape.knobs.tail == EpochTail::carry)
+            plan = without_foresight(*plan, *expected, shape);
+          wrong = difference(shape, plan, expected);
+        }
+        differences.add(wrong);
+      }
     }
+    QVERIFY2(differences.count() == 0, differences.report());
   }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
 
-void TestWindowModel::passes_over_updates_as_if_it_stepped() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    const WindowShape shape = random_shape(seed);
-    const ModelRun run = model_of(shape);
-    Dice dice(seed);
-    AccumulationWindow window(shape);
-    std::string wrong;
-    for (std::size_t done = 0; done <= run.plans.size() && wrong.empty();) {
-      const std::int64_t updates = dice.from(0, 6);
-      window.pass_updates(updates);
-      for (std::int64_t left = updates; left > 0 && done < run.plans.size(); ++done) left -= run.plans[done].update;
-      wrong = difference(shape, window.next(), line_of(run, done++));
+  void goes_on_from_any_micro_step() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared / 10; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      const ModelRun run = model_of(shape);
+      AccumulationWindow stepped(shape);
+      for (std::size_t done = 0; done <= run.plans.size(); ++done) {
+        AccumulationWindow sought(shape);
+        sought.seek(static_cast<std::int64_t>(done));
+        differences.add(compare_rest(shape, sought, run, done));
+        AccumulationWindow restored(shape);
+        restored.restore(stepped.position());
+        differences.add(compare_rest(shape, restored, run, done));
+        AccumulationWindow copied(stepped);
+        differences.add(difference(shape, copied.peek(), line_of(run, done)));
+        stepped.next();
+      }
     }
-    differences.add(wrong);
+    QVERIFY2(differences.count() == 0, differences.report());
   }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
 
-void TestWindowModel::an_overflow_holds_or_advances_the_schedule() {
-  Differences differences;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    WindowShape shape = random_shape(seed);
-    const ScheduleClock clock = shape.knobs.schedule_clock;
-    const bool by_update = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world;
-    // Only a clock of updates can miss one; a schedule that its caller steps never asks.
-    if (!by_update && clock != ScheduleClock::external) shape.knobs.overflow = OverflowPolicy::advance;
-    const ModelRun run = model_of(shape);
-    Dice dice(seed);
-    AccumulationWindow window(shape);
-    ModelSchedule schedule;
-    for (std::size_t i = 0; i < run.plans.size(); ++i) {
-      const MicroPlan& expected = run.plans[i];
-      if (!window.next()) break;
-      const bool skipped = expected.update && dice.chance(30);
-      schedule.after(shape, expected, skipped);
-      if (skipped) window.report(StepOutcome::skipped_overflow);
-      if (window.schedule_position() == schedule.position) continue;
-      differences.add(in_words(shape) + "\n  after " + in_words(expected) + (skipped ? " skipped" : "") +
-                      "\n  planner: " + std::to_string(window.schedule_position()) +
-                      "\n  model:   " + std::to_string(schedule.position));
-      break;
+  void passes_over_updates_as_if_it_stepped() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      const ModelRun run = model_of(shape);
+      Dice dice(seed);
+      AccumulationWindow window(shape);
+      std::string wrong;
+      for (std::size_t done = 0; done <= run.plans.size() && wrong.empty();) {
+        const std::int64_t updates = dice.from(0, 6);
+        window.pass_updates(updates);
+        for (std::int64_t left = updates; left > 0 && done < run.plans.size(); ++done) left -= run.plans[done].update;
+        wrong = difference(shape, window.next(), line_of(run, done++));
+      }
+      differences.add(wrong);
     }
+    QVERIFY2(differences.count() == 0, differences.report());
   }
-  QVERIFY2(differences.count() == 0, differences.report());
-}
 
-void TestWindowModel::a_requested_boundary_ends_the_window() {
-  int asked = 0;
-  for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-    WindowShape shape = random_shape(seed);
-    // A counter that a request does not set back may pass an N that grows smaller.
-    shape.knobs.group_length = GroupLength::fixed;
-    shape.length_schedule.clear();
-    Dice dice(seed);
-    AccumulationWindow window(shape);
-    std::int64_t updates = 0;
-    for (int i = 0; i < 30; ++i) {
-      const bool ask = dice.chance(20) && window.open_micro_steps() > 0;
-      if (ask) window.request_boundary();
-      const std::optional<MicroPlan> plan = window.next();
-      if (!plan) break;
-      QVERIFY2(!ask || plan->update, (in_words(shape) + "\n" + in_words(*plan)).c_str());
-      QVERIFY2(ask || plan->reason != BoundaryReason::requested, in_words(*plan).c_str());
-      QVERIFY2(!plan->update || plan->window_size == plan->position + 1, in_words(*plan).c_str());
-      asked += plan->reason == BoundaryReason::requested ? 1 : 0;
-      updates += plan->update ? 1 : 0;
-      QCOMPARE(window.updates_done(), updates);
-      QCOMPARE(window.open_micro_steps(), plan->update ? 0 : plan->position + 1);
+  void an_overflow_holds_or_advances_the_schedule() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      WindowShape shape = random_shape(seed);
+      const ScheduleClock clock = shape.knobs.schedule_clock;
+      const bool by_update = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world;
+      // Only a clock of updates can miss one; a schedule that its caller steps never asks.
+      if (!by_update && clock != ScheduleClock::external) shape.knobs.overflow = OverflowPolicy::advance;
+      const ModelRun run = model_of(shape);
+      Dice dice(seed);
+      AccumulationWindow window(shape);
+      ModelSchedule schedule;
+      for (std::size_t i = 0; i < run.plans.size(); ++i) {
+        const MicroPlan& expected = run.plans[i];
+        if (!window.next()) break;
+        const bool skipped = expected.update && dice.chance(30);
+        schedule.after(shape, expected, skipped);
+        if (skipped) window.report(StepOutcome::skipped_overflow);
+        if (window.schedule_position() == schedule.position) continue;
+        differences.add(in_words(shape) + "\n  after " + in_words(expected) + (skipped ? " skipped" : "") +
+                        "\n  planner: " + std::to_string(window.schedule_position()) +
+                        "\n  model:   " + std::to_string(schedule.position));
+        break;
+      }
     }
+    QVERIFY2(differences.count() == 0, differences.report());
   }
-  QVERIFY(asked > shapes_compared / 4);
-}
+
+  void a_requested_boundary_ends_the_window() {
+    int asked = 0;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      WindowShape shape = random_shape(seed);
+      // A counter that a request does not set back may pass an N that grows smaller.
+      shape.knobs.group_length = GroupLength::fixed;
+      shape.length_schedule.clear();
+      Dice dice(seed);
+      AccumulationWindow window(shape);
+      std::int64_t updates = 0;
+      for (int i = 0; i < 30; ++i) {
+        const bool ask = dice.chance(20) && window.open_micro_steps() > 0;
+        if (ask) window.request_boundary();
+        const std::optional<MicroPlan> plan = window.next();
+        if (!plan) break;
+        QVERIFY2(!ask || plan->update, (in_words(shape) + "\n" + in_words(*plan)).c_str());
+        QVERIFY2(ask || plan->reason != BoundaryReason::requested, in_words(*plan).c_str());
+        QVERIFY2(!plan->update || plan->window_size == plan->position + 1, in_words(*plan).c_str());
+        asked += plan->reason == BoundaryReason::requested ? 1 : 0;
+        updates += plan->update ? 1 : 0;
+        QCOMPARE(window.updates_done(), updates);
+        QCOMPARE(window.open_micro_steps(), plan->update ? 0 : plan->position + 1);
+      }
+    }
+    QVERIFY(asked > shapes_compared / 4);
+  }
+};
 
 QTEST_APPLESS_MAIN(TestWindowModel)
 #include "test_window_model.moc"

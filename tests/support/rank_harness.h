@@ -11,7 +11,7 @@
 //   auto outcomes = ranks.finish(30s);
 //   QVERIFY2(outcomes[0].ok(), outcomes[0].text().c_str());
 //
-// Needs neither LibTorch nor Qt beyond QtTest's main; joined_rank.h adds the engine's side.
+// Needs no LibTorch; joined_rank.h adds the engine's side.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-class QObject;
+#include "support/test_program.h"
 
 namespace accrue::test {
 
@@ -112,7 +112,7 @@ class RankGroup {
 /// Starts the process that ranks are forked from and names the bodies they can run. Call it first in main().
 void start_rank_forker(const std::vector<NamedRankBody>& bodies);
 
-/// main() of a test program with rank bodies.
+/// Runs a test class with rank bodies.
 int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<NamedRankBody>& bodies);
 
 }  // namespace accrue::test
@@ -124,8 +124,14 @@ int rank_test_main(int argc, char** argv, QObject& tests, const std::vector<Name
     QVERIFY2(accrue_failure.empty(), accrue_failure.c_str());                 \
   } while (false)
 
+/// A function as a rank body of the same name.
+#define RANK_BODY(function)     \
+  accrue::test::NamedRankBody { \
+#function, function         \
+  }
+
 #define ACCRUE_RANK_TEST_MAIN(TestClass, ...)                                                                     \
-  int main(int argc, char** argv) {                                                                               \
+  static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) {                             \
     TestClass tests;                                                                                              \
     return accrue::test::rank_test_main(argc, argv, tests, std::vector<accrue::test::NamedRankBody> __VA_ARGS__); \
-  }
+  });

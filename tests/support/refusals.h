@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of calls that refuse.
+// The messages of calls that refuse, and of results that are errors.
 #pragma once
 
 #include <QString>
@@ -31,6 +31,14 @@ template <typename Call>
 std::string error_of(Call&& call) {
   return thrown_by<std::exception>(std::forward<Call>(call)).toStdString();
 }
+
+/// Fails the test function unless a Result is an error of this class whose text has these words.
+#define VERIFY_FAILS(result, error_code, words)                                                        \
+  do {                                                                                                 \
+    QVERIFY(!(result));                                                                                \
+    QCOMPARE((result).error().code, error_code);                                                       \
+    QVERIFY2(accrue::test::contains((result).error().text(), words), (result).error().text().c_str()); \
+  } while (false)
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -33,6 +33,19 @@ std::vector<LengthChange> changes_from(const std::string& text) {
   return changes;
 }
 
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
 std::vector<std::string> to_arguments(const TrainingScript& script) {
   return {script.spec,
           script.base_dir,
@@ -48,11 +61,13 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           std::to_string(script.steps_request),
           std::to_string(script.requested_steps),
           changes_text(script.steps_set),
-          script.cuda ? "1" : "0"};
+          script.cuda ? "1" : "0",
+          joined(script.set)};
 }
 
 TrainingScript from_arguments(const std::vector<std::string>& words) {
   return {.spec = words.at(0),
+          .set = lines_of(words.at(15)),
           .base_dir = words.at(1),
           .run_dir = words.at(2),
           .resume_from = words.at(3),
@@ -96,22 +111,13 @@ class ScriptedChannel final : public RankChannel {
     if (script_.kill_before == micro_step && rank_.rank == rank_.world - 1) ::raise(SIGKILL);
     return {.stop = script_.stop_before > 0 && micro_step >= script_.stop_before};
   }
-<<<<<<< HEAD
-  BoundaryWishes boundary_wishes() override {
-    BoundaryWishes wishes;
-    if (rank_.rank == 0 && update_ == script_.checkpoint_wish) wishes.checkpoint = true;
-    if (rank_.rank == rank_.world - 1 && update_ == script_.stop_wish) wishes.checkpoint = wishes.stop = true;
-    if (rank_.rank == rank_.world - 1 && update_ == script_.steps_wish) wishes.steps = script_.wished_steps;
-    if (rank_.rank == 0 && update_ == script_.steps_wish + 1) wishes.steps = script_.wished_steps;
-    return wishes;
-=======
   BoundaryRequests boundary_requests() override {
     BoundaryRequests requests;
     if (rank_.rank == 0 && update_ == script_.checkpoint_request) requests.checkpoint = true;
     if (rank_.rank == rank_.world - 1 && update_ == script_.stop_request) requests.checkpoint = requests.stop = true;
     if (rank_.rank == rank_.world - 1 && update_ == script_.steps_request) requests.steps = script_.requested_steps;
+    if (rank_.rank == 0 && update_ == script_.steps_request + 1) requests.steps = script_.requested_steps;
     return requests;
->>>>>>> core
   }
   void hold_here() override { ++holds; }
   void close() override {}
@@ -128,7 +134,8 @@ class ScriptedChannel final : public RankChannel {
 }  // namespace
 
 RunOrder order_for(const TrainingScript& script) {
-  const SpecReading reading = parse_spec(script.spec, "test.accrue");
+  SpecReading reading = parse_spec(script.spec, "test.accrue");
+  for (const std::string& setting : script.set) set_field(reading.spec, setting, reading.findings);
   for (const Finding& finding : reading.findings) throw std::runtime_error(finding.text());
   const Preflight checked = preflight_files(reading.spec, local_facts(), script.base_dir);
   if (!checked.plan) {
@@ -145,6 +152,11 @@ RunOrder order_for(const TrainingScript& script) {
     if (order.plan.grid.world() > 1) order.plan.backend = BackendKind::nccl;
   }
   return order;
+}
+
+bool TrainedRank::warned(const std::string& words) const {
+  return std::ranges::any_of(all<Warning>(),
+                             [&](const Warning& warning) { return warning.message.find(words) != std::string::npos; });
 }
 
 std::string TrainedRank::text() const {

@@ -3,7 +3,9 @@
 // reports event lines as a supervisor would see them, and at the end the outcome.
 #pragma once
 
+#include <QTemporaryDir>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,23 +17,12 @@ namespace accrue::test {
 
 /// What to train and what happens on the way. Passed to the ranks as arguments.
 struct TrainingScript {
-  std::string spec;         ///< TOML
-  std::string base_dir;     ///< where relative data paths start
-  std::string run_dir;      ///< empty: no checkpoints, no final weights
-  std::string resume_from;  ///< "newest", "step-N" or empty
+  std::string spec;                   ///< TOML
+  std::vector<std::string> set = {};  ///< and then "key=value", as accrue-run's --set
+  std::string base_dir;               ///< where relative data paths start
+  std::string run_dir;                ///< empty: no checkpoints, no final weights
+  std::string resume_from;            ///< "newest", "step-N" or empty
   bool interactive = false;
-<<<<<<< HEAD
-  bool cuda = false;                  ///< the plan, made for the CPU, is run on CUDA devices
-  std::int64_t stop_before = 0;       ///< the gate says stop before this micro-step
-  std::int64_t checkpoint_wish = 0;   ///< rank 0 requests a checkpoint at this update's boundary
-  std::int64_t stop_wish = 0;         ///< the last rank requests checkpoint and stop there
-  std::int64_t full_disk_update = 0;  ///< no file may grow past 1 KiB at this update's boundary
-  std::int64_t die_at_update = 0;     ///< every rank ends without a report once this update has been reported
-  std::int64_t kill_before = 0;       ///< the last rank is killed by a signal before this micro-step
-  std::int64_t steps_wish = 0;  ///< the last rank requests `wished_steps` at this update's boundary, the first hears
-                                ///< of it a boundary later
-  std::int64_t wished_steps = 0;
-=======
   bool cuda = false;                    ///< the plan, made for the CPU, is run on CUDA devices
   std::int64_t stop_before = 0;         ///< the gate says stop before this micro-step
   std::int64_t checkpoint_request = 0;  ///< rank 0 requests a checkpoint at this update's boundary
@@ -39,9 +30,9 @@ struct TrainingScript {
   std::int64_t full_disk_update = 0;    ///< no file may grow past 1 KiB at this update's boundary
   std::int64_t die_at_update = 0;       ///< every rank ends without a report once this update has been reported
   std::int64_t kill_before = 0;         ///< the last rank is killed by a signal before this micro-step
-  std::int64_t steps_request = 0;       ///< the last rank requests `requested_steps` at this update's boundary
+  std::int64_t steps_request = 0;  ///< the last rank requests `requested_steps` at this update's boundary, the first
+                                   ///< hears of it a boundary later
   std::int64_t requested_steps = 0;
->>>>>>> core
   std::vector<LengthChange> steps_set;  ///< changes of N recorded by the run that is continued
 };
 
@@ -62,7 +53,23 @@ struct TrainedRank {
       if (const auto* body = std::get_if<Body>(&event.body)) bodies.push_back(*body);
     return bodies;
   }
+  /// Whether a warning has these words.
+  bool warned(const std::string& words) const;
   std::string text() const;  ///< for QVERIFY2
+};
+
+/// Fails the test function unless every rank finished.
+#define VERIFY_FINISHED(ranks) \
+  for (const accrue::test::TrainedRank& each : ranks) QVERIFY2(each.outcome == "finished", each.text().c_str())
+
+/// A folder for a run, which goes with the test.
+class RunFolder {
+ public:
+  operator std::string() const { return folder_.path().toStdString(); }  // NOLINT(google-explicit-constructor)
+  std::filesystem::path operator/(const char* name) const { return std::filesystem::path(std::string(*this)) / name; }
+
+ private:
+  QTemporaryDir folder_;
 };
 
 /// The order that a supervisor would write for it. Throws with the findings if the spec is refused.

@@ -2,6 +2,8 @@
 // A whole window over fake ranks, in a home of its own, with questions answered by the test.
 #pragma once
 
+#include <QLabel>
+#include <QPushButton>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -115,6 +117,25 @@ class StudioFixture {
   Widget* find(const QString& name) const {
     return window->findChild<Widget*>(name);
   }
+  template <typename Widget = QWidget>
+  Widget* find(const char* name) const {
+    return find<Widget>(QString::fromLatin1(name));
+  }
+  /// An edit of the spec, as a field of the form makes it.
+  template <typename Value>
+  void set(const char* key, Value value) {
+    document.setField(*find_field(key), std::move(value));
+  }
+  /// The message bar's button, once it offers this.
+  QPushButton* offered(const char* beginning) const {
+    auto* button = find<QPushButton>("messageAction");
+    const auto offers = [&] { return button->isVisible() && button->text().startsWith(QLatin1String(beginning)); };
+    return QTest::qWaitFor(offers, patience_ms) ? button : nullptr;
+  }
+  void endRun() {
+    control->kill();
+    QTRY_VERIFY_WITH_TIMEOUT(!control->isLive(), patience_ms);
+  }
   QAction* action(const char* name) const { return window->findChild<QAction*>(QLatin1String(name)); }
 
   std::shared_ptr<QTemporaryDir> home;
@@ -126,6 +147,29 @@ class StudioFixture {
   std::unique_ptr<RunLibrary> library;
   std::unique_ptr<RunControl> control;
   std::unique_ptr<MainWindow> window;
+};
+
+/// Shown, with a spec that has been checked.
+class OpenStudio : public StudioFixture {
+ public:
+  explicit OpenStudio(const RunSpec& spec = smallSpec(), const char* script = "micro_ms=2")
+      : OpenStudio(std::make_shared<QTemporaryDir>(), spec, script) {}
+  OpenStudio(std::shared_ptr<QTemporaryDir> home_dir, const RunSpec& spec, const char* script)
+      : StudioFixture(std::move(home_dir), script) {
+    show();
+    openSpec(spec);
+  }
+};
+
+/// With a run that has passed its first update.
+class RunningStudio : public OpenStudio {
+ public:
+  explicit RunningStudio(const char* script, const RunSpec& spec = smallSpec(100'000),
+                         std::shared_ptr<QTemporaryDir> home_dir = std::make_shared<QTemporaryDir>())
+      : OpenStudio(std::move(home_dir), spec, script) {
+    press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(control->state() == RunState::running && control->run()->last().update >= 1, patience_ms);
+  }
 };
 
 }  // namespace accrue::ui

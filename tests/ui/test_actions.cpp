@@ -15,20 +15,6 @@
 using namespace accrue;
 using namespace accrue::ui;
 
-class TestActions : public QObject {
-  Q_OBJECT
-
- private Q_SLOTS:
-  void no_key_means_two_things();
-  void every_command_has_a_name_and_a_help_text();
-  void every_command_is_in_a_menu();
-  void every_command_with_an_icon_has_one_that_exists();
-  void mnemonics_of_a_menu_differ();
-  void docks_and_bars_have_names();
-  void everything_focusable_has_a_name();
-  void the_sheet_lists_every_key();
-};
-
 namespace {
 
 void collect(const QMenu* menu, QList<QAction*>& actions) {
@@ -53,104 +39,107 @@ QChar mnemonic(const QString& text) {
 
 }  // namespace
 
-void TestActions::no_key_means_two_things() {
-  StudioFixture studio;
-  QMap<QString, QString> owners;
-  for (const QAction* action : studio.window->findChildren<QAction*>()) {
-    if (action->shortcutContext() != Qt::WindowShortcut) continue;
-    for (const QKeySequence& keys : action->shortcuts()) {
-      const QString text = keys.toString();
-      QVERIFY2(!owners.contains(text),
-               qPrintable(QStringLiteral("%1: %2 and %3").arg(text, owners.value(text), action->objectName())));
-      owners.insert(text, action->objectName());
+class TestActions : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void no_key_means_two_things() {
+    StudioFixture studio;
+    QMap<QString, QString> owners;
+    for (const QAction* action : studio.window->findChildren<QAction*>()) {
+      if (action->shortcutContext() != Qt::WindowShortcut) continue;
+      for (const QKeySequence& keys : action->shortcuts()) {
+        const QString text = keys.toString();
+        QVERIFY2(!owners.contains(text),
+                 qPrintable(QStringLiteral("%1: %2 and %3").arg(text, owners.value(text), action->objectName())));
+        owners.insert(text, action->objectName());
+      }
+    }
+    QVERIFY(owners.size() > 15);
+  }
+
+  void every_command_has_a_name_and_a_help_text() {
+    StudioFixture studio;
+    for (const QAction* action : studio.window->actions().all()) {
+      QVERIFY2(!action->objectName().isEmpty(), qPrintable(action->text()));
+      QVERIFY2(!action->statusTip().isEmpty() || action->isCheckable(), qPrintable(action->objectName()));
     }
   }
-  QVERIFY(owners.size() > 15);
-}
 
-void TestActions::every_command_has_a_name_and_a_help_text() {
-  StudioFixture studio;
-  for (const QAction* action : studio.window->actions().all()) {
-    QVERIFY2(!action->objectName().isEmpty(), qPrintable(action->text()));
-    QVERIFY2(!action->statusTip().isEmpty() || action->isCheckable(), qPrintable(action->objectName()));
+  void every_command_is_in_a_menu() {
+    StudioFixture studio;
+    const QList<QAction*> in_menus = menuActions(*studio.window);
+    for (QAction* action : studio.window->actions().all())
+      QVERIFY2(in_menus.contains(action), qPrintable(action->objectName()));
   }
-}
 
-void TestActions::every_command_is_in_a_menu() {
-  StudioFixture studio;
-  const QList<QAction*> in_menus = menuActions(*studio.window);
-  for (QAction* action : studio.window->actions().all())
-    QVERIFY2(in_menus.contains(action), qPrintable(action->objectName()));
-}
-
-void TestActions::every_command_with_an_icon_has_one_that_exists() {
-  StudioFixture studio;
-  for (const QAction* action : studio.window->actions().all()) {
-    if (action->icon().isNull()) continue;
-    const QImage image = action->icon().pixmap(24, 24).toImage();
-    bool painted = false;
-    for (int y = 0; y < image.height() && !painted; ++y)
-      for (int x = 0; x < image.width() && !painted; ++x) painted = qAlpha(image.pixel(x, y)) > 0;
-    QVERIFY2(painted, qPrintable(action->objectName()));
-  }
-}
-
-void TestActions::mnemonics_of_a_menu_differ() {
-  StudioFixture studio;
-  QSet<QChar> top_letters;
-  for (const QAction* top : studio.window->menuBar()->actions()) {
-    const QChar top_letter = mnemonic(top->text());
-    QVERIFY2(!top_letters.contains(top_letter), qPrintable(top->text()));
-    top_letters.insert(top_letter);
-    QMap<QChar, QString> letters;
-    for (const QAction* action : top->menu()->actions()) {
-      const QChar letter = mnemonic(action->text());
-      if (letter.isNull()) continue;
-      QVERIFY2(!letters.contains(letter),
-               qPrintable(QStringLiteral("%1: %2 and %3").arg(top->text(), letters.value(letter), action->text())));
-      letters.insert(letter, action->text());
+  void every_command_with_an_icon_has_one_that_exists() {
+    StudioFixture studio;
+    for (const QAction* action : studio.window->actions().all()) {
+      if (action->icon().isNull()) continue;
+      const QImage image = action->icon().pixmap(24, 24).toImage();
+      bool painted = false;
+      for (int y = 0; y < image.height() && !painted; ++y)
+        for (int x = 0; x < image.width() && !painted; ++x) painted = qAlpha(image.pixel(x, y)) > 0;
+      QVERIFY2(painted, qPrintable(action->objectName()));
     }
   }
-}
 
-void TestActions::docks_and_bars_have_names() {
-  StudioFixture studio;
-  for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>()) QVERIFY(!dock->objectName().isEmpty());
-  for (const QToolBar* bar : studio.window->findChildren<QToolBar*>()) QVERIFY(!bar->objectName().isEmpty());
-}
-
-void TestActions::everything_focusable_has_a_name() {
-  StudioFixture studio;
-  studio.show();
-  studio.openSpec(smallSpec());
-  QStringList unnamed;
-  for (QWidget* widget : studio.window->findChildren<QWidget*>()) {
-    if (!(widget->focusPolicy() & Qt::TabFocus) || !widget->isVisibleTo(studio.window.get())) continue;
-    if (widget->objectName().startsWith(QStringLiteral("qt_"))) continue;
-    QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
-    const QString name = face ? face->text(QAccessible::Name) : QString();
-    const bool inside = qobject_cast<QAbstractSpinBox*>(widget->parentWidget()) != nullptr;
-    if (name.isEmpty() && !inside)
-      unnamed.append(QStringLiteral("%1 \"%2\" in %3")
-                         .arg(QLatin1String(widget->metaObject()->className()), widget->objectName(),
-                              widget->parentWidget()->objectName()));
+  void mnemonics_of_a_menu_differ() {
+    StudioFixture studio;
+    QSet<QChar> top_letters;
+    for (const QAction* top : studio.window->menuBar()->actions()) {
+      const QChar top_letter = mnemonic(top->text());
+      QVERIFY2(!top_letters.contains(top_letter), qPrintable(top->text()));
+      top_letters.insert(top_letter);
+      QMap<QChar, QString> letters;
+      for (const QAction* action : top->menu()->actions()) {
+        const QChar letter = mnemonic(action->text());
+        if (letter.isNull()) continue;
+        QVERIFY2(!letters.contains(letter),
+                 qPrintable(QStringLiteral("%1: %2 and %3").arg(top->text(), letters.value(letter), action->text())));
+        letters.insert(letter, action->text());
+      }
+    }
   }
-  QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(QLatin1Char('\n'))));
-}
 
-void TestActions::the_sheet_lists_every_key() {
-  StudioFixture studio;
-  studio.show();
-  studio.press(Qt::Key_Slash, Qt::ControlModifier);
-  QWidget* sheet = studio.find(QStringLiteral("shortcutSheet"));
-  QVERIFY(sheet && sheet->isVisible());
-  QStringList texts;
-  for (const QLabel* label : sheet->findChildren<QLabel*>()) texts.append(label->text());
-  for (const QAction* action : studio.window->actions().all())
-    for (const QKeySequence& keys : action->shortcuts())
-      QVERIFY2(texts.join(QLatin1Char(' ')).contains(keys.toString(QKeySequence::NativeText)),
-               qPrintable(keys.toString()));
-}
+  void docks_and_bars_have_names() {
+    StudioFixture studio;
+    for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>()) QVERIFY(!dock->objectName().isEmpty());
+    for (const QToolBar* bar : studio.window->findChildren<QToolBar*>()) QVERIFY(!bar->objectName().isEmpty());
+  }
+
+  void everything_focusable_has_a_name() {
+    OpenStudio studio;
+    QStringList unnamed;
+    for (QWidget* widget : studio.window->findChildren<QWidget*>()) {
+      if (!(widget->focusPolicy() & Qt::TabFocus) || !widget->isVisibleTo(studio.window.get())) continue;
+      if (widget->objectName().startsWith(QStringLiteral("qt_"))) continue;
+      QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
+      const QString name = face ? face->text(QAccessible::Name) : QString();
+      const bool inside = qobject_cast<QAbstractSpinBox*>(widget->parentWidget()) != nullptr;
+      if (name.isEmpty() && !inside)
+        unnamed.append(QStringLiteral("%1 \"%2\" in %3")
+                           .arg(QLatin1String(widget->metaObject()->className()), widget->objectName(),
+                                widget->parentWidget()->objectName()));
+    }
+    QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(QLatin1Char('\n'))));
+  }
+
+  void the_sheet_lists_every_key() {
+    StudioFixture studio;
+    studio.show();
+    studio.press(Qt::Key_Slash, Qt::ControlModifier);
+    QWidget* sheet = studio.find("shortcutSheet");
+    QVERIFY(sheet && sheet->isVisible());
+    QStringList texts;
+    for (const QLabel* label : sheet->findChildren<QLabel*>()) texts.append(label->text());
+    for (const QAction* action : studio.window->actions().all())
+      for (const QKeySequence& keys : action->shortcuts())
+        QVERIFY2(texts.join(QLatin1Char(' ')).contains(keys.toString(QKeySequence::NativeText)),
+                 qPrintable(keys.toString()));
+  }
+};
 
 QTEST_MAIN(TestActions)
 #include "test_actions.moc"

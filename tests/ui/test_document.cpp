@@ -28,138 +28,127 @@ class TestDocument : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void typing_in_one_field_is_one_step_of_undo();
-  void edits_of_two_fields_are_two_steps();
-  void one_length_clears_the_others();
-  void undoing_back_to_the_file_is_unmodified();
-  void saves_what_it_opens();
-  void saving_elsewhere_keeps_naming_the_same_data();
-  void a_bad_file_leaves_the_document_as_it_was();
-  void saving_where_nothing_can_be_written_says_so();
-  void findings_keep_rows_that_stay();
-  void numbers_are_grouped_and_bytes_have_units();
+  void typing_in_one_field_is_one_step_of_undo() {
+    SpecDocument document;
+    const std::int64_t before = document.spec().accumulation.steps;
+    document.setField(field("accumulation.steps"), std::int64_t{1});
+    document.setField(field("accumulation.steps"), std::int64_t{16});
+    QCOMPARE(document.spec().accumulation.steps, 16);
+    QCOMPARE(document.undoStack()->count(), 1);
+    document.undoStack()->undo();
+    QCOMPARE(document.spec().accumulation.steps, before);
+    document.undoStack()->redo();
+    QCOMPARE(document.spec().accumulation.steps, 16);
+  }
+
+  void edits_of_two_fields_are_two_steps() {
+    SpecDocument document;
+    QSignalSpy changed(&document, &SpecDocument::changed);
+    document.setField(field("accumulation.steps"), std::int64_t{8});
+    document.setField(field("optimizer.lr"), 0.5);
+    QCOMPARE(document.undoStack()->count(), 2);
+    QCOMPARE(changed.count(), 2);
+    QCOMPARE(changed.at(0).at(0).toString(), QStringLiteral("accumulation.steps"));
+    document.setField(field("optimizer.lr"), 0.5);
+    QCOMPARE(changed.count(), 2);
+  }
+
+  void one_length_clears_the_others() {
+    SpecDocument document;
+    document.setField(field("run.updates"), std::int64_t{100});
+    document.setField(field("run.epochs"), 2.0);
+    QVERIFY(!document.spec().run.updates);
+    QCOMPARE(document.spec().run.epochs, std::optional<double>(2.0));
+    document.undoStack()->undo();
+    QCOMPARE(document.spec().run.updates, std::optional<std::int64_t>(100));
+    QVERIFY(!document.spec().run.epochs);
+  }
+
+  void undoing_back_to_the_file_is_unmodified() {
+    const QTemporaryDir dir;
+    SpecDocument document;
+    QVERIFY(document.saveAs(dir.filePath(QStringLiteral("a.accrue"))));
+    QVERIFY(!document.isModified());
+    document.setField(field("accumulation.steps"), std::int64_t{9});
+    QVERIFY(document.isModified());
+    document.undoStack()->undo();
+    QVERIFY(!document.isModified());
+  }
+
+  void saves_what_it_opens() {
+    const QTemporaryDir dir;
+    const QString file = dir.filePath(QStringLiteral("a.accrue"));
+    SpecDocument written;
+    written.setField(field("accumulation.steps"), std::int64_t{7});
+    written.setField(field("optimizer.lr"), 3e-4);
+    QVERIFY(written.saveAs(file));
+    SpecDocument read;
+    QVERIFY(!has_errors(read.open(file)));
+    QVERIFY(read.spec() == written.spec());
+    QCOMPARE(read.displayName(), QStringLiteral("a.accrue"));
+  }
+
+  void saving_elsewhere_keeps_naming_the_same_data() {
+    const QTemporaryDir dir;
+    QVERIFY(QDir(dir.path()).mkpath(QStringLiteral("sub")));
+    SpecDocument document;
+    QVERIFY(document.saveAs(dir.filePath(QStringLiteral("a.accrue"))));
+    document.setField(field("data.path"), std::string("corpus.txt"));
+    QVERIFY(document.saveAs(dir.filePath(QStringLiteral("sub/b.accrue"))));
+    QCOMPARE(document.spec().data.path, std::string("../corpus.txt"));
+  }
+
+  void a_bad_file_leaves_the_document_as_it_was() {
+    const QTemporaryDir dir;
+    const QString file = dir.filePath(QStringLiteral("bad.accrue"));
+    QFile out(file);
+    QVERIFY(out.open(QIODevice::WriteOnly));
+    out.write("accrue = 1\n[accumulation]\nsteps = 0\nstepz = 3\n");
+    out.close();
+    SpecDocument document;
+    document.setField(field("accumulation.steps"), std::int64_t{5});
+    const auto findings = document.open(file);
+    QVERIFY(has_errors(findings));
+    QCOMPARE(document.spec().accumulation.steps, 5);
+    QVERIFY(document.filePath().isEmpty());
+    QVERIFY(has_errors(document.open(dir.filePath(QStringLiteral("missing.accrue")))));
+  }
+
+  void saving_where_nothing_can_be_written_says_so() {
+    SpecDocument document;
+    const auto saved = document.saveAs(QStringLiteral("/proc/nowhere/a.accrue"));
+    QVERIFY(!saved);
+    QCOMPARE(saved.error().code, ErrorCode::disk);
+    QVERIFY(!saved.error().hint.empty());
+  }
+
+  void findings_keep_rows_that_stay() {
+    FindingsModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    Finding warning{.severity = Severity::warning, .key = "launch.device", .message = "slow"};
+    Finding error{.severity = Severity::error, .key = "accumulation.steps", .message = "Must be at least 1"};
+    error.found = "0";
+    model.setFindings({warning});
+    model.setFindings({warning, error});
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(model.errors(), 1);
+    QCOMPARE(model.index(0).data(FindingsModel::keyRole).toString(), QStringLiteral("accumulation.steps"));
+    QVERIFY(model.index(0).data().toString().contains(QStringLiteral("(found 0)")));
+    model.setFindings({});
+    QCOMPARE(model.rowCount(), 0);
+    QCOMPARE(reset.count(), 0);
+  }
+
+  void numbers_are_grouped_and_bytes_have_units() {
+    QCOMPARE(groupedNumber(1234), QStringLiteral("1234"));
+    QCOMPARE(groupedNumber(1234567), QStringLiteral("1\u2009234\u2009567"));
+    QCOMPARE(groupedNumber(-12345), QStringLiteral("-12\u2009345"));
+    QCOMPARE(bytesText(512), QStringLiteral("512 B"));
+    QCOMPARE(bytesText(3 * 1024 * 1024 / 2), QStringLiteral("1.5 MiB"));
+    QCOMPARE(durationText(80), QStringLiteral("1 min 20 s"));
+  }
 };
-
-void TestDocument::typing_in_one_field_is_one_step_of_undo() {
-  SpecDocument document;
-  const std::int64_t before = document.spec().accumulation.steps;
-  document.setField(field("accumulation.steps"), std::int64_t{1});
-  document.setField(field("accumulation.steps"), std::int64_t{16});
-  QCOMPARE(document.spec().accumulation.steps, 16);
-  QCOMPARE(document.undoStack()->count(), 1);
-  document.undoStack()->undo();
-  QCOMPARE(document.spec().accumulation.steps, before);
-  document.undoStack()->redo();
-  QCOMPARE(document.spec().accumulation.steps, 16);
-}
-
-void TestDocument::edits_of_two_fields_are_two_steps() {
-  SpecDocument document;
-  QSignalSpy changed(&document, &SpecDocument::changed);
-  document.setField(field("accumulation.steps"), std::int64_t{8});
-  document.setField(field("optimizer.lr"), 0.5);
-  QCOMPARE(document.undoStack()->count(), 2);
-  QCOMPARE(changed.count(), 2);
-  QCOMPARE(changed.at(0).at(0).toString(), QStringLiteral("accumulation.steps"));
-  document.setField(field("optimizer.lr"), 0.5);
-  QCOMPARE(changed.count(), 2);
-}
-
-void TestDocument::one_length_clears_the_others() {
-  SpecDocument document;
-  document.setField(field("run.updates"), std::int64_t{100});
-  document.setField(field("run.epochs"), 2.0);
-  QVERIFY(!document.spec().run.updates);
-  QCOMPARE(document.spec().run.epochs, std::optional<double>(2.0));
-  document.undoStack()->undo();
-  QCOMPARE(document.spec().run.updates, std::optional<std::int64_t>(100));
-  QVERIFY(!document.spec().run.epochs);
-}
-
-void TestDocument::undoing_back_to_the_file_is_unmodified() {
-  const QTemporaryDir dir;
-  SpecDocument document;
-  QVERIFY(document.saveAs(dir.filePath(QStringLiteral("a.accrue"))));
-  QVERIFY(!document.isModified());
-  document.setField(field("accumulation.steps"), std::int64_t{9});
-  QVERIFY(document.isModified());
-  document.undoStack()->undo();
-  QVERIFY(!document.isModified());
-}
-
-void TestDocument::saves_what_it_opens() {
-  const QTemporaryDir dir;
-  const QString file = dir.filePath(QStringLiteral("a.accrue"));
-  SpecDocument written;
-  written.setField(field("accumulation.steps"), std::int64_t{7});
-  written.setField(field("optimizer.lr"), 3e-4);
-  QVERIFY(written.saveAs(file));
-  SpecDocument read;
-  QVERIFY(!has_errors(read.open(file)));
-  QVERIFY(read.spec() == written.spec());
-  QCOMPARE(read.displayName(), QStringLiteral("a.accrue"));
-}
-
-void TestDocument::saving_elsewhere_keeps_naming_the_same_data() {
-  const QTemporaryDir dir;
-  QVERIFY(QDir(dir.path()).mkpath(QStringLiteral("sub")));
-  SpecDocument document;
-  QVERIFY(document.saveAs(dir.filePath(QStringLiteral("a.accrue"))));
-  document.setField(field("data.path"), std::string("corpus.txt"));
-  QVERIFY(document.saveAs(dir.filePath(QStringLiteral("sub/b.accrue"))));
-  QCOMPARE(document.spec().data.path, std::string("../corpus.txt"));
-}
-
-void TestDocument::a_bad_file_leaves_the_document_as_it_was() {
-  const QTemporaryDir dir;
-  const QString file = dir.filePath(QStringLiteral("bad.accrue"));
-  QFile out(file);
-  QVERIFY(out.open(QIODevice::WriteOnly));
-  out.write("accrue = 1\n[accumulation]\nsteps = 0\nstepz = 3\n");
-  out.close();
-  SpecDocument document;
-  document.setField(field("accumulation.steps"), std::int64_t{5});
-  const auto findings = document.open(file);
-  QVERIFY(has_errors(findings));
-  QCOMPARE(document.spec().accumulation.steps, 5);
-  QVERIFY(document.filePath().isEmpty());
-  QVERIFY(has_errors(document.open(dir.filePath(QStringLiteral("missing.accrue")))));
-}
-
-void TestDocument::saving_where_nothing_can_be_written_says_so() {
-  SpecDocument document;
-  const auto saved = document.saveAs(QStringLiteral("/proc/nowhere/a.accrue"));
-  QVERIFY(!saved);
-  QCOMPARE(saved.error().code, ErrorCode::disk);
-  QVERIFY(!saved.error().hint.empty());
-}
-
-void TestDocument::findings_keep_rows_that_stay() {
-  FindingsModel model;
-  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
-  Finding warning{.severity = Severity::warning, .key = "launch.device", .message = "slow"};
-  Finding error{.severity = Severity::error, .key = "accumulation.steps", .message = "Must be at least 1"};
-  error.found = "0";
-  model.setFindings({warning});
-  model.setFindings({warning, error});
-  QCOMPARE(model.rowCount(), 2);
-  QCOMPARE(model.errors(), 1);
-  QCOMPARE(model.index(0).data(FindingsModel::keyRole).toString(), QStringLiteral("accumulation.steps"));
-  QVERIFY(model.index(0).data().toString().contains(QStringLiteral("(found 0)")));
-  model.setFindings({});
-  QCOMPARE(model.rowCount(), 0);
-  QCOMPARE(reset.count(), 0);
-}
-
-void TestDocument::numbers_are_grouped_and_bytes_have_units() {
-  QCOMPARE(groupedNumber(1234), QStringLiteral("1234"));
-  QCOMPARE(groupedNumber(1234567), QStringLiteral("1\u2009234\u2009567"));
-  QCOMPARE(groupedNumber(-12345), QStringLiteral("-12\u2009345"));
-  QCOMPARE(bytesText(512), QStringLiteral("512 B"));
-  QCOMPARE(bytesText(3 * 1024 * 1024 / 2), QStringLiteral("1.5 MiB"));
-  QCOMPARE(durationText(80), QStringLiteral("1 min 20 s"));
-}
 
 QTEST_GUILESS_MAIN(TestDocument)
 #include "test_document.moc"

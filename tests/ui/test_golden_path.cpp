@@ -9,14 +9,6 @@
 using namespace accrue;
 using namespace accrue::ui;
 
-class TestGoldenPath : public QObject {
-  Q_OBJECT
-
- private Q_SLOTS:
-  void enter_trains_the_demo();
-  void two_runs_compared_by_keyboard_alone();
-};
-
 namespace {
 
 void type(const QString& text) {
@@ -29,68 +21,70 @@ void tab() {
 
 }  // namespace
 
-void TestGoldenPath::enter_trains_the_demo() {
-  StudioFixture studio("micro_ms=5");
-  studio.show();
-  QTRY_VERIFY_WITH_TIMEOUT(QApplication::focusWidget(), patience_ms);
-  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("startDemo"));
-  QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->last().update >= 2, patience_ms);
-  QVERIFY(studio.window->plots()->isVisible());
-  QCOMPARE(studio.window->plots()->runs().size(), 1);
-  QCOMPARE(studio.document.displayName(), QStringLiteral("Demo"));
-  studio.control->kill();
-  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
-}
+class TestGoldenPath : public QObject {
+  Q_OBJECT
 
-void TestGoldenPath::two_runs_compared_by_keyboard_alone() {
-  StudioFixture studio("micro_ms=1");
-  studio.show();
-  studio.openSpec(smallSpec(12));
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-  RunSeries* first = studio.control->run();
+ private Q_SLOTS:
+  void enter_trains_the_demo() {
+    StudioFixture studio("micro_ms=5");
+    studio.show();
+    QTRY_VERIFY_WITH_TIMEOUT(QApplication::focusWidget(), patience_ms);
+    QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("startDemo"));
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->last().update >= 2, patience_ms);
+    QVERIFY(studio.window->plots()->isVisible());
+    QCOMPARE(studio.window->plots()->runs().size(), 1);
+    QCOMPARE(studio.document.displayName(), QStringLiteral("Demo"));
+    studio.endRun();
+  }
 
-  studio.press(Qt::Key_F, Qt::ControlModifier);
-  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("fieldSearch"));
-  type(QStringLiteral("gradient_accumulation_steps"));
-  for (int i = 0; i < 12 && QApplication::focusWidget()->objectName() != QStringLiteral("field.accumulation.steps");
-       ++i)
-    tab();
-  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
-  QTest::keyClick(QApplication::focusWidget(), Qt::Key_A, Qt::ControlModifier);
-  type(QStringLiteral("16"));
-  QCOMPARE(studio.document.spec().accumulation.steps, 16);
+  void two_runs_compared_by_keyboard_alone() {
+    OpenStudio studio(smallSpec(12), "micro_ms=1");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    RunSeries* first = studio.control->run();
 
-  studio.press(Qt::Key_F5);
-  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != first, patience_ms);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-  RunSeries* second = studio.control->run();
-  QCOMPARE(second->spec()->accumulation.steps, 16);
-  QCOMPARE(second->last().update, 12);
-  // Where one was typing before the run, one goes on typing after it.
-  QVERIFY(QApplication::focusWidget());
-  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("fieldSearch"));
+    type(QStringLiteral("gradient_accumulation_steps"));
+    for (int i = 0; i < 12 && QApplication::focusWidget()->objectName() != QStringLiteral("field.accumulation.steps");
+         ++i)
+      tab();
+    QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_A, Qt::ControlModifier);
+    type(QStringLiteral("16"));
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
 
-  PlotArea* plots = studio.window->plots();
-  QVERIFY(plots->runs().contains(first));
-  QVERIFY(plots->runs().contains(second));
-  QCOMPARE(plots->focusedRun(), second);
-  QVERIFY(first->colorIndex() != second->colorIndex());
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != first, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    RunSeries* second = studio.control->run();
+    QCOMPARE(second->spec()->accumulation.steps, 16);
+    QCOMPARE(second->last().update, 12);
+    // Where one was typing before the run, one goes on typing after it.
+    QVERIFY(QApplication::focusWidget());
+    QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
 
-  // The clock: in the plot the digit 3, in the menu and the combo the same.
-  for (int i = 0; i < 8 && !plots->isAncestorOf(QApplication::focusWidget()); ++i) studio.press(Qt::Key_F6);
-  QVERIFY(plots->isAncestorOf(QApplication::focusWidget()));
-  QTest::keyClick(QApplication::focusWidget(), Qt::Key_3);
-  QCOMPARE(plots->clock(), Clock::sample);
-  auto* combo = studio.find<QComboBox>(QStringLiteral("clockCombo"));
-  QCOMPARE(combo->currentData().toInt(), static_cast<int>(Clock::sample));
-  QCOMPARE(first->latest(Clock::sample) * 4, second->latest(Clock::sample));
-  QTest::keyClick(combo, Qt::Key_Up);
-  QTest::keyClick(combo, Qt::Key_Return);
-  QCOMPARE(plots->clock(), Clock::update);
-}
+    PlotArea* plots = studio.window->plots();
+    QVERIFY(plots->runs().contains(first));
+    QVERIFY(plots->runs().contains(second));
+    QCOMPARE(plots->focusedRun(), second);
+    QVERIFY(first->colorIndex() != second->colorIndex());
+
+    // The clock: in the plot the digit 3, in the menu and the combo the same.
+    for (int i = 0; i < 8 && !plots->isAncestorOf(QApplication::focusWidget()); ++i) studio.press(Qt::Key_F6);
+    QVERIFY(plots->isAncestorOf(QApplication::focusWidget()));
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_3);
+    QCOMPARE(plots->clock(), Clock::sample);
+    auto* combo = studio.find<QComboBox>("clockCombo");
+    QCOMPARE(combo->currentData().toInt(), static_cast<int>(Clock::sample));
+    QCOMPARE(first->latest(Clock::sample) * 4, second->latest(Clock::sample));
+    QTest::keyClick(combo, Qt::Key_Up);
+    QTest::keyClick(combo, Qt::Key_Return);
+    QCOMPARE(plots->clock(), Clock::update);
+  }
+};
 
 QTEST_MAIN(TestGoldenPath)
 #include "test_golden_path.moc"

@@ -50,127 +50,120 @@ class TestLibrary : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void reading_what_is_shown_is_no_opening();
-  void opening_twice_reads_once();
-  void a_run_that_others_host_is_found_through_a_link_and_read_again_when_it_ended();
-  void a_run_that_others_host_stays_found_beside_the_listing();
-  void a_run_that_becomes_live_here_forgets_the_history_being_read();
-  void a_run_keeps_its_colour();
+  void reading_what_is_shown_is_no_opening() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("a"));
+    finish(hosted(folder, 5), 6);
+    RunLibrary library(home.path());
+    QSignalSpy refreshed(&library, &RunLibrary::refreshed);
+    QSignalSpy opened(&library, &RunLibrary::opened);
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    library.refresh();
+    QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
+    RunSeries* run = library.find(folder);
+    QVERIFY(run);
+    library.load(run);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    QCOMPARE(opened.count(), 0);
+    QCOMPARE(run->series(Metric::updateLoss).size(), std::size_t{6});
+    library.open(folder);
+    QCOMPARE(opened.count(), 1);
+  }
+
+  void opening_twice_reads_once() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("a"));
+    finish(hosted(folder, 5), 6);
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy opened(&library, &RunLibrary::opened);
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    library.open(folder);
+    library.open(folder);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    QCOMPARE(opened.count(), 1);
+    QCOMPARE(library.find(folder)->eventsTaken(), 10);
+  }
+
+  void a_run_that_others_host_is_found_through_a_link_and_read_again_when_it_ended() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("real"));
+    const QString link = home.filePath(QStringLiteral("link"));
+    std::optional<RunWriter> writer = hosted(folder, 5);
+    QVERIFY(QFile::link(folder, link));
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy found(&library, &RunLibrary::liveFound);
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    library.open(link);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    QCOMPARE(found.count(), 1);
+    RunSeries* run = library.find(folder);
+    QVERIFY(run && run->isLive());
+    QCOMPARE(library.liveElsewhere(), QStringList{QDir(folder).canonicalPath()});
+    QVERIFY(library.liveElsewhere().contains(run->folder()));
+    finish(std::move(*writer), 6);
+    writer.reset();
+    // Nobody asks: the library looks after it.
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 2, patience_ms);
+    QCOMPARE(run->state(), RunState::finished);
+    QVERIFY(library.liveElsewhere().isEmpty());
+    QCOMPARE(run->series(Metric::updateLoss).size(), std::size_t{6});
+    QCOMPARE(run->eventsTaken(), 10);
+    RunLibrary fresh(home.filePath(QStringLiteral("runs")));
+    QSignalSpy read(&fresh, &RunLibrary::loaded);
+    fresh.open(folder);
+    QTRY_COMPARE_WITH_TIMEOUT(read.count(), 1, patience_ms);
+    QCOMPARE(library.log()->rowCount(), fresh.log()->rowCount());
+  }
+
+  void a_run_that_others_host_stays_found_beside_the_listing() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("outside"));
+    const RunWriter writer = hosted(folder, 2);
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    QSignalSpy refreshed(&library, &RunLibrary::refreshed);
+    library.open(folder);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    library.refresh();
+    QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
+    QCOMPARE(library.liveElsewhere().size(), 1);
+  }
+
+  void a_run_that_becomes_live_here_forgets_the_history_being_read() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("a"));
+    const QString other = home.filePath(QStringLiteral("b"));
+    constexpr auto many = static_cast<std::int64_t>(RunLibrary::slice) * 12;
+    finish(hosted(folder, many), many + 1);
+    finish(hosted(other, 1), 2);
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    library.open(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(library.find(folder) && library.find(folder)->hasEvents(), patience_ms);
+    RunSeries* run = library.addLive(folder, std::nullopt, RunLibrary::Past::forget);
+    QCOMPARE(loaded.count(), 0);
+    QCOMPARE(run->eventsTaken(), 0);
+    // Histories are fed in order: once the next one is in, this one would have been.
+    library.open(other);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    QCOMPARE(run->eventsTaken(), 0);
+    library.append(run, {MadeRun::started()});
+    QCOMPARE(run->eventsTaken(), 1);
+  }
+
+  void a_run_keeps_its_colour() {
+    const QTemporaryDir home;
+    RunLibrary library(home.path());
+    QList<RunSeries*> runs;
+    for (int i = 0; i < 10; ++i)
+      runs << library.addLive(home.filePath(QString::number(i)), std::nullopt, RunLibrary::Past::keep);
+    for (int i = 0; i < 10; ++i) library.assignColors({runs[i]});
+    for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
+    library.assignColors({runs[9], runs[1], runs[8], runs[0]});
+    library.assignColors(runs);
+    for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
+  }
 };
-
-void TestLibrary::reading_what_is_shown_is_no_opening() {
-  const QTemporaryDir home;
-  const QString folder = home.filePath(QStringLiteral("a"));
-  finish(hosted(folder, 5), 6);
-  RunLibrary library(home.path());
-  QSignalSpy refreshed(&library, &RunLibrary::refreshed);
-  QSignalSpy opened(&library, &RunLibrary::opened);
-  QSignalSpy loaded(&library, &RunLibrary::loaded);
-  library.refresh();
-  QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
-  RunSeries* run = library.find(folder);
-  QVERIFY(run);
-  library.load(run);
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
-  QCOMPARE(opened.count(), 0);
-  QCOMPARE(run->series(Metric::updateLoss).size(), std::size_t{6});
-  library.open(folder);
-  QCOMPARE(opened.count(), 1);
-}
-
-void TestLibrary::opening_twice_reads_once() {
-  const QTemporaryDir home;
-  const QString folder = home.filePath(QStringLiteral("a"));
-  finish(hosted(folder, 5), 6);
-  RunLibrary library(home.filePath(QStringLiteral("runs")));
-  QSignalSpy opened(&library, &RunLibrary::opened);
-  QSignalSpy loaded(&library, &RunLibrary::loaded);
-  library.open(folder);
-  library.open(folder);
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
-  QCOMPARE(opened.count(), 1);
-  QCOMPARE(library.find(folder)->eventsTaken(), 10);
-}
-
-void TestLibrary::a_run_that_others_host_is_found_through_a_link_and_read_again_when_it_ended() {
-  const QTemporaryDir home;
-  const QString folder = home.filePath(QStringLiteral("real"));
-  const QString link = home.filePath(QStringLiteral("link"));
-  std::optional<RunWriter> writer = hosted(folder, 5);
-  QVERIFY(QFile::link(folder, link));
-  RunLibrary library(home.filePath(QStringLiteral("runs")));
-  QSignalSpy found(&library, &RunLibrary::liveFound);
-  QSignalSpy loaded(&library, &RunLibrary::loaded);
-  library.open(link);
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
-  QCOMPARE(found.count(), 1);
-  RunSeries* run = library.find(folder);
-  QVERIFY(run && run->isLive());
-  QCOMPARE(library.liveElsewhere(), QStringList{QDir(folder).canonicalPath()});
-  QVERIFY(library.liveElsewhere().contains(run->folder()));
-  finish(std::move(*writer), 6);
-  writer.reset();
-  // Nobody asks: the library looks after it.
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 2, patience_ms);
-  QCOMPARE(run->state(), RunState::finished);
-  QVERIFY(library.liveElsewhere().isEmpty());
-  QCOMPARE(run->series(Metric::updateLoss).size(), std::size_t{6});
-  QCOMPARE(run->eventsTaken(), 10);
-  RunLibrary fresh(home.filePath(QStringLiteral("runs")));
-  QSignalSpy read(&fresh, &RunLibrary::loaded);
-  fresh.open(folder);
-  QTRY_COMPARE_WITH_TIMEOUT(read.count(), 1, patience_ms);
-  QCOMPARE(library.log()->rowCount(), fresh.log()->rowCount());
-}
-
-void TestLibrary::a_run_that_others_host_stays_found_beside_the_listing() {
-  const QTemporaryDir home;
-  const QString folder = home.filePath(QStringLiteral("outside"));
-  const RunWriter writer = hosted(folder, 2);
-  RunLibrary library(home.filePath(QStringLiteral("runs")));
-  QSignalSpy loaded(&library, &RunLibrary::loaded);
-  QSignalSpy refreshed(&library, &RunLibrary::refreshed);
-  library.open(folder);
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
-  library.refresh();
-  QTRY_VERIFY_WITH_TIMEOUT(refreshed.count() > 0, patience_ms);
-  QCOMPARE(library.liveElsewhere().size(), 1);
-}
-
-void TestLibrary::a_run_that_becomes_live_here_forgets_the_history_being_read() {
-  const QTemporaryDir home;
-  const QString folder = home.filePath(QStringLiteral("a"));
-  const QString other = home.filePath(QStringLiteral("b"));
-  constexpr auto many = static_cast<std::int64_t>(RunLibrary::slice) * 12;
-  finish(hosted(folder, many), many + 1);
-  finish(hosted(other, 1), 2);
-  RunLibrary library(home.filePath(QStringLiteral("runs")));
-  QSignalSpy loaded(&library, &RunLibrary::loaded);
-  library.open(folder);
-  QTRY_VERIFY_WITH_TIMEOUT(library.find(folder) && library.find(folder)->hasEvents(), patience_ms);
-  RunSeries* run = library.addLive(folder, std::nullopt, RunLibrary::Past::forget);
-  QCOMPARE(loaded.count(), 0);
-  QCOMPARE(run->eventsTaken(), 0);
-  // Histories are fed in order: once the next one is in, this one would have been.
-  library.open(other);
-  QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
-  QCOMPARE(run->eventsTaken(), 0);
-  library.append(run, {MadeRun::started()});
-  QCOMPARE(run->eventsTaken(), 1);
-}
-
-void TestLibrary::a_run_keeps_its_colour() {
-  const QTemporaryDir home;
-  RunLibrary library(home.path());
-  QList<RunSeries*> runs;
-  for (int i = 0; i < 10; ++i)
-    runs << library.addLive(home.filePath(QString::number(i)), std::nullopt, RunLibrary::Past::keep);
-  for (int i = 0; i < 10; ++i) library.assignColors({runs[i]});
-  for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
-  library.assignColors({runs[9], runs[1], runs[8], runs[0]});
-  library.assignColors(runs);
-  for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
-}
 
 QTEST_GUILESS_MAIN(TestLibrary)
 #include "test_library.moc"

@@ -80,131 +80,122 @@ class TestPalette : public QObject {
 
  private Q_SLOTS:
   void any_two_series_are_told_apart_data() { addThemes(); }
-  void any_two_series_are_told_apart();
+
+  void any_two_series_are_told_apart() {
+    const ThemeColors& colors = theme();
+    for (const Sight& sight : sights)
+      for (int a = 0; a < seriesColorCount; ++a)
+        for (int b = a + 1; b < seriesColorCount; ++b) {
+          const double apart = distance(seriesColor(colors, a), seriesColor(colors, b), sight);
+          QVERIFY2(apart >= leastDistance, qPrintable(QStringLiteral("%1: %2 and %3 are %4 apart")
+                                                          .arg(QLatin1String(sight.name))
+                                                          .arg(a)
+                                                          .arg(b)
+                                                          .arg(apart)));
+        }
+  }
   void series_stand_out_from_the_surface_data() { addThemes(); }
-  void series_stand_out_from_the_surface();
+
+  void series_stand_out_from_the_surface() {
+    const ThemeColors& colors = theme();
+    for (int i = 0; i < seriesColorCount; ++i)
+      QVERIFY2(contrastRatio(seriesColor(colors, i), colors.surface) >= leastContrast, qPrintable(QString::number(i)));
+  }
   void text_is_readable_data() { addThemes(); }
-  void text_is_readable();
+
+  void text_is_readable() {
+    const ThemeColors& colors = theme();
+    for (const QColor& ground : {colors.window, colors.surface}) {
+      QVERIFY(contrastRatio(colors.text, ground) >= 12.0);
+      QVERIFY(contrastRatio(colors.muted, ground) >= 4.5);
+      QVERIFY(contrastRatio(colors.accent, ground) >= 4.5);
+    }
+    const QPalette palette = widgetPalette(colors);
+    QVERIFY(contrastRatio(palette.color(QPalette::HighlightedText), palette.color(QPalette::Highlight)) >= 4.5);
+    QVERIFY(contrastRatio(palette.color(QPalette::ButtonText), palette.color(QPalette::Button)) >= 4.5);
+    QVERIFY(contrastRatio(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase)) >= 4.5);
+  }
   void states_stand_out_data() { addThemes(); }
-  void states_stand_out();
+
+  void states_stand_out() {
+    const ThemeColors& colors = theme();
+    for (const RunState state : {RunState::idle, RunState::running, RunState::paused, RunState::degraded,
+                                 RunState::failed, RunState::finished})
+      for (const QColor& ground : {colors.window, colors.surface})
+        QVERIFY(contrastRatio(stateColor(colors, state), ground) >= 4.5);
+  }
   void kinds_of_work_are_told_apart_data() { addThemes(); }
-  void kinds_of_work_are_told_apart();
+
+  void kinds_of_work_are_told_apart() {
+    const ThemeColors& colors = theme();
+    const std::array kinds = {colors.forward, colors.backward, colors.optimizerStep, colors.collective};
+    for (const Sight& sight : sights)
+      for (std::size_t a = 0; a < kinds.size(); ++a)
+        for (std::size_t b = a + 1; b < kinds.size(); ++b)
+          QVERIFY2(distance(kinds[a], kinds[b], sight) >= leastDistance, sight.name);
+  }
   void axes_are_told_apart_data() { addThemes(); }
-  void axes_are_told_apart();
-  void after_eight_the_dash_changes();
-  void pens_are_one_pixel_wide();
-  void the_palette_decides_between_light_and_dark();
-  void a_palette_that_is_not_ours_keeps_its_surfaces();
-  void switching_is_live();
+
+  void axes_are_told_apart() {
+    const ThemeColors& colors = theme();
+    const std::array<QString, 4> axes = {QStringLiteral("data"), QStringLiteral("tensor"), QStringLiteral("pipeline"),
+                                         QStringLiteral("world")};
+    for (const Sight& sight : sights)
+      for (std::size_t a = 0; a < axes.size(); ++a)
+        for (std::size_t b = a + 1; b < axes.size(); ++b)
+          QVERIFY2(distance(axisColor(colors, axes[a]), axisColor(colors, axes[b]), sight) >= leastDistance,
+                   sight.name);
+    QCOMPARE(axisColor(colors, QStringLiteral("data")), colors.collective);
+  }
+
+  void after_eight_the_dash_changes() {
+    for (int i = 0; i < seriesColorCount; ++i) {
+      QCOMPARE(seriesColor(lightColors(), i), seriesColor(lightColors(), i + seriesColorCount));
+      QVERIFY(seriesDash(i) != seriesDash(i + seriesColorCount));
+      QCOMPARE(seriesDash(i), Qt::SolidLine);
+    }
+  }
+
+  void pens_are_one_pixel_wide() {
+    for (int i = 0; i < 3 * seriesColorCount; ++i) {
+      QVERIFY(seriesPen(darkColors(), i, 0.5).widthF() <= 1.0);
+      QVERIFY(seriesPen(darkColors(), i, 0.5).isCosmetic());  // on a screen of any density
+    }
+  }
+
+  void the_palette_decides_between_light_and_dark() {
+    QVERIFY(!isDark(widgetPalette(lightColors())));
+    QVERIFY(isDark(widgetPalette(darkColors())));
+    QVERIFY(themeColors(widgetPalette(darkColors())).dark);
+    QCOMPARE(themeColors(widgetPalette(lightColors())).surface, lightColors().surface);
+  }
+
+  void a_palette_that_is_not_ours_keeps_its_surfaces() {
+    QPalette contrast;
+    contrast.setColor(QPalette::Window, Qt::black);
+    contrast.setColor(QPalette::Base, Qt::black);
+    contrast.setColor(QPalette::WindowText, Qt::white);
+    contrast.setColor(QPalette::Text, Qt::white);
+    const ThemeColors colors = themeColors(contrast);
+    QVERIFY(colors.dark);
+    QCOMPARE(colors.surface, QColor(Qt::black));
+    QCOMPARE(colors.text, QColor(Qt::white));
+    QVERIFY(contrastRatio(colors.muted, colors.surface) >= 4.5);
+  }
+
+  void switching_is_live() {
+    Theme theme(*qApp);
+    theme.setMode(ThemeMode::light);
+    QWidget widget;
+    const QColor before = widget.palette().color(QPalette::Window);
+    QSignalSpy changed(&theme, &Theme::changed);
+    theme.setMode(ThemeMode::dark);
+    QCOMPARE(changed.count(), 1);
+    QVERIFY(theme.dark());
+    QTRY_VERIFY(widget.palette().color(QPalette::Window) != before);
+    QVERIFY(isDark(widget.palette()));
+  }
 };
-
-void TestPalette::any_two_series_are_told_apart() {
-  const ThemeColors& colors = theme();
-  for (const Sight& sight : sights)
-    for (int a = 0; a < seriesColorCount; ++a)
-      for (int b = a + 1; b < seriesColorCount; ++b) {
-        const double apart = distance(seriesColor(colors, a), seriesColor(colors, b), sight);
-        QVERIFY2(
-            apart >= leastDistance,
-            qPrintable(
-                QStringLiteral("%1: %2 and %3 are %4 apart").arg(QLatin1String(sight.name)).arg(a).arg(b).arg(apart)));
-      }
-}
-
-void TestPalette::series_stand_out_from_the_surface() {
-  const ThemeColors& colors = theme();
-  for (int i = 0; i < seriesColorCount; ++i)
-    QVERIFY2(contrastRatio(seriesColor(colors, i), colors.surface) >= leastContrast, qPrintable(QString::number(i)));
-}
-
-void TestPalette::text_is_readable() {
-  const ThemeColors& colors = theme();
-  for (const QColor& ground : {colors.window, colors.surface}) {
-    QVERIFY(contrastRatio(colors.text, ground) >= 12.0);
-    QVERIFY(contrastRatio(colors.muted, ground) >= 4.5);
-    QVERIFY(contrastRatio(colors.accent, ground) >= 4.5);
-  }
-  const QPalette palette = widgetPalette(colors);
-  QVERIFY(contrastRatio(palette.color(QPalette::HighlightedText), palette.color(QPalette::Highlight)) >= 4.5);
-  QVERIFY(contrastRatio(palette.color(QPalette::ButtonText), palette.color(QPalette::Button)) >= 4.5);
-  QVERIFY(contrastRatio(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase)) >= 4.5);
-}
-
-void TestPalette::states_stand_out() {
-  const ThemeColors& colors = theme();
-  for (const RunState state :
-       {RunState::idle, RunState::running, RunState::paused, RunState::degraded, RunState::failed, RunState::finished})
-    for (const QColor& ground : {colors.window, colors.surface})
-      QVERIFY(contrastRatio(stateColor(colors, state), ground) >= 4.5);
-}
-
-void TestPalette::kinds_of_work_are_told_apart() {
-  const ThemeColors& colors = theme();
-  const std::array kinds = {colors.forward, colors.backward, colors.optimizerStep, colors.collective};
-  for (const Sight& sight : sights)
-    for (std::size_t a = 0; a < kinds.size(); ++a)
-      for (std::size_t b = a + 1; b < kinds.size(); ++b)
-        QVERIFY2(distance(kinds[a], kinds[b], sight) >= leastDistance, sight.name);
-}
-
-void TestPalette::axes_are_told_apart() {
-  const ThemeColors& colors = theme();
-  const std::array<QString, 4> axes = {QStringLiteral("data"), QStringLiteral("tensor"), QStringLiteral("pipeline"),
-                                       QStringLiteral("world")};
-  for (const Sight& sight : sights)
-    for (std::size_t a = 0; a < axes.size(); ++a)
-      for (std::size_t b = a + 1; b < axes.size(); ++b)
-        QVERIFY2(distance(axisColor(colors, axes[a]), axisColor(colors, axes[b]), sight) >= leastDistance, sight.name);
-  QCOMPARE(axisColor(colors, QStringLiteral("data")), colors.collective);
-}
-
-void TestPalette::after_eight_the_dash_changes() {
-  for (int i = 0; i < seriesColorCount; ++i) {
-    QCOMPARE(seriesColor(lightColors(), i), seriesColor(lightColors(), i + seriesColorCount));
-    QVERIFY(seriesDash(i) != seriesDash(i + seriesColorCount));
-    QCOMPARE(seriesDash(i), Qt::SolidLine);
-  }
-}
-
-void TestPalette::pens_are_one_pixel_wide() {
-  for (int i = 0; i < 3 * seriesColorCount; ++i) {
-    QVERIFY(seriesPen(darkColors(), i, 0.5).widthF() <= 1.0);
-    QVERIFY(seriesPen(darkColors(), i, 0.5).isCosmetic());  // on a screen of any density
-  }
-}
-
-void TestPalette::the_palette_decides_between_light_and_dark() {
-  QVERIFY(!isDark(widgetPalette(lightColors())));
-  QVERIFY(isDark(widgetPalette(darkColors())));
-  QVERIFY(themeColors(widgetPalette(darkColors())).dark);
-  QCOMPARE(themeColors(widgetPalette(lightColors())).surface, lightColors().surface);
-}
-
-void TestPalette::a_palette_that_is_not_ours_keeps_its_surfaces() {
-  QPalette contrast;
-  contrast.setColor(QPalette::Window, Qt::black);
-  contrast.setColor(QPalette::Base, Qt::black);
-  contrast.setColor(QPalette::WindowText, Qt::white);
-  contrast.setColor(QPalette::Text, Qt::white);
-  const ThemeColors colors = themeColors(contrast);
-  QVERIFY(colors.dark);
-  QCOMPARE(colors.surface, QColor(Qt::black));
-  QCOMPARE(colors.text, QColor(Qt::white));
-  QVERIFY(contrastRatio(colors.muted, colors.surface) >= 4.5);
-}
-
-void TestPalette::switching_is_live() {
-  Theme theme(*qApp);
-  theme.setMode(ThemeMode::light);
-  QWidget widget;
-  const QColor before = widget.palette().color(QPalette::Window);
-  QSignalSpy changed(&theme, &Theme::changed);
-  theme.setMode(ThemeMode::dark);
-  QCOMPARE(changed.count(), 1);
-  QVERIFY(theme.dark());
-  QTRY_VERIFY(widget.palette().color(QPalette::Window) != before);
-  QVERIFY(isDark(widget.palette()));
-}
 
 QTEST_MAIN(TestPalette)
 #include "test_palette.moc"

@@ -59,595 +59,534 @@ class TestPlots : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initTestCase();
-  void init();
-  void cleanup();
+  void initTestCase() { theme_ = std::make_unique<Theme>(*qApp); }
 
-  void says_what_to_do_while_there_is_no_run();
-  void paints_a_run_in_its_colour();
-  void a_hidden_run_leaves_no_pixel_of_its_colour();
-  void a_spike_is_painted();
-  void a_spike_among_many_is_painted();
-  void a_gap_stays_a_gap();
-  void the_plan_is_there_before_the_run();
-  void the_badge_says_what_was_reduced();
-  void the_badge_counts_what_is_not_finite();
-  void log_y_says_what_it_cannot_show();
-  void smoothing_shows_its_formula_and_changes_no_value();
-  void the_clock_moves_runs_onto_each_other();
-  void follows_live_data_until_the_user_zooms();
-  void without_follow_the_view_stands_still();
-  void fixed_margins_while_live();
-  void hidden_plots_do_not_draw();
-  void nothing_new_draws_nothing();
-  void cursor_reads_the_recorded_values();
-  void keys_work_in_a_focused_plot();
-  void wheel_and_drag_zoom_and_backspace_returns();
-  void the_strip_paints_each_kind_of_work();
-  void a_dense_strip_shows_shares();
-  void the_theme_changes_live();
-  void pictures_are_written_whole_or_not_at_all();
-  void high_resolution_pictures_have_more_pixels_not_more_content();
-  void a_chart_introduces_itself();
-  void a_destroyed_run_leaves_the_plots();
-  void a_constant_has_air_around_it();
-  void the_update_loss_is_thicker_than_its_trace();
-  void a_dashed_run_has_gaps_in_pictures();
-  void what_was_not_drawn_is_told();
-  void a_view_that_does_not_follow_stands_still();
-  void the_focused_plot_is_marked();
+  void init() {
+    theme_->setMode(ThemeMode::light);
+    area_ = std::make_unique<PlotArea>();
+    area_->resize(800, 600);
+    area_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(area_.get()));
+  }
+
+  void cleanup() {
+    area_.reset();
+    runs_.clear();
+  }
+
+  void says_what_to_do_while_there_is_no_run() {
+    QVERIFY(area_->emptyText().contains(QStringLiteral("Press Run (F5)")));
+    QVERIFY(!loss().isVisible());
+    show({&add({}, 5, 0)});
+    QVERIFY(loss().isVisible());
+    show({});
+    QVERIFY(!loss().isVisible());
+  }
+
+  void paints_a_run_in_its_colour() {
+    show({&add({}, 40, 2)});
+    const QImage image = picture();
+    QVERIFY(count(image, seriesColor(lightColors(), 2), drawing(loss())) > 100);
+    QVERIFY(count(image, seriesColor(lightColors(), 2), drawing(rate())) > 100);
+  }
+
+  void a_hidden_run_leaves_no_pixel_of_its_colour() {
+    RunSeries& shown = add({}, 40, 0);
+    RunSeries& hidden = add({.steps = 8}, 20, 1);
+    show({&shown, &hidden});
+    QVERIFY(count(picture(), seriesColor(lightColors(), 1), drawing(loss())) > 0);
+    show({&shown});
+    QCOMPARE(count(picture(), seriesColor(lightColors(), 1), drawing(loss()), 0.12), 0);
+  }
+
+  void a_spike_is_painted() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 200};
+    made.loss = [](std::int64_t m, std::int64_t) { return m == 120 ? 9.0 : 1.0; };
+    show({&add(made, 200, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    const int x = area.left() + static_cast<int>(120.0 / 200.0 * area.width());
+    const QRect top(x - 6, area.top(), 12, area.height() / 3);
+    QVERIFY(count(image, seriesColor(lightColors(), 0), top) > 20);
+    QCOMPARE(count(image, seriesColor(lightColors(), 0), top.translated(-60, 0), 0.2), 0);
+  }
+
+  void a_spike_among_many_is_painted() {
+    MadeRun made{.steps = 100, .ranks = 1, .updates = 1000, .batchesPerEpoch = 100000};
+    made.loss = [](std::int64_t m, std::int64_t) {
+      return m == 61234 ? 9.0 : 1.0 + 0.1 * std::sin(static_cast<double>(m));
+    };
+    show({&add(made, 1000, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    const int x = area.left() + static_cast<int>(61234.0 / 100000.0 * area.width());
+    const QColor ground = lightColors().surface;
+    const QRect top(x - 3, area.top() + 20, 6, area.height() / 3);
+    const QImage patch = image.copy(top);
+    int painted = 0;
+    for (int y = 0; y < patch.height(); ++y)
+      for (int column = 0; column < patch.width(); ++column) painted += !near(patch.pixel(column, y), ground, 20);
+    QVERIFY2(painted > patch.height() / 2, qPrintable(QString::number(painted)));
+    QVERIFY(loss().header().badge().contains(QStringLiteral("min–max")));
+  }
+
+  void a_gap_stays_a_gap() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
+    made.loss = [](std::int64_t m, std::int64_t) {
+      return m > 40 && m < 60 ? quiet_nan : 1.0 + 0.001 * static_cast<double>(m);
+    };
+    show({&add(made, 100, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    const auto columns = [&](double from, double to) {
+      return QRect(area.left() + static_cast<int>(area.width() * from), area.top() + 14,
+                   static_cast<int>(area.width() * (to - from)), area.height() - 20);
+    };
+    QCOMPARE(count(image, seriesColor(lightColors(), 0), columns(0.43, 0.57)), 0);
+    QVERIFY(count(image, seriesColor(lightColors(), 0), columns(0.1, 0.3)) > 20);
+    QVERIFY(count(image, lightColors().failed, QRect(area.left(), area.top(), area.width(), 12)) > 10);
+  }
+
+  void the_plan_is_there_before_the_run() {
+    RunSeries& run = add({.updates = 60}, 0, 0);
+    show({&run});
+    QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
+    const QImage image = picture();
+    const QColor dashed = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.7);
+    QVERIFY(count(image, dashed, drawing(rate())) > 60);
+    QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss())), 0);
+  }
+
+  void the_badge_says_what_was_reduced() {
+    RunSeries& run = add({.updates = 40}, 40, 0);
+    show({&run});
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("px")));
+    QVERIFY(loss().header().badge().contains(QStringLiteral("pts")));
+    RunSeries& large = add({.steps = 4, .ranks = 1, .updates = 5000, .batchesPerEpoch = 1000}, 5000, 1);
+    show({&large});
+    const QString badge = loss().header().badge();
+    QVERIFY2(badge.contains(countText(25000) + QStringLiteral(" pts")), qPrintable(badge));
+    QVERIFY2(badge.contains(QStringLiteral("px, min–max")), qPrintable(badge));
+  }
+
+  void the_badge_counts_what_is_not_finite() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
+    made.loss = [](std::int64_t m, std::int64_t) { return m % 10 == 0 ? quiet_nan : 1.0; };
+    show({&add(made, 50, 0)});
+    QVERIFY2(loss().header().badge().contains(QStringLiteral("10 not finite")), qPrintable(loss().header().badge()));
+  }
+
+  void log_y_says_what_it_cannot_show() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
+    made.loss = [](std::int64_t m, std::int64_t) { return m <= 5 ? -1.0 : static_cast<double>(m); };
+    show({&add(made, 50, 0)});
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("log y")));
+    area_->setLogY(true);
+    area_->tick();
+    QVERIFY2(loss().header().badge().contains(QStringLiteral("log y: 10 points")), qPrintable(loss().header().badge()));
+    const QCPRange range = loss().canvas().y()->range();
+    QVERIFY(range.lower > 0.0 && range.lower < 6.0 && range.upper > 50.0);
+  }
+
+  void smoothing_shows_its_formula_and_changes_no_value() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
+    made.loss = [](std::int64_t m, std::int64_t) { return m % 2 ? 1.0 : 3.0; };
+    RunSeries& run = add(made, 100, 0);
+    show({&run});
+    area_->setSmoothing(0.98);
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    // The smoothed line runs in full colour through the middle, the raw one pale to both ends.
+    const QRect right(area.left() + area.width() / 2, area.top(), area.width() / 3, area.height());
+    const QRect middle(right.left(), area.center().y() - 12, right.width(), 24);
+    const QColor ink = seriesColor(lightColors(), 0);
+    QVERIFY(count(image, ink, middle, 0.7) > 20);
+    QCOMPARE(count(image, ink, right, 0.7), count(image, ink, middle, 0.7));
+    QVERIFY(count(image, ink, right, 0.3) > 5 * count(image, ink, middle, 0.7));
+    QVERIFY(area_->exportCsv().startsWith("# smoothed: s(t)"));
+    QCOMPARE(run.series(Metric::updateLoss).value(10), 1.0);
+    area_->setSmoothing(7.0);
+    QCOMPARE(area_->smoothing(), 0.999);
+  }
+
+  void the_clock_moves_runs_onto_each_other() {
+    const auto decay = [](double samples) { return 1.0 + 4.0 * std::exp(-samples / 400.0); };
+    MadeRun few{.steps = 4, .ranks = 1, .updates = 80, .batchesPerEpoch = 1000};
+    MadeRun many{.steps = 16, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
+    few.loss = many.loss = [&](std::int64_t m, std::int64_t) { return decay(static_cast<double>(m) * 4.0); };
+    RunSeries& a = add(few, 80, 0);
+    RunSeries& b = add(many, 20, 1);
+    show({&a, &b});
+    area_->setClock(Clock::sample);
+    QCOMPARE(xRange().upper, 1280.0);
+    QCOMPARE(a.latest(Clock::sample), b.latest(Clock::sample));
+    area_->setClock(Clock::update);
+    QCOMPARE(xRange().upper, 80.0);
+    QVERIFY(b.latest(Clock::update) < a.latest(Clock::update));
+  }
+
+  void follows_live_data_until_the_user_zooms() {
+    const MadeRun made{.updates = 400};
+    RunSeries& run = add(made, 50, 0);
+    run.setState(RunState::running);
+    show({&run});
+    QTRY_VERIFY(run.plannedEnd(Clock::update));
+    QCOMPARE(xRange().upper, 400.0);  // the whole plan, from a tenth of it on
+    QSignalSpy follow(area_.get(), &PlotArea::followLiveChanged);
+    area_->zoomX(8.0);
+    QCOMPARE(follow.count(), 1);
+    QVERIFY(!area_->followLive());
+    const QCPRange before = xRange();
+    run.append(made.events(300, 50));
+    QCOMPARE(xRange(), before);
+    area_->setFollowLive(true);
+    const QCPRange after = xRange();
+    QVERIFY(after.contains(300.0));
+    QVERIFY(std::abs(after.size() - before.size()) < 1e-9);
+    area_->fit();
+    QCOMPARE(xRange().lower, 0.0);
+  }
+
+  void without_follow_the_view_stands_still() {
+    const MadeRun made{.updates = 4000};
+    RunSeries& run = add(made, 20, 0);
+    run.setState(RunState::running);
+    show({&run});
+    area_->setFollowLive(false);
+    const QCPRange before = xRange();
+    run.append(made.events(300, 20));
+    QCOMPARE(xRange(), before);
+    QVERIFY(before.upper < 300.0);
+  }
+
+  void fixed_margins_while_live() {
+    MadeRun made{.ranks = 1, .updates = 2000};
+    made.loss = [](std::int64_t m, std::int64_t) { return static_cast<double>(m) * 1234.5; };
+    RunSeries& run = add(made, 2, 0);
+    show({&run});
+    const QRect before = loss().canvas().axisRect()->rect();
+    run.append(made.events(2000, 2));
+    area_->tick();
+    QCOMPARE(loss().canvas().axisRect()->rect(), before);
+    QCOMPARE(rate().canvas().axisRect()->left(), before.left());
+    QCOMPARE(strip().canvas().axisRect()->right(), before.right());
+  }
+
+  void hidden_plots_do_not_draw() {
+    RunSeries& run = add({}, 10, 0);
+    show({&run});
+    QTRY_VERIFY(run.plannedEnd(Clock::update));
+    picture();
+    QSignalSpy drawn(&loss().canvas(), &QCustomPlot::afterReplot);
+    area_->hide();
+    run.append(MadeRun{}.events(20, 10));
+    area_->tick();
+    QCoreApplication::sendPostedEvents();
+    QCOMPARE(drawn.count(), 0);
+    area_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(area_.get()));
+    area_->tick();
+    QTRY_VERIFY(drawn.count() > 0);
+  }
+
+  void nothing_new_draws_nothing() {
+    RunSeries& run = add({}, 10, 0);
+    show({&run});
+    QTRY_VERIFY(run.plannedEnd(Clock::update));
+    picture();
+    QVERIFY(!loss().refreshIfNeeded());
+    run.append(MadeRun{}.events(11, 10));
+    QVERIFY(loss().refreshIfNeeded());
+    QVERIFY(!loss().refreshIfNeeded());
+    area_->setLogY(true);
+    QVERIFY(loss().refreshIfNeeded());
+  }
+
+  void cursor_reads_the_recorded_values() {
+    RunSeries& run = add({}, 40, 0);
+    show({&run});
+    QSignalSpy moved(area_.get(), &PlotArea::cursorMoved);
+    area_->goTo(20.2);
+    QCOMPARE(moved.count(), 1);
+    QCOMPARE(moved[0][0].toString(), QStringLiteral("update 20"));
+    const QStringList lines = moved[0][1].toStringList();
+    QCOMPARE(lines.size(), 1);
+    QVERIFY(lines[0].contains(valueText(run.series(Metric::updateLoss).value(19))));
+    QVERIFY(lines[0].contains(QStringLiteral("learning rate")));
+    QTest::keyClick(&loss().canvas(), Qt::Key_Right, Qt::ControlModifier);
+    QCOMPARE(moved.last()[0].toString(), QStringLiteral("update 21"));
+    QTest::keyClick(&loss().canvas(), Qt::Key_Escape);
+    QVERIFY(moved.last()[0].toString().isEmpty());
+  }
+
+  void keys_work_in_a_focused_plot() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = loss().canvas();
+    QTest::keyClick(&canvas, Qt::Key_3);
+    QVERIFY(area_->clock() == Clock::sample);
+    QTest::keyClick(&canvas, Qt::Key_2);
+    QVERIFY(area_->clock() == Clock::update);
+    QTest::keyClick(&canvas, Qt::Key_L);
+    QVERIFY(area_->logY());
+    QTest::keyClick(&canvas, Qt::Key_S);
+    QCOMPARE(area_->smoothing(), 0.5);
+    QTest::keyClick(&canvas, Qt::Key_S, Qt::ShiftModifier);
+    QCOMPARE(area_->smoothing(), 0.0);
+    const double whole = canvas.x()->range().size();
+    QTest::keyClick(&canvas, Qt::Key_Plus);
+    QVERIFY(xRange().size() < whole);
+    QTest::keyClick(&canvas, Qt::Key_Right);
+    QVERIFY(!area_->followLive());
+    QTest::keyClick(&canvas, Qt::Key_A);
+    QCOMPARE(xRange().size(), whole);
+    QVERIFY(area_->followLive());
+  }
+
+  void wheel_and_drag_zoom_and_backspace_returns() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = loss().canvas();
+    const QCPRange whole = canvas.x()->range();
+    const QRect area = canvas.axisRect()->rect();
+    QTest::mousePress(&canvas, Qt::LeftButton, Qt::NoModifier, area.topLeft() + QPoint(100, 20));
+    QTest::mouseMove(&canvas, area.topLeft() + QPoint(200, 90));
+    QTest::mouseMove(&canvas, area.topLeft() + QPoint(300, 120));
+    QTest::mouseRelease(&canvas, Qt::LeftButton, Qt::NoModifier, area.topLeft() + QPoint(300, 120));
+    QVERIFY(std::abs(xRange().size() / whole.size() - 200.0 / area.width()) < 0.02);
+    QCOMPARE(rate().canvas().x()->range(), canvas.x()->range());
+    QCOMPARE(strip().canvas().x()->range(), canvas.x()->range());
+    QTest::keyClick(&canvas, Qt::Key_Backspace);
+    QCOMPARE(xRange(), whole);
+    QTest::keyClick(&canvas, Qt::Key_Backspace, Qt::ShiftModifier);
+    QVERIFY(xRange().size() < whole.size());
+    QTest::mouseDClick(&canvas, Qt::LeftButton, Qt::NoModifier, area.center());
+    QCOMPARE(xRange(), whole);
+    QWheelEvent wheel(area.center(), canvas.mapToGlobal(area.center()), {}, {0, 120}, Qt::NoButton, Qt::NoModifier,
+                      Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(&canvas, &wheel);
+    QVERIFY(xRange().size() < whole.size());
+  }
+
+  void the_strip_paints_each_kind_of_work() {
+    show({&add({.updates = 6}, 6, 0)});
+    area_->setClock(Clock::seconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const ThemeColors& colors = lightColors();
+    for (const QColor& kind : {colors.forward, colors.backward, colors.optimizerStep, colors.collective})
+      QVERIFY2(count(image, kind, area, 0.93) > 20, qPrintable(kind.name()));
+    // Backward takes twice as long as forward, and so does its colour.
+    const double ratio =
+        static_cast<double>(count(image, colors.backward, area, 0.93)) / count(image, colors.forward, area, 0.93);
+    QVERIFY2(std::abs(ratio - 2.0) < 0.35, qPrintable(QString::number(ratio)));
+    QVERIFY(strip().header().badge().startsWith(QStringLiteral("12 collectives")));
+  }
+
+  void a_dense_strip_shows_shares() {
+    MadeRun made{.steps = 4, .ranks = 2, .updates = 3000, .batchesPerEpoch = 100000};
+    show({&add(made, 3000, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const double forward = count(image, lightColors().forward, area, 0.9);
+    const double backward = count(image, lightColors().backward, area, 0.9);
+    QVERIFY(forward > 1000.0);
+    QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
+  }
+
+  void the_theme_changes_live() {
+    show({&add({}, 40, 0)});
+    QVERIFY(count(picture(), seriesColor(lightColors(), 0), drawing(loss())) > 0);
+    theme_->setMode(ThemeMode::dark);
+    QTRY_VERIFY(isDark(area_->palette()));
+    const QImage image = picture();
+    QVERIFY(near(image.pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
+    QVERIFY(count(image, seriesColor(darkColors(), 0), drawing(loss())) > 0);
+    QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss()), 0.8), 0);
+  }
+
+  void pictures_are_written_whole_or_not_at_all() {
+    show({&add({}, 40, 0)});
+    const QTemporaryDir folder;
+    for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
+      const QString file = folder.filePath(QLatin1String(name));
+      QCOMPARE(area_->exportImage(file), QString());
+      QFile written(file);
+      QVERIFY(written.open(QIODevice::ReadOnly));
+      QVERIFY(written.size() > 2000);
+    }
+    QVERIFY(area_->exportImage(folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
+    const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
+    QVERIFY(area_->exportImage(nowhere).contains(nowhere));
+    QVERIFY(!QFile::exists(nowhere));
+  }
+
+  void high_resolution_pictures_have_more_pixels_not_more_content() {
+    show({&add({}, 40, 0)});
+    const QImage one = area_->renderImage(1.0);
+    const QImage two = area_->renderImage(2.0);
+    QCOMPARE(two.size(), one.size() * 2);
+    const auto share = [](const QImage& image) {
+      return static_cast<double>(count(image, seriesColor(lightColors(), 0), image.rect())) /
+             (image.width() * image.height());
+    };
+    QVERIFY(share(one) > 0.0);
+    QVERIFY2(share(two) > share(one) * 0.4 && share(two) < share(one) * 2.5,
+             qPrintable(QString::number(share(two) / share(one))));
+  }
+
+  void a_chart_introduces_itself() {
+    show({&add({}, 40, 0), &add({.steps = 8}, 20, 1)});
+    picture();
+    QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(&loss().canvas());
+    QVERIFY(chart != nullptr);
+    QCOMPARE(chart->role(), QAccessible::Chart);
+    QVERIFY(!chart->text(QAccessible::Name).isEmpty());
+    const QString summary = chart->text(QAccessible::Description);
+    QVERIFY2(summary.startsWith(QStringLiteral("loss: 2 run")) && summary.contains(QStringLiteral("at update 20")),
+             qPrintable(summary));
+    area_->goTo(10.0);
+    QVERIFY(chart->text(QAccessible::Value).startsWith(QStringLiteral("update 10")));
+    QCOMPARE(area_->summaries().size(), 3);
+  }
+
+  void a_destroyed_run_leaves_the_plots() {
+    RunSeries& kept = add({}, 40, 0);
+    RunSeries& gone = add({.steps = 8}, 20, 1);
+    show({&kept, &gone});
+    area_->setSmoothing(0.9);
+    picture();
+    QVERIFY(&gone == runs_.back().get());
+    runs_.pop_back();
+    const QImage image = picture();
+    QCOMPARE(area_->runs(), QList<RunSeries*>{&kept});
+    QCOMPARE(count(image, seriesColor(lightColors(), 1), drawing(loss()), 0.12), 0);
+  }
+
+  void a_constant_has_air_around_it() {
+    MadeRun made{.updates = 20};
+    made.loss = [](std::int64_t, std::int64_t) { return 1e-4; };
+    show({&add(made, 20, 0)});
+    const QCPRange range = loss().canvas().y()->range();
+    QVERIFY(range.lower < 1e-4 && range.upper > 1e-4 && range.size() < 1e-4);
+  }
+
+  void the_update_loss_is_thicker_than_its_trace() {
+    MadeRun made{.steps = 2, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
+    made.loss = [](std::int64_t m, std::int64_t) { return m % 2 == 0 ? 3.0 : 1.0; };
+    RunSeries& run = add(made, 20, 0);
+    show({&run});
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    PlotCanvas& canvas = loss().canvas();
+    const int y = area.top() + static_cast<int>(canvas.y()->coordToPixel(2.0)) - canvas.axisRect()->top();
+    const QRect around(area.left() + area.width() / 2, y - 4, 60, 9);
+    const int ground = qGray(lightColors().surface.rgb());
+    const double ink = ground - qGray(seriesColor(lightColors(), 0).rgb());
+    double inked = 0.0;  // pixels covered, a column
+    for (int row = around.top(); row <= around.bottom(); ++row)
+      for (int x = around.left(); x <= around.right(); ++x)
+        inked += (ground - qGray(image.pixel(x, row))) / ink / around.width();
+    QVERIFY2(inked > 1.7 && inked < 3.2, qPrintable(QString::number(inked)));
+  }
+
+  void a_dashed_run_has_gaps_in_pictures() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
+    made.loss = [](std::int64_t, std::int64_t) { return 2.0; };
+    RunSeries& whole = add(made, 20, 0);
+    show({&whole});
+    const auto inked = [this] {
+      return count(area_->renderImage(2.0), seriesColor(lightColors(), 0), {0, 0, 1600, 500});
+    };
+    const int solid = inked();
+    whole.setColorIndex(8);  // the first colour again, dashed
+    area_->tick();
+    const int dashed = inked();
+    QVERIFY2(dashed > solid / 4 && dashed < solid * 9 / 10,
+             qPrintable(QStringLiteral("%1 of %2").arg(dashed).arg(solid)));
+  }
+
+  void what_was_not_drawn_is_told() {
+    RunSeries& run = add({}, 10, 0);
+    show({&run});
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("not drawn")));
+    run.setTracesNotDrawn(12);
+    area_->tick();
+    QVERIFY2(loss().header().badge().contains(QStringLiteral("12 traces not drawn; all are in the folder")),
+             qPrintable(loss().header().badge()));
+  }
+
+  void a_view_that_does_not_follow_stands_still() {
+    const MadeRun made{.updates = 40000};
+    RunSeries& run = add(made, 50, 0);
+    run.setState(RunState::running);
+    show({&run});
+    const QCPRange before = loss().canvas().x()->range();
+    area_->setFollowLive(false);
+    run.append(made.events(900, 50));
+    QCOMPARE(xRange(), before);
+    area_->setClock(Clock::microStep);
+    const QCPRange steps = xRange();
+    QVERIFY(steps.contains(3600.0));
+    run.append(made.events(3000, 900));
+    QCOMPARE(xRange(), steps);
+    area_->fit();
+    QVERIFY(xRange().contains(12000.0));
+  }
+
+  void the_focused_plot_is_marked() {
+    show({&add({}, 10, 0)});
+    area_->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(area_.get()));
+    area_->setFocus();
+    QVERIFY(loss().canvas().hasFocus());
+    const auto marked = [](PlotView& view) {
+      const QImage image = view.canvas().grab().toImage();
+      return near(image.pixel(1, 1), lightColors().accent) &&
+             near(image.pixel(image.width() - 2, image.height() / 2), lightColors().accent);
+    };
+    QVERIFY(marked(loss()));
+    QVERIFY(!marked(rate()));
+    rate().canvas().setFocus();
+    QVERIFY(!marked(loss()));
+    QVERIFY(marked(rate()));
+  }
 
  private:
-  void show(const QList<RunSeries*>& runs);
-  QImage picture();
+  void show(const QList<RunSeries*>& runs) {
+    area_->setRuns(runs);
+    area_->setFocusedRun(runs.isEmpty() ? nullptr : runs.last());
+    area_->tick();
+  }
+
+  /// What the x axis shows now.
+  QCPRange xRange() {
+    area_->tick();
+    return loss().canvas().x()->range();
+  }
+  QImage picture() {
+    area_->tick();
+    QCoreApplication::sendPostedEvents();
+    return area_->grab().toImage();
+  }
   LossPlot& loss() { return *area_->findChild<LossPlot*>(); }
   SyncStrip& strip() { return *area_->findChild<SyncStrip*>(); }
   LearningRatePlot& rate() { return *area_->findChild<LearningRatePlot*>(); }
   /// A plot's drawing area in the coordinates of picture().
-  QRect drawing(PlotView& view) const;
-  RunSeries& add(const MadeRun& made, std::int64_t upTo, int color);
+  QRect drawing(PlotView& view) const {
+    const QRect rect = view.canvas().axisRect()->rect();
+    return {view.canvas().mapTo(area_.get(), rect.topLeft()), rect.size()};
+  }
+
+  RunSeries& add(const MadeRun& made, std::int64_t upTo, int color) {
+    runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run-%1").arg(color), color));
+    runs_.back()->setPlan(made.plan());
+    if (upTo > 0) runs_.back()->append(made.events(upTo));
+    return *runs_.back();
+  }
 
   std::unique_ptr<Theme> theme_;
   std::unique_ptr<PlotArea> area_;
   std::vector<std::unique_ptr<RunSeries>> runs_;
 };
-
-void TestPlots::initTestCase() {
-  theme_ = std::make_unique<Theme>(*qApp);
-}
-
-void TestPlots::init() {
-  theme_->setMode(ThemeMode::light);
-  area_ = std::make_unique<PlotArea>();
-  area_->resize(800, 600);
-  area_->show();
-  QVERIFY(QTest::qWaitForWindowExposed(area_.get()));
-}
-
-void TestPlots::cleanup() {
-  area_.reset();
-  runs_.clear();
-}
-
-RunSeries& TestPlots::add(const MadeRun& made, std::int64_t upTo, int color) {
-  runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run-%1").arg(color), color));
-  runs_.back()->setPlan(made.plan());
-  if (upTo > 0) runs_.back()->append(made.events(upTo));
-  return *runs_.back();
-}
-
-void TestPlots::show(const QList<RunSeries*>& runs) {
-  area_->setRuns(runs);
-  area_->setFocusedRun(runs.isEmpty() ? nullptr : runs.last());
-  area_->tick();
-}
-
-QImage TestPlots::picture() {
-  area_->tick();
-  QCoreApplication::sendPostedEvents();
-  return area_->grab().toImage();
-}
-
-QRect TestPlots::drawing(PlotView& view) const {
-  const QRect rect = view.canvas().axisRect()->rect();
-  return {view.canvas().mapTo(area_.get(), rect.topLeft()), rect.size()};
-}
-
-void TestPlots::says_what_to_do_while_there_is_no_run() {
-  QVERIFY(area_->emptyText().contains(QStringLiteral("Press Run (F5)")));
-  QVERIFY(!loss().isVisible());
-  show({&add({}, 5, 0)});
-  QVERIFY(loss().isVisible());
-  show({});
-  QVERIFY(!loss().isVisible());
-}
-
-void TestPlots::paints_a_run_in_its_colour() {
-  show({&add({}, 40, 2)});
-  const QImage image = picture();
-  QVERIFY(count(image, seriesColor(lightColors(), 2), drawing(loss())) > 100);
-  QVERIFY(count(image, seriesColor(lightColors(), 2), drawing(rate())) > 100);
-}
-
-void TestPlots::a_hidden_run_leaves_no_pixel_of_its_colour() {
-  RunSeries& shown = add({}, 40, 0);
-  RunSeries& hidden = add({.steps = 8}, 20, 1);
-  show({&shown, &hidden});
-  QVERIFY(count(picture(), seriesColor(lightColors(), 1), drawing(loss())) > 0);
-  show({&shown});
-  QCOMPARE(count(picture(), seriesColor(lightColors(), 1), drawing(loss()), 0.12), 0);
-}
-
-void TestPlots::a_spike_is_painted() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 200};
-  made.loss = [](std::int64_t m, std::int64_t) { return m == 120 ? 9.0 : 1.0; };
-  show({&add(made, 200, 0)});
-  const QImage image = picture();
-  const QRect area = drawing(loss());
-  const int x = area.left() + static_cast<int>(120.0 / 200.0 * area.width());
-  const QRect top(x - 6, area.top(), 12, area.height() / 3);
-  QVERIFY(count(image, seriesColor(lightColors(), 0), top) > 20);
-  QCOMPARE(count(image, seriesColor(lightColors(), 0), top.translated(-60, 0), 0.2), 0);
-}
-
-void TestPlots::a_spike_among_many_is_painted() {
-  MadeRun made{.steps = 100, .ranks = 1, .updates = 1000, .batchesPerEpoch = 100000};
-  made.loss = [](std::int64_t m, std::int64_t) {
-    return m == 61234 ? 9.0 : 1.0 + 0.1 * std::sin(static_cast<double>(m));
-  };
-  show({&add(made, 1000, 0)});
-  const QImage image = picture();
-  const QRect area = drawing(loss());
-  const int x = area.left() + static_cast<int>(61234.0 / 100000.0 * area.width());
-  const QColor ground = lightColors().surface;
-  const QRect top(x - 3, area.top() + 20, 6, area.height() / 3);
-  const QImage patch = image.copy(top);
-  int painted = 0;
-  for (int y = 0; y < patch.height(); ++y)
-    for (int column = 0; column < patch.width(); ++column) painted += !near(patch.pixel(column, y), ground, 20);
-  QVERIFY2(painted > patch.height() / 2, qPrintable(QString::number(painted)));
-  QVERIFY(loss().header().badge().contains(QStringLiteral("min–max")));
-}
-
-void TestPlots::a_gap_stays_a_gap() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
-  made.loss = [](std::int64_t m, std::int64_t) {
-    return m > 40 && m < 60 ? quiet_nan : 1.0 + 0.001 * static_cast<double>(m);
-  };
-  show({&add(made, 100, 0)});
-  const QImage image = picture();
-  const QRect area = drawing(loss());
-  const auto columns = [&](double from, double to) {
-    return QRect(area.left() + static_cast<int>(area.width() * from), area.top() + 14,
-                 static_cast<int>(area.width() * (to - from)), area.height() - 20);
-  };
-  QCOMPARE(count(image, seriesColor(lightColors(), 0), columns(0.43, 0.57)), 0);
-  QVERIFY(count(image, seriesColor(lightColors(), 0), columns(0.1, 0.3)) > 20);
-  QVERIFY(count(image, lightColors().failed, QRect(area.left(), area.top(), area.width(), 12)) > 10);
-}
-
-void TestPlots::the_plan_is_there_before_the_run() {
-  RunSeries& run = add({.updates = 60}, 0, 0);
-  show({&run});
-  QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
-  const QImage image = picture();
-  const QColor dashed = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.7);
-  QVERIFY(count(image, dashed, drawing(rate())) > 60);
-  QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss())), 0);
-}
-
-void TestPlots::the_badge_says_what_was_reduced() {
-  RunSeries& run = add({.updates = 40}, 40, 0);
-  show({&run});
-  QVERIFY(!loss().header().badge().contains(QStringLiteral("px")));
-  QVERIFY(loss().header().badge().contains(QStringLiteral("pts")));
-  RunSeries& large = add({.steps = 4, .ranks = 1, .updates = 5000, .batchesPerEpoch = 1000}, 5000, 1);
-  show({&large});
-  const QString badge = loss().header().badge();
-  QVERIFY2(badge.contains(countText(25000) + QStringLiteral(" pts")), qPrintable(badge));
-  QVERIFY2(badge.contains(QStringLiteral("px, min–max")), qPrintable(badge));
-}
-
-void TestPlots::the_badge_counts_what_is_not_finite() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
-  made.loss = [](std::int64_t m, std::int64_t) { return m % 10 == 0 ? quiet_nan : 1.0; };
-  show({&add(made, 50, 0)});
-  QVERIFY2(loss().header().badge().contains(QStringLiteral("10 not finite")), qPrintable(loss().header().badge()));
-}
-
-void TestPlots::log_y_says_what_it_cannot_show() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
-  made.loss = [](std::int64_t m, std::int64_t) { return m <= 5 ? -1.0 : static_cast<double>(m); };
-  show({&add(made, 50, 0)});
-  QVERIFY(!loss().header().badge().contains(QStringLiteral("log y")));
-  area_->setLogY(true);
-  area_->tick();
-  QVERIFY2(loss().header().badge().contains(QStringLiteral("log y: 10 points")), qPrintable(loss().header().badge()));
-  const QCPRange range = loss().canvas().y()->range();
-  QVERIFY(range.lower > 0.0 && range.lower < 6.0 && range.upper > 50.0);
-}
-
-void TestPlots::smoothing_shows_its_formula_and_changes_no_value() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
-  made.loss = [](std::int64_t m, std::int64_t) { return m % 2 ? 1.0 : 3.0; };
-  RunSeries& run = add(made, 100, 0);
-  show({&run});
-  area_->setSmoothing(0.98);
-  const QImage image = picture();
-  const QRect area = drawing(loss());
-  // The smoothed line runs in full colour through the middle, the raw one pale to both ends.
-  const QRect right(area.left() + area.width() / 2, area.top(), area.width() / 3, area.height());
-  const QRect middle(right.left(), area.center().y() - 12, right.width(), 24);
-  const QColor ink = seriesColor(lightColors(), 0);
-  QVERIFY(count(image, ink, middle, 0.7) > 20);
-  QCOMPARE(count(image, ink, right, 0.7), count(image, ink, middle, 0.7));
-  QVERIFY(count(image, ink, right, 0.3) > 5 * count(image, ink, middle, 0.7));
-  QVERIFY(area_->exportCsv().startsWith("# smoothed: s(t)"));
-  QCOMPARE(run.series(Metric::updateLoss).value(10), 1.0);
-  area_->setSmoothing(7.0);
-  QCOMPARE(area_->smoothing(), 0.999);
-}
-
-void TestPlots::the_clock_moves_runs_onto_each_other() {
-  const auto decay = [](double samples) { return 1.0 + 4.0 * std::exp(-samples / 400.0); };
-  MadeRun few{.steps = 4, .ranks = 1, .updates = 80, .batchesPerEpoch = 1000};
-  MadeRun many{.steps = 16, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
-  few.loss = many.loss = [&](std::int64_t m, std::int64_t) { return decay(static_cast<double>(m) * 4.0); };
-  RunSeries& a = add(few, 80, 0);
-  RunSeries& b = add(many, 20, 1);
-  show({&a, &b});
-  area_->setClock(Clock::sample);
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range().upper, 1280.0);
-  QCOMPARE(a.latest(Clock::sample), b.latest(Clock::sample));
-  area_->setClock(Clock::update);
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range().upper, 80.0);
-  QVERIFY(b.latest(Clock::update) < a.latest(Clock::update));
-}
-
-void TestPlots::follows_live_data_until_the_user_zooms() {
-  const MadeRun made{.updates = 400};
-  RunSeries& run = add(made, 50, 0);
-  run.setState(RunState::running);
-  show({&run});
-  QTRY_VERIFY(run.plannedEnd(Clock::update));
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range().upper, 400.0);  // the whole plan, from a tenth of it on
-  QSignalSpy follow(area_.get(), &PlotArea::followLiveChanged);
-  area_->zoomX(8.0);
-  QCOMPARE(follow.count(), 1);
-  QVERIFY(!area_->followLive());
-  area_->tick();
-  const QCPRange before = loss().canvas().x()->range();
-  run.append(made.events(300, 50));
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range(), before);
-  area_->setFollowLive(true);
-  area_->tick();
-  const QCPRange after = loss().canvas().x()->range();
-  QVERIFY(after.contains(300.0));
-  QVERIFY(std::abs(after.size() - before.size()) < 1e-9);
-  area_->fit();
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range().lower, 0.0);
-}
-
-void TestPlots::without_follow_the_view_stands_still() {
-  const MadeRun made{.updates = 4000};
-  RunSeries& run = add(made, 20, 0);
-  run.setState(RunState::running);
-  show({&run});
-  area_->setFollowLive(false);
-  area_->tick();
-  const QCPRange before = loss().canvas().x()->range();
-  run.append(made.events(300, 20));
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range(), before);
-  QVERIFY(before.upper < 300.0);
-}
-
-void TestPlots::fixed_margins_while_live() {
-  MadeRun made{.ranks = 1, .updates = 2000};
-  made.loss = [](std::int64_t m, std::int64_t) { return static_cast<double>(m) * 1234.5; };
-  RunSeries& run = add(made, 2, 0);
-  show({&run});
-  const QRect before = loss().canvas().axisRect()->rect();
-  run.append(made.events(2000, 2));
-  area_->tick();
-  QCOMPARE(loss().canvas().axisRect()->rect(), before);
-  QCOMPARE(rate().canvas().axisRect()->left(), before.left());
-  QCOMPARE(strip().canvas().axisRect()->right(), before.right());
-}
-
-void TestPlots::hidden_plots_do_not_draw() {
-  RunSeries& run = add({}, 10, 0);
-  show({&run});
-  QTRY_VERIFY(run.plannedEnd(Clock::update));
-  picture();
-  QSignalSpy drawn(&loss().canvas(), &QCustomPlot::afterReplot);
-  area_->hide();
-  run.append(MadeRun{}.events(20, 10));
-  area_->tick();
-  QCoreApplication::sendPostedEvents();
-  QCOMPARE(drawn.count(), 0);
-  area_->show();
-  QVERIFY(QTest::qWaitForWindowExposed(area_.get()));
-  area_->tick();
-  QTRY_VERIFY(drawn.count() > 0);
-}
-
-void TestPlots::nothing_new_draws_nothing() {
-  RunSeries& run = add({}, 10, 0);
-  show({&run});
-  QTRY_VERIFY(run.plannedEnd(Clock::update));
-  picture();
-  QVERIFY(!loss().refreshIfNeeded());
-  run.append(MadeRun{}.events(11, 10));
-  QVERIFY(loss().refreshIfNeeded());
-  QVERIFY(!loss().refreshIfNeeded());
-  area_->setLogY(true);
-  QVERIFY(loss().refreshIfNeeded());
-}
-
-void TestPlots::cursor_reads_the_recorded_values() {
-  RunSeries& run = add({}, 40, 0);
-  show({&run});
-  QSignalSpy moved(area_.get(), &PlotArea::cursorMoved);
-  area_->goTo(20.2);
-  QCOMPARE(moved.count(), 1);
-  QCOMPARE(moved[0][0].toString(), QStringLiteral("update 20"));
-  const QStringList lines = moved[0][1].toStringList();
-  QCOMPARE(lines.size(), 1);
-  QVERIFY(lines[0].contains(valueText(run.series(Metric::updateLoss).value(19))));
-  QVERIFY(lines[0].contains(QStringLiteral("learning rate")));
-  QTest::keyClick(&loss().canvas(), Qt::Key_Right, Qt::ControlModifier);
-  QCOMPARE(moved.last()[0].toString(), QStringLiteral("update 21"));
-  QTest::keyClick(&loss().canvas(), Qt::Key_Escape);
-  QVERIFY(moved.last()[0].toString().isEmpty());
-}
-
-void TestPlots::keys_work_in_a_focused_plot() {
-  show({&add({}, 40, 0)});
-  PlotCanvas& canvas = loss().canvas();
-  QTest::keyClick(&canvas, Qt::Key_3);
-  QVERIFY(area_->clock() == Clock::sample);
-  QTest::keyClick(&canvas, Qt::Key_2);
-  QVERIFY(area_->clock() == Clock::update);
-  QTest::keyClick(&canvas, Qt::Key_L);
-  QVERIFY(area_->logY());
-  QTest::keyClick(&canvas, Qt::Key_S);
-  QCOMPARE(area_->smoothing(), 0.5);
-  QTest::keyClick(&canvas, Qt::Key_S, Qt::ShiftModifier);
-  QCOMPARE(area_->smoothing(), 0.0);
-  const double whole = canvas.x()->range().size();
-  QTest::keyClick(&canvas, Qt::Key_Plus);
-  area_->tick();
-  QVERIFY(canvas.x()->range().size() < whole);
-  QTest::keyClick(&canvas, Qt::Key_Right);
-  QVERIFY(!area_->followLive());
-  QTest::keyClick(&canvas, Qt::Key_A);
-  area_->tick();
-  QCOMPARE(canvas.x()->range().size(), whole);
-  QVERIFY(area_->followLive());
-}
-
-void TestPlots::wheel_and_drag_zoom_and_backspace_returns() {
-  show({&add({}, 40, 0)});
-  PlotCanvas& canvas = loss().canvas();
-  const QCPRange whole = canvas.x()->range();
-  const QRect area = canvas.axisRect()->rect();
-  QTest::mousePress(&canvas, Qt::LeftButton, Qt::NoModifier, area.topLeft() + QPoint(100, 20));
-  QTest::mouseMove(&canvas, area.topLeft() + QPoint(200, 90));
-  QTest::mouseMove(&canvas, area.topLeft() + QPoint(300, 120));
-  QTest::mouseRelease(&canvas, Qt::LeftButton, Qt::NoModifier, area.topLeft() + QPoint(300, 120));
-  area_->tick();
-  QVERIFY(std::abs(canvas.x()->range().size() / whole.size() - 200.0 / area.width()) < 0.02);
-  QCOMPARE(rate().canvas().x()->range(), canvas.x()->range());
-  QCOMPARE(strip().canvas().x()->range(), canvas.x()->range());
-  QTest::keyClick(&canvas, Qt::Key_Backspace);
-  area_->tick();
-  QCOMPARE(canvas.x()->range(), whole);
-  QTest::keyClick(&canvas, Qt::Key_Backspace, Qt::ShiftModifier);
-  area_->tick();
-  QVERIFY(canvas.x()->range().size() < whole.size());
-  QTest::mouseDClick(&canvas, Qt::LeftButton, Qt::NoModifier, area.center());
-  area_->tick();
-  QCOMPARE(canvas.x()->range(), whole);
-  QWheelEvent wheel(area.center(), canvas.mapToGlobal(area.center()), {}, {0, 120}, Qt::NoButton, Qt::NoModifier,
-                    Qt::NoScrollPhase, false);
-  QCoreApplication::sendEvent(&canvas, &wheel);
-  area_->tick();
-  QVERIFY(canvas.x()->range().size() < whole.size());
-}
-
-void TestPlots::the_strip_paints_each_kind_of_work() {
-  show({&add({.updates = 6}, 6, 0)});
-  area_->setClock(Clock::seconds);
-  const QImage image = picture();
-  const QRect area = drawing(strip());
-  const ThemeColors& colors = lightColors();
-  for (const QColor& kind : {colors.forward, colors.backward, colors.optimizerStep, colors.collective})
-    QVERIFY2(count(image, kind, area, 0.93) > 20, qPrintable(kind.name()));
-  // Backward takes twice as long as forward, and so does its colour.
-  const double ratio =
-      static_cast<double>(count(image, colors.backward, area, 0.93)) / count(image, colors.forward, area, 0.93);
-  QVERIFY2(std::abs(ratio - 2.0) < 0.35, qPrintable(QString::number(ratio)));
-  QVERIFY(strip().header().badge().startsWith(QStringLiteral("12 collectives")));
-}
-
-void TestPlots::a_dense_strip_shows_shares() {
-  MadeRun made{.steps = 4, .ranks = 2, .updates = 3000, .batchesPerEpoch = 100000};
-  show({&add(made, 3000, 0)});
-  const QImage image = picture();
-  const QRect area = drawing(strip());
-  const double forward = count(image, lightColors().forward, area, 0.9);
-  const double backward = count(image, lightColors().backward, area, 0.9);
-  QVERIFY(forward > 1000.0);
-  QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
-}
-
-void TestPlots::the_theme_changes_live() {
-  show({&add({}, 40, 0)});
-  QVERIFY(count(picture(), seriesColor(lightColors(), 0), drawing(loss())) > 0);
-  theme_->setMode(ThemeMode::dark);
-  QTRY_VERIFY(isDark(area_->palette()));
-  const QImage image = picture();
-  QVERIFY(near(image.pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
-  QVERIFY(count(image, seriesColor(darkColors(), 0), drawing(loss())) > 0);
-  QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss()), 0.8), 0);
-}
-
-void TestPlots::pictures_are_written_whole_or_not_at_all() {
-  show({&add({}, 40, 0)});
-  const QTemporaryDir folder;
-  for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
-    const QString file = folder.filePath(QLatin1String(name));
-    QCOMPARE(area_->exportImage(file), QString());
-    QFile written(file);
-    QVERIFY(written.open(QIODevice::ReadOnly));
-    QVERIFY(written.size() > 2000);
-  }
-  QVERIFY(area_->exportImage(folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
-  const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
-  QVERIFY(area_->exportImage(nowhere).contains(nowhere));
-  QVERIFY(!QFile::exists(nowhere));
-}
-
-void TestPlots::high_resolution_pictures_have_more_pixels_not_more_content() {
-  show({&add({}, 40, 0)});
-  const QImage one = area_->renderImage(1.0);
-  const QImage two = area_->renderImage(2.0);
-  QCOMPARE(two.size(), one.size() * 2);
-  const auto share = [](const QImage& image) {
-    return static_cast<double>(count(image, seriesColor(lightColors(), 0), image.rect())) /
-           (image.width() * image.height());
-  };
-  QVERIFY(share(one) > 0.0);
-  QVERIFY2(share(two) > share(one) * 0.4 && share(two) < share(one) * 2.5,
-           qPrintable(QString::number(share(two) / share(one))));
-}
-
-void TestPlots::a_chart_introduces_itself() {
-  show({&add({}, 40, 0), &add({.steps = 8}, 20, 1)});
-  picture();
-  QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(&loss().canvas());
-  QVERIFY(chart != nullptr);
-  QCOMPARE(chart->role(), QAccessible::Chart);
-  QVERIFY(!chart->text(QAccessible::Name).isEmpty());
-  const QString summary = chart->text(QAccessible::Description);
-  QVERIFY2(summary.startsWith(QStringLiteral("loss: 2 run")) && summary.contains(QStringLiteral("at update 20")),
-           qPrintable(summary));
-  area_->goTo(10.0);
-  QVERIFY(chart->text(QAccessible::Value).startsWith(QStringLiteral("update 10")));
-  QCOMPARE(area_->summaries().size(), 3);
-}
-
-void TestPlots::a_destroyed_run_leaves_the_plots() {
-  RunSeries& kept = add({}, 40, 0);
-  RunSeries& gone = add({.steps = 8}, 20, 1);
-  show({&kept, &gone});
-  area_->setSmoothing(0.9);
-  picture();
-  QVERIFY(&gone == runs_.back().get());
-  runs_.pop_back();
-  const QImage image = picture();
-  QCOMPARE(area_->runs(), QList<RunSeries*>{&kept});
-  QCOMPARE(count(image, seriesColor(lightColors(), 1), drawing(loss()), 0.12), 0);
-}
-
-void TestPlots::a_constant_has_air_around_it() {
-  MadeRun made{.updates = 20};
-  made.loss = [](std::int64_t, std::int64_t) { return 1e-4; };
-  show({&add(made, 20, 0)});
-  const QCPRange range = loss().canvas().y()->range();
-  QVERIFY(range.lower < 1e-4 && range.upper > 1e-4 && range.size() < 1e-4);
-}
-
-void TestPlots::the_update_loss_is_thicker_than_its_trace() {
-  MadeRun made{.steps = 2, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
-  made.loss = [](std::int64_t m, std::int64_t) { return m % 2 == 0 ? 3.0 : 1.0; };
-  RunSeries& run = add(made, 20, 0);
-  show({&run});
-  const QImage image = picture();
-  const QRect area = drawing(loss());
-  PlotCanvas& canvas = loss().canvas();
-  const int y = area.top() + static_cast<int>(canvas.y()->coordToPixel(2.0)) - canvas.axisRect()->top();
-  const QRect around(area.left() + area.width() / 2, y - 4, 60, 9);
-  const int ground = qGray(lightColors().surface.rgb());
-  const double ink = ground - qGray(seriesColor(lightColors(), 0).rgb());
-  double inked = 0.0;  // pixels covered, a column
-  for (int row = around.top(); row <= around.bottom(); ++row)
-    for (int x = around.left(); x <= around.right(); ++x)
-      inked += (ground - qGray(image.pixel(x, row))) / ink / around.width();
-  QVERIFY2(inked > 1.7 && inked < 3.2, qPrintable(QString::number(inked)));
-}
-
-void TestPlots::a_dashed_run_has_gaps_in_pictures() {
-  MadeRun made{.steps = 1, .ranks = 1, .updates = 20, .batchesPerEpoch = 1000};
-  made.loss = [](std::int64_t, std::int64_t) { return 2.0; };
-  RunSeries& whole = add(made, 20, 0);
-  show({&whole});
-  const auto inked = [this] {
-    return count(area_->renderImage(2.0), seriesColor(lightColors(), 0), {0, 0, 1600, 500});
-  };
-  const int solid = inked();
-  whole.setColorIndex(8);  // the first colour again, dashed
-  area_->tick();
-  const int dashed = inked();
-  QVERIFY2(dashed > solid / 4 && dashed < solid * 9 / 10,
-           qPrintable(QStringLiteral("%1 of %2").arg(dashed).arg(solid)));
-}
-
-void TestPlots::what_was_not_drawn_is_told() {
-  RunSeries& run = add({}, 10, 0);
-  show({&run});
-  QVERIFY(!loss().header().badge().contains(QStringLiteral("not drawn")));
-  run.setTracesNotDrawn(12);
-  area_->tick();
-  QVERIFY2(loss().header().badge().contains(QStringLiteral("12 traces not drawn; all are in the folder")),
-           qPrintable(loss().header().badge()));
-}
-
-void TestPlots::a_view_that_does_not_follow_stands_still() {
-  const MadeRun made{.updates = 40000};
-  RunSeries& run = add(made, 50, 0);
-  run.setState(RunState::running);
-  show({&run});
-  const QCPRange before = loss().canvas().x()->range();
-  area_->setFollowLive(false);
-  run.append(made.events(900, 50));
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range(), before);
-  area_->setClock(Clock::microStep);
-  area_->tick();
-  const QCPRange steps = loss().canvas().x()->range();
-  QVERIFY(steps.contains(3600.0));
-  run.append(made.events(3000, 900));
-  area_->tick();
-  QCOMPARE(loss().canvas().x()->range(), steps);
-  area_->fit();
-  area_->tick();
-  QVERIFY(loss().canvas().x()->range().contains(12000.0));
-}
-
-void TestPlots::the_focused_plot_is_marked() {
-  show({&add({}, 10, 0)});
-  area_->activateWindow();
-  QVERIFY(QTest::qWaitForWindowActive(area_.get()));
-  area_->setFocus();
-  QVERIFY(loss().canvas().hasFocus());
-  const auto marked = [](PlotView& view) {
-    const QImage image = view.canvas().grab().toImage();
-    return near(image.pixel(1, 1), lightColors().accent) &&
-           near(image.pixel(image.width() - 2, image.height() / 2), lightColors().accent);
-  };
-  QVERIFY(marked(loss()));
-  QVERIFY(!marked(rate()));
-  rate().canvas().setFocus();
-  QVERIFY(!marked(loss()));
-  QVERIFY(marked(rate()));
-}
 
 QTEST_MAIN(TestPlots)
 #include "test_plots.moc"

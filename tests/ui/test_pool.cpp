@@ -74,147 +74,138 @@ class TestPool : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void slots_fill_with_their_share_of_tokens();
-  void tanks_level_out_at_sync_and_drain_at_step();
-  void an_overflow_is_said_and_the_tank_is_empty();
-  void a_short_window_is_said_to_be_flushed();
-  void what_an_epoch_left_is_said_to_be_carried();
-  void dropped_batches_are_said();
-  void a_long_window_shares_slots();
-  void a_lost_rank_is_said();
-  void updates_say_their_outcome_and_reason_in_words();
-  void the_widget_draws_every_state();
-};
-
-void TestPool::slots_fill_with_their_share_of_tokens() {
-  const RunPlan plan = planOf(EpochTail::flush);
-  RankTracker tracker(plan);
-  tracker.take({micro(0, 1, 31), micro(0, 2, 5), micro(1, 1, 36)});
-  const auto ranks = tracker.inWindow();
-  QCOMPARE(ranks.at(0).slots, (std::vector<PoolSlot>{{31, 1}, {5, 1}}));
-  QCOMPARE(ranks.at(1).slots, (std::vector<PoolSlot>{{36, 1}}));
-  GradientPool pool;
-  pool.setView(viewOf(tracker));
-  QCOMPARE(pool.text(), QStringLiteral("rank 0: 2 of 4, 36 items; rank 1: 1 of 4, 36 items"));
-  QVERIFY(!tracker.drained());
-}
-
-void TestPool::tanks_level_out_at_sync_and_drain_at_step() {
-  const RunPlan plan = planOf(EpochTail::flush);
-  RankTracker tracker(plan);
-  for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8), micro(1, step, 8)});
-  QVERIFY(!tracker.ranks().at(0).isReduced());
-  tracker.take({reduced(0, 1, 4), reduced(1, 1, 4)});
-  QVERIFY(tracker.ranks().at(0).isReduced());
-  GradientPool pool;
-  pool.setView(viewOf(tracker));
-  QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, reduced; rank 1: 4 of 4, reduced"));
-  tracker.take({updated(1, 4)});
-  QVERIFY(tracker.drained());
-  pool.setView(viewOf(tracker));
-  QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, drained; rank 1: 4 of 4, drained"));
-  QCOMPARE(windowEndText(*tracker.lastEnd()), QStringLiteral("Update 1: weights moved by a gradient of norm 0.820"));
-  // The next window begins from nothing.
-  tracker.take({micro(0, 5, 7)});
-  QVERIFY(!tracker.drained());
-  QCOMPARE(tracker.inWindow().at(0).slots, (std::vector<PoolSlot>{{7, 1}}));
-  QVERIFY(tracker.inWindow().at(1).slots.empty());
-  QVERIFY(!tracker.inWindow().at(0).isReduced());
-}
-
-void TestPool::an_overflow_is_said_and_the_tank_is_empty() {
-  const RunPlan plan = planOf(EpochTail::flush, 10, 1);
-  RankTracker tracker(plan);
-  for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8)});
-  tracker.take({updated(1, 4, "full", StepOutcome::skipped_overflow)});
-  QVERIFY(tracker.drained());
-  QVERIFY(windowEndText(*tracker.lastEnd()).startsWith(QStringLiteral("Update 1 skipped: overflow")));
-}
-
-void TestPool::a_short_window_is_said_to_be_flushed() {
-  const RunPlan plan = planOf(EpochTail::flush);
-  RankTracker tracker(plan);
-  train(tracker, plan, 10);
-  QVERIFY2(windowEndText(*tracker.lastEnd()).endsWith(QStringLiteral("flushed at epoch end: 2 of 4")),
-           qPrintable(windowEndText(*tracker.lastEnd())));
-  QVERIFY(carriedText(tracker.ranks().at(0)).isEmpty());
-}
-
-void TestPool::what_an_epoch_left_is_said_to_be_carried() {
-  const RunPlan plan = planOf(EpochTail::carry);
-  RankTracker tracker(plan);
-  train(tracker, plan, 10);
-  QVERIFY(!tracker.drained());
-  QCOMPARE(tracker.inWindow().at(0).filled, 2);
-  QVERIFY(carriedText(tracker.inWindow().at(0)).isEmpty());
-  train(tracker, plan, 11);
-  QCOMPARE(carriedText(tracker.inWindow().at(0)), QStringLiteral("carried: 2 micro-steps from epoch 1"));
-  train(tracker, plan, 13);
-  QVERIFY(carriedText(tracker.inWindow().at(0)).isEmpty());
-}
-
-void TestPool::dropped_batches_are_said() {
-  const RunPlan plan = planOf(EpochTail::drop_stop);
-  RankTracker tracker(plan);
-  train(tracker, plan, 4);
-  QCOMPARE(tracker.lastEnd()->dropped_batches, 0);
-  train(tracker, plan, 8);
-  QCOMPARE(tracker.lastEnd()->dropped_batches, 2);
-  QVERIFY(windowEndText(*tracker.lastEnd()).endsWith(QStringLiteral("dropped 2 batches at the end of epoch 1")));
-}
-
-void TestPool::a_long_window_shares_slots() {
-  RunPlan plan = planOf(EpochTail::flush, 1000, 1);
-  plan.window.steps = 256;
-  RankTracker tracker(plan);
-  AccumulationWindow window(plan.window);
-  for (std::int64_t step = 1; step <= 256; ++step) tracker.take({micro(0, window.next().value(), 1)});
-  const auto& slots_of = tracker.ranks().at(0).slots;
-  QCOMPARE(slots_of.size(), static_cast<std::size_t>(RankTracker::most_slots));
-  for (const PoolSlot& slot : slots_of) QCOMPARE(slot, (PoolSlot{4, 4}));
-}
-
-void TestPool::a_lost_rank_is_said() {
-  const RunPlan plan = planOf(EpochTail::flush);
-  RankTracker tracker(plan);
-  tracker.take({micro(0, 1, 8), micro(1, 1, 8), {1, 2, 2, RankFailed{}}});
-  GradientPool pool;
-  pool.setView(viewOf(tracker));
-  QVERIFY(pool.text().endsWith(QStringLiteral("rank 1: 1 of 4, lost")));
-}
-
-void TestPool::updates_say_their_outcome_and_reason_in_words() {
-  QVERIFY(eventSentence(updated(3, 10, "epoch_end")).endsWith(QStringLiteral("Flushed at epoch end: a short window.")));
-  QVERIFY(eventSentence(updated(3, 10, "run_end")).endsWith(QStringLiteral("Flushed at run end: a short window.")));
-  QVERIFY(!eventSentence(updated(3, 10)).contains(QStringLiteral("Flushed")));
-  const RunEvent overflow = updated(3, 10, "full", StepOutcome::skipped_overflow);
-  QVERIFY(eventSentence(overflow).startsWith(QStringLiteral("Update 3 skipped, overflow:")));
-  QCOMPARE(eventSeverity(overflow), 1);
-  QVERIFY(eventSentence(updated(3, 10, "full", StepOutcome::skipped_empty)).contains(QStringLiteral("skipped, empty")));
-}
-
-void TestPool::the_widget_draws_every_state() {
-  const RunPlan plan = planOf(EpochTail::flush);
-  RankTracker tracker(plan);
-  GradientPool pool;
-  pool.resize(260, 120);
-  QSet<QByteArray> pictures;
-  const auto picture = [&] {
+  void slots_fill_with_their_share_of_tokens() {
+    const RunPlan plan = planOf(EpochTail::flush);
+    RankTracker tracker(plan);
+    tracker.take({micro(0, 1, 31), micro(0, 2, 5), micro(1, 1, 36)});
+    const auto ranks = tracker.inWindow();
+    QCOMPARE(ranks.at(0).slots, (std::vector<PoolSlot>{{31, 1}, {5, 1}}));
+    QCOMPARE(ranks.at(1).slots, (std::vector<PoolSlot>{{36, 1}}));
+    GradientPool pool;
     pool.setView(viewOf(tracker));
-    const QImage image = pool.grab().toImage();
-    pictures.insert(QByteArray(reinterpret_cast<const char*>(image.constBits()), image.sizeInBytes()));
-  };
-  picture();
-  for (std::int64_t step = 1; step <= 4; ++step) {
-    tracker.take({micro(0, step, 8 * step), micro(1, step, 8)});
-    picture();
+    QCOMPARE(pool.text(), QStringLiteral("rank 0: 2 of 4, 36 items; rank 1: 1 of 4, 36 items"));
+    QVERIFY(!tracker.drained());
   }
-  tracker.take({reduced(0, 1, 4), reduced(1, 1, 4)});
-  picture();
-  tracker.take({updated(1, 4)});
-  picture();
-  QCOMPARE(pictures.size(), 7);
-}
+
+  void tanks_level_out_at_sync_and_drain_at_step() {
+    const RunPlan plan = planOf(EpochTail::flush);
+    RankTracker tracker(plan);
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8), micro(1, step, 8)});
+    QVERIFY(!tracker.ranks().at(0).isReduced());
+    tracker.take({reduced(0, 1, 4), reduced(1, 1, 4)});
+    QVERIFY(tracker.ranks().at(0).isReduced());
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, reduced; rank 1: 4 of 4, reduced"));
+    tracker.take({updated(1, 4)});
+    QVERIFY(tracker.drained());
+    pool.setView(viewOf(tracker));
+    QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, drained; rank 1: 4 of 4, drained"));
+    QCOMPARE(windowEndText(*tracker.lastEnd()), QStringLiteral("Update 1: weights moved by a gradient of norm 0.820"));
+    // The next window begins from nothing.
+    tracker.take({micro(0, 5, 7)});
+    QVERIFY(!tracker.drained());
+    QCOMPARE(tracker.inWindow().at(0).slots, (std::vector<PoolSlot>{{7, 1}}));
+    QVERIFY(tracker.inWindow().at(1).slots.empty());
+    QVERIFY(!tracker.inWindow().at(0).isReduced());
+  }
+
+  void an_overflow_is_said_and_the_tank_is_empty() {
+    const RunPlan plan = planOf(EpochTail::flush, 10, 1);
+    RankTracker tracker(plan);
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8)});
+    tracker.take({updated(1, 4, "full", StepOutcome::skipped_overflow)});
+    QVERIFY(tracker.drained());
+    QVERIFY(windowEndText(*tracker.lastEnd()).startsWith(QStringLiteral("Update 1 skipped: overflow")));
+  }
+
+  void a_short_window_is_said_to_be_flushed() {
+    const RunPlan plan = planOf(EpochTail::flush);
+    RankTracker tracker(plan);
+    train(tracker, plan, 10);
+    QVERIFY2(windowEndText(*tracker.lastEnd()).endsWith(QStringLiteral("flushed at epoch end: 2 of 4")),
+             qPrintable(windowEndText(*tracker.lastEnd())));
+    QVERIFY(carriedText(tracker.ranks().at(0)).isEmpty());
+  }
+
+  void what_an_epoch_left_is_said_to_be_carried() {
+    const RunPlan plan = planOf(EpochTail::carry);
+    RankTracker tracker(plan);
+    train(tracker, plan, 10);
+    QVERIFY(!tracker.drained());
+    QCOMPARE(tracker.inWindow().at(0).filled, 2);
+    QVERIFY(carriedText(tracker.inWindow().at(0)).isEmpty());
+    train(tracker, plan, 11);
+    QCOMPARE(carriedText(tracker.inWindow().at(0)), QStringLiteral("carried: 2 micro-steps from epoch 1"));
+    train(tracker, plan, 13);
+    QVERIFY(carriedText(tracker.inWindow().at(0)).isEmpty());
+  }
+
+  void dropped_batches_are_said() {
+    const RunPlan plan = planOf(EpochTail::drop_stop);
+    RankTracker tracker(plan);
+    train(tracker, plan, 4);
+    QCOMPARE(tracker.lastEnd()->dropped_batches, 0);
+    train(tracker, plan, 8);
+    QCOMPARE(tracker.lastEnd()->dropped_batches, 2);
+    QVERIFY(windowEndText(*tracker.lastEnd()).endsWith(QStringLiteral("dropped 2 batches at the end of epoch 1")));
+  }
+
+  void a_long_window_shares_slots() {
+    RunPlan plan = planOf(EpochTail::flush, 1000, 1);
+    plan.window.steps = 256;
+    RankTracker tracker(plan);
+    AccumulationWindow window(plan.window);
+    for (std::int64_t step = 1; step <= 256; ++step) tracker.take({micro(0, window.next().value(), 1)});
+    const auto& slots_of = tracker.ranks().at(0).slots;
+    QCOMPARE(slots_of.size(), static_cast<std::size_t>(RankTracker::most_slots));
+    for (const PoolSlot& slot : slots_of) QCOMPARE(slot, (PoolSlot{4, 4}));
+  }
+
+  void a_lost_rank_is_said() {
+    const RunPlan plan = planOf(EpochTail::flush);
+    RankTracker tracker(plan);
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8), {1, 2, 2, RankFailed{}}});
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    QVERIFY(pool.text().endsWith(QStringLiteral("rank 1: 1 of 4, lost")));
+  }
+
+  void updates_say_their_outcome_and_reason_in_words() {
+    QVERIFY(
+        eventSentence(updated(3, 10, "epoch_end")).endsWith(QStringLiteral("Flushed at epoch end: a short window.")));
+    QVERIFY(eventSentence(updated(3, 10, "run_end")).endsWith(QStringLiteral("Flushed at run end: a short window.")));
+    QVERIFY(!eventSentence(updated(3, 10)).contains(QStringLiteral("Flushed")));
+    const RunEvent overflow = updated(3, 10, "full", StepOutcome::skipped_overflow);
+    QVERIFY(eventSentence(overflow).startsWith(QStringLiteral("Update 3 skipped, overflow:")));
+    QCOMPARE(eventSeverity(overflow), 1);
+    QVERIFY(
+        eventSentence(updated(3, 10, "full", StepOutcome::skipped_empty)).contains(QStringLiteral("skipped, empty")));
+  }
+
+  void the_widget_draws_every_state() {
+    const RunPlan plan = planOf(EpochTail::flush);
+    RankTracker tracker(plan);
+    GradientPool pool;
+    pool.resize(260, 120);
+    QSet<QByteArray> pictures;
+    const auto picture = [&] {
+      pool.setView(viewOf(tracker));
+      const QImage image = pool.grab().toImage();
+      pictures.insert(QByteArray(reinterpret_cast<const char*>(image.constBits()), image.sizeInBytes()));
+    };
+    picture();
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      tracker.take({micro(0, step, 8 * step), micro(1, step, 8)});
+      picture();
+    }
+    tracker.take({reduced(0, 1, 4), reduced(1, 1, 4)});
+    picture();
+    tracker.take({updated(1, 4)});
+    picture();
+    QCOMPARE(pictures.size(), 7);
+  }
+};
 
 QTEST_MAIN(TestPool)
 #include "test_pool.moc"

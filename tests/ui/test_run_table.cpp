@@ -21,6 +21,22 @@ std::unique_ptr<RunSeries> makeRun(int number, const MadeRun& made) {
   return run;
 }
 
+/// A table of runs that is checked against the rules of models.
+struct CheckedTable : RunTableModel {
+  CheckedTable() = default;
+  explicit CheckedTable(std::initializer_list<MadeRun> made) {
+    for (const MadeRun& each : made) {
+      runs.push_back(makeRun(static_cast<int>(runs.size()), each));
+      addRun(runs.back().get());
+    }
+  }
+  RunSeries& at(std::size_t i) const { return *runs[i]; }
+  std::vector<std::unique_ptr<RunSeries>> runs;
+
+ private:
+  QAbstractItemModelTester tester_{this, QAbstractItemModelTester::FailureReportingMode::Fatal};
+};
+
 QString cell(const RunTableModel& model, int row, int column) {
   return model.index(row, column).data().toString();
 }
@@ -31,230 +47,179 @@ class TestRunTable : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void shows_set_up_and_results();
-  void a_row_changes_without_a_reset();
-  void only_differing_columns_are_the_differing_keys();
-  void differing_columns_follow_the_runs();
-  void the_selected_runs_are_compared();
-  void the_name_of_a_run_is_no_difference();
-  void a_destroyed_run_leaves_the_table();
-  void sorts_numbers_as_numbers();
-  void last_weights_have_a_column_while_a_shown_run_recorded_them();
-  void states_have_words_and_icons();
-  void holds_the_rules_of_models_under_any_order_of_calls();
-};
-
-void TestRunTable::shows_set_up_and_results() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const MadeRun made{.steps = 16, .updates = 20};
-  const auto run = makeRun(3, made);
-  model.addRun(run.get());
-  model.addRun(run.get());
-  QCOMPARE(model.rowCount(), 1);
-  std::vector<RunEvent> events = made.events(12);
-  events.push_back(MadeRun::state("running"));
-  run->append(events);
-  QCOMPARE(cell(model, 0, RunTableModel::stateColumn), QStringLiteral("Running"));
-  QCOMPARE(cell(model, 0, RunTableModel::nameColumn), QStringLiteral("N=16"));
-  QCOMPARE(cell(model, 0, RunTableModel::stepsColumn), QStringLiteral("16"));
-  QCOMPARE(cell(model, 0, RunTableModel::microBatchColumn), QStringLiteral("4"));
-  QCOMPARE(cell(model, 0, RunTableModel::ranksColumn), QStringLiteral("2"));
-  QCOMPARE(cell(model, 0, RunTableModel::updatesColumn), QStringLiteral("12 / 20"));
-  QVERIFY(!cell(model, 0, RunTableModel::lossColumn).isEmpty());
-  QVERIFY(!cell(model, 0, RunTableModel::rateColumn).isEmpty());
-  QCOMPARE(model.index(0, 0).data(RunTableModel::colorIndexRole).toInt(), 3);
-  QVERIFY(model.index(0, RunTableModel::lossColumn)
-              .data(Qt::AccessibleTextRole)
-              .toString()
-              .startsWith(QStringLiteral("Loss: ")));
-}
-
-void TestRunTable::a_row_changes_without_a_reset() {
-  RunTableModel model;
-  const MadeRun made;
-  const auto a = makeRun(0, made);
-  const auto b = makeRun(1, made);
-  model.addRun(a.get());
-  model.addRun(b.get());
-  QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
-  QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
-  b->append(made.events(4));
-  QCOMPARE(reset.count(), 0);
-  QCOMPARE(changed.count(), 1);
-  QCOMPARE(changed[0][0].toModelIndex().row(), 1);
-  QCOMPARE(changed[0][1].toModelIndex().row(), 1);
-}
-
-void TestRunTable::only_differing_columns_are_the_differing_keys() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  MadeRun one{.steps = 4};
-  MadeRun other{.steps = 16};
-  const auto a = makeRun(0, one);
-  const auto b = makeRun(1, other);
-  model.addRun(a.get());
-  model.addRun(b.get());
-  QCOMPARE(model.differingKeys(), QStringList{QStringLiteral("accumulation.steps")});
-  model.setOnlyDiffering(true);
-  QCOMPARE(model.columnCount(), 6);  // state, name, loss, samples/s, updates and the one difference
-  QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(),
-           QStringLiteral("accumulation.steps"));
-  QVERIFY(!model.headerData(5, Qt::Horizontal).toString().isEmpty());
-  QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
-  QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
-  model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
-}
-
-void TestRunTable::differing_columns_follow_the_runs() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  model.setOnlyDiffering(true);
-  const auto a = makeRun(0, {.steps = 4});
-  const auto b = makeRun(1, {.steps = 4});
-  const auto c = makeRun(2, {.steps = 8, .microBatch = 2});
-  model.addRun(a.get());
-  model.addRun(b.get());
-  QCOMPARE(model.columnCount(), 5);
-  model.addRun(c.get());
-  QCOMPARE(model.columnCount(), 7);
-  model.removeRun(c.get());
-  QCOMPARE(model.columnCount(), 5);
-}
-
-void TestRunTable::the_name_of_a_run_is_no_difference() {
-  RunTableModel model;
-  const auto a = makeRun(0, {});
-  const auto b = makeRun(1, {});
-  RunSpec renamed = *b->spec();
-  renamed.run.name = "another";
-  b->setSpec(renamed);
-  model.addRun(a.get());
-  model.addRun(b.get());
-  QVERIFY(model.differingKeys().isEmpty());
-}
-
-void TestRunTable::a_destroyed_run_leaves_the_table() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  auto a = makeRun(0, {});
-  const auto b = makeRun(1, {});
-  model.addRun(a.get());
-  model.addRun(b.get());
-  a.reset();
-  QCOMPARE(model.rowCount(), 1);
-  QCOMPARE(model.run(0), b.get());
-  QCOMPARE(model.rowOf(b.get()), 0);
-}
-
-void TestRunTable::sorts_numbers_as_numbers() {
-  RunTableModel model;
-  const auto a = makeRun(0, {.steps = 16});
-  const auto b = makeRun(1, {.steps = 4});
-  model.addRun(a.get());
-  model.addRun(b.get());
-  const auto steps = [&](int row) {
-    return model.index(row, RunTableModel::stepsColumn).data(RunTableModel::sortRole).toLongLong();
-  };
-  QVERIFY(steps(1) < steps(0));
-  model.setOnlyDiffering(true);
-  const QVariant left = model.index(0, 5).data(RunTableModel::sortRole);
-  QCOMPARE(left.toDouble(), 16.0);
-}
-
-void TestRunTable::last_weights_have_a_column_while_a_shown_run_recorded_them() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const auto plain = makeRun(0, {.steps = 4});
-  const auto recorded = makeRun(1, {.steps = 4});
-  model.addRun(plain.get());
-  model.addRun(recorded.get());
-  const int before = model.columnCount();
-  Update update;
-  update.update = update.micro_step = 1;
-  update.weights = {0.5, 1.427725625};
-  recorded->append({{0, 0, 0, update}});
-  QCOMPARE(model.columnCount(), before + 1);
-  QCOMPARE(cell(model, 1, before), QStringLiteral("0.5, 1.427725625"));
-  QCOMPARE(cell(model, 0, before), QString());
-  model.setOnlyDiffering(true);
-  const int last = model.columnCount() - 1;
-  QCOMPARE(model.headerData(last, Qt::Horizontal).toString(), QStringLiteral("Last weights"));
-  model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), before + 1);
-  model.setCompared({plain.get()});
-  QCOMPARE(model.columnCount(), before);
-  model.setCompared({plain.get(), recorded.get()});
-  QCOMPARE(model.columnCount(), before + 1);
-  model.removeRun(recorded.get());
-  QCOMPARE(model.columnCount(), before);
-}
-
-void TestRunTable::states_have_words_and_icons() {
-  QSet<QString> words;
-  for (const RunState state :
-       {RunState::idle, RunState::preflight, RunState::starting, RunState::running, RunState::paused,
-        RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed, RunState::finished}) {
-    words.insert(stateName(state));
-    const QString icon = accrue::test::sourcePath("resources/icons/%1.svg").arg(stateIconName(state));
-    QVERIFY2(QFile::exists(icon), qPrintable(icon));
+  void shows_set_up_and_results() {
+    CheckedTable model;
+    const MadeRun made{.steps = 16, .updates = 20};
+    const auto run = makeRun(3, made);
+    model.addRun(run.get());
+    model.addRun(run.get());
+    QCOMPARE(model.rowCount(), 1);
+    std::vector<RunEvent> events = made.events(12);
+    events.push_back(MadeRun::state("running"));
+    run->append(events);
+    QCOMPARE(cell(model, 0, RunTableModel::stateColumn), QStringLiteral("Running"));
+    QCOMPARE(cell(model, 0, RunTableModel::nameColumn), QStringLiteral("N=16"));
+    QCOMPARE(cell(model, 0, RunTableModel::stepsColumn), QStringLiteral("16"));
+    QCOMPARE(cell(model, 0, RunTableModel::microBatchColumn), QStringLiteral("4"));
+    QCOMPARE(cell(model, 0, RunTableModel::ranksColumn), QStringLiteral("2"));
+    QCOMPARE(cell(model, 0, RunTableModel::updatesColumn), QStringLiteral("12 / 20"));
+    QVERIFY(!cell(model, 0, RunTableModel::lossColumn).isEmpty());
+    QVERIFY(!cell(model, 0, RunTableModel::rateColumn).isEmpty());
+    QCOMPARE(model.index(0, 0).data(RunTableModel::colorIndexRole).toInt(), 3);
+    QVERIFY(model.index(0, RunTableModel::lossColumn)
+                .data(Qt::AccessibleTextRole)
+                .toString()
+                .startsWith(QStringLiteral("Loss: ")));
   }
-  QCOMPARE(words.size(), 10);
-}
 
-void TestRunTable::holds_the_rules_of_models_under_any_order_of_calls() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  std::mt19937 random(33);
-  std::uniform_int_distribution<int> choice(0, 99);
-  std::vector<std::unique_ptr<RunSeries>> runs;
-  const MadeRun made{.updates = 3};
-  const std::vector<RunEvent> events = made.events(3);
-  for (int i = 0; i < 2000; ++i) {
-    const int what = choice(random);
-    const bool any = !runs.empty();
-    const std::size_t which = any ? static_cast<std::size_t>(what) % runs.size() : 0;
-    if (what < 30 && runs.size() < 12) {
-      runs.push_back(makeRun(i, {.steps = 1 + what % 3, .updates = 3, .microBatch = 1 + what % 2}));
-      model.addRun(runs.back().get());
-    } else if (what < 45 && any) {
-      runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
-    } else if (what < 55 && any) {
-      model.removeRun(runs[which].get());
-    } else if (what < 60) {
-      model.setOnlyDiffering(!model.onlyDiffering());
-    } else if (any) {
-      runs[which]->append({events[static_cast<std::size_t>(what) % events.size()]});
+  void a_row_changes_without_a_reset() {
+    const MadeRun made;
+    CheckedTable model{made, made};
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+    model.at(1).append(made.events(4));
+    QCOMPARE(reset.count(), 0);
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(changed[0][0].toModelIndex().row(), 1);
+    QCOMPARE(changed[0][1].toModelIndex().row(), 1);
+  }
+
+  void only_differing_columns_are_the_differing_keys() {
+    CheckedTable model{{.steps = 4}, {.steps = 16}};
+    QCOMPARE(model.differingKeys(), QStringList{QStringLiteral("accumulation.steps")});
+    model.setOnlyDiffering(true);
+    QCOMPARE(model.columnCount(), 6);  // state, name, loss, samples/s, updates and the one difference
+    QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(),
+             QStringLiteral("accumulation.steps"));
+    QVERIFY(!model.headerData(5, Qt::Horizontal).toString().isEmpty());
+    QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
+    QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
+    model.setOnlyDiffering(false);
+    QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
+  }
+
+  void differing_columns_follow_the_runs() {
+    CheckedTable model{{.steps = 4}, {.steps = 4}};
+    model.setOnlyDiffering(true);
+    const auto c = makeRun(2, {.steps = 8, .microBatch = 2});
+    QCOMPARE(model.columnCount(), 5);
+    model.addRun(c.get());
+    QCOMPARE(model.columnCount(), 7);
+    model.removeRun(c.get());
+    QCOMPARE(model.columnCount(), 5);
+  }
+
+  void the_selected_runs_are_compared() {
+    CheckedTable model{{.steps = 4}, {.steps = 4, .microBatch = 2}, {.steps = 8}};
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    const QString micro = QStringLiteral("accumulation.micro_batch");
+    const QString steps = QStringLiteral("accumulation.steps");
+    model.setOnlyDiffering(true);
+    QCOMPARE(model.differingKeys(), (QStringList{steps, micro}));
+    model.setCompared({&model.at(0), &model.at(1)});
+    QCOMPARE(model.differingKeys(), QStringList{micro});
+    QCOMPARE(model.columnCount(), 6);
+    model.setCompared({&model.at(0), &model.at(2)});
+    QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(), steps);
+    model.setCompared({&model.at(0)});
+    QCOMPARE(model.columnCount(), 7);
+    model.setOnlyDiffering(false);
+    QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
+    // The table's selection, by which runs are compared, would not outlive a reset.
+    QCOMPARE(reset.count(), 0);
+  }
+
+  void the_name_of_a_run_is_no_difference() {
+    CheckedTable model{{}, {}};
+    RunSpec renamed = *model.at(1).spec();
+    renamed.run.name = "another";
+    model.at(1).setSpec(renamed);
+    QVERIFY(model.differingKeys().isEmpty());
+  }
+
+  void a_destroyed_run_leaves_the_table() {
+    CheckedTable model{{}, {}};
+    model.runs.front().reset();
+    QCOMPARE(model.rowCount(), 1);
+    QCOMPARE(model.run(0), &model.at(1));
+    QCOMPARE(model.rowOf(&model.at(1)), 0);
+  }
+
+  void sorts_numbers_as_numbers() {
+    CheckedTable model{{.steps = 16}, {.steps = 4}};
+    const auto steps = [&](int row) {
+      return model.index(row, RunTableModel::stepsColumn).data(RunTableModel::sortRole).toLongLong();
+    };
+    QVERIFY(steps(1) < steps(0));
+    model.setOnlyDiffering(true);
+    const QVariant left = model.index(0, 5).data(RunTableModel::sortRole);
+    QCOMPARE(left.toDouble(), 16.0);
+  }
+
+  void last_weights_have_a_column_while_a_shown_run_recorded_them() {
+    CheckedTable model{{.steps = 4}, {.steps = 4}};
+    RunSeries* const plain = &model.at(0);
+    RunSeries* const recorded = &model.at(1);
+    const int before = model.columnCount();
+    Update update;
+    update.update = update.micro_step = 1;
+    update.weights = {0.5, 1.427725625};
+    recorded->append({{0, 0, 0, update}});
+    QCOMPARE(model.columnCount(), before + 1);
+    QCOMPARE(cell(model, 1, before), QStringLiteral("0.5, 1.427725625"));
+    QCOMPARE(cell(model, 0, before), QString());
+    model.setOnlyDiffering(true);
+    const int last = model.columnCount() - 1;
+    QCOMPARE(model.headerData(last, Qt::Horizontal).toString(), QStringLiteral("Last weights"));
+    model.setOnlyDiffering(false);
+    QCOMPARE(model.columnCount(), before + 1);
+    model.setCompared({plain});
+    QCOMPARE(model.columnCount(), before);
+    model.setCompared({plain, recorded});
+    QCOMPARE(model.columnCount(), before + 1);
+    model.removeRun(recorded);
+    QCOMPARE(model.columnCount(), before);
+  }
+
+  void states_have_words_and_icons() {
+    QSet<QString> words;
+    for (const RunState state :
+         {RunState::idle, RunState::preflight, RunState::starting, RunState::running, RunState::paused,
+          RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed, RunState::finished}) {
+      words.insert(stateName(state));
+      const QString icon = accrue::test::sourcePath("resources/icons/%1.svg").arg(stateIconName(state));
+      QVERIFY2(QFile::exists(icon), qPrintable(icon));
     }
-    QVERIFY(model.rowCount() <= static_cast<int>(runs.size()));
+    QCOMPARE(words.size(), 10);
   }
-}
 
-void TestRunTable::the_selected_runs_are_compared() {
-  RunTableModel model;
-  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const auto a = makeRun(0, {.steps = 4});
-  const auto b = makeRun(1, {.steps = 4, .microBatch = 2});
-  const auto c = makeRun(2, {.steps = 8});
-  for (const auto& run : {a.get(), b.get(), c.get()}) model.addRun(run);
-  QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
-  const QString micro = QStringLiteral("accumulation.micro_batch");
-  const QString steps = QStringLiteral("accumulation.steps");
-  model.setOnlyDiffering(true);
-  QCOMPARE(model.differingKeys(), (QStringList{steps, micro}));
-  model.setCompared({a.get(), b.get()});
-  QCOMPARE(model.differingKeys(), QStringList{micro});
-  QCOMPARE(model.columnCount(), 6);
-  model.setCompared({a.get(), c.get()});
-  QCOMPARE(model.headerData(5, Qt::Horizontal, RunTableModel::fieldKeyRole).toString(), steps);
-  model.setCompared({a.get()});
-  QCOMPARE(model.columnCount(), 7);
-  model.setOnlyDiffering(false);
-  QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
-  // The table's selection, by which runs are compared, would not outlive a reset.
-  QCOMPARE(reset.count(), 0);
-}
+  void holds_the_rules_of_models_under_any_order_of_calls() {
+    CheckedTable model;
+    std::mt19937 random(33);
+    std::uniform_int_distribution<int> choice(0, 99);
+    std::vector<std::unique_ptr<RunSeries>> runs;
+    const MadeRun made{.updates = 3};
+    const std::vector<RunEvent> events = made.events(3);
+    for (int i = 0; i < 2000; ++i) {
+      const int what = choice(random);
+      const bool any = !runs.empty();
+      const std::size_t which = any ? static_cast<std::size_t>(what) % runs.size() : 0;
+      if (what < 30 && runs.size() < 12) {
+        runs.push_back(makeRun(i, {.steps = 1 + what % 3, .updates = 3, .microBatch = 1 + what % 2}));
+        model.addRun(runs.back().get());
+      } else if (what < 45 && any) {
+        runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
+      } else if (what < 55 && any) {
+        model.removeRun(runs[which].get());
+      } else if (what < 60) {
+        model.setOnlyDiffering(!model.onlyDiffering());
+      } else if (any) {
+        runs[which]->append({events[static_cast<std::size_t>(what) % events.size()]});
+      }
+      QVERIFY(model.rowCount() <= static_cast<int>(runs.size()));
+    }
+  }
+};
 
 QTEST_GUILESS_MAIN(TestRunTable)
 #include "test_run_table.moc"

@@ -18,6 +18,15 @@ using accrue::test::MadeRun;
 
 namespace {
 
+/// A run that has seen the events of its first updates.
+struct SeenRun : RunSeries {
+  explicit SeenRun(const MadeRun& made, std::int64_t up_to = 0, const char* name = "r")
+      : RunSeries(QString::fromLatin1(name), 0) {
+    setPlan(made.plan());
+    if (up_to > 0) append(made.events(up_to));
+  }
+};
+
 const SeriesStore& micro(const RunSeries& run) {
   return run.series(Metric::microLoss);
 }
@@ -32,418 +41,350 @@ class TestSeries : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void every_event_becomes_a_point();
-  void a_micro_step_is_the_mean_over_the_items_of_all_ranks();
-  void a_micro_step_waits_for_the_slowest_rank();
-  void ranks_may_report_in_any_order();
-  void a_rank_that_never_reports_does_not_hold_the_others_forever();
-  void all_clocks_agree_at_a_boundary();
-  void every_clock_rises();
-  void without_a_plan_clocks_are_still_told();
-  void batches_and_single_events_give_the_same_series();
-  void one_batch_is_one_signal();
-  void values_that_are_not_finite_are_kept_and_marked();
-  void a_resumed_run_continues_after_its_checkpoint();
-  void wall_time_goes_on_after_a_resume();
-  void the_plan_is_known_before_the_first_step();
-  void the_planned_rate_is_the_used_rate();
-  void a_very_long_plan_does_not_hold_up_the_window();
-  void lost_traces_leave_later_micro_steps_in_their_windows();
-  void skipped_updates_leave_the_micro_loss_on_its_updates();
-  void the_window_is_one_for_all_ranks();
-  void only_a_new_spec_is_told_as_one();
-  void the_window_is_counted();
-  void the_pace_is_measured_over_all_ranks();
-  void states_and_ends_are_followed();
-  void recorded_weights_are_series();
-  void a_cleared_run_can_be_read_again();
-  void csv_holds_every_point();
-};
-
-void TestSeries::every_event_becomes_a_point() {
-  const MadeRun made{.updates = 30};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(30));
-  QCOMPARE(micro(run).size(), static_cast<std::size_t>(made.plan().totals.micro_steps));
-  QCOMPARE(updates(run).size(), std::size_t{30});
-  QCOMPARE(run.series(Metric::learningRate).size(), std::size_t{30});
-  QCOMPARE(run.last().update, 30);
-  QCOMPARE(run.progressText(), QStringLiteral("update 30 of 30"));
-}
-
-void TestSeries::a_micro_step_is_the_mean_over_the_items_of_all_ranks() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(MadeRun{}.plan());
-  run.append({MadeRun{}.microStep(0, 1, 1.0, 300), MadeRun{}.microStep(1, 1, 5.0, 100)});
-  QCOMPARE(micro(run).size(), std::size_t{1});
-  QCOMPARE(micro(run).value(0), 2.0);
-  QCOMPARE(micro(run).clock(Clock::token)[0], 400.0);
-  QCOMPARE(micro(run).clock(Clock::sample)[0], 8.0);
-}
-
-void TestSeries::a_micro_step_waits_for_the_slowest_rank() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(MadeRun{}.plan());
-  run.append({MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 2.0, 1)});
-  QVERIFY(micro(run).empty());
-  run.append({MadeRun{}.microStep(1, 1, 3.0, 1)});
-  QCOMPARE(micro(run).size(), std::size_t{1});
-  QCOMPARE(micro(run).value(0), 2.0);
-}
-
-void TestSeries::ranks_may_report_in_any_order() {
-  const MadeRun made{.ranks = 3, .updates = 20};
-  std::vector<RunEvent> inOrder = made.events(20);
-  // Each rank keeps its own order; between ranks anything may happen.
-  std::map<std::int64_t, std::vector<RunEvent>> perRank;
-  for (const RunEvent& event : inOrder) perRank[event.rank].push_back(event);
-  RunSeries expected(QStringLiteral("a"), 0);
-  RunSeries shuffled(QStringLiteral("b"), 0);
-  expected.setPlan(made.plan());
-  shuffled.setPlan(made.plan());
-  expected.append(inOrder);
-  for (const std::int64_t rank : {2, 0, 1}) shuffled.append(perRank[rank]);
-  QCOMPARE(micro(shuffled).size(), micro(expected).size());
-  for (std::size_t i = 0; i < micro(expected).size(); ++i) {
-    QVERIFY(std::abs(micro(shuffled).value(i) - micro(expected).value(i)) < 1e-12);
-    QCOMPARE(micro(shuffled).clock(Clock::sample)[i], micro(expected).clock(Clock::sample)[i]);
-    QCOMPARE(micro(shuffled).clock(Clock::update)[i], micro(expected).clock(Clock::update)[i]);
+  void every_event_becomes_a_point() {
+    const MadeRun made{.updates = 30};
+    SeenRun run(made, 30);
+    QCOMPARE(micro(run).size(), static_cast<std::size_t>(made.plan().totals.micro_steps));
+    QCOMPARE(updates(run).size(), std::size_t{30});
+    QCOMPARE(run.series(Metric::learningRate).size(), std::size_t{30});
+    QCOMPARE(run.last().update, 30);
+    QCOMPARE(run.progressText(), QStringLiteral("update 30 of 30"));
   }
-}
 
-void TestSeries::a_rank_that_never_reports_does_not_hold_the_others_forever() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(MadeRun{.updates = 100000}.plan());
-  std::vector<RunEvent> events;
-  constexpr int count = 3000;
-  AccumulationWindow window(MadeRun{.updates = 100000}.plan().window);
-  for (int m = 1; m <= count; ++m)
-    events.push_back({0, m, 0, MadeRun::microSteps(window.next().value(), 1.0, 1, 4, m, 0)});
-  run.append(events);
-  QCOMPARE(micro(run).size(), count - MicroStepJoin::patience);
-  run.append({{supervisor_rank, 1, 0, RunFinished{.outcome = "failed"}}});
-  QCOMPARE(micro(run).size(), std::size_t{count});
-}
-
-void TestSeries::all_clocks_agree_at_a_boundary() {
-  const MadeRun made{.updates = 25};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(25));
-  for (std::size_t u = 0; u < updates(run).size(); ++u) {
-    const ClockPoint truth = updates(run).clocks().point(u);
-    const std::size_t at = micro(run).clock(Clock::microStep).lowerBound(truth[Clock::microStep]);
-    const ClockPoint seen = micro(run).clocks().point(at);
-    QCOMPARE(seen[Clock::sample], truth[Clock::sample]);
-    QCOMPARE(seen[Clock::token], truth[Clock::token]);
-    QVERIFY(std::abs(seen[Clock::update] - truth[Clock::update]) < 1e-6);
-    QVERIFY(std::abs(seen[Clock::epoch] - truth[Clock::epoch]) < 1e-6);
-    QVERIFY(seen[Clock::seconds] <= truth[Clock::seconds]);
+  void a_micro_step_is_the_mean_over_the_items_of_all_ranks() {
+    SeenRun run(MadeRun{});
+    run.append({MadeRun{}.microStep(0, 1, 1.0, 300), MadeRun{}.microStep(1, 1, 5.0, 100)});
+    QCOMPARE(micro(run).size(), std::size_t{1});
+    QCOMPARE(micro(run).value(0), 2.0);
+    QCOMPARE(micro(run).clock(Clock::token)[0], 400.0);
+    QCOMPARE(micro(run).clock(Clock::sample)[0], 8.0);
   }
-}
 
-void TestSeries::every_clock_rises() {
-  const MadeRun made{.steps = 5, .updates = 40, .batchesPerEpoch = 13};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(40));
-  for (const Clock clock : allClocks)
-    for (std::size_t i = 1; i < micro(run).size(); ++i)
-      QVERIFY2(micro(run).clock(clock)[i] > micro(run).clock(clock)[i - 1], qPrintable(clockKey(clock)));
-}
-
-void TestSeries::without_a_plan_clocks_are_still_told() {
-  const MadeRun made{.updates = 20, .batchesPerEpoch = 80};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setSpec(made.plan().spec);
-  run.append(made.events(20));
-  QCOMPARE(micro(run).size(), std::size_t{80});
-  QCOMPARE(micro(run).clock(Clock::update)[79], 20.0);
-  QCOMPARE(micro(run).clock(Clock::update)[77], 19.5);
-  QCOMPARE(micro(run).clock(Clock::sample)[79], 640.0);
-}
-
-void TestSeries::batches_and_single_events_give_the_same_series() {
-  const MadeRun made{.updates = 15};
-  RunSeries whole(QStringLiteral("a"), 0);
-  RunSeries pieces(QStringLiteral("b"), 0);
-  for (RunSeries* run : {&whole, &pieces}) run->setPlan(made.plan());
-  const std::vector<RunEvent> events = made.events(15);
-  whole.append(events);
-  for (const RunEvent& event : events) pieces.append({event});
-  QCOMPARE(seriesCsv({&pieces}, 0.0), seriesCsv({&whole}, 0.0));
-}
-
-void TestSeries::one_batch_is_one_signal() {
-  const MadeRun made{.updates = 10};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  QSignalSpy changed(&run, &RunSeries::changed);
-  QSignalSpy moved(&run, &RunSeries::stateChanged);
-  std::vector<RunEvent> events = made.events(10);
-  events.insert(events.begin(), MadeRun::state("running"));
-  run.append(events);
-  QCOMPARE(changed.count(), 1);
-  QCOMPARE(moved.count(), 1);
-  run.append({});
-  QCOMPARE(changed.count(), 1);
-}
-
-void TestSeries::values_that_are_not_finite_are_kept_and_marked() {
-  MadeRun made{.ranks = 1, .updates = 5};
-  made.loss = [](std::int64_t m, std::int64_t) { return m == 7 ? std::numeric_limits<double>::quiet_NaN() : 1.0; };
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(5));
-  QCOMPARE(micro(run).marks().size(), std::size_t{1});
-  QCOMPARE(micro(run).marks()[0].index, std::size_t{6});
-  QVERIFY(std::isnan(micro(run).value(6)));
-  QCOMPARE(updates(run).marks().size(), std::size_t{1});
-}
-
-void TestSeries::a_resumed_run_continues_after_its_checkpoint() {
-  const MadeRun made{.updates = 30};
-  RunSeries straight(QStringLiteral("a"), 0);
-  RunSeries broken(QStringLiteral("b"), 0);
-  for (RunSeries* run : {&straight, &broken}) run->setPlan(made.plan());
-  straight.append(made.events(30));
-  broken.append(made.events(17));
-  broken.append({{supervisor_rank, 5, 0, RunStarted{.resumed = true, .resumed_update = 10}}});
-  QCOMPARE(updates(broken).size(), std::size_t{10});
-  QCOMPARE(broken.last().update, 10);
-  broken.append(made.events(30, 10));
-  QCOMPARE(updates(broken).size(), updates(straight).size());
-  QCOMPARE(micro(broken).size(), micro(straight).size());
-  for (std::size_t i = 0; i < micro(straight).size(); ++i) {
-    QCOMPARE(micro(broken).value(i), micro(straight).value(i));
-    QCOMPARE(micro(broken).clock(Clock::sample)[i], micro(straight).clock(Clock::sample)[i]);
-    QVERIFY(std::abs(micro(broken).clock(Clock::update)[i] - micro(straight).clock(Clock::update)[i]) < 1e-6);
+  void a_micro_step_waits_for_the_slowest_rank() {
+    SeenRun run(MadeRun{});
+    run.append({MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 2.0, 1)});
+    QVERIFY(micro(run).empty());
+    run.append({MadeRun{}.microStep(1, 1, 3.0, 1)});
+    QCOMPARE(micro(run).size(), std::size_t{1});
+    QCOMPARE(micro(run).value(0), 2.0);
   }
-}
 
-void TestSeries::wall_time_goes_on_after_a_resume() {
-  const MadeRun made{.updates = 40};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(20));
-  const double before = run.latest(Clock::seconds);
-  run.append({{supervisor_rank, 5, 0, RunStarted{.resumed = true, .resumed_update = 20}}});
-  // The ranks of the second start count their time from their own zero.
-  std::vector<RunEvent> again = made.events(40, 20);
-  double shift = 1e18;
-  for (const RunEvent& event : again)
-    if (const auto* body = std::get_if<Operations>(&event.body))
-      shift = std::min(shift, static_cast<double>(body->begin_ns[0]));
-  for (RunEvent& event : again) {
-    event.time_ns -= static_cast<std::int64_t>(shift);
-    if (auto* body = std::get_if<MicroSteps>(&event.body)) body->end_ns[0] -= static_cast<std::int64_t>(shift);
-    if (auto* body = std::get_if<Operations>(&event.body))
-      for (std::size_t i = 0; i < body->kind.size(); ++i) {
-        body->begin_ns[i] -= static_cast<std::int64_t>(shift);
-        body->end_ns[i] -= static_cast<std::int64_t>(shift);
+  void ranks_may_report_in_any_order() {
+    const MadeRun made{.ranks = 3, .updates = 20};
+    // Each rank keeps its own order; between ranks anything may happen.
+    std::map<std::int64_t, std::vector<RunEvent>> perRank;
+    for (const RunEvent& event : made.events(20)) perRank[event.rank].push_back(event);
+    SeenRun expected(made, 20, "a");
+    SeenRun shuffled(made, 0, "b");
+    for (const std::int64_t rank : {2, 0, 1}) shuffled.append(perRank[rank]);
+    QCOMPARE(micro(shuffled).size(), micro(expected).size());
+    for (std::size_t i = 0; i < micro(expected).size(); ++i) {
+      QVERIFY(std::abs(micro(shuffled).value(i) - micro(expected).value(i)) < 1e-12);
+      QCOMPARE(micro(shuffled).clock(Clock::sample)[i], micro(expected).clock(Clock::sample)[i]);
+      QCOMPARE(micro(shuffled).clock(Clock::update)[i], micro(expected).clock(Clock::update)[i]);
+    }
+  }
+
+  void a_rank_that_never_reports_does_not_hold_the_others_forever() {
+    SeenRun run(MadeRun{.updates = 100000});
+    std::vector<RunEvent> events;
+    constexpr int count = 3000;
+    AccumulationWindow window(MadeRun{.updates = 100000}.plan().window);
+    for (int m = 1; m <= count; ++m)
+      events.push_back({0, m, 0, MadeRun::microSteps(window.next().value(), 1.0, 1, 4, m, 0)});
+    run.append(events);
+    QCOMPARE(micro(run).size(), count - MicroStepJoin::patience);
+    run.append({{supervisor_rank, 1, 0, RunFinished{.outcome = "failed"}}});
+    QCOMPARE(micro(run).size(), std::size_t{count});
+  }
+
+  void all_clocks_agree_at_a_boundary() {
+    const MadeRun made{.updates = 25};
+    SeenRun run(made, 25);
+    for (std::size_t u = 0; u < updates(run).size(); ++u) {
+      const ClockPoint truth = updates(run).clocks().point(u);
+      const std::size_t at = micro(run).clock(Clock::microStep).lowerBound(truth[Clock::microStep]);
+      const ClockPoint seen = micro(run).clocks().point(at);
+      QCOMPARE(seen[Clock::sample], truth[Clock::sample]);
+      QCOMPARE(seen[Clock::token], truth[Clock::token]);
+      QVERIFY(std::abs(seen[Clock::update] - truth[Clock::update]) < 1e-6);
+      QVERIFY(std::abs(seen[Clock::epoch] - truth[Clock::epoch]) < 1e-6);
+      QVERIFY(seen[Clock::seconds] <= truth[Clock::seconds]);
+    }
+  }
+
+  void every_clock_rises() {
+    const MadeRun made{.steps = 5, .updates = 40, .batchesPerEpoch = 13};
+    SeenRun run(made, 40);
+    for (const Clock clock : allClocks)
+      for (std::size_t i = 1; i < micro(run).size(); ++i)
+        QVERIFY2(micro(run).clock(clock)[i] > micro(run).clock(clock)[i - 1], qPrintable(clockKey(clock)));
+  }
+
+  void without_a_plan_clocks_are_still_told() {
+    const MadeRun made{.updates = 20, .batchesPerEpoch = 80};
+    RunSeries run(QStringLiteral("r"), 0);
+    run.setSpec(made.plan().spec);
+    run.append(made.events(20));
+    QCOMPARE(micro(run).size(), std::size_t{80});
+    QCOMPARE(micro(run).clock(Clock::update)[79], 20.0);
+    QCOMPARE(micro(run).clock(Clock::update)[77], 19.5);
+    QCOMPARE(micro(run).clock(Clock::sample)[79], 640.0);
+  }
+
+  void batches_and_single_events_give_the_same_series() {
+    const MadeRun made{.updates = 15};
+    SeenRun whole(made, 15, "a");
+    SeenRun pieces(made, 0, "b");
+    for (const RunEvent& event : made.events(15)) pieces.append({event});
+    QCOMPARE(seriesCsv({&pieces}, 0.0), seriesCsv({&whole}, 0.0));
+  }
+
+  void one_batch_is_one_signal() {
+    const MadeRun made{.updates = 10};
+    SeenRun run(made);
+    QSignalSpy changed(&run, &RunSeries::changed);
+    QSignalSpy moved(&run, &RunSeries::stateChanged);
+    std::vector<RunEvent> events = made.events(10);
+    events.insert(events.begin(), MadeRun::state("running"));
+    run.append(events);
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(moved.count(), 1);
+    run.append({});
+    QCOMPARE(changed.count(), 1);
+  }
+
+  void values_that_are_not_finite_are_kept_and_marked() {
+    MadeRun made{.ranks = 1, .updates = 5};
+    made.loss = [](std::int64_t m, std::int64_t) { return m == 7 ? std::numeric_limits<double>::quiet_NaN() : 1.0; };
+    SeenRun run(made, 5);
+    QCOMPARE(micro(run).marks().size(), std::size_t{1});
+    QCOMPARE(micro(run).marks()[0].index, std::size_t{6});
+    QVERIFY(std::isnan(micro(run).value(6)));
+    QCOMPARE(updates(run).marks().size(), std::size_t{1});
+  }
+
+  void a_resumed_run_continues_after_its_checkpoint() {
+    const MadeRun made{.updates = 30};
+    SeenRun straight(made, 30, "a");
+    SeenRun broken(made, 17, "b");
+    broken.append({{supervisor_rank, 5, 0, RunStarted{.resumed = true, .resumed_update = 10}}});
+    QCOMPARE(updates(broken).size(), std::size_t{10});
+    QCOMPARE(broken.last().update, 10);
+    broken.append(made.events(30, 10));
+    QCOMPARE(updates(broken).size(), updates(straight).size());
+    QCOMPARE(micro(broken).size(), micro(straight).size());
+    for (std::size_t i = 0; i < micro(straight).size(); ++i) {
+      QCOMPARE(micro(broken).value(i), micro(straight).value(i));
+      QCOMPARE(micro(broken).clock(Clock::sample)[i], micro(straight).clock(Clock::sample)[i]);
+      QVERIFY(std::abs(micro(broken).clock(Clock::update)[i] - micro(straight).clock(Clock::update)[i]) < 1e-6);
+    }
+  }
+
+  void wall_time_goes_on_after_a_resume() {
+    const MadeRun made{.updates = 40};
+    SeenRun run(made, 20);
+    const double before = run.latest(Clock::seconds);
+    run.append({{supervisor_rank, 5, 0, RunStarted{.resumed = true, .resumed_update = 20}}});
+    // The ranks of the second start count their time from their own zero.
+    std::vector<RunEvent> again = made.events(40, 20);
+    std::int64_t shift = std::numeric_limits<std::int64_t>::max();
+    for (const RunEvent& event : again)
+      if (const auto* body = std::get_if<Operations>(&event.body)) shift = std::min(shift, body->begin_ns[0]);
+    const auto move_back = [shift](std::vector<std::int64_t>& times) {
+      for (std::int64_t& time : times) time -= shift;
+    };
+    for (RunEvent& event : again) {
+      event.time_ns -= shift;
+      if (auto* body = std::get_if<MicroSteps>(&event.body)) move_back(body->end_ns);
+      if (auto* body = std::get_if<Operations>(&event.body))
+        for (auto* times : {&body->begin_ns, &body->end_ns}) move_back(*times);
+      if (auto* body = std::get_if<Sync>(&event.body))
+        for (auto* times : {&body->begin_ns, &body->end_ns}) move_back(*times);
+      if (auto* body = std::get_if<Update>(&event.body)) body->seconds -= static_cast<double>(shift) * 1e-9;
+    }
+    run.append(again);
+    QVERIFY(run.latest(Clock::seconds) > before * 1.9);
+    QCOMPARE(run.timeline().lanes().at(0).micro.size(), micro(run).size());
+  }
+
+  void the_plan_is_known_before_the_first_step() {
+    const MadeRun made{.updates = 50};
+    SeenRun run(made);
+    QTRY_COMPARE(run.plannedLearningRate(Clock::update).size(), std::size_t{50});
+    QCOMPARE(run.plannedEnd(Clock::update).value(), 50.0);
+    QCOMPARE(run.plannedEnd(Clock::microStep).value(), static_cast<double>(made.plan().totals.micro_steps));
+    QVERIFY(run.plannedLearningRate(Clock::seconds).empty());
+    run.append(made.events(5));
+    QCOMPARE(run.plannedLearningRate(Clock::seconds).size(), std::size_t{50});
+  }
+
+  void the_planned_rate_is_the_used_rate() {
+    const MadeRun made{.updates = 50};
+    SeenRun run(made, 50);
+    QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
+    for (const Clock clock : {Clock::microStep, Clock::update, Clock::epoch}) {
+      const auto planned = run.plannedLearningRate(clock);
+      const SeriesStore& used = run.series(Metric::learningRate);
+      QCOMPARE(planned.size(), used.size());
+      for (std::size_t i = 0; i < used.size(); ++i) {
+        QVERIFY(std::abs(planned[i].first - used.clock(clock)[i]) < 1e-5);
+        QCOMPARE(planned[i].second, used.value(i));
       }
-    if (auto* body = std::get_if<Sync>(&event.body)) {
-      body->begin_ns[0] -= static_cast<std::int64_t>(shift);
-      body->end_ns[0] -= static_cast<std::int64_t>(shift);
-    }
-    if (auto* body = std::get_if<Update>(&event.body)) body->seconds -= shift * 1e-9;
-  }
-  run.append(again);
-  QVERIFY(run.latest(Clock::seconds) > before * 1.9);
-  QCOMPARE(run.timeline().lanes().at(0).micro.size(), micro(run).size());
-}
-
-void TestSeries::the_plan_is_known_before_the_first_step() {
-  const MadeRun made{.updates = 50};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  QTRY_COMPARE(run.plannedLearningRate(Clock::update).size(), std::size_t{50});
-  QCOMPARE(run.plannedEnd(Clock::update).value(), 50.0);
-  QCOMPARE(run.plannedEnd(Clock::microStep).value(), static_cast<double>(made.plan().totals.micro_steps));
-  QVERIFY(run.plannedLearningRate(Clock::seconds).empty());
-  run.append(made.events(5));
-  QCOMPARE(run.plannedLearningRate(Clock::seconds).size(), std::size_t{50});
-}
-
-void TestSeries::the_planned_rate_is_the_used_rate() {
-  const MadeRun made{.updates = 50};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(50));
-  QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
-  for (const Clock clock : {Clock::microStep, Clock::update, Clock::epoch}) {
-    const auto planned = run.plannedLearningRate(clock);
-    const SeriesStore& used = run.series(Metric::learningRate);
-    QCOMPARE(planned.size(), used.size());
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      QVERIFY(std::abs(planned[i].first - used.clock(clock)[i]) < 1e-5);
-      QCOMPARE(planned[i].second, used.value(i));
     }
   }
-}
 
-void TestSeries::the_window_is_counted() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(MadeRun{.ranks = 1}.plan());
-  run.append({MadeRun::state("running"), MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 1.0, 1)});
-  QCOMPARE(run.windowText(), QStringLiteral("2 of 4"));
-  QVERIFY(run.progressText().endsWith(QStringLiteral("micro-step 2 of 4")));
-}
-
-void TestSeries::the_pace_is_measured_over_all_ranks() {
-  const MadeRun made{.updates = 40};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(40));
-  const double window = 4.0 * (made.forward + made.backward) + made.collective + made.step;
-  QVERIFY(std::abs(run.last().samplesPerSecond - 32.0 / window) < 0.15 * 32.0 / window);
-}
-
-void TestSeries::states_and_ends_are_followed() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.append({MadeRun::state("running")});
-  QVERIFY(run.isLive());
-  run.append(
-      {{1, 0, 0, RankFailed{.class_name = "peer_lost", .message = "Rank 1 was killed.", .signal = 9, .update = 3}}});
-  QCOMPARE(run.problems().size(), std::size_t{1});
-  QVERIFY(run.problems()[0].fatal);
-  QCOMPARE(run.problems()[0].signal, 9);
-  run.append({{supervisor_rank, 0, 0, RunFinished{.outcome = "failed", .updates = 3, .reason = "rank 1 lost"}}});
-  QVERIFY(run.state() == RunState::failed);
-  QCOMPARE(run.outcome().outcome, QStringLiteral("failed"));
-}
-
-void TestSeries::recorded_weights_are_series() {
-  RunSeries run(QStringLiteral("r"), 0);
-  run.append({{0, 0, 0, Update{.update = 1, .micro_step = 4, .weights = {0.5, -1.0}}},
-              {0, 1, 0, Update{.update = 2, .micro_step = 8, .weights = {2.04, -2.0}}}});
-  QCOMPARE(run.weights().size(), std::size_t{2});
-  QCOMPARE(run.weights()[0]->value(1), 2.04);
-  QCOMPARE(run.weights()[1]->value(0), -1.0);
-}
-
-void TestSeries::a_cleared_run_can_be_read_again() {
-  const MadeRun made{.updates = 12};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(12));
-  const QByteArray first = seriesCsv({&run}, 0.0);
-  run.clear();
-  QVERIFY(!run.hasEvents());
-  QVERIFY(micro(run).empty() && updates(run).empty() && run.timeline().empty());
-  run.append(made.events(12));
-  QCOMPARE(seriesCsv({&run}, 0.0), first);
-}
-
-void TestSeries::csv_holds_every_point() {
-  const MadeRun made{.updates = 10};
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  run.append(made.events(10));
-  const QByteArray csv = seriesCsv({&run}, 0.9);
-  const QList<QByteArray> lines = csv.split('\n');
-  QVERIFY(lines[0].startsWith("# smoothed: "));
-  QVERIFY(
-      lines[1].startsWith("run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed"));
-  const auto micros = static_cast<qsizetype>(micro(run).size());
-  QCOMPARE(lines.size(), 2 + micros + 3 * 10 + 1);
-  const QByteArray loss = QByteArray::number(updates(run).value(9), 'g', 17);
-  bool found = false;
-  for (const QByteArray& line : lines) {
-    const QList<QByteArray> cells = line.trimmed().split(',');
-    if (cells.size() != 11 || cells[1] != "loss" || cells[3] != "10") continue;
-    found = cells[9].toDouble() == loss.toDouble();
+  void a_very_long_plan_does_not_hold_up_the_window() {
+    RunPlan plan = MadeRun{.updates = 10, .batchesPerEpoch = 10'000}.plan();
+    constexpr std::int64_t many = 25'000'000;
+    plan.window.max_updates = many;
+    plan.totals.updates = many;
+    plan.curve.total = many;
+    RunSeries run(QStringLiteral("r"), 0);
+    // The walk is a job: what a plan says comes with a signal, through the event loop, and never before.
+    QSignalSpy changed(&run, &RunSeries::changed);
+    run.setPlan(plan);
+    QCOMPARE(changed.count(), 1);
+    QVERIFY(run.plannedLearningRate(Clock::update).empty());
+    QTRY_COMPARE(changed.count(), 2);
+    const auto planned = run.plannedLearningRate(Clock::update);
+    QVERIFY(planned.size() > 10000 && planned.size() < 20010);
+    QCOMPARE(planned.front().first, 1.0);
+    QCOMPARE(planned.back().first, static_cast<double>(many));
+    QCOMPARE(planned[planned.size() / 2].second,
+             lr_at(plan.curve, std::llround(planned[planned.size() / 2].first) - 1));
   }
-  QVERIFY(found);
-}
 
-void TestSeries::a_very_long_plan_does_not_hold_up_the_window() {
-  RunPlan plan = MadeRun{.updates = 10, .batchesPerEpoch = 10'000}.plan();
-  constexpr std::int64_t many = 25'000'000;
-  plan.window.max_updates = many;
-  plan.totals.updates = many;
-  plan.curve.total = many;
-  RunSeries run(QStringLiteral("r"), 0);
-  // The walk is a job: what a plan says comes with a signal, through the event loop, and never before.
-  QSignalSpy changed(&run, &RunSeries::changed);
-  run.setPlan(plan);
-  QCOMPARE(changed.count(), 1);
-  QVERIFY(run.plannedLearningRate(Clock::update).empty());
-  QTRY_COMPARE(changed.count(), 2);
-  const auto planned = run.plannedLearningRate(Clock::update);
-  QVERIFY(planned.size() > 10000 && planned.size() < 20010);
-  QCOMPARE(planned.front().first, 1.0);
-  QCOMPARE(planned.back().first, static_cast<double>(many));
-  QCOMPARE(planned[planned.size() / 2].second, lr_at(plan.curve, std::llround(planned[planned.size() / 2].first) - 1));
-}
-
-void TestSeries::lost_traces_leave_later_micro_steps_in_their_windows() {
-  const MadeRun made{.steps = 4, .ranks = 1, .updates = 50, .batchesPerEpoch = 1000000};
-  std::vector<RunEvent> lossy;
-  std::int64_t count = 0;
-  for (const RunEvent& event : made.events(50))
-    if (std::holds_alternative<MicroSteps>(event.body) && count++ % 3 != 0) lossy.push_back(event);
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  RankTracker ranks(made.plan());
-  for (const RunEvent& event : lossy) {
-    run.append({event});
-    ranks.take({event});
-    const std::int64_t newest = std::get<MicroSteps>(event.body).micro_step.back();
-    QCOMPARE(run.last().windowPosition, (newest - 1) % 4 + 1);
-    QCOMPARE(ranks.ranks().at(0).filled, (newest - 1) % 4 + 1);
-    QCOMPARE(ranks.ranks().at(0).window, (newest - 1) / 4 + 1);
+  void lost_traces_leave_later_micro_steps_in_their_windows() {
+    const MadeRun made{.steps = 4, .ranks = 1, .updates = 50, .batchesPerEpoch = 1000000};
+    std::vector<RunEvent> lossy;
+    std::int64_t count = 0;
+    for (const RunEvent& event : made.events(50))
+      if (std::holds_alternative<MicroSteps>(event.body) && count++ % 3 != 0) lossy.push_back(event);
+    SeenRun run(made);
+    RankTracker ranks(made.plan());
+    for (const RunEvent& event : lossy) {
+      run.append({event});
+      ranks.take({event});
+      const std::int64_t newest = std::get<MicroSteps>(event.body).micro_step.back();
+      QCOMPARE(run.last().windowPosition, (newest - 1) % 4 + 1);
+      QCOMPARE(ranks.ranks().at(0).filled, (newest - 1) % 4 + 1);
+      QCOMPARE(ranks.ranks().at(0).window, (newest - 1) / 4 + 1);
+    }
   }
-}
 
-/// As at the start of a float16 run: the first windows overflow while the scale is found.
-void TestSeries::skipped_updates_leave_the_micro_loss_on_its_updates() {
-  const MadeRun made{.steps = 4, .ranks = 2, .updates = 30};
-  std::vector<RunEvent> events = made.events(30);
-  for (RunEvent& event : events)
-    if (auto* update = std::get_if<Update>(&event.body); update != nullptr && update->update <= 7)
-      update->outcome = StepOutcome::skipped_overflow;
-  RunSeries run(QStringLiteral("r"), 0);
-  run.setPlan(made.plan());
-  for (const RunEvent& event : events) run.append({event});
-  AccumulationWindow window(made.plan().window);
-  for (std::size_t i = 0; i < micro(run).size(); ++i) {
-    const MicroPlan plan = window.next().value();
-    const double part = static_cast<double>(plan.position + 1) / static_cast<double>(plan.window_size);
-    QVERIFY(std::abs(micro(run).clock(Clock::update)[i] - (static_cast<double>(plan.window) + part)) < 1e-9);
+  /// As at the start of a float16 run: the first windows overflow while the scale is found.
+  void skipped_updates_leave_the_micro_loss_on_its_updates() {
+    const MadeRun made{.steps = 4, .ranks = 2, .updates = 30};
+    std::vector<RunEvent> events = made.events(30);
+    for (RunEvent& event : events)
+      if (auto* update = std::get_if<Update>(&event.body); update != nullptr && update->update <= 7)
+        update->outcome = StepOutcome::skipped_overflow;
+    SeenRun run(made);
+    for (const RunEvent& event : events) run.append({event});
+    AccumulationWindow window(made.plan().window);
+    for (std::size_t i = 0; i < micro(run).size(); ++i) {
+      const MicroPlan plan = window.next().value();
+      const double part = static_cast<double>(plan.position + 1) / static_cast<double>(plan.window_size);
+      QVERIFY(std::abs(micro(run).clock(Clock::update)[i] - (static_cast<double>(plan.window) + part)) < 1e-9);
+    }
+    QCOMPARE(run.latest(Clock::update), 30.0);
   }
-  QCOMPARE(run.latest(Clock::update), 30.0);
-}
 
-void TestSeries::the_window_is_one_for_all_ranks() {
-  const MadeRun made{.steps = 4, .ranks = 2, .updates = 3};
-  RankTracker ranks(made.plan());
-  const auto steps = [&made](std::int64_t rank, std::int64_t micro) { return made.microStep(rank, micro, 1.0, 100); };
-  std::vector<RunEvent> events;
-  for (std::int64_t micro = 1; micro <= 4; ++micro) events.push_back(steps(0, micro));
-  for (std::int64_t micro = 1; micro <= 6; ++micro) events.push_back(steps(1, micro));
-  ranks.take(events);
-  // Rank 1 is two micro-steps into update 2, which rank 0 has not begun: nothing of its full bar belongs there.
-  QCOMPARE(ranks.window(), 2);
-  const auto seen = ranks.inWindow();
-  QCOMPARE(seen.at(0).filled, 0);
-  QCOMPARE(seen.at(0).window_tokens, 0);
-  QCOMPARE(seen.at(1).filled, 2);
-  QCOMPARE(seen.at(1).window_tokens, 200);
-}
+  void the_window_is_one_for_all_ranks() {
+    const MadeRun made{.steps = 4, .ranks = 2, .updates = 3};
+    RankTracker ranks(made.plan());
+    const auto steps = [&made](std::int64_t rank, std::int64_t micro) { return made.microStep(rank, micro, 1.0, 100); };
+    std::vector<RunEvent> events;
+    for (std::int64_t micro = 1; micro <= 4; ++micro) events.push_back(steps(0, micro));
+    for (std::int64_t micro = 1; micro <= 6; ++micro) events.push_back(steps(1, micro));
+    ranks.take(events);
+    // Rank 1 is two micro-steps into update 2, which rank 0 has not begun: nothing of its full bar belongs there.
+    QCOMPARE(ranks.window(), 2);
+    const auto seen = ranks.inWindow();
+    QCOMPARE(seen.at(0).filled, 0);
+    QCOMPARE(seen.at(0).window_tokens, 0);
+    QCOMPARE(seen.at(1).filled, 2);
+    QCOMPARE(seen.at(1).window_tokens, 200);
+  }
 
-void TestSeries::only_a_new_spec_is_told_as_one() {
-  const MadeRun made{.updates = 4};
-  RunSeries run(QStringLiteral("r"), 0);
-  QSignalSpy told(&run, &RunSeries::specChanged);
-  run.setPlan(made.plan());
-  run.setPlan(made.plan());
-  run.append(made.events(4));
-  QCOMPARE(told.count(), 1);
-  run.setPlan(MadeRun{.steps = 8, .updates = 4}.plan());
-  QCOMPARE(told.count(), 2);
-}
+  void only_a_new_spec_is_told_as_one() {
+    const MadeRun made{.updates = 4};
+    RunSeries run(QStringLiteral("r"), 0);
+    QSignalSpy told(&run, &RunSeries::specChanged);
+    run.setPlan(made.plan());
+    run.setPlan(made.plan());
+    run.append(made.events(4));
+    QCOMPARE(told.count(), 1);
+    run.setPlan(MadeRun{.steps = 8, .updates = 4}.plan());
+    QCOMPARE(told.count(), 2);
+  }
+
+  void the_window_is_counted() {
+    SeenRun run(MadeRun{.ranks = 1});
+    run.append({MadeRun::state("running"), MadeRun{}.microStep(0, 1, 1.0, 1), MadeRun{}.microStep(0, 2, 1.0, 1)});
+    QCOMPARE(run.windowText(), QStringLiteral("2 of 4"));
+    QVERIFY(run.progressText().endsWith(QStringLiteral("micro-step 2 of 4")));
+  }
+
+  void the_pace_is_measured_over_all_ranks() {
+    const MadeRun made{.updates = 40};
+    SeenRun run(made, 40);
+    const double window = 4.0 * (made.forward + made.backward) + made.collective + made.step;
+    QVERIFY(std::abs(run.last().samplesPerSecond - 32.0 / window) < 0.15 * 32.0 / window);
+  }
+
+  void states_and_ends_are_followed() {
+    RunSeries run(QStringLiteral("r"), 0);
+    run.append({MadeRun::state("running")});
+    QVERIFY(run.isLive());
+    run.append(
+        {{1, 0, 0, RankFailed{.class_name = "peer_lost", .message = "Rank 1 was killed.", .signal = 9, .update = 3}}});
+    QCOMPARE(run.problems().size(), std::size_t{1});
+    QVERIFY(run.problems()[0].fatal);
+    QCOMPARE(run.problems()[0].signal, 9);
+    run.append({{supervisor_rank, 0, 0, RunFinished{.outcome = "failed", .updates = 3, .reason = "rank 1 lost"}}});
+    QVERIFY(run.state() == RunState::failed);
+    QCOMPARE(run.outcome().outcome, QStringLiteral("failed"));
+  }
+
+  void recorded_weights_are_series() {
+    RunSeries run(QStringLiteral("r"), 0);
+    run.append({{0, 0, 0, Update{.update = 1, .micro_step = 4, .weights = {0.5, -1.0}}},
+                {0, 1, 0, Update{.update = 2, .micro_step = 8, .weights = {2.04, -2.0}}}});
+    QCOMPARE(run.weights().size(), std::size_t{2});
+    QCOMPARE(run.weights()[0]->value(1), 2.04);
+    QCOMPARE(run.weights()[1]->value(0), -1.0);
+  }
+
+  void a_cleared_run_can_be_read_again() {
+    const MadeRun made{.updates = 12};
+    SeenRun run(made, 12);
+    const QByteArray first = seriesCsv({&run}, 0.0);
+    run.clear();
+    QVERIFY(!run.hasEvents());
+    QVERIFY(micro(run).empty() && updates(run).empty() && run.timeline().empty());
+    run.append(made.events(12));
+    QCOMPARE(seriesCsv({&run}, 0.0), first);
+  }
+
+  void csv_holds_every_point() {
+    const MadeRun made{.updates = 10};
+    SeenRun run(made, 10);
+    const QByteArray csv = seriesCsv({&run}, 0.9);
+    const QList<QByteArray> lines = csv.split('\n');
+    QVERIFY(lines[0].startsWith("# smoothed: "));
+    QVERIFY(
+        lines[1].startsWith("run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed"));
+    const auto micros = static_cast<qsizetype>(micro(run).size());
+    QCOMPARE(lines.size(), 2 + micros + 3 * 10 + 1);
+    QVERIFY(std::ranges::any_of(lines, [&](const QByteArray& line) {
+      const QList<QByteArray> cells = line.trimmed().split(',');
+      return cells.size() == 11 && cells[1] == "loss" && cells[3] == "10" &&
+             cells[9].toDouble() == updates(run).value(9);
+    }));
+  }
+};
 
 QTEST_GUILESS_MAIN(TestSeries)
 #include "test_series.moc"

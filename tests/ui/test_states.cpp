@@ -3,8 +3,6 @@
 #include <QAction>
 #include <QDir>
 #include <QFile>
-#include <QLabel>
-#include <QPushButton>
 #include <QTreeView>
 
 #include "models/run_actions.h"
@@ -14,24 +12,6 @@
 
 using namespace accrue;
 using namespace accrue::ui;
-
-class TestStates : public QObject {
-  Q_OBJECT
-
- private Q_SLOTS:
-  void table_of_enabled_actions_data();
-  void table_of_enabled_actions();
-  void a_run_goes_through_its_states();
-  void steps_one_micro_step_at_a_time();
-  void a_second_stop_kills();
-  void a_spec_with_errors_does_not_start();
-  void a_lost_rank_fails_the_run_and_offers_resume();
-  void a_pause_after_nan_says_nothing_old();
-  void a_run_of_another_window_can_be_attached();
-  void another_n_holds_from_the_next_window_on();
-  void a_dialect_with_one_n_offers_no_other();
-  void a_run_that_cannot_be_commanded_is_viewed();
-};
 
 namespace {
 
@@ -56,250 +36,225 @@ const QSet<QString> liveSet = names({"pauseAction", "stepMicroAction", "stepUpda
 
 }  // namespace
 
-void TestStates::table_of_enabled_actions_data() {
-  using enum RunAction;
-  QTest::addColumn<RunState>("state");
-  QTest::addColumn<RunActions>("actions");
-  QTest::newRow("idle") << RunState::idle << RunActions{edit, run, resume};
-  QTest::newRow("preflight") << RunState::preflight << RunActions{stop};
-  QTest::newRow("starting") << RunState::starting << RunActions{stop, kill};
-  const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
-  QTest::newRow("running") << RunState::running << live;
-  QTest::newRow("degraded") << RunState::degraded << live;
-  QTest::newRow("paused") << RunState::paused
-                          << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
-  QTest::newRow("restarting") << RunState::restarting << RunActions{stop, kill};
-  QTest::newRow("stopping") << RunState::stopping << RunActions{kill};
-  QTest::newRow("failed") << RunState::failed << RunActions{edit, run, resume};
-  QTest::newRow("finished") << RunState::finished << RunActions{edit, run, resume};
-}
+class TestStates : public QObject {
+  Q_OBJECT
 
-void TestStates::table_of_enabled_actions() {
-  QFETCH(RunState, state);
-  QFETCH(RunActions, actions);
-  QVERIFY(enabledActions(state) == actions);
-}
+ private Q_SLOTS:
+  void table_of_enabled_actions_data() {
+    using enum RunAction;
+    QTest::addColumn<RunState>("state");
+    QTest::addColumn<RunActions>("actions");
+    QTest::newRow("idle") << RunState::idle << RunActions{edit, run, resume};
+    QTest::newRow("preflight") << RunState::preflight << RunActions{stop};
+    QTest::newRow("starting") << RunState::starting << RunActions{stop, kill};
+    const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+    QTest::newRow("running") << RunState::running << live;
+    QTest::newRow("degraded") << RunState::degraded << live;
+    QTest::newRow("paused") << RunState::paused
+                            << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+    QTest::newRow("restarting") << RunState::restarting << RunActions{stop, kill};
+    QTest::newRow("stopping") << RunState::stopping << RunActions{kill};
+    QTest::newRow("failed") << RunState::failed << RunActions{edit, run, resume};
+    QTest::newRow("finished") << RunState::finished << RunActions{edit, run, resume};
+  }
 
-void TestStates::a_run_goes_through_its_states() {
-  StudioFixture studio("micro_ms=20");
-  studio.show();
-  studio.openSpec(smallSpec(10'000));
-  QCOMPARE(studio.control->state(), RunState::idle);
-  QCOMPARE(enabled(studio), names({"runAction"}));
+  void table_of_enabled_actions() {
+    QFETCH(RunState, state);
+    QFETCH(RunActions, actions);
+    QVERIFY(enabledActions(state) == actions);
+  }
 
-  QList<RunState> seen;
-  connect(studio.control.get(), &RunControl::stateChanged, this, [&seen](RunState state) {
-    if (seen.isEmpty() || seen.last() != state) seen.append(state);
-  });
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  QCOMPARE(seen.first(), RunState::preflight);
-  QVERIFY(seen.contains(RunState::starting));
-  QCOMPARE(enabled(studio), liveSet);
+  void a_run_goes_through_its_states() {
+    OpenStudio studio(smallSpec(10'000), "micro_ms=20");
+    QCOMPARE(studio.control->state(), RunState::idle);
+    QCOMPARE(enabled(studio), names({"runAction"}));
 
-  studio.press(Qt::Key_F8);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  QCOMPARE(enabled(studio), liveSet);
-  QCOMPARE(studio.action("pauseAction")->iconText(), QStringLiteral("Continue"));
-  auto* status = studio.find<StatusRow>(QStringLiteral("statusRow"));
-  QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Paused"), patience_ms);
+    QList<RunState> seen;
+    connect(studio.control.get(), &RunControl::stateChanged, this, [&seen](RunState state) {
+      if (seen.isEmpty() || seen.last() != state) seen.append(state);
+    });
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QCOMPARE(seen.first(), RunState::preflight);
+    QVERIFY(seen.contains(RunState::starting));
+    QCOMPARE(enabled(studio), liveSet);
 
-  studio.press(Qt::Key_F8);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  studio.press(Qt::Key_F5, Qt::ShiftModifier);
-  QCOMPARE(studio.control->state(), RunState::stopping);
-  QCOMPARE(enabled(studio), names({"stopAction", "killAction"}));
-  QCOMPARE(studio.action("stopAction")->iconText(), QStringLiteral("Kill"));
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
-  QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
-  QCOMPARE(studio.control->exitStatus(), 130);
-  QVERIFY(studio.action("runAction")->isEnabled());
-}
+    studio.press(Qt::Key_F8);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QCOMPARE(enabled(studio), liveSet);
+    QCOMPARE(studio.action("pauseAction")->iconText(), QStringLiteral("Continue"));
+    auto* status = studio.find<StatusRow>("statusRow");
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Paused"), patience_ms);
 
-void TestStates::another_n_holds_from_the_next_window_on() {
-  StudioFixture studio("micro_ms=20");
-  studio.show();
-  studio.openSpec(smallSpec(10'000));
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  studio.dialogs.steps_answer = 7;
-  studio.press(Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
-  QCOMPARE(studio.dialogs.steps_asked_from, 4);
-  const RunSeries* run = studio.control->run();
-  QTRY_COMPARE_WITH_TIMEOUT(run->steps(), 7, patience_ms);
-  QTRY_COMPARE_WITH_TIMEOUT(run->last().windowSize, 7, patience_ms);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).window_size, 7, patience_ms);
-  QCOMPARE(run->plan()->spec.accumulation.steps, 4);  // what was run stays what was written
-  RunTableModel table;
-  table.addRun(studio.control->run());
-  QCOMPARE(table.index(0, RunTableModel::stepsColumn).data().toString(), QStringLiteral("4 \u2192 7"));
-  studio.press(Qt::Key_F5, Qt::ShiftModifier);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-}
+    studio.press(Qt::Key_F8);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    studio.press(Qt::Key_F5, Qt::ShiftModifier);
+    QCOMPARE(studio.control->state(), RunState::stopping);
+    QCOMPARE(enabled(studio), names({"stopAction", "killAction"}));
+    QCOMPARE(studio.action("stopAction")->iconText(), QStringLiteral("Kill"));
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
+    QCOMPARE(studio.control->exitStatus(), 130);
+    QVERIFY(studio.action("runAction")->isEnabled());
+  }
 
-void TestStates::a_dialect_with_one_n_offers_no_other() {
-  StudioFixture studio("micro_ms=20");
-  studio.show();
-  RunSpec spec = smallSpec(10'000);
-  spec.accumulation.dialect = Dialect::colossalai;
-  studio.openSpec(spec);
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  QVERIFY(!studio.action("setStepsAction")->isEnabled());
-  QVERIFY(studio.action("checkpointAction")->isEnabled());
-  studio.press(Qt::Key_F5, Qt::ShiftModifier);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-}
+  void steps_one_micro_step_at_a_time() {
+    RunningStudio studio("micro_ms=20");
+    studio.press(Qt::Key_F11);  // running: pauses first
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    const auto done = [&studio] { return studio.control->ranks().ranks().at(0).micro_step; };
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).micro_step, done(), patience_ms);
+    const std::int64_t before = done();
+    studio.press(Qt::Key_F11);
+    QTRY_COMPARE_WITH_TIMEOUT(done(), before + 1, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.press(Qt::Key_F11, Qt::ShiftModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(done() > before + 1 && done() % 4 == 0, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QCOMPARE(studio.control->ranks().ranks().at(0).filled, 4);
+    studio.endRun();
+  }
 
-void TestStates::steps_one_micro_step_at_a_time() {
-  StudioFixture studio("micro_ms=20");
-  studio.show();
-  studio.openSpec(smallSpec(10'000));
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  studio.press(Qt::Key_F11);  // running: pauses first
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  const auto done = [&studio] { return studio.control->ranks().ranks().at(0).micro_step; };
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).micro_step, done(), patience_ms);
-  const std::int64_t before = done();
-  studio.press(Qt::Key_F11);
-  QTRY_COMPARE_WITH_TIMEOUT(done(), before + 1, patience_ms);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  studio.press(Qt::Key_F11, Qt::ShiftModifier);
-  QTRY_VERIFY_WITH_TIMEOUT(done() > before + 1 && done() % 4 == 0, patience_ms);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  QCOMPARE(studio.control->ranks().ranks().at(0).filled, 4);
-  studio.control->kill();
-  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
-}
+  void a_second_stop_kills() {
+    // Rank 1 makes no progress after micro-step 5, so that a stop is never carried out.
+    OpenStudio studio(smallSpec(10'000), "micro_ms=5,stall=1@5");
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().microStep >= 4, patience_ms);
+    studio.press(Qt::Key_F5, Qt::ShiftModifier);
+    QCOMPARE(studio.control->state(), RunState::stopping);
+    studio.press(Qt::Key_F5, Qt::ShiftModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+  }
 
-void TestStates::a_second_stop_kills() {
-  // Rank 1 makes no progress after micro-step 5, so that a stop is never carried out.
-  StudioFixture studio("micro_ms=5,stall=1@5");
-  studio.show();
-  studio.openSpec(smallSpec(10'000));
-  studio.press(Qt::Key_F5);
-  QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().microStep >= 4, patience_ms);
-  studio.press(Qt::Key_F5, Qt::ShiftModifier);
-  QCOMPARE(studio.control->state(), RunState::stopping);
-  studio.press(Qt::Key_F5, Qt::ShiftModifier);
-  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
-}
+  void a_spec_with_errors_does_not_start() {
+    RunSpec spec = smallSpec();
+    spec.schedule.kind = ScheduleKind::linear;
+    spec.schedule.min_lr = 2.0 * spec.optimizer.lr;
+    OpenStudio studio(spec);
+    QSignalSpy refused(studio.control.get(), &RunControl::refused);
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
+    QCOMPARE(studio.control->state(), RunState::idle);
+    QVERIFY(studio.find("messageBar")->isVisible());
+    // The field that must be mended has the focus.
+    QVERIFY(QApplication::focusWidget());
+    QVERIFY2(QApplication::focusWidget()->objectName().startsWith(QStringLiteral("field.")),
+             qPrintable(QApplication::focusWidget()->objectName()));
+  }
 
-void TestStates::a_spec_with_errors_does_not_start() {
-  StudioFixture studio;
-  studio.show();
-  RunSpec spec = smallSpec();
-  spec.schedule.kind = ScheduleKind::linear;
-  spec.schedule.min_lr = 2.0 * spec.optimizer.lr;
-  studio.openSpec(spec);
-  QSignalSpy refused(studio.control.get(), &RunControl::refused);
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
-  QCOMPARE(studio.control->state(), RunState::idle);
-  QVERIFY(studio.find(QStringLiteral("messageBar"))->isVisible());
-  // The field that must be mended has the focus.
-  QVERIFY(QApplication::focusWidget());
-  QVERIFY2(QApplication::focusWidget()->objectName().startsWith(QStringLiteral("field.")),
-           qPrintable(QApplication::focusWidget()->objectName()));
-}
+  void a_lost_rank_fails_the_run_and_offers_resume() {
+    RunSpec spec = smallSpec(50);
+    spec.checkpoint.every_updates = 1;
+    OpenStudio studio(spec, "micro_ms=5,die=1@9:9");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::failed, patience_ms);
+    QVERIFY(studio.action("resumeAction")->isEnabled());
+    QWidget* bar = studio.find("messageBar");
+    QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
+    auto* action = studio.find<QPushButton>("messageAction");
+    QTRY_VERIFY_WITH_TIMEOUT(action->text().startsWith(QStringLiteral("Resume from update")), patience_ms);
+    qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");  // this time nobody dies
+    QTest::mouseClick(action, Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("finished"));
+    QCOMPARE(studio.control->run()->last().update, 50);
+    QCOMPARE(studio.library->table()->rowCount(), 1);
+  }
 
-void TestStates::a_lost_rank_fails_the_run_and_offers_resume() {
-  StudioFixture studio("micro_ms=5,die=1@9:9");
-  studio.show();
-  RunSpec spec = smallSpec(50);
-  spec.checkpoint.every_updates = 1;
-  studio.openSpec(spec);
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::failed, patience_ms);
-  QVERIFY(studio.action("resumeAction")->isEnabled());
-  QWidget* bar = studio.find(QStringLiteral("messageBar"));
-  QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
-  auto* action = studio.find<QPushButton>(QStringLiteral("messageAction"));
-  QTRY_VERIFY_WITH_TIMEOUT(action->text().startsWith(QStringLiteral("Resume from update")), patience_ms);
-  qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");  // this time nobody dies
-  QTest::mouseClick(action, Qt::LeftButton);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
-  QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("finished"));
-  QCOMPARE(studio.control->run()->last().update, 50);
-  QCOMPARE(studio.library->table()->rowCount(), 1);
-}
+  void a_pause_after_nan_says_nothing_old() {
+    OpenStudio studio(smallSpec(10'000), "micro_ms=5,nan=6");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QWidget* bar = studio.find("messageBar");
+    QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
+    QVERIFY(studio.find<QLabel>("messageText")->text().contains(QStringLiteral("NaN")));
+    studio.press(Qt::Key_F8);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QVERIFY(!bar->isVisible());
+    studio.press(Qt::Key_F8);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QVERIFY(!bar->isVisible());
+    studio.endRun();
+  }
 
-void TestStates::a_pause_after_nan_says_nothing_old() {
-  StudioFixture studio("micro_ms=5,nan=6");
-  studio.show();
-  studio.openSpec(smallSpec(10'000));
-  studio.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  QWidget* bar = studio.find(QStringLiteral("messageBar"));
-  QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
-  QVERIFY(studio.find<QLabel>(QStringLiteral("messageText"))->text().contains(QStringLiteral("NaN")));
-  studio.press(Qt::Key_F8);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-  QVERIFY(!bar->isVisible());
-  studio.press(Qt::Key_F8);
-  QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-  QVERIFY(!bar->isVisible());
-  studio.control->kill();
-  QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
-}
+  void a_run_of_another_window_can_be_attached() {
+    RunningStudio host("micro_ms=20");
 
-void TestStates::a_run_of_another_window_can_be_attached() {
-  StudioFixture host("micro_ms=20");
-  host.show();
-  host.openSpec(smallSpec(10'000));
-  host.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::running, patience_ms);
+    StudioFixture other(host.home, "micro_ms=20");
+    other.window->show();
+    auto* table = other.find<QTreeView>("runsTable");
+    QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
+    QVERIFY(!other.action("attachAction")->isEnabled());
+    table->setCurrentIndex(table->model()->index(0, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(other.action("attachAction")->isEnabled(), patience_ms);
+    QVERIFY(!other.action("resumeAction")->isEnabled());
+    other.action("attachAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(other.control->state(), RunState::running, patience_ms);
+    QVERIFY(other.control->attached());
+    QVERIFY(other.control->controls());
+    QVERIFY(!other.action("attachAction")->isEnabled());
+    auto* label = other.find<QLabel>("attachedLabel");
+    QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Attached"), patience_ms);
+    other.action("pauseAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::paused, patience_ms);
+    host.control->kill();
+    QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !other.control->isLive(), patience_ms);
+  }
 
-  StudioFixture other(host.home, "micro_ms=20");
-  other.window->show();
-  auto* table = other.find<QTreeView>(QStringLiteral("runsTable"));
-  QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
-  QVERIFY(!other.action("attachAction")->isEnabled());
-  table->setCurrentIndex(table->model()->index(0, 0));
-  QTRY_VERIFY_WITH_TIMEOUT(other.action("attachAction")->isEnabled(), patience_ms);
-  QVERIFY(!other.action("resumeAction")->isEnabled());
-  other.action("attachAction")->trigger();
-  QTRY_COMPARE_WITH_TIMEOUT(other.control->state(), RunState::running, patience_ms);
-  QVERIFY(other.control->attached());
-  QVERIFY(other.control->controls());
-  QVERIFY(!other.action("attachAction")->isEnabled());
-  auto* label = other.find<QLabel>(QStringLiteral("attachedLabel"));
-  QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Attached"), patience_ms);
-  other.action("pauseAction")->trigger();
-  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::paused, patience_ms);
-  host.control->kill();
-  QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !other.control->isLive(), patience_ms);
-}
+  void another_n_holds_from_the_next_window_on() {
+    RunningStudio studio("micro_ms=20");
+    studio.dialogs.steps_answer = 7;
+    studio.press(Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
+    QCOMPARE(studio.dialogs.steps_asked_from, 4);
+    const RunSeries* run = studio.control->run();
+    QTRY_COMPARE_WITH_TIMEOUT(run->steps(), 7, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(run->last().windowSize, 7, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).window_size, 7, patience_ms);
+    QCOMPARE(run->plan()->spec.accumulation.steps, 4);  // what was run stays what was written
+    RunTableModel table;
+    table.addRun(studio.control->run());
+    QCOMPARE(table.index(0, RunTableModel::stepsColumn).data().toString(), QStringLiteral("4 \u2192 7"));
+    studio.press(Qt::Key_F5, Qt::ShiftModifier);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  }
 
-void TestStates::a_run_that_cannot_be_commanded_is_viewed() {
-  StudioFixture host("micro_ms=20");
-  host.show();
-  host.openSpec(smallSpec(10'000));
-  host.press(Qt::Key_F5);
-  QTRY_COMPARE_WITH_TIMEOUT(host.control->state(), RunState::running, patience_ms);
-  // Without its socket the run can be read and not asked.
-  const QDir sockets(host.home->filePath(QStringLiteral("accrue")));
-  const QStringList names = sockets.entryList({QStringLiteral("*.sock")}, QDir::AllEntries | QDir::System);
-  QCOMPARE(names.size(), 1);
-  QVERIFY(QFile::remove(sockets.filePath(names.first())));
+  void a_dialect_with_one_n_offers_no_other() {
+    RunSpec spec = smallSpec(10'000);
+    spec.accumulation.dialect = Dialect::colossalai;
+    OpenStudio studio(spec, "micro_ms=20");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QVERIFY(!studio.action("setStepsAction")->isEnabled());
+    QVERIFY(studio.action("checkpointAction")->isEnabled());
+    studio.press(Qt::Key_F5, Qt::ShiftModifier);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  }
 
-  StudioFixture viewer(host.home, "micro_ms=20");
-  viewer.window->show();
-  viewer.control->attach(host.control->run()->folder());
-  QTRY_COMPARE_WITH_TIMEOUT(viewer.control->state(), RunState::running, patience_ms);
-  QVERIFY(viewer.control->attached());
-  QVERIFY(!viewer.control->controls());
-  QVERIFY2(enabled(viewer).isEmpty(), qPrintable(QStringList(enabled(viewer).values()).join(QLatin1Char(' '))));
-  auto* label = viewer.find<QLabel>(QStringLiteral("attachedLabel"));
-  QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Viewing"), patience_ms);
-  QVERIFY(label->isVisible());
-  viewer.control->stop();
-  QCOMPARE(viewer.control->state(), RunState::running);
-  host.control->kill();
-  QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !viewer.control->isLive(), patience_ms);
-}
+  void a_run_that_cannot_be_commanded_is_viewed() {
+    RunningStudio host("micro_ms=20");
+    // Without its socket the run can be read and not asked.
+    const QDir sockets(host.home->filePath(QStringLiteral("accrue")));
+    const QStringList names = sockets.entryList({QStringLiteral("*.sock")}, QDir::AllEntries | QDir::System);
+    QCOMPARE(names.size(), 1);
+    QVERIFY(QFile::remove(sockets.filePath(names.first())));
+
+    StudioFixture viewer(host.home, "micro_ms=20");
+    viewer.window->show();
+    viewer.control->attach(host.control->run()->folder());
+    QTRY_COMPARE_WITH_TIMEOUT(viewer.control->state(), RunState::running, patience_ms);
+    QVERIFY(viewer.control->attached());
+    QVERIFY(!viewer.control->controls());
+    QVERIFY2(enabled(viewer).isEmpty(), qPrintable(QStringList(enabled(viewer).values()).join(QLatin1Char(' '))));
+    auto* label = viewer.find<QLabel>("attachedLabel");
+    QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Viewing"), patience_ms);
+    QVERIFY(label->isVisible());
+    viewer.control->stop();
+    QCOMPARE(viewer.control->state(), RunState::running);
+    host.control->kill();
+    QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !viewer.control->isLive(), patience_ms);
+  }
+};
 
 QTEST_MAIN(TestStates)
 #include "test_states.moc"

@@ -27,125 +27,116 @@ class TestTimeline : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void each_rank_has_a_lane_with_its_spans();
-  void bytes_are_those_of_the_collectives();
-  void the_step_lies_between_the_reduction_and_the_update();
-  void shares_add_up_to_what_was_spent();
-  void nothing_is_counted_twice_over_a_division();
-  void rewinding_forgets_later_spans();
-  void names_of_axes_are_kept_once();
-  void a_pipelines_operations_keep_their_own_spans();
+  void each_rank_has_a_lane_with_its_spans() {
+    const MadeRun made{.ranks = 3, .updates = 10};
+    const SyncTimeline timeline = timelineOf(made.events(10));
+    QCOMPARE(timeline.lanes().size(), std::size_t{3});
+    for (const auto& [rank, lane] : timeline.lanes()) {
+      QCOMPARE(lane.micro.size(), static_cast<std::size_t>(made.plan().totals.micro_steps));
+      QCOMPARE(lane.sync.size(), std::size_t{10});
+      QCOMPARE(lane.step.size(), std::size_t{10});
+    }
+  }
+
+  void bytes_are_those_of_the_collectives() {
+    const MadeRun made{.ranks = 2, .updates = 10};
+    const SyncTimeline timeline = timelineOf(made.events(10));
+    QCOMPARE(timeline.collectives(), 20);
+    QCOMPARE(timeline.bytes(), 20 * 4096);
+    QCOMPARE(timeline.largestBytes(), 4096);
+  }
+
+  void the_step_lies_between_the_reduction_and_the_update() {
+    const MadeRun made{.updates = 4};
+    const SyncTimeline timeline = timelineOf(made.events(4));
+    const Lane& lane = timeline.lanes().at(1);
+    for (std::size_t i = 0; i < lane.step.size(); ++i) {
+      QVERIFY(std::abs(lane.step[i].begin - lane.sync[i].end) < 1e-8);
+      QVERIFY(std::abs(lane.step[i].end() - lane.step[i].begin - made.step) < 1e-8);
+    }
+  }
+
+  void shares_add_up_to_what_was_spent() {
+    const MadeRun made{.updates = 10};
+    const SyncTimeline timeline = timelineOf(made.events(10));
+    const Lane& lane = timeline.lanes().at(0);
+    const LaneShare all = lane.spent(1e9);
+    const auto micros = static_cast<double>(lane.micro.size());
+    QVERIFY(std::abs(all.forward - micros * made.forward) < 1e-5);
+    QVERIFY(std::abs(all.backward - micros * made.backward) < 1e-5);
+    QVERIFY(std::abs(all.collective - 10.0 * made.collective) < 1e-5);
+    QVERIFY(std::abs(all.step - 10.0 * made.step) < 1e-5);
+    const LaneShare none = lane.spent(0.0);
+    QCOMPARE(none.forward + none.backward + none.collective + none.step, 0.0);
+  }
+
+  void nothing_is_counted_twice_over_a_division() {
+    const MadeRun made{.updates = 20};
+    const SyncTimeline timeline = timelineOf(made.events(20));
+    const Lane& lane = timeline.lanes().at(0);
+    std::mt19937 random(9);
+    std::uniform_real_distribution<double> moment(0.0, lane.end());
+    for (int trial = 0; trial < 500; ++trial) {
+      double expected = 0.0;
+      const double until = moment(random);
+      for (const ComputeSpan& span : lane.forward)
+        expected += std::clamp(until - span.begin, 0.0, static_cast<double>(span.seconds));
+      QVERIFY(std::abs(lane.spent(until).forward - expected) < 1e-6);
+    }
+  }
+
+  void rewinding_forgets_later_spans() {
+    const MadeRun made{.updates = 20};
+    SyncTimeline timeline = timelineOf(made.events(20));
+    const std::vector<RunEvent> first = made.events(8);
+    const SyncTimeline expected = timelineOf(first);
+    timeline.rewind(expected.lanes().at(0).micro.back().microStep);
+    QCOMPARE(timeline.lanes().at(0).micro.size(), expected.lanes().at(0).micro.size());
+    QCOMPARE(timeline.lanes().at(0).sync.size(), expected.lanes().at(0).sync.size());
+    QCOMPARE(timeline.end(), expected.end());
+    QCOMPARE(timeline.collectives(), expected.collectives());
+    QCOMPARE(timeline.bytes(), expected.bytes());
+    QCOMPARE(timeline.lanes().at(0).spent(1e9).backward, expected.lanes().at(0).spent(1e9).backward);
+  }
+
+  void names_of_axes_are_kept_once() {
+    SyncTimeline timeline;
+    timeline.take(0, Sync{{1, 1, 1},
+                          {4, 4, 4},
+                          {"data", "tensor", "data"},
+                          {"all_reduce", "all_reduce", "broadcast"},
+                          {1, 2, 3},
+                          {0, 10, 20},
+                          {5, 15, 25}});
+    QCOMPARE(timeline.axes().size(), std::size_t{2});
+    QCOMPARE(timeline.ops().size(), std::size_t{2});
+    const SyncSpan last = timeline.lanes().at(0).sync.back();
+    QCOMPARE(timeline.axes()[last.axis], QStringLiteral("data"));
+    QCOMPARE(timeline.ops()[last.op], QStringLiteral("broadcast"));
+  }
+
+  void a_pipelines_operations_keep_their_own_spans() {
+    // One forward ahead of the backwards: F1 F2 B1 F3 B2 B3.
+    SyncTimeline timeline;
+    using enum ComputeKind;
+    timeline.take(
+        0, Operations{{forward, forward, backward, forward, backward, backward},
+                      {1, 2, 1, 3, 2, 3},
+                      {0, 0, 0, 0, 0, 0},
+                      {0, 1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000},
+                      {1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000, 9'000'000'000}});
+    const Lane& lane = timeline.lanes().at(0);
+    QCOMPARE(lane.forward.size(), std::size_t{3});
+    QCOMPARE(lane.backward.size(), std::size_t{3});
+    QCOMPARE(lane.micro.size(), std::size_t{3});
+    QCOMPARE(lane.micro[1].begin, 1.0);
+    QVERIFY(std::abs(lane.spent(4.0).backward - 2.0) < 1e-6);
+    QVERIFY(std::abs(lane.spent(100.0).forward - 3.0) < 1e-6);
+    timeline.rewind(2);
+    QCOMPARE(timeline.lanes().at(0).forward.size(), std::size_t{2});
+    QCOMPARE(timeline.lanes().at(0).micro.size(), std::size_t{2});
+  }
 };
-
-void TestTimeline::each_rank_has_a_lane_with_its_spans() {
-  const MadeRun made{.ranks = 3, .updates = 10};
-  const SyncTimeline timeline = timelineOf(made.events(10));
-  QCOMPARE(timeline.lanes().size(), std::size_t{3});
-  for (const auto& [rank, lane] : timeline.lanes()) {
-    QCOMPARE(lane.micro.size(), static_cast<std::size_t>(made.plan().totals.micro_steps));
-    QCOMPARE(lane.sync.size(), std::size_t{10});
-    QCOMPARE(lane.step.size(), std::size_t{10});
-  }
-}
-
-void TestTimeline::bytes_are_those_of_the_collectives() {
-  const MadeRun made{.ranks = 2, .updates = 10};
-  const SyncTimeline timeline = timelineOf(made.events(10));
-  QCOMPARE(timeline.collectives(), 20);
-  QCOMPARE(timeline.bytes(), 20 * 4096);
-  QCOMPARE(timeline.largestBytes(), 4096);
-}
-
-void TestTimeline::the_step_lies_between_the_reduction_and_the_update() {
-  const MadeRun made{.updates = 4};
-  const SyncTimeline timeline = timelineOf(made.events(4));
-  const Lane& lane = timeline.lanes().at(1);
-  for (std::size_t i = 0; i < lane.step.size(); ++i) {
-    QVERIFY(std::abs(lane.step[i].begin - lane.sync[i].end) < 1e-8);
-    QVERIFY(std::abs(lane.step[i].end() - lane.step[i].begin - made.step) < 1e-8);
-  }
-}
-
-void TestTimeline::shares_add_up_to_what_was_spent() {
-  const MadeRun made{.updates = 10};
-  const SyncTimeline timeline = timelineOf(made.events(10));
-  const Lane& lane = timeline.lanes().at(0);
-  const LaneShare all = lane.spent(1e9);
-  const auto micros = static_cast<double>(lane.micro.size());
-  QVERIFY(std::abs(all.forward - micros * made.forward) < 1e-5);
-  QVERIFY(std::abs(all.backward - micros * made.backward) < 1e-5);
-  QVERIFY(std::abs(all.collective - 10.0 * made.collective) < 1e-5);
-  QVERIFY(std::abs(all.step - 10.0 * made.step) < 1e-5);
-  const LaneShare none = lane.spent(0.0);
-  QCOMPARE(none.forward + none.backward + none.collective + none.step, 0.0);
-}
-
-void TestTimeline::nothing_is_counted_twice_over_a_division() {
-  const MadeRun made{.updates = 20};
-  const SyncTimeline timeline = timelineOf(made.events(20));
-  const Lane& lane = timeline.lanes().at(0);
-  std::mt19937 random(9);
-  std::uniform_real_distribution<double> moment(0.0, lane.end());
-  for (int trial = 0; trial < 500; ++trial) {
-    double expected = 0.0;
-    const double until = moment(random);
-    for (const ComputeSpan& span : lane.forward)
-      expected += std::clamp(until - span.begin, 0.0, static_cast<double>(span.seconds));
-    QVERIFY(std::abs(lane.spent(until).forward - expected) < 1e-6);
-  }
-}
-
-void TestTimeline::rewinding_forgets_later_spans() {
-  const MadeRun made{.updates = 20};
-  SyncTimeline timeline = timelineOf(made.events(20));
-  const std::vector<RunEvent> first = made.events(8);
-  const SyncTimeline expected = timelineOf(first);
-  timeline.rewind(expected.lanes().at(0).micro.back().microStep);
-  QCOMPARE(timeline.lanes().at(0).micro.size(), expected.lanes().at(0).micro.size());
-  QCOMPARE(timeline.lanes().at(0).sync.size(), expected.lanes().at(0).sync.size());
-  QCOMPARE(timeline.end(), expected.end());
-  QCOMPARE(timeline.collectives(), expected.collectives());
-  QCOMPARE(timeline.bytes(), expected.bytes());
-  QCOMPARE(timeline.lanes().at(0).spent(1e9).backward, expected.lanes().at(0).spent(1e9).backward);
-}
-
-void TestTimeline::names_of_axes_are_kept_once() {
-  SyncTimeline timeline;
-  timeline.take(0, Sync{{1, 1, 1},
-                        {4, 4, 4},
-                        {"data", "tensor", "data"},
-                        {"all_reduce", "all_reduce", "broadcast"},
-                        {1, 2, 3},
-                        {0, 10, 20},
-                        {5, 15, 25}});
-  QCOMPARE(timeline.axes().size(), std::size_t{2});
-  QCOMPARE(timeline.ops().size(), std::size_t{2});
-  const SyncSpan last = timeline.lanes().at(0).sync.back();
-  QCOMPARE(timeline.axes()[last.axis], QStringLiteral("data"));
-  QCOMPARE(timeline.ops()[last.op], QStringLiteral("broadcast"));
-}
-
-void TestTimeline::a_pipelines_operations_keep_their_own_spans() {
-  // One forward ahead of the backwards: F1 F2 B1 F3 B2 B3.
-  SyncTimeline timeline;
-  using enum ComputeKind;
-  timeline.take(0,
-                Operations{{forward, forward, backward, forward, backward, backward},
-                           {1, 2, 1, 3, 2, 3},
-                           {0, 0, 0, 0, 0, 0},
-                           {0, 1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000},
-                           {1'000'000'000, 2'000'000'000, 4'000'000'000, 5'000'000'000, 7'000'000'000, 9'000'000'000}});
-  const Lane& lane = timeline.lanes().at(0);
-  QCOMPARE(lane.forward.size(), std::size_t{3});
-  QCOMPARE(lane.backward.size(), std::size_t{3});
-  QCOMPARE(lane.micro.size(), std::size_t{3});
-  QCOMPARE(lane.micro[1].begin, 1.0);
-  QVERIFY(std::abs(lane.spent(4.0).backward - 2.0) < 1e-6);
-  QVERIFY(std::abs(lane.spent(100.0).forward - 3.0) < 1e-6);
-  timeline.rewind(2);
-  QCOMPARE(timeline.lanes().at(0).forward.size(), std::size_t{2});
-  QCOMPARE(timeline.lanes().at(0).micro.size(), std::size_t{2});
-}
 
 QTEST_GUILESS_MAIN(TestTimeline)
 #include "test_timeline.moc"

@@ -214,19 +214,12 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   channel_.emit(std::move(update));
 }
 
-<<<<<<< HEAD
-void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t wished) {
+void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t requested) {
   const auto set = window_.position().next_steps();
-  const bool changes = wished > 0 && wished != (set > 0 ? set : order_.plan.window.steps);
-  if (changes) window_.change_steps(wished);
+  const bool changes = requested > 0 && requested != (set > 0 ? set : order_.plan.window.steps);
+  if (changes) window_.change_steps(requested);
   if (rank_ != 0 || (!changes && !window_.steps_set_here())) return;
   channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps(), !changes});
-=======
-void Training::change_steps(const accrue::MicroPlan& plan, std::int64_t requested) {
-  if (requested > 0) window_.change_steps(requested);
-  if (rank_ != 0 || (requested <= 0 && !window_.steps_set_here())) return;
-  channel_.emit(accrue::StepsChanged{updates_, plan.micro_step, window_.position().next_steps(), requested <= 0});
->>>>>>> core
 }
 
 /// Rank 0 commits, as the real one does: write aside, rename.

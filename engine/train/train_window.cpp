@@ -282,7 +282,8 @@ class TrainedWindow final : public WindowWork {
       ++tally.micro_steps;
       if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = done.plan.micro_step;
     }
-    if (training_.tensor.rank() == 0) training_.report.micro_step(done.plan, result);
+    // Of the ranks that hold parts of one model, one that has the loss speaks for all.
+    if (training_.tensor.rank() == 0 && training_.mesh.last_stage()) training_.report.micro_step(done.plan, result);
   }
 
   Training& training_;

@@ -26,7 +26,7 @@ void check_undivided(const RunSpec& spec, Findings& findings) {
                    off, off);
   };
   if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
-  if (spec.evaluate.exactness_every > 0) undivided("evaluate.exactness_every", spec.evaluate.exactness_every, 0);
+  if (spec.evaluate.exactness_every > 0) undivided("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
   if (spec.teaching.bug != Bug::none) undivided("teaching.bug", quoted(spec.teaching.bug), "none");
   // A partial sum has no norm before the ranks' parts are summed.
   if (spec.optimizer.clip_norm > 0.0 && resolve_knobs(spec).clip_stage == ClipStage::every_micro_step)
@@ -80,7 +80,7 @@ void check_zero(const RunSpec& spec, Findings& findings) {
   const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
     findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
   };
-  if (spec.evaluate.exactness_every > 0) unsharded("evaluate.exactness_every", spec.evaluate.exactness_every, 0);
+  if (spec.evaluate.exactness_every > 0) unsharded("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
   if (spec.teaching.bug != Bug::none) unsharded("teaching.bug", quoted(spec.teaching.bug), "none");
   if (const ReduceWhen when = resolve_knobs(spec).reduce_when; when != ReduceWhen::boundary)
     unsharded("accumulation.reduce_when", quoted(when), "boundary");

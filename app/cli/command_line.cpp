@@ -124,17 +124,20 @@ void add_control(Verbs& verbs) {
                      "trained again");
   auto* kill = stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(now);
   // What stop does anyway, for those who want to say it.
-  stop->add_flag("--checkpoint", "Save a checkpoint first, as is done without options")->excludes(now)->excludes(kill);
+  stop->add_flag("--checkpoint")
+      ->description("Save a checkpoint first, as is done without options")
+      ->excludes(now)
+      ->excludes(kill);
 
   const auto [pause, paused] = verbs.add("pause", "Pause a run after its current micro-step", pause_run);
   add_dir(*pause, *paused);
   const auto [proceed, continued] = verbs.add("continue", "Continue a paused run", continue_run);
   add_dir(*proceed, *continued);
 
-  const auto [steps, wish] =
+  const auto [steps, change] =
       verbs.add("steps", "Change the accumulation steps of a run, from its next window on", set_steps);
-  add_dir(*steps, wish->dir);
-  steps->add_option("N", wish->steps, "Micro-steps per window")->required();
+  add_dir(*steps, change->dir);
+  steps->add_option("N", change->steps, "Micro-steps per window")->required();
 }
 
 void add_records(Verbs& verbs) {

@@ -171,7 +171,7 @@ void ShmCommunicator::all_reduce_now(at::Tensor& tensor, Reduce op) {
   auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
   const bool small = static_cast<std::int64_t>(tensor.nbytes()) <= kSmallBytes;
   const Residence home = small ? Residence{} : residence_of(tensor);
-  if (small) std::memcpy(half(mine()), data, tensor.nbytes());
+  if (small && numel > 0) std::memcpy(half(mine()), data, tensor.nbytes());  // an empty tensor has no address
   control_.begin({.op = ShmOp::all_reduce,
                   .dtype = static_cast<std::int32_t>(dtype),
                   .numel = numel,

@@ -32,6 +32,9 @@ if(ACCRUE_SANITIZE)
 endif()
 find_package(Threads REQUIRED)
 
+# Sources that are compiled together are no headers, whatever g++ thinks of their unnamed namespaces.
+set(accrue_unity_flags -Wno-subobject-linkage)
+
 # The first lets ccache see what a source includes. The others silence warnings that g++ 12 gives about the standard
 # library's strings, because it does not treat precompiled headers as system headers.
 set(accrue_precompiled_flags -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow

@@ -20,9 +20,9 @@ struct TestFile {
 }  // namespace accrue::test
 
 /// Once in a test's file, in place of QTEST_GUILESS_MAIN.
-#define ACCRUE_TEST_MAIN(TestClass)                                                \
+#define ACCRUE_TEST_MAIN(TestClass)                                                   \
   static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) { \
-    QCoreApplication application(argc, argv);                                      \
-    TestClass tests;                                                               \
-    return QTest::qExec(&tests, argc, argv);                                       \
+    QCoreApplication application(argc, argv);                                         \
+    TestClass tests;                                                                  \
+    return QTest::qExec(&tests, argc, argv);                                          \
   });

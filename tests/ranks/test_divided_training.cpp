@@ -173,7 +173,7 @@ class TestDividedTraining : public QObject {
     const auto whole =
         train({.spec = spec_text({.data = first.data}), .run_dir = whole_dir.path().toStdString()}, first.data);
     const std::string dir = folder.path().toStdString();
-    const auto begun = train({.spec = spec_text(first), .run_dir = dir, .stop_wish = 6}, first.world());
+    const auto begun = train({.spec = spec_text(first), .run_dir = dir, .stop_request = 6}, first.world());
     QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
     const auto ended = train({.spec = spec_text(second), .run_dir = dir, .resume_from = "newest"}, second.world());
     QVERIFY2(ended[0].outcome == "finished", ended[0].text().c_str());

@@ -49,7 +49,7 @@ parallel: comm
 checkpoint: comm
 accumulation: comm parallel checkpoint
 kernels:
-models: kernels
+models: kernels comm parallel
 optim: kernels
 data: models
 train: comm parallel accumulation checkpoint kernels models optim data

@@ -7,6 +7,7 @@
 
 #include "scenarios/scenario.h"
 #include "support/places.h"
+#include "support/test_program.h"
 
 namespace {
 
@@ -78,5 +79,5 @@ class TestScenariosTrain : public QObject {
   QVector<ScenarioCase> cases_;
 };
 
-QTEST_GUILESS_MAIN(TestScenariosTrain)
+ACCRUE_TEST_MAIN(TestScenariosTrain)
 #include "test_scenarios_train.moc"

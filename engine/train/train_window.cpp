@@ -3,13 +3,13 @@
 // read at the boundary, before the rank pauses, and often enough for a live plot; sums of losses and counts are local,
 // and agreed on at the boundary, with deferred normalisation applied there.
 //
-// What is exchanged between the first micro-step and the last, by all ranks at the same place: gradients where the
-// plan's micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first
-// micro-step, the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or
-// tokens).
+// What replicas exchange between the first micro-step and the last, all at the same place: gradients where the plan's
+// micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first micro-step,
+// the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or tokens).
+// Ranks that hold parts of one model exchange activations and their gradients in every micro-step as well.
 //
-// Dropout draws from the device's default generator, keyed anew before each forward by (seed, rank, micro-step): a
-// resumed run draws what the uninterrupted one drew, and evaluation in between cannot shift anything.
+// Dropout draws from generators that are keyed anew before each forward (key_dropout()): a resumed run draws what the
+// uninterrupted one drew, and evaluation in between cannot shift anything.
 #include "train/train_window.h"
 
 #include <ATen/ops/stack.h>

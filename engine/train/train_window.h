@@ -6,7 +6,8 @@
 namespace accrue {
 
 /// Runs micro-steps up to the next boundary, the end of the run, or a stop. Gradients lie in the arena then, reduced
-/// where the plan asked for it. Collective: the axis, at micro-steps whose plan says sync.
+/// where the plan asked for it. Collective: the data axis, at micro-steps whose plan says sync; the model axis, at
+/// each.
 WindowPass train_window(Training& training);
 
 /// Keys the generators that dropout draws from by (seed, replica, micro-step, chunk and stage), and the tensor axis's

@@ -3,7 +3,7 @@
 // AccumulationWindow's answer; this file only says what follows what:
 //
 //   window:    (counts over the ranks, where a micro-step must divide by them) -> micro-steps
-//   boundary:  agree -> check -> normalise and clip -> optimizer -> schedule -> clear -> report
+//   boundary:  agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
 //   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request
 //
 // Invariants. Between windows the gradients are zero, and a checkpoint taken there holds none; one that is due inside a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MicroStepJoin: combines the micro-steps of all ranks. Each rank reports the mean loss over its own items; a point of
-// the loss curve is the mean over the items of all ranks, and is complete once all have reported (or so many later
-// micro-steps wait that it is emitted without the slow rank).
+// MicroStepJoin: combines the micro-steps of all replicas. Of each replica one rank reports the mean loss over its
+// items; a point of the loss curve is the mean over the items of all, and is complete once all have reported (or so
+// many later micro-steps wait that it is emitted without the slow one).
 #pragma once
 
 #include <cstdint>

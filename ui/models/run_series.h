@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RunSeries: everything the studio knows about one run, live or from disk: its spec and plan, its progress, and its
 // measured series with their positions on every clock. From event to point: append() takes a batch of events,
-// MicroStepJoin makes one point of all ranks' reports of a micro-step, a SeriesStore keeps the point with its clocks,
-// and a plot draws it through column_reducer.h.
+// MicroStepJoin makes one point of all replicas' reports of a micro-step (an update is a point as it is), a SeriesStore
+// keeps the point with its clocks, and a plot draws it through column_reducer.h.
 #pragma once
 
 #include <QObject>
@@ -41,7 +41,7 @@ struct LastValues {
   std::int64_t update = 0;
   std::int64_t plannedUpdates = 0;
   std::int64_t microStep = 0;
-  std::int64_t windowPosition = 0;  ///< micro-steps done in the open window, from 1 after its first
+  std::int64_t windowPosition = 0;  ///< of the newest micro-step in its window, from 1; 0 before the first
   std::int64_t windowSize = 0;
   std::int64_t samples = 0;
   std::int64_t tokens = 0;
@@ -152,7 +152,7 @@ class RunSeries : public QObject {
   /// The newest position on a clock; 0 before the first point.
   double latest(Clock clock) const;
 
-  /// Grows with every change to the measured data; a plot compares it to know whether to draw.
+  /// Grows with every change to what is drawn; a plot compares it to know whether to draw.
   std::uint64_t revision() const { return revision_; }
 
  Q_SIGNALS:

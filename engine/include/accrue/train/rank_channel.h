@@ -27,8 +27,8 @@ struct BoundaryRequests {
 class RankChannel {
  public:
   virtual ~RankChannel() = default;
-  /// Numbers (seq), stamps and queues an event; never blocks on a slow reader. Micro-step and sync arrays are merged
-  /// and flushed every 33 ms, and before any other kind. Thread: training.
+  /// Numbers (seq), stamps and queues an event; never blocks on a slow reader. Arrays (micro-steps, operations,
+  /// sync) are merged and flushed every 33 ms, and before any other kind. Thread: training.
   virtual void send(EventBody body) = 0;
   /// Says where training is (heartbeat). Cheap: a few relaxed stores. Thread: training.
   virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;

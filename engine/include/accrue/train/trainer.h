@@ -20,8 +20,7 @@ struct TrainOutcome {
 };
 
 /// local_rank: which of its host's devices is this rank's. Collective: the world. Errors: device, data, numerics (stop
-/// rule), disk (final weights), protocol (checkpoint).
-/// CommError flies.
+/// rule), disk (final weights), protocol (checkpoint). A collective that fails throws CommError.
 Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel);
 
 }  // namespace accrue

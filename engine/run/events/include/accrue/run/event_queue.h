@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-over from the engine thread to whoever shows a run: bounded, several producers at most, and usually one in
-// practice, one consumer. When it is full, gauges are coalesced and micro-step traces dropped, counted in dropped();
-// other kinds are never dropped: push waits for nobody and grows past the bound for those (a few per update). Thread:
-// any.
+// The hand-over from the supervisor's thread to whoever shows a run: bounded, with one consumer and usually one
+// producer. When it is full, gauges are coalesced and arrays (micro-steps, operations, sync) dropped, counted in
+// dropped(); other kinds are never dropped: push waits for nobody and grows past the bound for those (a few per
+// update). Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct RunStarted {
   std::string run;
   std::string spec_sha256;
   std::string plan_json;      ///< plan_summary_json, an object in the file
-  std::string versions_json;  ///< {"accrue": ..., "torch": ...}
+  std::string versions_json;  ///< {"accrue": ..., "events": ...}
   std::string host_json;
   std::string started_at;  ///< UTC, ISO 8601
   bool resumed = false;
@@ -135,12 +135,12 @@ struct CheckpointDone {
   double seconds = 0.0;
   bool operator==(const CheckpointDone&) const = default;
 };
-/// Named readings; the queue keeps only the latest per rank.
+/// Named readings; a full queue keeps only the latest per rank.
 struct Gauge {
   std::int64_t rss_bytes = 0;
   std::int64_t device_bytes = 0;
-  std::int64_t wire_bytes = 0;   ///< sent by this rank since the run began
-  std::int64_t collectives = 0;  ///< issued by this rank since the run began
+  std::int64_t wire_bytes = 0;   ///< of gradients along the data axis, sent by this rank since it started
+  std::int64_t collectives = 0;  ///< issued by this rank since it started
   bool operator==(const Gauge&) const = default;
 };
 /// Progress of a rank; never stored, carries no seq.
@@ -157,7 +157,7 @@ struct Holding {
   bool held = false;  ///< true once it waits there
   bool operator==(const Holding&) const = default;
 };
-/// The run's state as the supervisor sees it; what a window shows.
+/// The run's state as the supervisor sees it; what the studio shows.
 struct StateChanged {
   std::string state;   ///< to_string(RunState)
   std::string detail;  ///< one sentence, e.g. "after micro-step 2 of 4, update 17"

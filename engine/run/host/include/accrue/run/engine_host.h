@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// EngineHost: the whole interface of the engine. It owns one engine thread, which spawns and supervises the rank
-// processes of one run, is the only writer of its run folder, answers its control socket, and pushes events to the
-// queue. Studio and accrue-run host the same. A host runs one run at a time; construct several to follow several.
-// Thread: every method may be called from any one owner thread and returns at once; effects come back as events
-// (StateChanged first).
+// EngineHost: the supervisor's whole interface. It owns one thread, which spawns and supervises the rank processes of
+// one run, is the only writer of the run's record, answers its control socket, and pushes events to the queue. A lost
+// rank ends the others; the run then starts again from its newest checkpoint or fails (engine_host_failures.cpp).
+// Studio and accrue-run host the same. A host runs one run at a time; construct several to follow several. Thread:
+// every method may be called from any one owner thread and returns at once; effects come back as events (StateChanged
+// first).
 #pragma once
 
 #include <chrono>
@@ -63,10 +64,10 @@ class EngineHost {
   /// Replays a folder's events into the queue, ending with the state it ended in. Ranks are not started.
   Result<void> replay(const std::filesystem::path& run_dir);
 
-  void pause();                ///< every rank pauses after the same micro-step
+  void pause();                ///< every rank pauses after the same micro-step, or window on a pipeline
   void proceed();              ///< continue
   void step(StepUnit unit);    ///< paused only: one micro-step, or to the next boundary
-  void stop();                 ///< after the micro-step; the open window is dropped
+  void stop();                 ///< after the micro-step, or window on a pipeline; an open window is dropped
   void checkpoint();           ///< at the next boundary
   void checkpoint_and_stop();  ///< at the next boundary, then end
   void kill();                 ///< at once

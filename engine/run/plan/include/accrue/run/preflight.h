@@ -20,8 +20,8 @@ struct Preflight {
 Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
                     const std::filesystem::path& base_dir);
 
-/// The same with the data scanned and the local host's facts: what programs call. A data error becomes a finding on
-/// data.path.
+/// The same, scanning the data itself. A data error becomes a finding on data.path. The plan comes from derive_plan()
+/// (plan_derivation.h).
 Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir);
 
 }  // namespace accrue

@@ -69,7 +69,7 @@ struct RunOrder {
   std::string run_id;
   std::filesystem::path run_dir;
   std::int64_t origin_ns = 0;           ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
-  std::string resume_from;              ///< "step-100" or empty
+  std::string resume_from;              ///< "newest", "step-100" or empty
   std::vector<std::int64_t> first_seq;  ///< per rank: seq to continue with after a resume
   bool interactive = false;             ///< a user can answer a pause
 };

@@ -111,10 +111,18 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path target = parent / name;
   if (auto synced = sync_folder(part); !synced) return synced;
   std::error_code error;
-  if (fs::exists(target, error))
-    if (const auto moved = set_aside(target, "replaced"); !moved) return tl::unexpected(moved.error());
+  fs::path replaced;
+  if (fs::exists(target, error)) {
+    const auto moved = set_aside(target, "replaced");
+    if (!moved) return tl::unexpected(moved.error());
+    replaced = parent / *moved;
+  }
   fs::rename(part, target, error);
-  if (error) return disk_failure(target, "the checkpoint cannot be given its name", error.value());
+  if (error) {
+    std::error_code back;
+    if (!replaced.empty()) fs::rename(replaced, target, back);
+    return disk_failure(target, "the checkpoint cannot be given its name", error.value());
+  }
   return sync_folder(parent);
 }
 

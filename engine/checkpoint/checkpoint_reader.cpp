@@ -21,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// More parts than any layout cuts a tensor into.
-constexpr std::size_t max_parts = 4096;
+constexpr auto max_parts = static_cast<std::size_t>(most_tensor_parts);
 
 struct Part {
   std::size_t file = 0;

@@ -34,16 +34,6 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t most_logits = std::int64_t{1} << 24;
 
-void check_targets(const std::int64_t* targets, std::int64_t rows, std::int64_t classes) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t target = targets[row];
-    if (target != ignored_label && (target < 0 || target >= classes)) {
-      throw std::invalid_argument("label " + std::to_string(target) + " lies outside the vocabulary of " +
-                                  std::to_string(classes) + ": raise model.vocabulary or check the data");
-    }
-  }
-}
-
 /// Sum of the rows' losses; logits are overwritten by their gradient.
 double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
@@ -89,7 +79,7 @@ double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, const Te
 struct HeadResult {
   double loss = 0.0;
   at::Tensor dnormed;  // [N, D], undefined without gradients
-  at::Tensor dtable;   // [V, D]
+  at::Tensor dtable;   // [V / t, D]
 };
 
 /// normed: [N, D], all rows; dnormed is this rank's part of it where the table is divided.
@@ -163,7 +153,7 @@ at::Tensor fused_head_loss(const at::Tensor& x, const at::Tensor& norm_weight, c
     throw std::invalid_argument(std::to_string(labels.numel()) + " labels for " + std::to_string(positions) +
                                 " positions: each position takes one label");
   }
-  check_targets(labels.const_data_ptr<std::int64_t>(), labels.numel(), table.size(0) * axis.size());
+  check_labels(labels, table.size(0) * axis.size());
   return HeadLoss::apply(x.contiguous(), norm_weight, norm_bias, table, labels, at::GradMode::is_enabled(), axis);
 }
 

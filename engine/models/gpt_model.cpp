@@ -137,7 +137,9 @@ LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
   if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0)) {
     const at::Tensor logits = head(x);
     if (!axis_.split()) return {cross_entropy_sum(logits, batch.targets), batch.items};
-    const at::Tensor targets = batch.targets.reshape({-1}), rows = logits.reshape({-1, logits.size(-1)});
+    const at::Tensor targets = batch.targets.reshape({-1}).to(at::kLong).contiguous();
+    if (targets.is_cpu()) check_labels(targets, spec_.vocabulary);
+    const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
     const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_);
     return {losses.masked_fill(targets == ignored_label, 0.0).sum(), batch.items};
   }

@@ -14,6 +14,14 @@ at::ScalarType accumulation_type(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+void check_labels(const at::Tensor& labels, std::int64_t classes) {
+  const std::int64_t* const values = labels.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < labels.numel(); ++i)
+    if (values[i] != ignored_label && (values[i] < 0 || values[i] >= classes))
+      throw std::invalid_argument("label " + std::to_string(values[i]) + " lies outside the vocabulary of " +
+                                  std::to_string(classes) + ": raise model.vocabulary or check the data");
+}
+
 at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& targets) {
   if (predictions.numel() != targets.numel()) {
     throw std::invalid_argument("the model gives " + std::to_string(predictions.numel()) + " outputs for " +

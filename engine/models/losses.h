@@ -21,6 +21,9 @@ at::Tensor squared_error_sum(const at::Tensor& predictions, const at::Tensor& ta
 /// Errors: throws std::invalid_argument if the numbers of rows differ.
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets);
 
+/// Errors: throws std::invalid_argument for a label outside the vocabulary that is not -100. Labels: int64, on the CPU.
+void check_labels(const at::Tensor& labels, std::int64_t classes);
+
 /// The type in which sums are taken: float64 for float64, float32 otherwise.
 at::ScalarType accumulation_type(at::ScalarType type);
 

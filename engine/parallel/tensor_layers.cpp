@@ -81,7 +81,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     const at::Tensor log_sum = sums[0].log();
     at::Tensor loss = log_sum - sums[1];
     // The target's share and every class's, which sum to one.
-    const double smoothing = label_smoothing * classes / (classes - 1.0);
+    const double smoothing = label_smoothing > 0.0 ? label_smoothing * classes / (classes - 1.0) : 0.0;
     if (smoothing > 0.0) loss = loss * (1.0 - smoothing) - (sums[2] / classes - log_sum) * smoothing;
 
     keep_axis(ctx, axis);
@@ -145,6 +145,9 @@ at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, co
 
 at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& weight, const TensorAxis& axis) {
   if (!axis.split()) return at::embedding(weight, ids);
+  if (ids.is_cpu() && ids.numel() > 0 &&
+      (ids.min().item<std::int64_t>() < 0 || ids.max().item<std::int64_t>() >= weight.size(0) * axis.size()))
+    throw std::invalid_argument("an id lies outside the vocabulary of " + std::to_string(weight.size(0) * axis.size()));
   const at::Tensor local = ids - axis.rank() * weight.size(0);
   const at::Tensor elsewhere = (local < 0).logical_or(local >= weight.size(0));
   const at::Tensor rows = at::embedding(weight, local.masked_fill(elsewhere, 0));

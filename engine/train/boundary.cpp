@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the agreement, and the sums that complete a divided model's gradient, nothing is exchanged, and everything
-// that decides is equal on all ranks: the agreed sums, and the reduced gradient with its norm. So all ranks step, skip,
-// pause or fail together without another word. Normalisation and clipping are one factor, folded into the optimizer's
-// pass over memory.
+// Everything that decides is equal on all ranks: the agreed sums, and the norm of the reduced gradient. Beyond the
+// agreement a replica's ranks exchange what completes a divided gradient and its norm, and under ZeRO the replicas
+// gather what each has updated. So all ranks step, skip, pause or fail together without another word. Normalisation and
+// clipping are one factor, folded into the optimizer's pass over memory.
 #include "train/boundary.h"
 
 #include <algorithm>
@@ -81,8 +81,10 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
     text +=
         "the gradient of the window that ends at micro-step " + std::to_string(pass.last.micro_step) + " is not finite";
   const std::string parameter = training.model.first_non_finite(training.reducer.flat_gradients());
-  return text + (parameter.empty() ? "; the parameters' gradients are finite"
-                                   : "; the first parameter with a non-finite gradient is " + parameter);
+  if (!parameter.empty()) return text + "; the first parameter with a non-finite gradient is " + parameter;
+  // Other ranks may hold parts that are not finite.
+  const bool whole = training.mesh.model().size() == 1 && !training.shard;
+  return whole ? text + "; the parameters' gradients are finite" : text;
 }
 
 /// Reports what is wrong and follows the rule: an error ends the run, a hold pauses before the next micro-step.

@@ -46,11 +46,18 @@ std::string after_failed_save(const Training& training, bool last) {
   return kept + (last ? "." : ", and the next one is tried as planned.");
 }
 
+/// Of all ranks that hold a part of the model. Collective: the model axis.
+bool finite_model(Training& training) {
+  const bool finite = training.model.first_non_finite(training.model.flat()).empty();
+  Communicator& model = training.mesh.model();
+  return model.size() == 1 ? finite : sum_over_ranks(model, {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
+}
+
 void commit(Training& training, CheckpointContent content, bool last) {
   TrainingCursor& cursor = content.cursor;
   training.report.phase("checkpoint");
   cursor.seconds = training.report.seconds();
-  cursor.finite = training.model.first_non_finite(training.model.flat()).empty();
+  cursor.finite = finite_model(training);
   for (PlacedTensor& tensor : shared_tensors(training, Purpose::write)) content.tensors.push_back(std::move(tensor));
   content.tensors.push_back(generator_tensor(training));
   const std::string where =

@@ -77,6 +77,7 @@ void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purp
               const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i) {
     const bool ranks_own = summed_over_tensor(training, i);
+    if (training.model.shares()[i].shared) continue;  // the two uses are summed at the boundary
     if (purpose == Purpose::write && !ranks_own && !writes(training, i)) continue;
     tensors.push_back(
         training.model.placed(ranks_own ? rank_name(training, what) : replica_name(training, what), flat, i));
@@ -121,11 +122,10 @@ std::string mismatches(const Training& training, const std::vector<PlacedTensor>
   };
   std::set<std::string> parameters(training.model.names().begin(), training.model.names().end());
   for (const ParameterShape& shape : parameter_shapes(training.spec().model)) parameters.insert(shape.name);
-  std::set<std::string> prefixes;
-  for (const PlacedTensor& tensor : live) {
-    prefixes.insert(prefix_of(tensor.name));
-    note(mismatch(tensor, checkpoint));
-  }
+  std::set<std::string> prefixes{"parameters.", "optimizer.step."};
+  for (const auto& [state, values] : training.optimizer->state()) prefixes.insert("optimizer." + state + ".");
+  if (training.half()) prefixes.insert("optimizer.master.");
+  for (const PlacedTensor& tensor : live) note(mismatch(tensor, checkpoint));
   for (const std::string& name : checkpoint.tensor_names())
     if (const std::string prefix = prefix_of(name);
         !prefix.empty() && !(prefixes.contains(prefix) && parameters.contains(name.substr(prefix.size()))))
@@ -200,6 +200,12 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
                 "the checkpoint was taken inside a window by " + counted(replicas, "rank") + ", and there are " +
                     std::to_string(training.mesh.data().size()) + " now",
                 checkpoint.name(), "Resume with as many ranks, or from a checkpoint between two windows (step-N).");
+  // What a rank has summed of the window is not divided anew.
+  if (checkpoint.identity().world != training.mesh.world().size())
+    return fail(ErrorCode::config,
+                "the checkpoint was taken inside a window by " + counted(checkpoint.identity().world, "rank") +
+                    " in another layout",
+                checkpoint.name(), "Resume in the same layout, or from a checkpoint between two windows (step-N).");
   const bool keeps = same_spec && training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere;
   if (!has_open_window(training, checkpoint)) {
     if (!keeps) return {};
@@ -207,7 +213,11 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
   }
   for (const PlacedTensor& live : window_tensors(training, Purpose::read))
     if (const std::string differing = mismatch(live, checkpoint); !differing.empty())
-      return fail(ErrorCode::protocol, differing, "tensors");
+      return same_spec ? fail(ErrorCode::protocol, differing, "tensors")
+                       : fail(ErrorCode::config,
+                              "the checkpoint was taken inside a window of another layout or model: " + differing,
+                              checkpoint.name(),
+                              "Resume in the same layout, or from a checkpoint between two windows (step-N).");
   return check_tally(training, checkpoint);
 }
 

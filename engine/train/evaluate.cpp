@@ -36,8 +36,6 @@ std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t
   return rows;
 }
 
-}  // namespace
-
 /// The loss of a batch, on the last stage; undefined on the others. Collective: the pipeline axis.
 LossSum loss_through_stages(Training& training, const Batch& batch) {
   const std::int64_t stages = training.mesh.grid().pipeline, stage = training.mesh.at().pipeline;
@@ -56,6 +54,8 @@ LossSum loss_through_stages(Training& training, const Batch& batch) {
   }
   return {};
 }
+
+}  // namespace
 
 bool evaluation_due(const Training& training, std::int64_t update) {
   const std::int64_t every = training.spec().evaluate.every_updates;

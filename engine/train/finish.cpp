@@ -75,6 +75,7 @@ void compare_replicas(Training& training, const std::string& hash) {
 
 Result<std::string> write_final_weights(Training& training) {
   training.report.phase("finish");
+  const auto untimed = training.mesh.pipeline().untimed();  // the first stage receives and reads the whole model
   const NamedTensors parameters = whole_parameters(training);
   const std::string hash =
       told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(parameters) : std::string());

@@ -51,6 +51,7 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vecto
     for (ParameterShare& each : shares_of(*parts.back(), spec, share)) shares_.push_back(std::move(each));
   }
   module_ = module_of(parts);
+  undivided_ = shares == std::vector<ModelShare>{ModelShare{}};
   std::vector<std::int64_t> numels;
   for (const ParameterShare& each : shares_) {
     names_.push_back(each.name);
@@ -71,7 +72,7 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vecto
 }
 
 ModelPart& FlatModel::undivided() const {
-  if (parts_.size() == 1) return *parts_.front();
+  if (undivided_) return *parts_.front();
   throw std::logic_error("this rank holds parts of a model");
 }
 

@@ -55,6 +55,7 @@ class FlatModel {
  private:
   std::shared_ptr<torch::nn::Module> module_;
   std::vector<ModelPart*> parts_;  ///< of the module
+  bool undivided_ = false;
   std::vector<std::string> names_;
   std::vector<ParameterShare> shares_;
   FlatLayout layout_;

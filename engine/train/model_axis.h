@@ -10,14 +10,14 @@ namespace accrue {
 
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
 bool summed_over_tensor(const Training& training, std::size_t i);
-/// Adds up the two uses of a tied embedding, on the first and the last stage. Stages lay their buckets out differently,
-/// so under ZeRO it is done before the replicas reduce, and otherwise by complete_gradients(). Collective: the
+/// Adds up the two uses of a tied embedding, on the first and the last stage. Under ZeRO it comes before the reduction
+/// over replicas, since each stage then owns other elements; otherwise complete_gradients() does it. Collective: the
 /// embedding axis.
 void sum_tied_embedding(Training& training);
 /// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
 /// has a part of, then the two uses of a tied embedding. Collective: the model axis.
 void complete_gradients(Training& training);
-/// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis.
+/// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis, under ZeRO the world.
 double gradient_norm(const Training& training);
 /// The undivided parameters under their names, in the model's order, on the first pipeline stage; empty on the others.
 /// Collective: the model axis.

@@ -61,7 +61,6 @@ void Reporter::ready() {
 }
 
 void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {
-  in_backward_ = std::string_view(name) == "backward";
   update_ = update;
   micro_step_ = micro_step;
   channel_.progress(name, update, micro_step);
@@ -121,7 +120,7 @@ void Reporter::resumed(const TrainingCursor& cursor) {
 }
 
 void Reporter::collective(const CollectiveRecord& record) {
-  if (in_backward_) compute_ns_ -= record.end_ns - record.begin_ns;
+  if (computing_) compute_ns_ -= record.end_ns - record.begin_ns;
   channel_.send(Sync{.update = {update_},
                      .micro_step = {micro_step_},
                      .axis = {record.axis},

@@ -35,6 +35,8 @@ class Reporter {
   /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
   void phase(const char* name, std::int64_t update, std::int64_t micro_step);
   void phase(const char* name) { phase(name, update_, micro_step_); }
+  /// Between the two a span of computation runs: exchanges inside it are not compute time.
+  void computes(bool computing) { computing_ = computing; }
   void micro_step(const MicroPlan& plan, const MicroResult& result);
   /// A span of computation, CLOCK_MONOTONIC in ns. It counts as compute time.
   void operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
@@ -48,7 +50,7 @@ class Reporter {
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
   void resumed(const TrainingCursor& cursor);
-  /// Time in operations since the run began, without the exchanges during a backward.
+  /// Time in operations since the ranks started, without the exchanges inside them.
   double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
 
  private:
@@ -60,7 +62,7 @@ class Reporter {
   at::Device device_;
   std::int64_t update_ = 0;
   std::int64_t micro_step_ = 0;
-  bool in_backward_ = false;
+  bool computing_ = false;
   std::int64_t begin_ns_;
   double seconds_before_ = 0.0;
   std::int64_t compute_ns_ = 0;

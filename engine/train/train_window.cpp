@@ -152,6 +152,7 @@ class TrainedWindow final : public WindowWork {
       cover_.emplace(training_.driver.cover(training_.faults.reduces(plan)));
     }
     begin_ = training_.clock.mark();
+    training_.report.computes(true);
   }
 
   double weigh(std::int64_t index, LossSum& loss) override {
@@ -165,6 +166,7 @@ class TrainedWindow final : public WindowWork {
   void computed(const PipelineOperation& operation) override {
     MicroStep& now = flights_.at(operation.micro_step);
     const bool forward = operation.action == PipelineAction::forward;
+    training_.report.computes(false);
     now.end = training_.clock.mark();
     now.spans.push_back(
         {forward ? ComputeKind::forward : ComputeKind::backward, operation.chunk, std::move(begin_), now.end});

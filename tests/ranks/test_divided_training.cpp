@@ -150,6 +150,39 @@ class TestDividedTraining : public QObject {
     QVERIFY(resumed[0].all<Update>().front().update > 1);
   }
 
+  /// Ranks that own nothing but padding read what the others wrote.
+  void a_model_smaller_than_its_shards_is_resumed() {
+    const std::string spec =
+        "accrue = 1\n[model]\nkind = \"linear\"\ninputs = 2\noutputs = 1\n[data]\nkind = \"inline\"\n"
+        "x = [[1.0, 2.0], [2.0, 1.0], [3.0, 0.0], [0.0, 1.0]]\ny = [[1.0], [2.0], [3.0], [4.0]]\n"
+        "[accumulation]\nsteps = 1\nmicro_batch = 1\n[parallel]\ndata = 4\nzero = 1\n[run]\nupdates = 6\n"
+        "[checkpoint]\nevery_updates = 2\n";
+    QTemporaryDir whole_dir, folder;
+    const auto whole = train({.spec = spec, .run_dir = whole_dir.path().toStdString()}, 4);
+    QVERIFY2(whole[0].outcome == "finished", whole[0].text().c_str());
+    const std::string dir = folder.path().toStdString();
+    const auto begun = train({.spec = spec, .run_dir = dir, .stop_request = 3}, 4);
+    QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
+    const auto ended = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 4);
+    QVERIFY2(ended[0].outcome == "finished", ended[0].text().c_str());
+    QCOMPARE(ended[0].all<Update>().front().update, 4);
+    QCOMPARE(ended[0].weights_sha256, whole[0].weights_sha256);
+  }
+
+  /// What a rank has summed of a window is its layout's.
+  void a_checkpoint_inside_a_window_is_read_in_its_layout_only() {
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    const std::string every = "[checkpoint]\nevery_micro_steps = 1\n";
+    const Layout four{1, 4, true}, two{1, 2, true};
+    const auto killed = train({.spec = spec_text(four, {}, every), .run_dir = dir, .kill_before = 7}, 4);
+    QVERIFY(killed[0].outcome != "finished");
+    const auto other = train({.spec = spec_text(two, {}, every), .run_dir = dir, .resume_from = "newest"}, 2);
+    QVERIFY2(other[0].outcome == "error config", other[0].text().c_str());
+    QVERIFY2(other[0].message.find("inside a window by 4 ranks in another layout") != std::string::npos,
+             other[0].message.c_str());
+  }
+
   /// Half of the run in one layout, half in another: the numbers are those of one layout throughout.
   void a_checkpoint_is_read_in_any_layout_data() {
     QTest::addColumn<Layout>("first");

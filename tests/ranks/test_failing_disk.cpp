@@ -244,7 +244,7 @@ class TestFailingDisk : public QObject {
   void a_limit_of_the_shell_is_an_error_in_words_data() {
     const Rows<QString, int, QString> row;
     // The shell counts files in blocks of 512 bytes. Two ranks share 3 MiB each, and a little more to meet in.
-    row("files of 32 KiB", "ulimit -f 64", 2, "files of 6.0 MiB, memory that ranks share among them");
+    row("files of 32 KiB", "ulimit -f 64", 2, "the memory that the ranks share takes a file of 6.0 MiB");
     row("files of 6 MiB", "ulimit -f 12288", 2, "a file may hold at most 6.0 MiB (ulimit -f)");
     row("16 open files", "ulimit -n 16", 2, "2 ranks may need 40 open files, and the limit is 16");
     row("39 open files", "ulimit -n 39", 2, "ulimit -n 40");

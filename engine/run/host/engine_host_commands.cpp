@@ -13,6 +13,11 @@
 namespace accrue {
 namespace {
 
+/// What the ranks finish before they pause or stop.
+const char* stretch_of(const RunSpec& spec) {
+  return stops_inside_windows(spec) ? "micro-step" : "window";
+}
+
 tl::unexpected<Error> refused(std::string why) {
   return fail(ErrorCode::config, std::move(why));
 }
@@ -58,7 +63,7 @@ Result<void> RunSession::command(const HostCommand& command) {
 
 Result<void> RunSession::pause() {
   if (!is_training(state_)) return refused("only a run that is training can be paused");
-  set_state(state_, "Pausing after this micro-step");
+  set_state(state_, fmt::format("Pausing after this {}", stretch_of(order_.plan.spec)));
   apply(agreement_.begin(HoldAgreement::Goal::hold));
   return {};
 }
@@ -97,7 +102,7 @@ Result<void> RunSession::stop() {
   rung_ = Rung::asked;
   rung_ends_ = Clock::now() + settings_.stop_grace;
   const bool met = ready_count() == ranks_.size();
-  set_state(RunState::stopping, "Stopping after this micro-step");
+  set_state(RunState::stopping, fmt::format("Stopping after this {}", stretch_of(order_.plan.spec)));
   if (met) {
     apply(agreement_.begin(HoldAgreement::Goal::stop));
   } else {

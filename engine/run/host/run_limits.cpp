@@ -7,17 +7,27 @@
 #include <algorithm>
 
 #include "accrue/run/counted.h"
+#include "memory_estimate.h"
 #include "posix_file.h"
 
 namespace accrue {
 namespace {
 
-/// The largest file, as far as it is known before the run: memory that ranks share, or a checkpoint's first shard.
-std::int64_t largest_file(const RunPlan& plan) {
+struct NeededFile {
+  std::int64_t bytes = 0;
+  const char* what = "";
+};
+
+/// The largest file, as far as it is known before the run.
+NeededFile largest_file(const RunPlan& plan) {
   const std::int64_t world = plan.grid.world();
   const bool shares = plan.backend == BackendKind::shm && world > 1;
-  const std::int64_t shared = shares ? std::max(needed_file_bytes(world), world * plan.memory.gradients) : 0;
-  return std::max(shared, plan.memory.parameters + plan.memory.optimizer);
+  const std::int64_t gradients = plan.grid.data > 1 ? plan.grid.data * plan.memory.gradients : 0;
+  const NeededFile files[] = {
+      {shares ? std::max(needed_file_bytes(world), gradients) : 0, "the memory that the ranks share"},
+      {plan.memory.parameters + plan.memory.optimizer, "a rank's part of a checkpoint"},
+      {plan.parameter_count * dtype_bytes(plan.spec.model.dtype), "the final model"}};
+  return *std::ranges::max_element(files, {}, &NeededFile::bytes);
 }
 
 }  // namespace
@@ -42,13 +52,11 @@ Result<void> check_limits(const RunPlan& plan) {
         ErrorCode::device,
         fmt::format("{} may need {} open files, and the limit is {}", counted(ranks, "rank"), files, limit.rlim_cur),
         {}, fmt::format("Raise the limit: ulimit -n {}", files));
-  const std::int64_t bytes = largest_file(plan);
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(bytes))
+  const NeededFile file = largest_file(plan);
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(file.bytes))
     return fail(ErrorCode::device,
-                fmt::format("{} may need files of {}, memory that ranks share among them, and the limit is {} "
-                            "(ulimit -f)",
-                            counted(ranks, "rank"), format_bytes(bytes),
-                            format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+                fmt::format("{} takes a file of {}, and the limit is {} (ulimit -f)", file.what,
+                            format_bytes(file.bytes), format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
                 {}, "Raise the limit: ulimit -f unlimited");
   return {};
 }

@@ -7,9 +7,9 @@
 //   T x T matrix; with dropout it does, H T numbers a token twice (weights and mask), and three masks of D.
 //   Ends: embedding (D), final norm (2 D), and three tensors of V: logits, log-softmax and their gradient.
 //   Of t tensor-parallel ranks each has 1 / t of what is between the matrices (q to up projection, softmax, logits),
-//   and under sequence parallelism of all. A pipeline stage keeps its blocks once for each micro-step that waits for
-//   its backward; the fullest stage is the first or the last. Dense layer, per sample: its output before and after the
-//   activation.
+//   and under sequence parallelism 1 / t of everything. A pipeline stage keeps its blocks once for each micro-step that
+//   waits for its backward; the fullest stage is the first or the last. Dense layer, per sample: its output before and
+//   after the activation.
 //
 // Everything is counted in doubles and held below 2^62, since a form may ask for any product of large numbers.
 #include "memory_estimate.h"
@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "accrue/run/pipeline_schedule.h"
+#include "plan_derivation.h"
 
 namespace accrue {
 
@@ -39,7 +40,8 @@ double gpt_numbers(const RunSpec& spec) {
   const double first = width / rows;
   const double last = 2 * width / rows + 3 * static_cast<double>(model.vocabulary) / tensor;
 
-  const PipelineShape shape = pipeline_shape(parallel, std::max<std::int64_t>(spec.accumulation.steps, 1));
+  const PipelineShape shape =
+      pipeline_shape(parallel, std::max<std::int64_t>(steps_of(spec.accumulation, parallel.data), 1));
   const double chunk = static_cast<double>(model.layers) / static_cast<double>(shape.stages * shape.chunks) * block;
   const auto kept = [&](std::int64_t stage) { return static_cast<double>(pipeline_in_flight(shape, stage)) * chunk; };
   if (shape.stages == 1) return context * (chunk + first + last);

@@ -6,6 +6,7 @@
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/pipeline_schedule.h"
+#include "plan_derivation.h"
 #include "preflight_checks.h"
 
 namespace accrue::preflight_detail {
@@ -48,12 +49,17 @@ void check_pipeline(const RunSpec& spec, Findings& findings) {
                                    std::pair("evaluate.every_micro_steps", spec.evaluate.every_micro_steps)})
     if (every > 0 && !stops_inside_windows(spec))
       findings.note(key, "waits for the end of a window, since micro-steps overlap in a pipeline");
+  if (resolve_knobs(spec).replays(Replay::zero_before_backward))
+    findings.error("accumulation.replay",
+                   "\"zero_before_backward\" acts between micro-steps, which overlap in a pipeline",
+                   "parallel.pipeline " + std::to_string(stages), "parallel.pipeline 1");
   if (chunks == 1) return;
-  const PipelineShape shape{PipelineSchedule::interleaved, stages, spec.accumulation.steps, chunks};
+  const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
+  const PipelineShape shape{PipelineSchedule::interleaved, stages, steps, chunks};
   if (const auto lists = pipeline_schedule(shape); !lists)
-    findings.error("accumulation.steps", "does not fit parallel.virtual_pipeline: " + lists.error().message,
-                   spec.accumulation.steps, "a multiple of parallel.pipeline",
-                   (spec.accumulation.steps / stages + 1) * stages);
+    findings.error("accumulation.steps", "does not fit parallel.virtual_pipeline: " + lists.error().message, steps,
+                   "a multiple of parallel.pipeline",
+                   steps == spec.accumulation.steps ? Text((steps / stages + 1) * stages) : Text());
 }
 
 void check_tensor(const RunSpec& spec, Findings& findings) {
@@ -82,8 +88,17 @@ void check_zero(const RunSpec& spec, Findings& findings) {
   };
   if (spec.evaluate.exactness_every > 0) unsharded("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
   if (spec.teaching.bug != Bug::none) unsharded("teaching.bug", quoted(spec.teaching.bug), "none");
-  if (const ReduceWhen when = resolve_knobs(spec).reduce_when; when != ReduceWhen::boundary)
-    unsharded("accumulation.reduce_when", quoted(when), "boundary");
+  const AccumulationKnobs knobs = resolve_knobs(spec);
+  if (knobs.reduce_when != ReduceWhen::boundary)
+    unsharded("accumulation.reduce_when", quoted(knobs.reduce_when), "boundary");
+  if (spec.optimizer.clip_norm > 0.0 && knobs.clip_stage == ClipStage::every_micro_step)
+    unsharded("accumulation.clip_stage", quoted(knobs.clip_stage), "in_update");
+}
+
+/// parallel.data where so many ranks fit; nothing where one replica is more.
+Text replicas_in(std::int64_t ranks, const RunSpec& spec) {
+  const std::int64_t replicas = ranks / (spec.parallel.tensor * spec.parallel.pipeline);
+  return replicas >= 1 ? Text(replicas) : Text();
 }
 
 void check_device(const RunSpec& spec, const HostFacts& host, Findings& findings) {
@@ -95,7 +110,7 @@ void check_device(const RunSpec& spec, const HostFacts& host, Findings& findings
                    "\"cpu\"", "cpu");
   else if (cuda && world_of(spec) > devices)
     findings.error("parallel.data", "there are more ranks than CUDA devices", counted(world_of(spec), "rank"),
-                   "at most " + std::to_string(devices), devices);
+                   "at most " + std::to_string(devices), replicas_in(devices, spec));
 }
 
 void check_backend(const RunSpec& spec, const HostFacts& host, Findings& findings) {
@@ -123,7 +138,7 @@ void check_threads(const RunSpec& spec, const HostFacts& host, Findings& finding
   findings.warn(share >= 1 ? "launch.threads_per_rank" : "parallel.data",
                 "there are more threads than cores, so ranks wait for each other",
                 counted(ranks, "rank") + " x " + counted(threads, "thread"), counted(host.cores, "core"),
-                share >= 1 ? share : host.cores);
+                share >= 1 ? Text(share) : replicas_in(host.cores, spec));
 }
 
 void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings) {

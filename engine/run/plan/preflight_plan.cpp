@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "accrue/run/counted.h"
+#include "accrue/run/shard_layout.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "preflight_checks.h"
@@ -157,7 +158,19 @@ void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings
                  "at most " + std::to_string(max_micro_steps_of_run));
 }
 
+/// A parameter that spans all buckets is cut by each, for each of the ranks that share it.
+void check_shards(const RunPlan& plan, Findings& findings) {
+  if (plan.spec.parallel.zero == 0) return;
+  const std::int64_t parts = plan.gradient_buckets * plan.grid.data * plan.grid.tensor;
+  if (parts > most_tensor_parts)
+    findings.error(
+        "parallel.bucket_mb", "cuts optimizer state into more parts than a checkpoint holds",
+        std::to_string(plan.gradient_buckets) + " buckets on " + std::to_string(plan.grid.data) + " replicas",
+        "larger buckets");
+}
+
 void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) {
+  check_shards(plan, findings);
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);

@@ -51,7 +51,8 @@ struct DataParallelOptions {
   /// accept it); float32 and float64 accumulate as they are. float32_compensated: also keeps a term that carries what
   /// each addition rounds off (Kahan), for twice the memory. Writing to a .grad drops its term.
   AccumulationDtype accumulation = AccumulationDtype::float32;
-  /// ZeRO-1: each rank gets the sum of its own part of every bucket (owned_ranges()) and nothing of use elsewhere.
+  /// ZeRO-1: each rank gets the sum of its own part of every bucket (owned_ranges()); the rest of its gradients are
+  /// sums that nobody has completed, so only the owned ranges may be clipped or stepped on.
   bool shard = false;
 };
 

@@ -5,6 +5,9 @@
 // Weights are made as the undivided layer's, from the current default generator, and each rank keeps its part: ranks
 // that draw the same numbers hold one model, whatever their number. Parameters' names are those of torch::nn's layers.
 //
+// Under sequence parallelism whatever works on a rank's own rows (a norm between the layers, a row-parallel bias) has a
+// part of its gradient on each rank: sum it over the axis before the optimizer steps.
+//
 // Thread: training. Collective: the tensor axis, forward and backward. Errors: std::invalid_argument where a dim cannot
 // be divided evenly.
 // Source: Megatron-LM's tensor_parallel layers and cross entropy.

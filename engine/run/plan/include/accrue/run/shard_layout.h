@@ -53,6 +53,9 @@ struct FlatLayout {
 FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
                        std::int64_t shards = 1);
 
+/// Most parts that a tensor of a checkpoint may be cut into.
+constexpr std::int64_t most_tensor_parts = 4096;
+
 /// ZeRO: what rank r of `world` owns of each bucket, in the buckets' order. The layout must be made for so many shards.
 std::vector<FlatRange> owned_ranges(const FlatLayout& layout, std::int64_t rank, std::int64_t world);
 

@@ -180,6 +180,24 @@ class TestShardLayout : public QObject {
     QCOMPARE(fullest_rank_totals(model, {}).numel, count(model));
   }
 
+  void shards_cut_every_bucket_into_equal_parts() {
+    for (const std::int64_t world : {1, 2, 3, 4, 7})
+      for (const std::int64_t bytes : {64, 1000, 1 << 20}) {
+        const std::vector<std::int64_t> numels{100, 7, 4096, 33};
+        const FlatLayout layout = flat_layout(numels, 4, bytes, world);
+        std::int64_t padded = 0;
+        for (const std::int64_t numel : numels) padded += padded_numel(numel);
+        QCOMPARE(static_cast<std::int64_t>(layout.buckets.size()), bucket_count(padded, 4, bytes, world));
+        // Every element has one owner.
+        std::vector<int> owners(static_cast<std::size_t>(layout.numel));
+        for (std::int64_t rank = 0; rank < world; ++rank)
+          for (const FlatRange& owned : owned_ranges(layout, rank, world))
+            for (std::int64_t i = owned.offset; i < owned.offset + owned.size; ++i)
+              ++owners[static_cast<std::size_t>(i)];
+        QVERIFY(std::ranges::all_of(owners, [](int count) { return count == 1; }));
+      }
+  }
+
   void a_rank_holds_its_box_of_a_parameter() {
     ModelSpec model = gpt(2, 8, 4, 10);
     model.heads = 2;

@@ -22,7 +22,8 @@ ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& 
 
 /// The numbers that a parameter takes in a flat layout.
 std::int64_t padded_numel(std::int64_t numel);
-/// Buckets of the flat_layout() that has so many numbers.
-std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes);
+/// Buckets of the flat_layout() of parameters that take so many numbers.
+std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
+                          std::int64_t shards = 1);
 
 }  // namespace accrue

@@ -41,7 +41,8 @@ GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs
   arena.numel = totals.padded_numel;
   arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
   arena.buckets =
-      bucket_count(arena.numel, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb));
+      bucket_count(arena.numel, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb),
+                   spec.parallel.zero > 0 ? spec.parallel.data : 1);
   return arena;
 }
 

@@ -66,8 +66,10 @@ std::vector<FlatRange> owned_ranges(const FlatLayout& layout, std::int64_t rank,
   return owned;
 }
 
-std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes) {
-  return divided_up(padded_numel, bucket_size(padded_numel, bytes_per_element, bucket_bytes, alignment));
+std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
+                          std::int64_t shards) {
+  const std::int64_t step = alignment * shards, numel = rounded_up(padded_numel, step);
+  return divided_up(numel, bucket_size(numel, bytes_per_element, bucket_bytes, step));
 }
 
 std::int64_t padded_numel(std::int64_t numel) {

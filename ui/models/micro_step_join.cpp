@@ -15,8 +15,7 @@ void MicroStepJoin::addRank(std::int64_t rank, bool reportsLoss) {
 }
 
 std::size_t MicroStepJoin::needed() const {
-  const auto expected = static_cast<std::size_t>(expected_);
-  return silentRanks_.empty() ? std::max(expected, lossRanks_.size()) : std::max<std::size_t>(lossRanks_.size(), 1);
+  return std::max(static_cast<std::size_t>(expected_), lossRanks_.size());
 }
 
 void MicroStepJoin::take(std::int64_t rank, const accrue::MicroSteps& body) {

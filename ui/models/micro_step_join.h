@@ -28,7 +28,7 @@ class MicroStepJoin {
  public:
   /// Batches of an epoch, for the epoch clock; 0 = not known: the clock then moves with the updates only.
   void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
-  /// The ranks whose losses a point needs, from the plan; ranks that report ready are added.
+  /// How many ranks' losses a point needs, from the plan: one of each replica. More where more report ready.
   void expectRanks(std::int64_t count);
   /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
   void addRank(std::int64_t rank, bool reportsLoss);

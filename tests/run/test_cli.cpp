@@ -549,7 +549,7 @@ class TestCli : public QObject {
   void a_low_limit_is_the_same_figure_for_doctor_plan_and_run_data() {
     const Rows<QString, QString> row;
     row("open files", "ulimit -n 16", "(\\d+) ranks? may need (\\d+)");
-    row("size of files", "ulimit -f 64", "(\\d+) ranks? may need (?:files of )?(\\d+)(?:\\.0)? MiB");
+    row("size of files", "ulimit -f 64", "(?:(\\d+) ranks? may need|takes a file of) (\\d+)(?:\\.0)? MiB");
   }
   void a_low_limit_is_the_same_figure_for_doctor_plan_and_run() {
     const auto [limit, needs] = current_row<QString, QString>();

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "accrue/run/counted.h"
+#include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
+#include "parameter_totals.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "preflight_checks.h"
@@ -158,15 +160,22 @@ void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings
                  "at most " + std::to_string(max_micro_steps_of_run));
 }
 
-/// A parameter that spans all buckets is cut by each, for each of the ranks that share it.
+/// A parameter is cut by every bucket that it reaches into, for each of the ranks that share it.
 void check_shards(const RunPlan& plan, Findings& findings) {
-  if (plan.spec.parallel.zero == 0) return;
-  const std::int64_t parts = plan.gradient_buckets * plan.grid.data * plan.grid.tensor;
-  if (parts > most_tensor_parts)
-    findings.error(
-        "parallel.bucket_mb", "cuts optimizer state into more parts than a checkpoint holds",
-        std::to_string(plan.gradient_buckets) + " buckets on " + std::to_string(plan.grid.data) + " replicas",
-        "larger buckets");
+  const ParallelSpec& parallel = plan.spec.parallel;
+  if (parallel.zero == 0 || plan.gradient_buckets == 0) return;
+  ModelSpec one_block = plan.spec.model;  // all have the same parameters
+  one_block.layers = parallel.pipeline * parallel.virtual_pipeline;
+  std::int64_t largest = 0;
+  for (const ParameterShare& each :
+       parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = one_block.layers}))
+    largest = std::max(largest, each.numel());
+  const std::int64_t bucket = fullest_rank_totals(plan.spec.model, parallel).padded_numel / plan.gradient_buckets;
+  const std::int64_t spanned = std::min(plan.gradient_buckets, largest / std::max<std::int64_t>(bucket, 1) + 2);
+  if (spanned * parallel.data * parallel.tensor > most_tensor_parts)
+    findings.error("parallel.bucket_mb", "cuts optimizer state into more parts than a checkpoint holds",
+                   counted(plan.gradient_buckets, "bucket") + ", " + counted(parallel.data, "replica"),
+                   "larger buckets");
 }
 
 void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) {

@@ -4,7 +4,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -38,14 +37,14 @@ void check_ranges(std::span<const FlatRange> ranges, std::int64_t numel) {
   }
 }
 
+}  // namespace
+
 std::optional<FlatRange> common_part(const FlatRange& a, const FlatRange& b) {
   const std::int64_t begin = std::max(a.offset, b.offset);
   const std::int64_t end = std::min(end_of(a), end_of(b));
   if (begin >= end) return std::nullopt;
   return FlatRange{begin, end - begin};
 }
-
-}  // namespace
 
 void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what) {
   const auto [offset, size] = range;

@@ -3,6 +3,7 @@
 // adjacent segments that an update treats the same.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct Stretch {
   }
 };
 
+/// The elements of both ranges; empty where there are none.
+std::optional<FlatRange> common_part(const FlatRange& a, const FlatRange& b);
 /// Throws std::invalid_argument for a range outside [0, numel).
 void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what);
 

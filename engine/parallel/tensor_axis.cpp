@@ -3,10 +3,9 @@
 
 #include <ATen/ops/empty.h>
 
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "parallel/even_part.h"
 #include "parallel/kept_axis.h"
 
 namespace accrue {
@@ -15,12 +14,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::int64_t part_of(std::int64_t size, const TensorAxis& axis, const char* what) {
-  if (size % axis.size() == 0) return size / axis.size();
-  throw std::invalid_argument(std::to_string(size) + " " + what + " cannot be divided evenly over " +
-                              std::to_string(axis.size()) + " tensor-parallel ranks");
-}
-
 at::Tensor summed(const at::Tensor& x, const TensorAxis& axis) {
   at::Tensor sum = x.clone(at::MemoryFormat::Contiguous);
   axis.ranks().all_reduce(sum);
@@ -28,7 +21,7 @@ at::Tensor summed(const at::Tensor& x, const TensorAxis& axis) {
 }
 
 at::Tensor own_last(const at::Tensor& x, const TensorAxis& axis) {
-  const std::int64_t part = part_of(x.size(-1), axis, "numbers of the last dim");
+  const std::int64_t part = even_part(x.size(-1), axis, "numbers of the last dim");
   return x.narrow(-1, axis.rank() * part, part).contiguous();
 }
 
@@ -99,14 +92,14 @@ at::Tensor TensorAxis::sum_to_rows(const at::Tensor& tensor) const {
   if (!split()) return tensor;
   const at::Tensor in = tensor.contiguous();
   auto sizes = in.sizes().vec();
-  sizes.front() = part_of(sizes.front(), *this, "rows");
+  sizes.front() = even_part(sizes.front(), *this, "rows");
   at::Tensor own = at::empty(sizes, in.options());
   ranks_->reduce_scatter(own, in);
   return own;
 }
 
 at::Tensor TensorAxis::own_rows(const at::Tensor& tensor) const {
-  const std::int64_t part = part_of(tensor.size(0), *this, "rows");
+  const std::int64_t part = even_part(tensor.size(0), *this, "rows");
   return tensor.narrow(0, rank() * part, part);
 }
 

@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "parallel/even_part.h"
 #include "parallel/kept_axis.h"
 
 namespace accrue {
@@ -118,11 +119,7 @@ at::Tensor drawn(std::int64_t outputs, std::int64_t inputs, std::int64_t fan_in)
 }
 
 at::Tensor part_along(const at::Tensor& whole, std::int64_t dim, const TensorAxis& axis, const char* what) {
-  const std::int64_t size = whole.size(dim);
-  if (size % axis.size() != 0)
-    throw std::invalid_argument(std::to_string(size) + " " + what + " cannot be divided evenly over " +
-                                std::to_string(axis.size()) + " tensor-parallel ranks");
-  const std::int64_t part = size / axis.size();
+  const std::int64_t part = even_part(whole.size(dim), axis, what);
   return whole.narrow(dim, axis.rank() * part, part).clone(at::MemoryFormat::Contiguous);
 }
 

@@ -51,7 +51,7 @@ void sum_rows(Training& training) {
   }
 }
 
-/// What a stage holds and the first one does not, undivided.
+/// What this rank's stage holds and no other owns, undivided.
 NamedTensors own_parameters(Training& training) {
   NamedTensors all;
   const auto& shares = training.model.shares();
@@ -62,18 +62,16 @@ NamedTensors own_parameters(Training& training) {
   return all;
 }
 
-/// The names of the parameters that a stage holds, in its order.
-std::vector<ParameterShape> held_by(const Training& training, std::int64_t stage) {
+/// The same of another stage, in its order, without the values.
+std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stage) {
   const RunSpec& spec = training.spec();
   const std::int64_t stages = training.mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
-  std::map<std::string, ParameterShape> shapes;
-  for (ParameterShape& each : parameter_shapes(spec.model)) shapes[each.name] = std::move(each);
-  std::vector<ParameterShape> held;
+  std::vector<ParameterShare> owned;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (const ParameterShare& share :
+    for (ParameterShare& share :
          parameter_shares(spec.model, {.parts = stages * chunks, .part = chunk * stages + stage}))
-      if (!share.shared) held.push_back(shapes.at(share.name));
-  return held;
+      if (!share.shared) owned.push_back(std::move(share));
+  return owned;
 }
 
 }  // namespace
@@ -117,10 +115,10 @@ NamedTensors whole_parameters(Training& training) {
   }
   std::map<std::string, at::Tensor> all(own.begin(), own.end());
   for (std::int64_t stage = 1; stage < pipeline.size(); ++stage)
-    for (const ParameterShape& shape : held_by(training, stage)) {
-      at::Tensor tensor = at::empty(shape.shape, training.model.flat().options());
+    for (const ParameterShare& share : owned_by(training, stage)) {
+      at::Tensor tensor = at::empty(share.whole_shape, training.model.flat().options());
       pipeline.receive(tensor, stage);
-      all.emplace(shape.name, std::move(tensor));
+      all.emplace(share.name, std::move(tensor));
     }
   NamedTensors in_order;
   for (const ParameterShape& shape : parameter_shapes(training.spec().model))

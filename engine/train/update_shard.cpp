@@ -5,16 +5,9 @@
 
 #include <algorithm>
 
+#include "optim/flat_base.h"
+
 namespace accrue {
-namespace {
-
-FlatRange common_part(const FlatRange& a, const FlatRange& b) {
-  const std::int64_t begin = std::max(a.offset, b.offset);
-  return {begin, std::max<std::int64_t>(0, std::min(a.offset + a.size, b.offset + b.size) - begin)};
-}
-
-}  // namespace
-
 UpdateShard::UpdateShard(const FlatLayout& layout, Communicator& axis) : axis_(axis) {
   const auto owned = owned_ranges(layout, axis.rank(), axis.size());
   for (std::size_t bucket = 0; bucket < owned.size(); ++bucket) {
@@ -23,10 +16,10 @@ UpdateShard::UpdateShard(const FlatLayout& layout, Communicator& axis) : axis_(a
   }
   for (std::size_t i = 0; i < layout.parameters.size(); ++i)
     for (const Piece& piece : pieces_)
-      if (const FlatRange part = common_part(layout.parameters[i], piece.flat); part.size > 0)
+      if (const auto part = common_part(layout.parameters[i], piece.flat))
         parts_.push_back({.parameter = i,
-                          .of_parameter = {part.offset - layout.parameters[i].offset, part.size},
-                          .packed = {piece.packed + part.offset - piece.flat.offset, part.size}});
+                          .of_parameter = {part->offset - layout.parameters[i].offset, part->size},
+                          .packed = {piece.packed + part->offset - piece.flat.offset, part->size}});
   std::ranges::sort(parts_, {}, [](const Part& part) { return part.packed.offset; });
 }
 
@@ -44,7 +37,7 @@ template <typename Use>
 void UpdateShard::for_common(const std::vector<FlatRange>& flat, const Use& use) const {
   for (const FlatRange& range : flat)
     for (const Piece& piece : pieces_)
-      if (const FlatRange part = common_part(range, piece.flat); part.size > 0) use(piece, part);
+      if (const auto part = common_part(range, piece.flat)) use(piece, *part);
 }
 
 std::vector<FlatRange> UpdateShard::owned(const std::vector<FlatRange>& flat) const {

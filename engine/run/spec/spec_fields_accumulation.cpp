@@ -42,6 +42,11 @@ void add_accumulation_fields(FieldList& list) {
       .elsewhere(
           "Megatron-LM: --micro-batch-size; DeepSpeed: train_micro_batch_size_per_gpu; transformers: "
           "per_device_train_batch_size; PyTorch: batch_size");
+  list.advanced(ACCRUE_FIELD(accumulation.rampup), "Ramp-up",
+                "[first, increment, samples]: an update starts with `first` samples over all ranks and grows by "
+                "`increment` in equal steps until, after `samples` samples, it has its full size.")
+      .range(1, 1e13, "samples")
+      .elsewhere("Megatron-LM: --rampup-batch-size");
 }
 
 void add_dialect_fields(FieldList& list) {

@@ -44,6 +44,16 @@ void add_gpt_fields(FieldList& list) {
       .range(2, 4194304, "token kinds")
       .when(is_gpt)
       .elsewhere("transformers: vocab_size; Megatron-LM: --vocab-size");
+  list.advanced(ACCRUE_FIELD(model.vocabulary_multiple), "Vocabulary multiple",
+                "The embedding has the next multiple of this many rows, so that tensor-parallel ranks can divide it.")
+      .range(1, 65536, "token kinds")
+      .when(is_gpt)
+      .elsewhere("Megatron-LM: --make-vocab-size-divisible-by");
+  list.advanced(ACCRUE_FIELD(model.vocabulary_padding), "Vocabulary padding",
+                "fixed: the number of rows does not depend on the layout, and rows beyond the vocabulary take no part "
+                "in the softmax, so every layout trains the same model. megatron: a multiple of vocabulary_multiple x "
+                "tensor ranks, and all rows take part.")
+      .when(is_gpt);
   list.add(ACCRUE_FIELD(model.dropout), "Dropout",
            "Share of activations set to zero while training; 0 switches it off. With dropout an accumulated update is "
            "no longer exactly the update of one large batch.")

@@ -15,6 +15,9 @@ bool is_adam(const RunSpec& spec) {
 bool is_sgd(const RunSpec& spec) {
   return spec.optimizer.kind == OptimizerKind::sgd;
 }
+bool decay_moves(const RunSpec& spec) {
+  return spec.optimizer.weight_decay_style != WeightDecayStyle::constant;
+}
 bool schedule_has_end(const RunSpec& spec) {
   return has_end(spec.schedule.kind);
 }
@@ -35,6 +38,41 @@ void add_optimizer_fields(FieldList& list) {
            "Pull of the weights towards zero; matrices and embeddings only, not biases and norms.")
       .range(0, 1e3)
       .elsewhere("Megatron-LM: --weight-decay");
+  list.advanced(
+          ACCRUE_FIELD(optimizer.weight_decay_style), "Weight decay moves",
+          "constant: weight_decay throughout. linear and cosine: from start_weight_decay to end_weight_decay over "
+          "the samples of the run.")
+      .elsewhere("Megatron-LM: --weight-decay-incr-style, weight_decay_incr_style");
+  list.advanced(ACCRUE_FIELD(optimizer.start_weight_decay), "Weight decay at the start",
+                "Where a moving weight decay starts.")
+      .range(0, 1e3)
+      .when(decay_moves)
+      .elsewhere("Megatron-LM: --start-weight-decay");
+  list.advanced(ACCRUE_FIELD(optimizer.end_weight_decay), "Weight decay at the end",
+                "Where it ends; not below the start.")
+      .range(0, 1e3)
+      .when(decay_moves)
+      .elsewhere("Megatron-LM: --end-weight-decay");
+  list.advanced(ACCRUE_FIELD(optimizer.no_decay), "Parameters without decay",
+                "Names of parameters that weight decay leaves alone; * stands for any characters. Left out: biases and "
+                "the weights of norms.")
+      .elsewhere("Megatron-LM: no_wd_decay_cond");
+  list.advanced(ACCRUE_FIELD(optimizer.scaled_lr), "Parameters with a rate of their own",
+                "Names of parameters whose rate is lr_mult times the others'; * stands for any characters.")
+      .elsewhere("Megatron-LM: scale_lr_cond");
+  list.advanced(ACCRUE_FIELD(optimizer.lr_mult), "Rate multiplier", "What the rate of scaled_lr is multiplied by.")
+      .above(0, 1e6)
+      .when([](const RunSpec& spec) { return !spec.optimizer.scaled_lr.empty(); })
+      .elsewhere("Megatron-LM: lr_mult");
+  list.advanced(ACCRUE_FIELD(optimizer.decoupled_lr), "Rate of the embeddings",
+                "Peak rate of the embeddings and the output layer. Left out: the same as lr.")
+      .above(0, 1e6)
+      .elsewhere("Megatron-LM: --decoupled-lr");
+  list.advanced(ACCRUE_FIELD(optimizer.decoupled_min_lr), "Lowest rate of the embeddings",
+                "Where their schedule ends. Left out: the same as schedule.min_lr.")
+      .range(0, 1e6)
+      .when([](const RunSpec& spec) { return spec.optimizer.decoupled_lr.has_value(); })
+      .elsewhere("Megatron-LM: --decoupled-min-lr");
   list.add(ACCRUE_FIELD(optimizer.momentum), "Momentum", "Share of the last step that the next one keeps.")
       .range(0, 1)
       .when(is_sgd)
@@ -59,14 +97,27 @@ void add_optimizer_fields(FieldList& list) {
       .elsewhere(
           "transformers: max_grad_norm; llm-pytorch: max_norm; MMEngine: clip_grad; Megatron-LM: --clip-grad; "
           "Lightning: gradient_clip_val; DeepSpeed: gradient_clipping");
-  list.advanced(ACCRUE_FIELD(optimizer.loss_scale), "Loss scale",
-                "First value of what losses are multiplied by before their backward, so that small gradients survive "
-                "in float16. An update that overflows is left out and halves it; 2000 without one double it. Left out: "
-                "65536 for float16, none otherwise. 0 switches scaling off.")
+  list.advanced(
+          ACCRUE_FIELD(optimizer.loss_scale), "Loss scale",
+          "First value of what losses are multiplied by before their backward, so that small gradients survive "
+          "in float16. An update that overflows is left out and halves it; loss_scale_window without one double it. "
+          "Left out: 65536 for float16, none otherwise. 0 switches scaling off.")
       .range(0, 1e30)
       .elsewhere(
           "MMEngine: loss_scale, loss_scaler; llm-pytorch: grad_scaler; PyTorch: GradScaler, init_scale; Megatron-LM: "
           "--initial-loss-scale");
+  list.advanced(ACCRUE_FIELD(optimizer.loss_scale_window), "Loss scale window",
+                "Updates without an overflow after which the scale doubles.")
+      .range(1, 1e9, "updates")
+      .elsewhere("PyTorch: growth_interval; Megatron-LM: --loss-scale-window");
+  list.advanced(ACCRUE_FIELD(optimizer.loss_scale_hysteresis), "Loss scale hysteresis",
+                "Overflows that the scale bears before it is halved. It has borne none again once the scale doubles.")
+      .range(1, 1e6, "overflows")
+      .elsewhere("Megatron-LM: --hysteresis");
+  list.advanced(ACCRUE_FIELD(optimizer.min_loss_scale), "Lowest loss scale",
+                "The scale never falls below it. Left out: it falls as long as updates overflow.")
+      .above(0, 1e30)
+      .elsewhere("Megatron-LM: --min-loss-scale");
 }
 
 void add_schedule_fields(FieldList& list) {
@@ -75,11 +126,22 @@ void add_schedule_fields(FieldList& list) {
            "falls after the warm-up; WSD stays at the peak and falls in its last part; exponential multiplies by gamma "
            "at every position.")
       .elsewhere("transformers: lr_scheduler_type; Megatron-LM: --lr-decay-style");
-  list.add(ACCRUE_FIELD(schedule.warmup), "Warm-up",
-           "Positions over which the rate rises to its peak. A position is one tick of accumulation.schedule_clock: an "
-           "update, unless the dialect counts otherwise.")
-      .range(0, 1e9, "schedule positions")
+  list.add(ACCRUE_FIELD(schedule.clock), "Counts",
+           "What a position of the schedule is. positions: one tick of accumulation.schedule_clock, which is an update "
+           "unless the dialect counts otherwise. samples: one sample trained on, over all ranks; skipped updates do "
+           "not count.")
+      .elsewhere("Megatron-LM: --lr-decay-samples, --lr-warmup-samples");
+  list.add(ACCRUE_FIELD(schedule.warmup), "Warm-up", "Positions over which the rate rises to its peak.")
+      .range(0, 1e13, "schedule positions")
       .elsewhere("transformers: warmup_steps, num_warmup_steps; Megatron-LM: --lr-warmup-iters");
+  list.advanced(ACCRUE_FIELD(schedule.warmup_fraction), "Warm-up, as a part",
+                "Part of the schedule's length over which the rate rises, in place of a number of positions.")
+      .range(0, 0.999999)
+      .elsewhere("transformers: warmup_ratio; Megatron-LM: --lr-warmup-fraction");
+  list.advanced(ACCRUE_FIELD(schedule.init_lr), "Rate at the start", "Where the warm-up of a samples clock starts.")
+      .range(0, 1e6)
+      .when([](const RunSpec& spec) { return spec.schedule.clock == RateClock::samples; })
+      .elsewhere("Megatron-LM: --lr-warmup-init");
   list.add(ACCRUE_FIELD(schedule.min_lr), "Lowest rate",
            "The rate never falls below it, and linear, cosine and WSD end at it.")
       .range(0, 1e6)
@@ -93,10 +155,13 @@ void add_schedule_fields(FieldList& list) {
            "Last part of a WSD schedule, in which the rate falls.")
       .above(0, 1)
       .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::wsd; });
+  list.add(ACCRUE_FIELD(schedule.decay_tail), "Decaying part falls", "How the rate falls in the last part of WSD.")
+      .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::wsd; })
+      .elsewhere("Megatron-LM: --lr-wsd-decay-style");
   list.advanced(ACCRUE_FIELD(schedule.total), "Length",
                 "Positions at which linear, cosine and WSD end. Left out: as many as the run will tick, so it ends "
                 "with the run.")
-      .range(1, 1e12, "schedule positions")
+      .range(1, 1e13, "schedule positions")
       .when(schedule_has_end)
       .elsewhere("transformers: num_training_steps; PyTorch: total_steps; Megatron-LM: --lr-decay-iters");
 }

@@ -24,6 +24,13 @@ void add_run_limits(FieldList& list) {
       .range(1, 1e16, "tokens");
 }
 
+bool has_stages(const RunSpec& spec) {
+  return spec.parallel.pipeline > 1;
+}
+bool recomputes_blocks(const RunSpec& spec) {
+  return spec.parallel.recompute == RecomputeKind::full;
+}
+
 void add_parallel_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(parallel.data), "Data-parallel ranks",
            "Processes that hold the whole model and share the samples among them.")
@@ -39,6 +46,16 @@ void add_parallel_fields(FieldList& list) {
                 "Groups of layers that each pipeline stage holds.")
       .range(1, 1024)
       .elsewhere("Megatron-LM: --num-virtual-stages-per-pipeline-rank");
+  list.advanced(ACCRUE_FIELD(parallel.pipeline_order), "Pipeline order",
+                "1f1b: each stage takes a backward after each forward once the pipeline is full, and interleaves its "
+                "virtual stages. all-forward: all forwards of a window before its first backward.")
+      .when(has_stages)
+      .elsewhere("Lightning: pipeline schedule; PyTorch: Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B");
+  list.advanced(ACCRUE_FIELD(parallel.pipeline_group), "Pipeline group",
+                "Micro-steps that pass one virtual stage before the next one's turn. Left out: as many as stages.")
+      .range(1, 1e6, "micro-steps")
+      .when([](const RunSpec& spec) { return spec.parallel.virtual_pipeline > 1; })
+      .elsewhere("Megatron-LM: --microbatch-group-size-per-virtual-pipeline-stage");
   list.advanced(ACCRUE_FIELD(parallel.sequence), "Sequence-parallel",
                 "Whether tensor-parallel ranks also share the positions of a sequence between the matrices.")
       .elsewhere("Megatron-LM: --sequence-parallel");
@@ -46,6 +63,35 @@ void add_parallel_fields(FieldList& list) {
                 "0: each data-parallel rank holds the whole optimizer state. 1: each holds its share.")
       .range(0, 1)
       .elsewhere("DeepSpeed: zero_optimization.stage; Megatron-LM: --use-distributed-optimizer");
+  list.advanced(ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
+                "Gradients travel while the window's last backward still runs. Off: after it.")
+      .elsewhere("Megatron-LM: --overlap-grad-reduce; DeepSpeed: overlap_comm");
+  list.advanced(ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
+                "ZeRO: updated parameters travel while the next forward runs. Off: before it.")
+      .when([](const RunSpec& spec) { return spec.parallel.zero > 0; })
+      .elsewhere("Megatron-LM: --overlap-param-gather");
+  list.advanced(ACCRUE_FIELD(parallel.recompute), "Recomputation",
+                "What the backward computes again in place of keeping it. selective: the attention between its "
+                "matrices. full: whole blocks.")
+      .elsewhere(
+          "Megatron-LM: --recompute-granularity, recompute_activations; PyTorch: checkpoint; transformers: "
+          "gradient_checkpointing");
+  list.advanced(ACCRUE_FIELD(parallel.recompute_method), "Recomputed blocks",
+                "uniform: every recompute_layers blocks keep one input. block: the first recompute_layers blocks of "
+                "each stage are recomputed one by one, the others not.")
+      .when(recomputes_blocks)
+      .elsewhere("Megatron-LM: --recompute-method");
+  list.advanced(ACCRUE_FIELD(parallel.recompute_layers), "Blocks at a time",
+                "Blocks that keep one input together (uniform), or the first blocks of a stage that keep only their "
+                "inputs (block).")
+      .range(1, 1e6, "blocks")
+      .when(recomputes_blocks)
+      .elsewhere("Megatron-LM: --recompute-num-layers");
+  list.advanced(ACCRUE_FIELD(parallel.distribute_saved_activations), "Share what is kept",
+                "Each tensor-parallel rank keeps its share of a recomputed block's input and gathers it for the "
+                "backward.")
+      .when(recomputes_blocks)
+      .elsewhere("Megatron-LM: --distribute-saved-activations");
   list.add(
           ACCRUE_FIELD(parallel.backend), "Backend",
           "How ranks exchange tensors. auto: shared memory on one host's CPUs, NCCL on GPUs. gloo works between hosts.")

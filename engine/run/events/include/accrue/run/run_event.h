@@ -143,12 +143,26 @@ struct Gauge {
   std::int64_t collectives = 0;  ///< issued by this rank since it started
   bool operator==(const Gauge&) const = default;
 };
+/// What a rank held and sent, counted from its tensors and calls: the figures beside the plan's predictions. The last
+/// one of a rank holds for the whole run.
+struct Measured {
+  std::int64_t updates = 0;  ///< this rank did since it started
+  std::int64_t parameter_bytes = 0;
+  std::int64_t gradient_bytes = 0;
+  std::int64_t optimizer_bytes = 0;      ///< masters and moments
+  std::int64_t activation_bytes = 0;     ///< most that forwards had allocated at once for backwards still to come
+  std::vector<std::string> axis;         ///< "data", "tensor", "pipeline", ...; one entry an axis that this rank used
+  std::vector<std::int64_t> sent_bytes;  ///< along that axis, since this rank started
+  std::vector<std::int64_t> calls;
+  bool operator==(const Measured&) const = default;
+};
 /// Progress of a rank; never stored, carries no seq.
 struct Heartbeat {
   std::string phase;  ///< join, data, forward, backward, reduce, step, evaluate, checkpoint, paused, finish
   std::int64_t update = 0;
   std::int64_t micro_step = 0;  ///< in flight
   std::int64_t collective = 0;  ///< sequence number of the last collective begun
+  std::string operation;        ///< in flight, in words: "backward of micro-step 3, chunk 1"; may be empty
   bool operator==(const Heartbeat&) const = default;
 };
 /// A rank's answer to a hold command: it will stop after this micro-step.
@@ -202,7 +216,7 @@ struct UnknownEvent {
 };
 
 using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Operations, Sync, Update, Evaluation, ExactnessCheck,
-                               StepsChanged, CheckpointDone, Gauge, Heartbeat, Holding, StateChanged, Warning,
+                               StepsChanged, CheckpointDone, Gauge, Measured, Heartbeat, Holding, StateChanged, Warning,
                                RankFailed, RunFinished, UnknownEvent>;
 
 struct RunEvent {

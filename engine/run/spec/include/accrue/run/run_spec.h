@@ -23,6 +23,20 @@ enum class Activation { relu, gelu, tanh };
 enum class DataKind { text, tokens, csv, inline_, synthetic };
 enum class OptimizerKind { sgd, adam, adamw };
 enum class ScheduleKind { constant, linear, cosine, inverse_square_root, wsd, exponential };
+/// What a position of the learning-rate schedule counts: ticks of accumulation.schedule_clock, or samples trained on.
+enum class RateClock { positions, samples };
+/// How the last part of a WSD schedule falls.
+enum class DecayTail { linear, cosine, exponential, minus_square_root };
+enum class WeightDecayStyle { constant, linear, cosine };
+/// How many rows the token embedding has.
+enum class VocabularyPadding {
+  fixed,    ///< a multiple of vocabulary_multiple, whatever the layout; the rows added take no part in the softmax
+  megatron  ///< a multiple of vocabulary_multiple x tensor ranks, and they do: Megatron-LM's rule
+};
+/// Order of the micro-steps in a pipeline. one_forward_one_backward is interleaved where a stage has several chunks.
+enum class PipelineOrder { one_forward_one_backward, all_forward };
+enum class RecomputeKind { none, selective, full };
+enum class RecomputeMethod { uniform, block };
 enum class BackendKind { automatic, shm, gloo, nccl };
 enum class DeviceKind { cpu, cuda };
 
@@ -35,6 +49,8 @@ struct ModelSpec {
   std::int64_t heads = 4;
   std::int64_t context = 128;     ///< tokens
   std::int64_t vocabulary = 256;  ///< token kinds; 256 for bytes
+  std::int64_t vocabulary_multiple = 1;
+  VocabularyPadding vocabulary_padding = VocabularyPadding::fixed;
   double dropout = 0.0;
   // linear, mlp
   std::int64_t inputs = 1;
@@ -68,12 +84,23 @@ struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double momentum = 0.0;             ///< sgd
-  double beta1 = 0.9;                ///< adamw
-  double beta2 = 0.999;              ///< adamw
-  double eps = 1e-8;                 ///< adamw
-  double clip_norm = 0.0;            ///< 0 = no clipping; global L2 norm over all parameters
-  std::optional<double> loss_scale;  ///< float16: first value of the dynamic scale; 0 = no scaling
+  WeightDecayStyle weight_decay_style = WeightDecayStyle::constant;
+  std::optional<double> start_weight_decay;          ///< linear, cosine: at the run's start
+  std::optional<double> end_weight_decay;            ///< linear, cosine: at the run's end
+  std::optional<std::vector<std::string>> no_decay;  ///< globs of parameter names; default: biases and norms
+  std::vector<std::string> scaled_lr;                ///< globs of parameter names whose rate lr_mult multiplies
+  double lr_mult = 1.0;
+  std::optional<double> decoupled_lr;      ///< of the embeddings and the output layer; default lr
+  std::optional<double> decoupled_min_lr;  ///< default schedule.min_lr
+  double momentum = 0.0;                   ///< sgd
+  double beta1 = 0.9;                      ///< adamw
+  double beta2 = 0.999;                    ///< adamw
+  double eps = 1e-8;                       ///< adamw
+  double clip_norm = 0.0;                  ///< 0 = no clipping; global L2 norm over all parameters
+  std::optional<double> loss_scale;        ///< float16: first value of the dynamic scale; 0 = no scaling
+  std::int64_t loss_scale_window = 2000;   ///< updates without an overflow after which the scale doubles
+  std::int64_t loss_scale_hysteresis = 1;  ///< overflows that the scale bears before it falls
+  std::optional<double> min_loss_scale;    ///< default: as low as it gets
   bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -82,11 +109,15 @@ bool has_end(ScheduleKind kind);
 
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::constant;
-  std::int64_t warmup = 0;  ///< positions of the schedule clock
+  RateClock clock = RateClock::positions;
+  std::int64_t warmup = 0;                ///< positions
+  std::optional<double> warmup_fraction;  ///< of total, in place of warmup
+  double init_lr = 0.0;                   ///< clock samples: where the warm-up starts
   double min_lr = 0.0;
-  double gamma = 0.9;                 ///< exponential
-  double decay_fraction = 0.2;        ///< WSD: last part of the schedule that decays
-  std::optional<std::int64_t> total;  ///< positions; derived by the plan when left out
+  double gamma = 0.9;                        ///< exponential
+  double decay_fraction = 0.2;               ///< WSD: last part of the schedule that decays
+  DecayTail decay_tail = DecayTail::linear;  ///< WSD
+  std::optional<std::int64_t> total;         ///< positions; derived by the plan when left out
   bool operator==(const ScheduleSpec&) const = default;
 };
 
@@ -94,7 +125,10 @@ struct AccumulationSpec {
   Dialect dialect = Dialect::accrue;
   std::int64_t steps = 4;        ///< N: micro-steps per window
   std::int64_t micro_batch = 4;  ///< samples per rank and micro-step
-  KnobOverrides knobs;           ///< each set member overrides the dialect's preset
+  /// {first, increment, samples}: an update starts with `first` samples over all ranks and grows by `increment` until
+  /// it has its full size after `samples` samples. Empty = full from the start.
+  std::vector<std::int64_t> rampup;
+  KnobOverrides knobs;  ///< each set member overrides the dialect's preset
   // Names a dialect has of its own (accelerate unless said); setting one under another dialect is a finding.
   std::optional<bool> sync_with_dataloader;
   std::optional<bool> sync_each_batch;
@@ -111,8 +145,16 @@ struct ParallelSpec {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t virtual_pipeline = 1;
+  PipelineOrder pipeline_order = PipelineOrder::one_forward_one_backward;
+  std::optional<std::int64_t> pipeline_group;  ///< micro-steps that pass a chunk in turn; default pipeline
   bool sequence = false;
   std::int64_t zero = 0;
+  bool overlap_grad_reduce = true;    ///< gradients travel while the window's last backward still runs
+  bool overlap_param_gather = false;  ///< zero: parameters travel while the next forward runs
+  RecomputeKind recompute = RecomputeKind::none;
+  RecomputeMethod recompute_method = RecomputeMethod::uniform;  ///< full
+  std::int64_t recompute_layers = 1;          ///< full: blocks that one step recomputes, or first blocks
+  bool distribute_saved_activations = false;  ///< full: tensor ranks share what is kept
   BackendKind backend = BackendKind::automatic;
   double bucket_mb = 25.0;  ///< gradient bucket size, MiB
   bool operator==(const ParallelSpec&) const = default;

@@ -23,7 +23,8 @@ bool isTraceBody(const accrue::EventBody& body) {
 /// Kinds without a sentence: they have no row.
 bool isSilent(const accrue::EventBody& body) {
   return std::holds_alternative<accrue::Heartbeat>(body) || std::holds_alternative<accrue::Gauge>(body) ||
-         std::holds_alternative<accrue::Operations>(body) || std::holds_alternative<accrue::Holding>(body);
+         std::holds_alternative<accrue::Measured>(body) || std::holds_alternative<accrue::Operations>(body) ||
+         std::holds_alternative<accrue::Holding>(body);
 }
 
 }  // namespace

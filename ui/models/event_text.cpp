@@ -86,6 +86,7 @@ class Sentences {
         .arg(groupedNumber(body.update), bytesText(body.bytes), spanText(body.seconds), utf8(body.path));
   }
   QString operator()(const accrue::Gauge&) const { return {}; }
+  QString operator()(const accrue::Measured&) const { return {}; }
   QString operator()(const accrue::Heartbeat&) const { return {}; }
   QString operator()(const accrue::Holding&) const { return {}; }
   QString operator()(const accrue::StateChanged& body) const {

@@ -11,17 +11,21 @@
 namespace accrue {
 
 std::string HostIdentity::encode() const {
-  return host + "\n" + place + "\n" + std::to_string(pid) + "\n" + std::to_string(static_cast<int>(instructions));
+  return host + "\n" + place + "\n" + std::to_string(pid) + "\n" + std::to_string(static_cast<int>(instructions)) +
+         (tiles_pay ? " 1" : " 0");
 }
 
 std::optional<HostIdentity> HostIdentity::decode(const std::string& text) {
   std::istringstream in(text);
   HostIdentity identity;
-  int instructions = -1;
-  if (!std::getline(in, identity.host) || !std::getline(in, identity.place) || !(in >> identity.pid >> instructions))
+  int instructions = -1, tiles = -1;
+  if (!std::getline(in, identity.host) || !std::getline(in, identity.place) ||
+      !(in >> identity.pid >> instructions >> tiles))
     return std::nullopt;
-  if (instructions < 0 || instructions > static_cast<int>(InstructionSet::avx512)) return std::nullopt;
+  if (tiles < 0 || tiles > 1 || instructions < 0 || instructions > static_cast<int>(InstructionSet::avx512))
+    return std::nullopt;
   identity.instructions = static_cast<InstructionSet>(instructions);
+  identity.tiles_pay = tiles == 1;
   return identity;
 }
 
@@ -37,6 +41,7 @@ HostIdentity this_host() {
   identity.place = identity.host + " " + boot + " " + std::to_string(pids.st_ino);
   identity.pid = ::getpid();
   identity.instructions = instruction_set();
+  identity.tiles_pay = tiles_pay();
   return identity;
 }
 

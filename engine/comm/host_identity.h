@@ -17,6 +17,7 @@ struct HostIdentity {
   std::string place;
   pid_t pid = 0;
   InstructionSet instructions = InstructionSet::generic;  ///< what its kernels run on
+  bool tiles_pay = false;                                 ///< its matrix products are faster on our tiles
 
   std::string encode() const;
   static std::optional<HostIdentity> decode(const std::string& text);

@@ -243,7 +243,10 @@ Result<std::unique_ptr<Rendezvous>> Rendezvous::join(const RankIdentity& identit
       c10::make_intrusive<c10d::PrefixStore>("accrue/" + options.run_id + "/" + identity.attempt, opened->store);
   auto hosts = hold_meeting(opened->store, identity, options);
   if (!hosts) return tl::unexpected(hosts.error());
-  for (const HostIdentity& host : *hosts) limit_instruction_set(host.instructions);
+  for (const HostIdentity& host : *hosts) {
+    limit_instruction_set(host.instructions);
+    if (!host.tiles_pay) leave_products_to_library();
+  }
   return std::make_unique<StoreRendezvous>(identity, options, std::move(*opened), std::move(*hosts));
 }
 

@@ -127,4 +127,10 @@ void limit_instruction_set(InstructionSet most);
 /// "AVX512", "AVX2" or "generic".
 const char* name_of(InstructionSet set);
 
+/// Whether our tiles outrun LibTorch's matrix products on this CPU: it has AVX-512 and is not one of Intel's, on which
+/// LibTorch's are faster (see models/product.h).
+bool tiles_pay();
+/// From now on LibTorch makes the products: some rank's CPU is one where tiles do not pay.
+void leave_products_to_library();
+
 }  // namespace accrue

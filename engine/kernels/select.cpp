@@ -42,6 +42,19 @@ std::atomic<InstructionSet>& chosen() {
   return set;
 }
 
+bool is_intel() {
+#ifdef ACCRUE_X86_KERNELS
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
+std::atomic<bool>& tiles_allowed() {
+  static std::atomic<bool> allowed = !is_intel();
+  return allowed;
+}
+
 template <typename Table>
 const Table& pick(const Table& generic, const Table& avx2, const Table& avx512) {
   switch (instruction_set()) {
@@ -83,6 +96,14 @@ InstructionSet instruction_set() {
 
 void limit_instruction_set(InstructionSet most) {
   chosen().store(std::min(instruction_set(), most), std::memory_order_relaxed);
+}
+
+bool tiles_pay() {
+  return instruction_set() == InstructionSet::avx512 && tiles_allowed().load(std::memory_order_relaxed);
+}
+
+void leave_products_to_library() {
+  tiles_allowed().store(false, std::memory_order_relaxed);
 }
 
 const char* name_of(InstructionSet set) {

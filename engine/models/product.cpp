@@ -22,7 +22,7 @@ constexpr std::int64_t block_rows = 192;
 constexpr std::int64_t block_depth = 384;
 
 ProductPath path_of(const at::Tensor& into) {
-  return product_path(into.size(0), instruction_set());
+  return product_path(into.size(0), tiles_pay());
 }
 
 template <typename T>

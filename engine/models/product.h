@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of the fused functions. Each runs on our own tiles or on LibTorch's routine, by its shape and the
-// least instruction set of the ranks alone, so all ranks choose the same. Measured with tests/bench/product_shapes
-// (AVX-512, one thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient,
-// weight gradient):
+// CPUs of all ranks alone, so all ranks choose the same. Measured with tests/bench/product_shapes (a CPU with AVX-512,
+// one thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight
+// gradient):
 //
 //   tokens  in x out     output  input grad  weight grad
 //      16   384 x 1536    0.86      0.70        1.22
@@ -14,7 +14,9 @@
 //    4096   384 x 1536    1.14      1.17        1.06
 //
 // A weight gradient's result has as many rows as the layer has outputs, the others as many as there are tokens: our
-// tiles win if the result has 96 rows or more. AVX2 and generic code were not measured and stay with LibTorch.
+// tiles win if the result has 96 rows or more. On an Emerald Rapids the same ratios were 0.44 to 1.04: MKL, which
+// LibTorch calls, is at home on Intel's CPUs, so there LibTorch makes all products. AVX2 and generic code were not
+// measured and stay with it, too.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,9 +27,9 @@ namespace accrue {
 
 enum class ProductPath { library, tiles };
 
-/// Path of a product whose result has `rows` rows.
-constexpr ProductPath product_path(std::int64_t rows, InstructionSet set) {
-  return set == InstructionSet::avx512 && rows >= 96 ? ProductPath::tiles : ProductPath::library;
+/// Path of a product whose result has `rows` rows, where tiles pay on the CPU of every rank or do not.
+constexpr ProductPath product_path(std::int64_t rows, bool tiles_pay) {
+  return tiles_pay && rows >= 96 ? ProductPath::tiles : ProductPath::library;
 }
 
 /// a b in pooled memory. Shapes: [m, k] and [k, n] with any strides -> [m, n].

@@ -274,7 +274,12 @@ class TestRendezvous : public QObject {
     QVERIFY(read->instructions == instruction_set());
     QVERIFY(!HostIdentity::decode("half\na line"));
     QVERIFY(!HostIdentity::decode("host\nplace\n12"));
-    QVERIFY(!HostIdentity::decode("host\nplace\n12\n99"));
+    QCOMPARE(read->tiles_pay, tiles_pay());
+    HostIdentity other = here;
+    other.tiles_pay = !here.tiles_pay;
+    QCOMPARE(HostIdentity::decode(other.encode())->tiles_pay, other.tiles_pay);
+    QVERIFY(!HostIdentity::decode("host\nplace\n12\n99 0"));
+    QVERIFY(!HostIdentity::decode("host\nplace\n12\n2"));
   }
 
   void the_store_listens_where_it_is_told_and_nowhere_else() {

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A divided model compared with the same in plain PyTorch: throughput, memory beside the plan's prediction, loss curves.
+
+Two tensor-parallel ranks, then two pipeline stages (one-forward-one-backward). How the two sides are held side by side: ../side_by_side.py. The
+Python environment is made under build/ (2.2 GB to download once). Needs a built tree (packaging/check).
+
+    tests/bench/divided/compare.py                          6 layers, 384 wide, micro-batch 4 x 256, M = 4, two rounds: about ten minutes on two cores
+    tests/bench/divided/compare.py --only pipeline --rounds 5
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from side_by_side import ROOT, ensure_environment, initial_weights, run_accrue, run_python, say, spread, write_tokens
+
+SCRIPT = pathlib.Path(__file__).resolve().parent / "train_divided.py"
+
+
+def predicted_bytes(build, spec):
+    plan = json.loads(subprocess.run([build / "bin/accrue-run", "plan", spec, "--json"], check=True, capture_output=True).stdout)
+    return plan["memory_bytes_per_rank"]["total"]
+
+
+def compare(args, work, layout, environment):
+    shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
+                               accumulate=args.accumulate, data=1, tensor=2 if layout == "tensor" else 1, pipeline=2 if layout == "pipeline" else 1)
+    tokens = work / "tokens.u16"
+    write_tokens(tokens, args.updates * shape.accumulate * shape.micro_batch * shape.context + 1)
+    weights = initial_weights(args.build, work, shape, tokens)
+    speeds, memories, peaks, worst = [], [], [], 0.0
+    for number in range(args.rounds):
+        ours, _ = run_accrue(args.build, work, f"accrue-{layout}-{number}", shape, tokens, args.updates)
+        theirs = run_python(SCRIPT, work, f"pytorch-{layout}-{number}", shape, args.updates, environment,
+                            ["--tokens", tokens, "--weights", weights, "--layout", layout])
+        pair = ours.tokens_per_s(shape, args.warmup), theirs.tokens_per_s(shape, args.warmup)
+        say(f"{layout}, round {number + 1}: Accrue {pair[0]:.0f} tokens/s, {max(ours.peaks) / 1e9:.2f} GB a rank; "
+            f"PyTorch {pair[1]:.0f} tokens/s, {max(theirs.peaks) / 1e9:.2f} GB a rank")
+        speeds.append(pair[0] / pair[1])
+        memories.append(max(ours.peaks) / max(theirs.peaks))
+        peaks.append(max(ours.peaks))
+        worst = max([worst] + [abs(a[1] - b[1]) / abs(b[1]) for a, b in zip(ours.updates, theirs.updates)])
+    predicted = predicted_bytes(args.build, work / f"accrue-{layout}-0.accrue")
+    print(f"{layout}: tokens/s, Accrue over PyTorch: {spread(speeds)}")
+    print(f"{layout}: peak memory a rank, Accrue over PyTorch: {spread(memories)}")
+    print(f"{layout}: peak memory of the fullest rank {max(peaks) / 1e6:.0f} MB, predicted {predicted / 1e6:.0f} MB")
+    print(f"{layout}: loss over {args.updates} updates, largest relative difference: {worst:.2e}")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/default", help="build folder with bin/accrue-run")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench/divided", help="folder for the runs")
+    for name, value in (("layers", 6), ("width", 384), ("heads", 6), ("context", 256), ("micro-batch", 4), ("accumulate", 4), ("updates", 12),
+                        ("warmup", 3), ("rounds", 2)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--only", choices=("tensor", "pipeline"), help="one of the two layouts")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    if not (args.build / "bin/accrue-run").exists():
+        raise SystemExit(f"{args.build}/bin/accrue-run is not built: run packaging/check first")
+    args.work.mkdir(parents=True, exist_ok=True)
+    environment = ensure_environment()
+    for layout in (args.only,) if args.only else ("tensor", "pipeline"):
+        compare(args, args.work.resolve(), layout, environment)
+
+
+main()

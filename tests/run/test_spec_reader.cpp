@@ -62,6 +62,12 @@ class TestSpecReader : public QObject {
     row("key of an earlier version", "[data]\nstream = true\n",
         "s.accrue:2:1: error: data.stream: was removed: leave it out, as the length of the data is known before every "
         "run");
+    row("context parallelism", "[parallel]\ncontext = 2\n",
+        "s.accrue:2:1: error: parallel.context: is not offered: ranks cannot share one sequence in the attention: no "
+        "rank passes keys and values on to the next. parallel.sequence shares the positions everywhere else");
+    row("experts, by another tool's name", "[model]\nnum_experts = 8\n",
+        "s.accrue:2:1: error: model.num_experts: is not offered: there is no model with experts: no layer routes "
+        "tokens to them and no axis exchanges tokens between ranks");
     row("choice of an earlier version", "[accumulation]\nuneven_ranks = \"join\"\n",
         "s.accrue:2:16: error: accumulation.uneven_ranks: was removed: \"empty_micro_steps\" does the same (found "
         "\"join\", expected one of repeat, empty_micro_steps, drop)");

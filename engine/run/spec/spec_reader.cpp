@@ -16,7 +16,7 @@
 #include <tuple>
 
 #include "accrue/run/spec_fields.h"
-#include "removed_keys.h"
+#include "missing_keys.h"
 #include "spec_text.h"
 #include "toml_prescan.h"
 
@@ -130,6 +130,8 @@ std::string hint_for(std::string_view key) {
 Finding unknown_key(const std::string& key, std::string found) {
   if (const auto* removed = spec_detail::removed_key(key))
     return {.key = key, .message = "was removed: leave it out, as " + std::string(removed->advice), .removed = true};
+  const std::string_view missing = spec_detail::missing_parallelism(std::string_view(key).substr(key.find('.') + 1));
+  if (!missing.empty()) return {.key = key, .message = "is not offered: " + std::string(missing)};
   std::string meant = hint_for(key);
   if (meant.empty()) meant = "a key that \"accrue-run spec --defaults\" lists";
   return {.key = key, .message = "is not a key of a spec", .found = std::move(found), .expected = std::move(meant)};

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "accrue/run/name_of.h"
-#include "removed_keys.h"
+#include "missing_keys.h"
 
 namespace accrue::spec_detail {
 

@@ -18,9 +18,8 @@ namespace {
 /// Object names of the enabled run commands.
 QSet<QString> enabled(const StudioFixture& studio) {
   QSet<QString> names;
-  for (const char* name :
-       {"runAction", "pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction", "killAction",
-        "checkpointAction", "checkpointAndStopAction", "setStepsAction", "resumeAction"})
+  for (const char* name : {"runAction", "pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction",
+                           "killAction", "checkpointAction", "stopUnsavedAction", "setStepsAction", "resumeAction"})
     if (studio.action(name)->isEnabled()) names.insert(QLatin1String(name));
   return names;
 }
@@ -32,7 +31,7 @@ QSet<QString> names(std::initializer_list<const char*> list) {
 }
 
 const QSet<QString> liveSet = names({"pauseAction", "stepMicroAction", "stepUpdateAction", "stopAction", "killAction",
-                                     "checkpointAction", "checkpointAndStopAction", "setStepsAction"});
+                                     "checkpointAction", "stopUnsavedAction", "setStepsAction"});
 
 }  // namespace
 
@@ -47,11 +46,11 @@ class TestStates : public QObject {
     QTest::newRow("idle") << RunState::idle << RunActions{edit, run, resume};
     QTest::newRow("preflight") << RunState::preflight << RunActions{stop};
     QTest::newRow("starting") << RunState::starting << RunActions{stop, kill};
-    const RunActions live{edit, pause, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+    const RunActions live{edit, pause, step, stop, kill, checkpoint, stopUnsaved, setSteps};
     QTest::newRow("running") << RunState::running << live;
     QTest::newRow("degraded") << RunState::degraded << live;
     QTest::newRow("paused") << RunState::paused
-                            << RunActions{edit, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+                            << RunActions{edit, proceed, step, stop, kill, checkpoint, stopUnsaved, setSteps};
     QTest::newRow("restarting") << RunState::restarting << RunActions{stop, kill};
     QTest::newRow("stopping") << RunState::stopping << RunActions{kill};
     QTest::newRow("failed") << RunState::failed << RunActions{edit, run, resume};
@@ -97,6 +96,24 @@ class TestStates : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
     QCOMPARE(studio.control->exitStatus(), 130);
     QVERIFY(studio.action("runAction")->isEnabled());
+  }
+
+  void stop_saves_and_stop_without_saving_does_not_data() {
+    QTest::addColumn<QString>("action");
+    QTest::addColumn<bool>("saves");
+    QTest::newRow("stop") << QStringLiteral("stopAction") << true;
+    QTest::newRow("stop without saving") << QStringLiteral("stopUnsavedAction") << false;
+  }
+  void stop_saves_and_stop_without_saving_does_not() {
+    QFETCH(const QString, action);
+    QFETCH(const bool, saves);
+    RunningStudio studio("micro_ms=20");
+    studio.action(action.toUtf8().constData())->trigger();
+    QCOMPARE(studio.control->state(), RunState::stopping);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
+    const QDir checkpoints(studio.control->run()->folder() + QStringLiteral("/checkpoints"));
+    QCOMPARE(!checkpoints.entryList({QStringLiteral("step-*")}, QDir::Dirs).isEmpty(), saves);
   }
 
   void steps_one_micro_step_at_a_time() {

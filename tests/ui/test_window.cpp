@@ -330,7 +330,7 @@ class TestWindow : public QObject {
     const auto home = std::make_shared<QTemporaryDir>();
     {
       RunningStudio studio("micro_ms=5", smallSpec(60), home);
-      studio.control->checkpointAndStop();
+      studio.control->stop();
       QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
     }
     StudioFixture studio(home, "micro_ms=1");

@@ -15,9 +15,9 @@ RunActions enabledActions(RunState state) {
       return {stop, kill};
     case RunState::running:
     case RunState::degraded:
-      return {edit, pause, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+      return {edit, pause, step, stop, kill, checkpoint, stopUnsaved, setSteps};
     case RunState::paused:
-      return {edit, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps};
+      return {edit, proceed, step, stop, kill, checkpoint, stopUnsaved, setSteps};
     case RunState::stopping:
       return {kill};
     case RunState::failed:

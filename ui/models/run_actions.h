@@ -9,7 +9,7 @@
 
 namespace accrue::ui {
 
-enum class RunAction { edit, run, pause, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps, resume };
+enum class RunAction { edit, run, pause, proceed, step, stop, kill, checkpoint, stopUnsaved, setSteps, resume };
 using RunActions = std::set<RunAction>;
 
 inline constexpr std::array allRunStates = {

@@ -47,7 +47,7 @@ RunActions RunControl::actions() const {
   if (run_ && run_->spec() && !changesSteps(*run_->spec())) actions.erase(RunAction::setSteps);
   if (isLive() && !controls()) {
     using enum RunAction;
-    for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, checkpointAndStop, setSteps})
+    for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, stopUnsaved, setSteps})
       actions.erase(command);
   }
   return actions;
@@ -173,9 +173,23 @@ void RunControl::stop() {
     kill();
     return;
   }
+  const bool trains = actions().contains(RunAction::checkpoint);  // before that there is nothing to save
+  if (trains)
+    bridge_.checkpointAndStop();
+  else
+    bridge_.stop();
+  showStopping();
+}
+
+void RunControl::stopUnsaved() {
+  if (!actions().contains(RunAction::stopUnsaved)) return;
   bridge_.stop();
+  showStopping();
+}
+
+/// At once: the next press means kill, whether or not the engine's answer has been drawn.
+void RunControl::showStopping() {
   ended_by_user_ = true;
-  // Shown at once: the next press means kill, whether or not the engine's answer has been drawn.
   stop_asked_ = true;
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
@@ -189,12 +203,6 @@ void RunControl::kill() {
 
 void RunControl::checkpoint() {
   if (actions().contains(RunAction::checkpoint)) bridge_.checkpoint();
-}
-
-void RunControl::checkpointAndStop() {
-  if (!actions().contains(RunAction::checkpointAndStop)) return;
-  ended_by_user_ = true;
-  bridge_.checkpointAndStop();
 }
 
 void RunControl::setSteps(std::int64_t steps) {

@@ -58,11 +58,13 @@ class RunControl : public QObject {
   /// One micro-step, or up to the next boundary. A running run is paused first.
   void stepMicro();
   void stepUpdate();
-  /// During preflight: cancels. Later: ends the run after the micro-step; called again while stopping, kills it.
+  /// During preflight: cancels. Later: saves at the end of the current update and ends the run; called again while
+  /// stopping, kills it.
   void stop();
+  /// Ends the run after the micro-step; what was trained since the last checkpoint is lost.
+  void stopUnsaved();
   void kill();
   void checkpoint();
-  void checkpointAndStop();
   /// Sets N from the next window on.
   void setSteps(std::int64_t steps);
   /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
@@ -86,6 +88,7 @@ class RunControl : public QObject {
  private:
   void startChecked();
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
+  void showStopping();
   void resumeLoaded(const QString& folder);
   void takeBatch(const EventBatch& events);
   void takeState();

@@ -51,8 +51,8 @@ void CloseGuard::carryOut() {
   const bool stopping = control_->state() == RunState::stopping;
   // A run that the user has stopped is not kept running.
   if (stopping && answer_ == CloseAnswer::keepRunning) answer_ = CloseAnswer::checkpointAndStop;
-  if (answer_ != CloseAnswer::stopNow && control_->actions().contains(RunAction::checkpointAndStop))
-    control_->checkpointAndStop();
+  if (!stopping && answer_ == CloseAnswer::stopNow && control_->actions().contains(RunAction::stopUnsaved))
+    control_->stopUnsaved();
   else if (!stopping)
     control_->stop();
   switch (answer_) {

@@ -208,7 +208,7 @@ void MainWindow::connectRunActions() {
   connect(actions_.stop, &QAction::triggered, control, &RunControl::stop);
   connect(actions_.kill, &QAction::triggered, control, &RunControl::kill);
   connect(actions_.checkpoint, &QAction::triggered, control, &RunControl::checkpoint);
-  connect(actions_.checkpointAndStop, &QAction::triggered, control, &RunControl::checkpointAndStop);
+  connect(actions_.stopUnsaved, &QAction::triggered, control, &RunControl::stopUnsaved);
   connect(actions_.setSteps, &QAction::triggered, this, [this, control] {
     if (!control->run()) return;
     if (const auto steps = parts_.dialogs->askSteps(this, std::max<std::int64_t>(control->run()->steps(), 1)))
@@ -359,7 +359,7 @@ void MainWindow::showState() {
   actions_.stop->setEnabled(possible.contains(stopping ? RunAction::kill : RunAction::stop));
   enable(actions_.kill, RunAction::kill);
   enable(actions_.checkpoint, RunAction::checkpoint);
-  enable(actions_.checkpointAndStop, RunAction::checkpointAndStop);
+  enable(actions_.stopUnsaved, RunAction::stopUnsaved);
   enable(actions_.setSteps, RunAction::setSteps);
   showContinuations();
   const bool paused = possible.contains(RunAction::proceed);

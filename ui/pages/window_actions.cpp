@@ -65,11 +65,12 @@ WindowActions::WindowActions(QObject* owner) {
   stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro");
   stepUpdate = add(owner, "stepUpdateAction", tr("Next &update"), keys("Shift+F11"), "step-update");
   stop = add(owner, "stopAction", tr("&Stop"), keys("Shift+F5"), "stop",
-             tr("End after this micro-step; while stopping, kill"));
+             tr("Save at the end of this update and end the run; while stopping, kill"));
+  stopUnsaved = add(owner, "stopUnsavedAction", tr("S&top without saving"), {}, nullptr,
+                    tr("End after this micro-step; what was trained since the last checkpoint is lost"));
   kill = add(owner, "killAction", tr("&Kill"), keys("Ctrl+Shift+K"), "kill", tr("End all ranks at once"));
   checkpoint = add(owner, "checkpointAction", tr("&Checkpoint now"), keys("Ctrl+K"), "checkpoint",
                    tr("Save at the end of this update"));
-  checkpointAndStop = add(owner, "checkpointAndStopAction", tr("Checkpoint and s&top"));
   setSteps = add(owner, "setStepsAction", tr("Change accumulation steps\u2026"), keys("Ctrl+Shift+N"), nullptr,
                  tr("Change N from the next window on (dialects accrue and accelerate only)"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
@@ -128,38 +129,11 @@ WindowActions::WindowActions(QObject* owner) {
 }
 
 QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {newSpec,
-                          open,
-                          openRun,
-                          save,
-                          saveAs,
-                          exportPlot,
-                          exportData,
-                          askOnClosing,
-                          closeSpec,
-                          quit,
-                          undo,
-                          redo,
-                          find,
-                          run,
-                          pause,
-                          stepMicro,
-                          stepUpdate,
-                          stop,
-                          kill,
-                          checkpoint,
-                          checkpointAndStop,
-                          setSteps,
-                          resume,
-                          attach,
-                          compareDialects,
-                          runAllDialects,
-                          demo,
-                          fit,
-                          follow,
-                          logY,
-                          lessSmoothing,
-                          moreSmoothing};
+  QList<QAction*> list = {
+      newSpec,         open,           openRun,     save, saveAs,     exportPlot, exportData,    askOnClosing,
+      closeSpec,       quit,           undo,        redo, find,       run,        pause,         stepMicro,
+      stepUpdate,      stop,           stopUnsaved, kill, checkpoint, setSteps,   resume,        attach,
+      compareDialects, runAllDialects, demo,        fit,  follow,     logY,       lessSmoothing, moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};
   list += themes->actions();

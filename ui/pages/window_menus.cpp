@@ -76,9 +76,9 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   QMenu* run = addMenu(window, "runMenu", tr("&Run"));
   run->addActions({actions.run, actions.pause, actions.stepMicro, actions.stepUpdate});
   run->addSeparator();
-  run->addActions({actions.stop, actions.kill});
+  run->addActions({actions.stop, actions.stopUnsaved, actions.kill});
   run->addSeparator();
-  run->addActions({actions.checkpoint, actions.checkpointAndStop, actions.resume, actions.attach});
+  run->addActions({actions.checkpoint, actions.resume, actions.attach});
   run->addSeparator();
   run->addAction(actions.setSteps);
   run->addSeparator();

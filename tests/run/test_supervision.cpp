@@ -70,6 +70,16 @@ class TestSupervision : public QObject {
     QVERIFY(agreement.answer(0, {7, true}).reached);
   }
 
+  void ranks_of_a_resumed_run_pause_before_their_first_micro_step() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    agreement.answer(0, {0, false});  // neither has read yet that it goes on after micro-step 40
+    QVERIFY(agreement.answer(1, {0, false}).broadcast == std::vector{hold_after(0)});
+    QVERIFY(!agreement.answer(0, {40, true}).reached);
+    QVERIFY(agreement.answer(1, {40, true}).reached);
+    QCOMPARE(agreement.micro_step(), 40);
+  }
+
   void stopping_ends_all_after_the_same_micro_step() {
     HoldAgreement agreement(2);
     QVERIFY(agreement.begin(HoldAgreement::Goal::stop).broadcast == std::vector{hold});

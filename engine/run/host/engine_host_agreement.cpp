@@ -65,7 +65,12 @@ void HoldAgreement::settle(Move& move) {
 }
 
 void HoldAgreement::check_held(Move& move) {
-  if (!std::all_of(held_at_.begin(), held_at_.end(), [this](const auto& m) { return m == target_; })) return;
+  // A resumed rank that has not begun yet answers 0, and pauses before its first micro-step, which may be any.
+  const auto first = held_at_.front();
+  if (!first || *first < target_ ||
+      !std::all_of(held_at_.begin(), held_at_.end(), [&](const auto& m) { return m == first; }))
+    return;
+  target_ = *first;
   stage_ = Stage::held;
   move.reached = true;
 }

@@ -24,11 +24,13 @@ at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weig
 at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape);
 
 /// Sum of the cross entropies of norm(x) table^T; targets of -100 are ignored. The gradient is computed along with the
-/// loss, so two small matrices are kept for backward instead of the logits.
+/// loss, so two small matrices are kept for backward instead of the logits. The ranks' tables may have more rows than
+/// there are classes: those at the end are no classes.
 /// Shapes: x [B, T, D] or rows of it under sequence parallelism, table [V / t, D], targets [B, T] int64 -> [], the same
 /// on all ranks. Collective: the tensor axis.
 /// Errors: throws std::invalid_argument for a target outside the vocabulary.
 at::Tensor fused_head_loss(const at::Tensor& x, const at::Tensor& norm_weight, const at::Tensor& norm_bias,
-                           const at::Tensor& table, const at::Tensor& targets, const TensorAxis& axis);
+                           const at::Tensor& table, const at::Tensor& targets, std::int64_t classes,
+                           const TensorAxis& axis);
 
 }  // namespace accrue

@@ -13,6 +13,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "models/losses.h"
 #include "models/product.h"
 #include "models/row_tasks.h"
+#include "parallel/even_part.h"
 
 namespace accrue {
 
@@ -54,14 +56,16 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   });
 }
 
-/// The rows' losses where each rank has the logits of its classes, [N, V / t]; they are overwritten by their gradient.
-double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis) {
-  const std::int64_t classes = logits.size(1);
+/// The rows' losses where each rank has the logits of its rows of the table, [N, V / t]; they are overwritten by their
+/// gradient, which is zero beyond the classes.
+double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis) {
+  const std::int64_t each = logits.size(1), own_classes = classes_on_rank(each, classes, axis);
+  logits.narrow(1, own_classes, each - own_classes).fill_(-std::numeric_limits<double>::infinity());
   at::Tensor largest = logits.amax(1);
   axis.ranks().all_reduce(largest, Reduce::max);
   logits.sub_(largest.unsqueeze(1));
-  const at::Tensor ids = targets - axis.rank() * classes;
-  const at::Tensor elsewhere = (ids < 0).logical_or(ids >= classes);
+  const at::Tensor ids = targets - axis.rank() * each;
+  const at::Tensor elsewhere = (ids < 0).logical_or(ids >= each);
   const at::Tensor local = ids.masked_fill(elsewhere, 0).unsqueeze(1);
   const at::Tensor own = logits.gather(1, local).squeeze(1).masked_fill(elsewhere, 0.0);
   logits.exp_();
@@ -83,11 +87,11 @@ struct HeadResult {
 };
 
 /// normed: [N, D], all rows; dnormed is this rank's part of it where the table is divided.
-HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at::Tensor& targets, bool gradients,
-                    const TensorAxis& axis) {
-  const std::int64_t rows = normed.size(0), classes = table.size(0);
+HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at::Tensor& targets, std::int64_t classes,
+                    bool gradients, const TensorAxis& axis) {
+  const std::int64_t rows = normed.size(0), columns = table.size(0);
   const std::int64_t chunk =
-      std::clamp<std::int64_t>(most_logits / classes, rows_per_task, rows < rows_per_task ? rows_per_task : rows);
+      std::clamp<std::int64_t>(most_logits / columns, rows_per_task, rows < rows_per_task ? rows_per_task : rows);
   HeadResult result;
   if (gradients) {
     result.dnormed = activation_pool().take_like(normed);
@@ -96,9 +100,9 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at:
   for (std::int64_t from = 0; from < rows; from += chunk) {
     const std::int64_t count = std::min(chunk, rows - from);
     const at::Tensor part = normed.narrow(0, from, count);
-    at::Tensor logits = activation_pool().take({count, classes}, normed.scalar_type());
+    at::Tensor logits = activation_pool().take({count, columns}, normed.scalar_type());
     product_into(logits, part, table.t());
-    result.loss += axis.split() ? divided_losses_of(logits, targets.narrow(0, from, count), axis)
+    result.loss += axis.split() ? divided_losses_of(logits, targets.narrow(0, from, count), classes, axis)
                                 : losses_of(logits, targets.const_data_ptr<std::int64_t>() + from);
     if (!gradients) continue;
     at::Tensor down = result.dnormed.narrow(0, from, count);
@@ -115,11 +119,11 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at:
 struct HeadLoss : torch::autograd::Function<HeadLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& table, const at::Tensor& targets,
-                            bool gradients, const TensorAxis& axis) {
+                            std::int64_t classes, bool gradients, const TensorAxis& axis) {
     const Normed normed = norm_rows(x, norm_weight, norm_bias);
     const at::Tensor own_rows = normed.rows.view({-1, x.size(-1)});
     HeadResult head =
-        run_head(axis.sequence() ? axis.gather_rows(own_rows) : own_rows, table, targets, gradients, axis);
+        run_head(axis.sequence() ? axis.gather_rows(own_rows) : own_rows, table, targets, classes, gradients, axis);
     if (gradients) {
       if (axis.sequence()) {
         head.dnormed = axis.sum_to_rows(head.dnormed);
@@ -139,22 +143,24 @@ struct HeadLoss : torch::autograd::Function<HeadLoss> {
     if (const double factor = grads[0].item().toDouble(); factor != 1.0) {
       for (at::Tensor& gradient : kept) gradient = at::mul(gradient, factor);
     }
-    return {kept[0], kept[1], kept[2], kept[3], {}, {}, {}};
+    return {kept[0], kept[1], kept[2], kept[3], {}, {}, {}, {}};
   }
 };
 
 }  // namespace
 
 at::Tensor fused_head_loss(const at::Tensor& x, const at::Tensor& norm_weight, const at::Tensor& norm_bias,
-                           const at::Tensor& table, const at::Tensor& targets, const TensorAxis& axis) {
+                           const at::Tensor& table, const at::Tensor& targets, std::int64_t classes,
+                           const TensorAxis& axis) {
   const at::Tensor labels = targets.to(at::kLong).contiguous().view({-1});
   const std::int64_t positions = x.numel() / x.size(-1) * (axis.sequence() ? axis.size() : 1);
   if (labels.numel() != positions) {
     throw std::invalid_argument(std::to_string(labels.numel()) + " labels for " + std::to_string(positions) +
                                 " positions: each position takes one label");
   }
-  check_labels(labels, table.size(0) * axis.size());
-  return HeadLoss::apply(x.contiguous(), norm_weight, norm_bias, table, labels, at::GradMode::is_enabled(), axis);
+  check_labels(labels, classes);
+  return HeadLoss::apply(x.contiguous(), norm_weight, norm_bias, table, labels, classes, at::GradMode::is_enabled(),
+                         axis);
 }
 
 }  // namespace accrue

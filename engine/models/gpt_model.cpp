@@ -9,9 +9,12 @@
 #include <ATen/ops/layer_norm.h>
 
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
 #include "accrue/run/shard_layout.h"
 #include "models/fused_blocks.h"
@@ -28,20 +31,28 @@ std::shared_ptr<Affine> add_affine(torch::nn::Module& parent, const char* name, 
 
 }  // namespace
 
-GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis)
-    : spec_(spec), share_(share), axis_(axis) {
+GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis,
+                   const ParallelSpec& parallel)
+    : spec_(spec),
+      share_(share),
+      axis_(axis),
+      recompute_(parallel.recompute),
+      distribute_(parallel.distribute_saved_activations),
+      classes_(classes_of(spec, share.tensor_ranks)) {
   if (spec.width % spec.heads != 0) {
     throw std::invalid_argument("model.width " + std::to_string(spec.width) + " is no multiple of model.heads " +
                                 std::to_string(spec.heads));
   }
-  if (share.first() || share.last())
-    token_embedding_ = register_module("token_embedding",
-                                       std::make_shared<Embedding>(spec.vocabulary / share.tensor_ranks, spec.width));
+  if (share.first() || share.last()) {
+    const std::int64_t rows = padded_vocabulary(spec, share.tensor_ranks) / share.tensor_ranks;
+    token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(rows, spec.width));
+  }
   if (share.first())
     position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(spec.context, spec.width));
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const auto [first, last] = blocks_of(spec, share);
   for (std::int64_t i = first; i < last; ++i) add_block(*blocks, i);
+  recomputed_ = recomputed_blocks(parallel, last - first);
   if (share.last()) final_norm_ = register_module("final_norm", std::make_shared<Norm>(spec.width));
   init(source);
 }
@@ -71,7 +82,7 @@ void GptModel::init(WeightSource& source) {
   auto parameters = named_parameters();
   const auto shares = parameter_shares(spec_, share_);
   auto own = shares.begin();
-  for (const ParameterShape& whole : parameter_shapes(spec_)) {
+  for (const ParameterShape& whole : parameter_shapes(spec_, share_.tensor_ranks)) {
     const bool held = own != shares.end() && own->name == whole.name;
     if (whole.shape.size() > 1) {
       const bool residual = whole.name.ends_with("output.weight") || whole.name.ends_with("down.weight");
@@ -95,10 +106,26 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens) const {
   return dropped(x, is_training() ? spec_.dropout : 0.0, axis_);
 }
 
-at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) {
+at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) const {
+  const RecomputeOptions options{.draws = is_training() && spec_.dropout > 0.0,
+                                 .shared_by = distribute_ ? axis_ : TensorAxis()};
+  std::int64_t next = 0;
+  for (const BlockRange& range : recomputed_) {
+    const auto blocks = [this, positions, range](const at::Tensor& in) { return through_blocks(in, positions, range); };
+    x = recomputed(blocks, x, options);
+    next = range.last;
+  }
+  return through_blocks(std::move(x), positions, {next, std::ssize(blocks_)});
+}
+
+at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const BlockRange& range) const {
   const double dropout = is_training() ? spec_.dropout : 0.0;
-  const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks, .positions = positions, .axis = axis_};
-  for (const GptBlockWeights& block : blocks_) {
+  const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
+                         .positions = positions,
+                         .axis = axis_,
+                         .recompute_attention = recompute_ == RecomputeKind::selective};
+  for (std::int64_t i = range.first; i < range.last; ++i) {
+    const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
     if (fused(x)) {
       x = fused_mlp_half(fused_attention_half(x, block, shape), block, shape);
     } else {
@@ -118,7 +145,12 @@ at::Tensor GptModel::logits(const at::Tensor& tokens) {
 
 at::Tensor GptModel::head(const at::Tensor& x) const {
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
-  return column_parallel_linear(normed, token_embedding_->weight, {}, axis_);
+  return column_parallel_linear(normed, table(), {}, axis_);
+}
+
+at::Tensor GptModel::table() const {
+  const at::Tensor& weight = token_embedding_->weight;
+  return axis_.split() || weight.size(0) == classes_ ? weight : weight.narrow(0, 0, classes_);
 }
 
 at::Tensor GptModel::forward(const Batch& batch, const at::Tensor& received) {
@@ -138,12 +170,12 @@ LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
     const at::Tensor logits = head(x);
     if (!axis_.split()) return {cross_entropy_sum(logits, batch.targets), batch.items};
     const at::Tensor targets = batch.targets.reshape({-1}).to(at::kLong).contiguous();
-    if (targets.is_cpu()) check_labels(targets, spec_.vocabulary);
+    if (targets.is_cpu()) check_labels(targets, classes_);
     const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
-    const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_);
+    const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_, 0.0, classes_);
     return {losses.masked_fill(targets == ignored_label, 0.0).sum(), batch.items};
   }
-  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, token_embedding_->weight, batch.targets, axis_),
+  return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, table(), batch.targets, classes_, axis_),
           batch.items};
 }
 

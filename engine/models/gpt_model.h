@@ -5,6 +5,8 @@
 //
 // Divided, a model is one rank's share of one part (model_share.h): t tensor-parallel ranks hold V / t, 3 D / t, 4 D /
 // t and H / t. Activations between blocks are [B, T, D], or under sequence parallelism this rank's rows [B T / t, D].
+//
+// Recomputed (parallel.recompute), backward keeps less of each block and computes the rest a second time.
 #pragma once
 
 #include <memory>
@@ -21,7 +23,9 @@ namespace accrue {
 
 class GptModel final : public ModelPart {
  public:
-  GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {});
+  /// Of `parallel` it reads what is recomputed.
+  GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {},
+           const ParallelSpec& parallel = {});
   /// The last block's output before the final norm; loss() applies norm and head. Collective: the tensor axis.
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
@@ -33,7 +37,10 @@ class GptModel final : public ModelPart {
 
  private:
   at::Tensor embedded(const at::Tensor& tokens) const;
-  at::Tensor through_blocks(at::Tensor x, std::int64_t positions);
+  at::Tensor through_blocks(at::Tensor x, std::int64_t positions) const;
+  at::Tensor through_blocks(at::Tensor x, std::int64_t positions, const BlockRange& range) const;
+  /// The rows of this rank's token embedding that logits are computed from.
+  at::Tensor table() const;
   /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
   bool fused(const at::Tensor& x) const;
@@ -43,6 +50,10 @@ class GptModel final : public ModelPart {
   ModelSpec spec_;
   ModelShare share_;
   TensorAxis axis_;
+  RecomputeKind recompute_;
+  bool distribute_;                     ///< inputs of recomputed blocks, over the tensor axis
+  std::vector<BlockRange> recomputed_;  ///< of this part's blocks
+  std::int64_t classes_;
   bool plain_ = false;
   std::shared_ptr<Embedding> token_embedding_;     ///< on the first and the last part
   std::shared_ptr<Embedding> position_embedding_;  ///< on the first part

@@ -8,6 +8,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include "accrue/parallel/random_streams.h"
+#include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
 
 namespace accrue {
@@ -18,14 +19,19 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return at::layer_norm(x, {x.size(-1)}, weight, bias, norm_eps);
 }
 
+at::Tensor attended(const at::Tensor& split, double dropout) {
+  return at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
+}
+
 /// Attention's probabilities are this rank's heads'.
 at::Tensor attended(const at::Tensor& split, const BlockShape& shape, double dropout) {
-  const auto attend = [&] {
-    return at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
+  const bool own_masks = dropout > 0.0 && shape.axis.split();
+  const auto attend = [dropout, own_masks](const at::Tensor& packed) {
+    if (!own_masks) return attended(packed, dropout);
+    const auto stream = random_streams().fork(tensor_stream, packed.device());
+    return attended(packed, dropout);
   };
-  if (dropout == 0.0 || !shape.axis.split()) return attend();
-  const auto stream = random_streams().fork(tensor_stream, split.device());
-  return attend();
+  return shape.recompute_attention ? recomputed(attend, split, {.draws = dropout > 0.0}) : attend(split);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ struct BlockShape {
   std::int64_t heads = 1;      ///< of this rank
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
+  bool recompute_attention = false;  ///< in plain operators; the fused functions always do
 };
 
 /// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; the ranks' masks differ only then.

@@ -11,7 +11,7 @@ namespace accrue {
 namespace {
 
 std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, const ModelShare& share,
-                                 const TensorAxis& axis) {
+                                 const TensorAxis& axis, const ParallelSpec& parallel) {
   if (const std::string wrong = check_share(spec, share.tensor_ranks, share.parts); !wrong.empty())
     throw std::invalid_argument(wrong);
   switch (spec.kind) {
@@ -20,7 +20,7 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, co
     case ModelKind::mlp:
       return std::make_shared<MlpModel>(spec, source);
     case ModelKind::gpt:
-      return std::make_shared<GptModel>(spec, source, share, axis);
+      return std::make_shared<GptModel>(spec, source, share, axis, parallel);
   }
   throw std::invalid_argument("model.kind is not a model that this engine can build");
 }
@@ -36,9 +36,9 @@ void ModelPart::backward(const at::Tensor& outputs, const at::Tensor& gradient) 
 }
 
 std::shared_ptr<ModelPart> make_model_part(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share,
-                                           const TensorAxis& axis) {
+                                           const TensorAxis& axis, const ParallelSpec& parallel) {
   WeightSource source(seed);
-  std::shared_ptr<ModelPart> part = build(spec, source, share, axis);
+  std::shared_ptr<ModelPart> part = build(spec, source, share, axis, parallel);
   if (spec.dtype != Dtype::float32) part->to(scalar_type(spec.dtype));
   // After the conversion: given values keep every digit of a float64 model.
   if (spec.init == WeightInit::values) fill_with_values(spec, share, part->parameters());

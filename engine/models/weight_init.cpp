@@ -5,6 +5,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -46,11 +47,14 @@ at::Tensor part_of(const at::Tensor& whole, const ParameterShare& share) {
   at::Tensor box = whole.view(share.whole);
   for (std::size_t dim = 0; dim < share.whole.size(); ++dim)
     box = box.narrow(static_cast<std::int64_t>(dim), share.offset[dim], share.extent[dim]);
-  return box.reshape(share.shape);
+  if (!share.padded) return box.reshape(share.shape);
+  at::Tensor rows = at::zeros(share.shape, box.options());
+  rows.narrow(0, 0, box.size(0)).copy_(box);
+  return rows;
 }
 
 void fill_with_values(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters) {
-  const auto shapes = parameter_shapes(model);
+  const auto shapes = parameter_shapes(model, share.tensor_ranks);
   std::int64_t wanted = 0;
   for (const ParameterShape& shape : shapes) wanted += shape.numel();
   if (wanted != std::ssize(model.values)) {

@@ -49,6 +49,27 @@ RandomStreams::Fork::~Fork() {
   set_state(standard_, kept_);
 }
 
+RandomStreams::State RandomStreams::state(at::Device device) const {
+  at::Generator standard = at::globalContext().defaultGenerator(device);
+  State state{{standard, state_of(standard)}};
+  for (const auto& [name, stream] : streams_) {
+    at::Generator generator = stream;
+    if (generator.device() == standard.device()) state.emplace_back(generator, state_of(generator));
+  }
+  return state;
+}
+
+RandomStreams::Replay::Replay(const State& state) {
+  for (auto [generator, begin] : state) {
+    kept_.emplace_back(generator, state_of(generator));
+    set_state(generator, begin);
+  }
+}
+
+RandomStreams::Replay::~Replay() {
+  for (auto& [generator, stood] : kept_) set_state(generator, stood);
+}
+
 RandomStreams& random_streams() {
   static RandomStreams streams;
   return streams;

@@ -5,6 +5,7 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -64,20 +66,24 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
 
 struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
-                            const TensorAxis& axis, double label_smoothing) {
+                            const TensorAxis& axis, double label_smoothing, std::int64_t all_classes) {
     const at::Tensor wide = matrix(logits).to(logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
     const std::int64_t part = wide.size(1), first = axis.rank() * part;
-    const double classes = static_cast<double>(part * axis.size());
+    const std::int64_t own_classes = classes_on_rank(part, all_classes, axis);
+    const auto classes = static_cast<double>(all_classes);
     const at::Tensor ids = targets.reshape({-1}).to(at::kLong) - first;
     const at::Tensor elsewhere = (ids < 0).logical_or(ids >= part);
     const at::Tensor local = ids.masked_fill(elsewhere, 0);
 
-    at::Tensor largest = wide.amax(1);
+    constexpr double nothing = -std::numeric_limits<double>::infinity();
+    at::Tensor largest =
+        own_classes > 0 ? wide.narrow(1, 0, own_classes).amax(1) : at::full({wide.size(0)}, nothing, wide.options());
     if (axis.split()) axis.ranks().all_reduce(largest, Reduce::max);
     const at::Tensor shifted = wide - largest.unsqueeze(1);
+    shifted.narrow(1, own_classes, part - own_classes).fill_(nothing);
     const at::Tensor exponentials = shifted.exp();
     const at::Tensor own = shifted.gather(1, local.unsqueeze(1)).squeeze(1).masked_fill(elsewhere, 0.0);
-    at::Tensor sums = at::stack({exponentials.sum(1), own, shifted.sum(1)});
+    at::Tensor sums = at::stack({exponentials.sum(1), own, shifted.narrow(1, 0, own_classes).sum(1)});
     axis.sum(sums);
     const at::Tensor log_sum = sums[0].log();
     at::Tensor loss = log_sum - sums[1];
@@ -88,6 +94,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     keep_axis(ctx, axis);
     ctx->saved_data["smoothing"] = smoothing;
     ctx->saved_data["classes"] = classes;
+    ctx->saved_data["own_classes"] = own_classes;
     ctx->saved_data["type"] = logits.scalar_type();
     ctx->saved_data["shape"] = logits.sizes();
     ctx->save_for_backward({exponentials / sums[0].unsqueeze(1), local, elsewhere});
@@ -101,10 +108,15 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     at::Tensor gradient = softmax.clone();
     const at::Tensor here = elsewhere.logical_not().to(softmax.scalar_type()).unsqueeze(1);
     gradient.scatter_add_(1, local.unsqueeze(1), here * (smoothing - 1.0));
-    if (smoothing > 0.0) gradient.sub_(smoothing / ctx->saved_data["classes"].toDouble());
+    if (smoothing > 0.0)
+      gradient.narrow(1, 0, ctx->saved_data["own_classes"].toInt())
+          .sub_(smoothing / ctx->saved_data["classes"].toDouble());
     gradient.mul_(grads[0].reshape({-1, 1}));
-    return {
-        gradient.to(ctx->saved_data["type"].toScalarType()).view(ctx->saved_data["shape"].toIntVector()), {}, {}, {}};
+    return {gradient.to(ctx->saved_data["type"].toScalarType()).view(ctx->saved_data["shape"].toIntVector()),
+            {},
+            {},
+            {},
+            {}};
   }
 };
 
@@ -152,8 +164,8 @@ at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& wei
 }
 
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis,
-                                        double label_smoothing) {
-  return CrossEntropy::apply(logits, targets, axis, label_smoothing);
+                                        double label_smoothing, std::optional<std::int64_t> classes) {
+  return CrossEntropy::apply(logits, targets, axis, label_smoothing, classes.value_or(logits.size(-1) * axis.size()));
 }
 
 ColumnParallelLinear::ColumnParallelLinear(std::int64_t inputs, std::int64_t outputs, const TensorAxis& axis,

@@ -40,11 +40,18 @@ bool writes(const Training& training, std::size_t i) {
   return (share.divided || training.tensor.rank() == 0) && !share.shared;
 }
 
+/// Whether this rank's rows of a parameter are all beyond the vocabulary.
+bool only_padding(const Training& training, std::size_t i) {
+  const ParameterShare& share = training.model.shares()[i];
+  return share.padded && share.extent.front() == 0;
+}
+
 /// A tensor of the flat layout as one tensor for each parameter.
 void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
                       const std::string& prefix, const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i)
-    if (purpose == Purpose::read || writes(training, i)) tensors.push_back(training.model.placed(prefix, flat, i));
+    if (!only_padding(training, i) && (purpose == Purpose::read || writes(training, i)))
+      tensors.push_back(training.model.placed(prefix, flat, i));
 }
 
 /// What this rank's shard holds of each parameter, from a packed tensor.
@@ -53,8 +60,12 @@ void add_by_part(std::vector<PlacedTensor>& tensors, const Training& training, P
   for (const UpdateShard::Part& part : training.shard->parts()) {
     if (purpose == Purpose::write && !writes(training, part.parameter)) continue;
     PlacedTensor placed = training.model.placed(prefix, training.model.flat(), part.parameter);
-    placed.slice.range = part.of_parameter;
-    placed.values = packed.narrow(0, part.packed.offset, part.packed.size);
+    // Padding lies at the end of a parameter.
+    const auto [offset, size] = part.of_parameter;
+    const std::int64_t stored = std::min(size, placed.slice.range.size - offset);
+    if (stored <= 0) continue;
+    placed.slice.range = {offset, stored};
+    placed.values = packed.narrow(0, part.packed.offset, stored);
     if (placed.slice.is_box()) placed.values = placed.values.view(placed.slice.extent);
     tensors.push_back(std::move(placed));
   }
@@ -77,7 +88,8 @@ void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purp
               const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i) {
     const bool ranks_own = summed_over_tensor(training, i);
-    if (training.model.shares()[i].shared) continue;  // the two uses are summed at the boundary
+    if (training.model.shares()[i].shared || only_padding(training, i))
+      continue;  // the two uses are summed at the boundary
     if (purpose == Purpose::write && !ranks_own && !writes(training, i)) continue;
     tensors.push_back(
         training.model.placed(ranks_own ? rank_name(training, what) : replica_name(training, what), flat, i));

@@ -43,10 +43,11 @@ std::shared_ptr<torch::nn::Module> module_of(const std::vector<std::shared_ptr<M
 }  // namespace
 
 FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares,
-                     const TensorAxis& axis, at::Device device, const MakeLayout& make_layout) {
+                     const TensorAxis& axis, const ParallelSpec& parallel, at::Device device,
+                     const MakeLayout& make_layout) {
   std::vector<std::shared_ptr<ModelPart>> parts;
   for (const ModelShare& share : shares) {
-    parts.push_back(make_model_part(spec, seed, share, axis));
+    parts.push_back(make_model_part(spec, seed, share, axis, parallel));
     parts_.push_back(parts.back().get());
     for (ParameterShare& each : shares_of(*parts.back(), spec, share)) shares_.push_back(std::move(each));
   }
@@ -80,15 +81,21 @@ at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
   return flat.narrow(0, layout_.parameters[i].offset, layout_.parameters[i].size).view(shares_[i].shape);
 }
 
+at::Tensor FlatModel::unpadded(const at::Tensor& flat, std::size_t i) const {
+  const at::Tensor own = slice(flat, i);
+  return shares_[i].padded ? own.narrow(0, 0, shares_[i].extent.front()) : own;
+}
+
 PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const {
   const ParameterShare& share = shares_[i];
-  if (!share.divided) return whole_tensor(prefix + share.name, slice(flat, i));
+  const at::Tensor values = unpadded(flat, i);
+  if (!share.divided) return whole_tensor(prefix + share.name, values);
   return {.name = prefix + share.name,
           .slice = {.shape = share.whole,
                     .offset = share.offset,
                     .extent = share.extent,
-                    .range = {.offset = 0, .size = share.numel()}},
-          .values = slice(flat, i).view(share.extent)};
+                    .range = {.offset = 0, .size = values.numel()}},
+          .values = values.view(share.extent)};
 }
 
 std::vector<OptimizerSegment> FlatModel::segments() const {
@@ -105,7 +112,7 @@ std::vector<OptimizerSegment> FlatModel::segments() const {
 std::vector<double> FlatModel::weights() const {
   std::vector<double> all;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    const at::Tensor values = slice(flat_, i).to(at::kDouble).cpu().contiguous();
+    const at::Tensor values = unpadded(flat_, i).to(at::kDouble).cpu().contiguous();
     all.insert(all.end(), values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
   }
   return all;

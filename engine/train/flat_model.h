@@ -22,9 +22,9 @@ class FlatModel {
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
 
   /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
-  /// their parameters into a flat tensor on the device.
+  /// their parameters into a flat tensor on the device. Of `parallel` it reads what is recomputed.
   FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares, const TensorAxis& axis,
-            at::Device device, const MakeLayout& make_layout);
+            const ParallelSpec& parallel, at::Device device, const MakeLayout& make_layout);
 
   /// All parts, each as a child where there are several.
   torch::nn::Module& module() { return *module_; }
@@ -41,6 +41,8 @@ class FlatModel {
 
   /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
   at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
+  /// The same without rows of padding, as a checkpoint holds it: a view.
+  at::Tensor unpadded(const at::Tensor& flat, std::size_t i) const;
   /// What this rank holds of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
   /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.

@@ -26,13 +26,19 @@ std::int64_t divided_dim(const ParameterShare& share) {
   return static_cast<std::int64_t>(dim);
 }
 
+/// A padded parameter is divided by rows, which the ranks hold equally many of, padding included.
 at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const TensorAxis& axis) {
-  if (!share.divided) return own;
-  std::vector<std::int64_t> sizes = share.extent;
-  sizes.insert(sizes.begin(), axis.size());
-  at::Tensor parts = at::empty(sizes, own.options());
-  axis.ranks().all_gather(parts, own.view(share.extent));
-  return at::cat(parts.unbind(0), divided_dim(share)).view(share.whole_shape);
+  at::Tensor whole = own;
+  if (share.divided) {
+    std::vector<std::int64_t> sizes = share.padded ? share.shape : share.extent;
+    const at::Tensor mine = own.view(sizes);
+    sizes.insert(sizes.begin(), axis.size());
+    at::Tensor parts = at::empty(sizes, own.options());
+    axis.ranks().all_gather(parts, mine);
+    whole = at::cat(parts.unbind(0), share.padded ? 0 : divided_dim(share));
+  }
+  if (share.padded) whole = whole.narrow(0, 0, share.whole_shape.front());
+  return whole.view(share.whole_shape);
 }
 
 /// Over the tensor axis, what each rank computed on its own rows.
@@ -68,8 +74,9 @@ std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stag
   const std::int64_t stages = training.mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
   std::vector<ParameterShare> owned;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (ParameterShare& share :
-         parameter_shares(spec.model, {.parts = stages * chunks, .part = chunk * stages + stage}))
+    for (ParameterShare& share : parameter_shares(
+             spec.model,
+             {.tensor_ranks = training.tensor.size(), .parts = stages * chunks, .part = chunk * stages + stage}))
       if (!share.shared) owned.push_back(std::move(share));
   return owned;
 }

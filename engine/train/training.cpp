@@ -83,7 +83,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       data(on_device(std::move(source), computes_on)),
       faults(run.plan, ranks.data().rank()),
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
-      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor, computes_on,
+      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor,
+            run.plan.spec.parallel, computes_on,
             [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
               return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan),
                                  shards_of(run.plan));

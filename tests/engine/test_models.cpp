@@ -8,11 +8,15 @@
 
 #include "accrue/models/model_part.h"
 #include "accrue/run/shard_layout.h"
+#include "models/gpt_model.h"
+#include "support/table.h"
 #include "support/test_program.h"
 
 namespace test_models {
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 
 namespace {
 
@@ -225,6 +229,53 @@ class TestModels : public QObject {
       QVERIFY(parameter.grad().defined());
       QVERIFY(at::isfinite(parameter.grad()).all().item<bool>());
     }
+  }
+
+  /// Rows that make the table divisible are no part of the model.
+  void a_padded_vocabulary_is_the_same_model_data() {
+    const Rows<int, bool> row;
+    row("fused", 8, false);
+    row("in plain operators", 8, true);
+    row("more padding than vocabulary", 128, false);
+  }
+  void a_padded_vocabulary_is_the_same_model() {
+    const auto [multiple, plain] = current_row<int, bool>();
+    ModelSpec spec = tiny_gpt();
+    spec.dtype = Dtype::float64;
+    const auto usual = std::dynamic_pointer_cast<GptModel>(make_model(spec, 1));
+    spec.vocabulary_multiple = multiple;
+    const auto padded = std::dynamic_pointer_cast<GptModel>(make_model(spec, 1));
+    const Batch batch = token_batch(2, 12, 29);
+    std::vector<at::Tensor> losses;
+    for (const auto& model : {usual, padded}) {
+      model->use_plain_operators(plain);
+      losses.push_back(model->whole_loss(batch).sum);
+      losses.back().backward();
+    }
+    QVERIFY(at::allclose(losses[1], losses[0], 1e-12, 0.0));
+    QVERIFY(at::allclose(padded->logits(batch.inputs), usual->logits(batch.inputs), 1e-12, 1e-12));
+    const auto rows = [](const at::Tensor& tensor, const at::Tensor& like) { return tensor.narrow(0, 0, like.size(0)); };
+    for (std::size_t i = 0; i < usual->parameters().size(); ++i) {
+      const at::Tensor a = usual->parameters()[i], b = padded->parameters()[i];
+      QVERIFY(at::equal(rows(b, a), a));
+      QVERIFY(at::allclose(rows(b.grad(), a), a.grad(), 1e-12, 1e-14));
+      QVERIFY(b.size(0) % multiple == 0 || i > 0);
+      QVERIFY(b.narrow(0, a.size(0), b.size(0) - a.size(0)).eq(0).all().item<bool>());
+      QVERIFY(b.grad().narrow(0, a.size(0), b.size(0) - a.size(0)).eq(0).all().item<bool>());
+    }
+  }
+
+  void under_megatron_padding_every_row_takes_part() {
+    ModelSpec spec = tiny_gpt();
+    spec.vocabulary_multiple = 8;
+    spec.vocabulary_padding = VocabularyPadding::megatron;
+    const auto model = std::dynamic_pointer_cast<GptModel>(make_model(spec, 1));
+    const Batch batch = token_batch(2, 12, 29);
+    QCOMPARE(model->logits(batch.inputs).size(-1), 32);
+    model->whole_loss(batch).sum.backward();
+    const at::Tensor table = model->parameters().front();
+    QVERIFY(table.grad().slice(0, 29).ne(0).all().item<bool>());
+    QVERIFY(table.slice(0, 29).ne(0).any().item<bool>());
   }
 
   void dropout_acts_in_training_only() {

@@ -180,6 +180,62 @@ class TestShardLayout : public QObject {
     QCOMPARE(fullest_rank_totals(model, {}).numel, count(model));
   }
 
+  void a_vocabulary_is_rounded_up_data() {
+    QTest::addColumn<std::int64_t>("ranks");
+    QTest::addColumn<std::int64_t>("megatron");
+    QTest::newRow("one rank") << std::int64_t{1} << std::int64_t{50304};  // as Megatron-LM pads GPT-2's
+    QTest::newRow("two ranks") << std::int64_t{2} << std::int64_t{50432};
+    QTest::newRow("eight ranks") << std::int64_t{8} << std::int64_t{51200};
+  }
+  void a_vocabulary_is_rounded_up() {
+    QFETCH(std::int64_t, ranks);
+    QFETCH(std::int64_t, megatron);
+    ModelSpec model = gpt(2, 16, 4, 50257);
+    QCOMPARE(padded_vocabulary(model, 1), 50257);
+    model.vocabulary_multiple = 128;
+    QCOMPARE(padded_vocabulary(model, ranks), 50304);
+    QCOMPARE(classes_of(model, ranks), 50257);
+    QCOMPARE(parameter_shapes(model, ranks).front().shape.front(), 50257);
+    model.vocabulary_padding = VocabularyPadding::megatron;
+    QCOMPARE(padded_vocabulary(model, ranks), megatron);
+    QCOMPARE(classes_of(model, ranks), megatron);
+    QCOMPARE(parameter_shapes(model, ranks).front().shape.front(), megatron);
+    const auto table = parameter_shares(model, {.tensor_ranks = ranks}).front();
+    QCOMPARE(table.shape.front(), megatron / ranks);
+    QCOMPARE(table.whole_shape.front(), 50257);
+  }
+
+  /// Ten tokens in 16 rows over four ranks: the last two hold two tokens, and none.
+  void padding_is_no_part_of_a_table() {
+    ModelSpec model = gpt(2, 8, 4, 10);
+    model.heads = 4;
+    model.vocabulary_multiple = 16;
+    const auto table = [&](std::int64_t rank) {
+      return parameter_shares(model, {.tensor_ranks = 4, .tensor_rank = rank}).front();
+    };
+    using Sizes = std::vector<std::int64_t>;
+    QVERIFY(table(0).whole == Sizes({10, 8}) && table(0).extent == Sizes({4, 8}) && table(0).padded);
+    QVERIFY(table(2).offset == Sizes({8, 0}) && table(2).extent == Sizes({2, 8}) && table(2).shape == Sizes({4, 8}));
+    QVERIFY(table(3).offset == Sizes({10, 0}) && table(3).extent == Sizes({0, 8}) && table(3).numel() == 32);
+    // Ranks hold the padding; the model's parameters are without.
+    QCOMPARE(fullest_rank_totals(model, {}).numel - parameter_totals(model).numel, 6 * 8);
+  }
+
+  void blocks_are_recomputed_by_part() {
+    const auto ranges = [](RecomputeMethod method, std::int64_t layers, std::int64_t blocks) {
+      std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+      for (const BlockRange& range : recomputed_blocks(
+               {.recompute = RecomputeKind::full, .recompute_method = method, .recompute_layers = layers}, blocks))
+        pairs.emplace_back(range.first, range.last);
+      return pairs;
+    };
+    using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    QVERIFY(ranges(RecomputeMethod::uniform, 1, 2) == Pairs({{0, 1}, {1, 2}}));
+    QVERIFY(ranges(RecomputeMethod::uniform, 2, 5) == Pairs({{0, 2}, {2, 4}, {4, 5}}));
+    QVERIFY(ranges(RecomputeMethod::block, 2, 5) == Pairs({{0, 1}, {1, 2}}));
+    QVERIFY(recomputed_blocks({.recompute = RecomputeKind::selective}, 5).empty());
+  }
+
   void shards_cut_every_bucket_into_equal_parts() {
     for (const std::int64_t world : {1, 2, 3, 4, 7})
       for (const std::int64_t bytes : {64, 1000, 1 << 20}) {

@@ -47,10 +47,10 @@ class ShapeList {
   std::int64_t block_ = 0;
 };
 
-std::vector<ParameterShape> gpt_shapes(const ModelSpec& model) {
+std::vector<ParameterShape> gpt_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
   const std::int64_t width = model.width;
   ShapeList list;
-  list.matrix("token_embedding", model.vocabulary, width, rows);
+  list.matrix("token_embedding", classes_of(model, tensor_ranks), width, rows);
   list.matrix("position_embedding", model.context, width);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = "blocks." + std::to_string(i);
@@ -84,9 +84,9 @@ std::vector<ParameterShape> mlp_shapes(const ModelSpec& model) {
   return std::move(list.shapes);
 }
 
-ParameterTotals added_up(const ModelSpec& model) {
+ParameterTotals added_up(const ModelSpec& model, std::int64_t tensor_ranks) {
   ParameterTotals totals;
-  for (const ParameterShape& shape : parameter_shapes(model)) {
+  for (const ParameterShape& shape : parameter_shapes(model, tensor_ranks)) {
     totals.numel += shape.numel();
     totals.padded_numel += padded_numel(shape.numel());
   }
@@ -95,14 +95,14 @@ ParameterTotals added_up(const ModelSpec& model) {
 
 }  // namespace
 
-ParameterTotals parameter_totals(const ModelSpec& model) {
-  if (model.kind != ModelKind::gpt || model.layers <= 2) return added_up(model);
+ParameterTotals parameter_totals(const ModelSpec& model, std::int64_t tensor_ranks) {
+  if (model.kind != ModelKind::gpt || model.layers <= 2) return added_up(model, tensor_ranks);
   // Every block has the same parameters.
   ModelSpec part = model;
   part.layers = 1;
-  const ParameterTotals one = added_up(part);
+  const ParameterTotals one = added_up(part, tensor_ranks);
   part.layers = 2;
-  const ParameterTotals two = added_up(part);
+  const ParameterTotals two = added_up(part, tensor_ranks);
   const std::int64_t more = model.layers - 1;
   return {one.numel + more * (two.numel - one.numel), one.padded_numel + more * (two.padded_numel - one.padded_numel)};
 }
@@ -135,7 +135,7 @@ ParameterTotals part_totals(const ModelSpec& model, const ModelShare& share) {
 
 ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel) {
   const std::int64_t stages = parallel.pipeline, parts = stages * parallel.virtual_pipeline;
-  if ((parallel.tensor == 1 && parts == 1) || !check_share(model, parallel.tensor, parts).empty())
+  if (model.kind != ModelKind::gpt || !check_share(model, parallel.tensor, parts).empty())
     return parameter_totals(model);
   ParameterTotals most;
   for (const std::int64_t stage : {std::int64_t{0}, stages - 1}) {
@@ -154,8 +154,8 @@ std::int64_t ParameterShape::numel() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::vector<ParameterShape> parameter_shapes(const ModelSpec& model) {
-  if (model.kind == ModelKind::gpt) return gpt_shapes(model);
+std::vector<ParameterShape> parameter_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+  if (model.kind == ModelKind::gpt) return gpt_shapes(model, tensor_ranks);
   return model.kind == ModelKind::mlp ? mlp_shapes(model) : linear_shapes(model);
 }
 

@@ -14,10 +14,10 @@ struct ParameterTotals {
   bool operator==(const ParameterTotals&) const = default;
 };
 /// The sums over parameter_shapes(); the cost does not grow with the layers.
-ParameterTotals parameter_totals(const ModelSpec& model);
+ParameterTotals parameter_totals(const ModelSpec& model, std::int64_t tensor_ranks = 1);
 
-/// The same of what the rank with the most parameters holds, where the model is divided as the spec says. The share
-/// must be one that check_share() finds no fault with; an undivided model otherwise.
+/// The same of what the rank with the most parameters holds, padding included, where the model is divided as the spec
+/// says. The share must be one that check_share() finds no fault with; an undivided model otherwise.
 ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel);
 
 /// The numbers that a parameter takes in a flat layout.

@@ -162,7 +162,7 @@ void derive_warmup(RunPlan& plan) {
 
 void derive_traffic(RunPlan& plan) {
   const GradientArena arena = gradient_arena(plan.spec, plan.knobs);
-  plan.parameter_count = parameter_totals(plan.spec.model).numel;
+  plan.parameter_count = parameter_totals(plan.spec.model, plan.spec.parallel.tensor).numel;
   plan.gradient_buckets = arena.buckets;
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;

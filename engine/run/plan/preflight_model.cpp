@@ -28,7 +28,7 @@ void check_model(const RunSpec& spec, Findings& findings) {
   if (gpt && loss_of(model) != LossKind::cross_entropy)
     findings.error("model.loss", "does not fit a GPT, which predicts classes", "\"mse\"", "\"cross_entropy\"",
                    "cross_entropy");
-  const std::int64_t parameters = parameter_totals(model).numel;
+  const std::int64_t parameters = parameter_totals(model, spec.parallel.tensor).numel;
   if (model.init != WeightInit::values && !model.values.empty())
     findings.warn("model.values", "is not used, since model.init is not \"values\"", {}, {}, "[]");
   const auto values = static_cast<std::int64_t>(model.values.size());

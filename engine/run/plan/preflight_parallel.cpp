@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks against the host: ranks, devices, backends, threads and number types.
 #include <algorithm>
+#include <numeric>
 
 #include "accrue/run/counted.h"
 #include "accrue/run/inside_windows.h"
@@ -70,7 +71,14 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
                     "false, or parallel.tensor above 1", "false");
     return;
   }
-  if (const std::string wrong = check_share(spec.model, ranks, 1); !wrong.empty()) {
+  ModelSpec rounded = spec.model;
+  rounded.vocabulary_multiple = std::lcm(spec.model.vocabulary_multiple, ranks);
+  if (const std::string wrong = check_share(spec.model, ranks, 1);
+      !wrong.empty() && check_share(rounded, ranks, 1).empty()) {
+    findings.error("model.vocabulary_multiple", "leaves a vocabulary that the ranks cannot divide: " + wrong,
+                   spec.model.vocabulary_multiple, "a multiple of " + std::to_string(ranks),
+                   rounded.vocabulary_multiple);
+  } else if (!wrong.empty()) {
     const std::int64_t possible =
         largest_that_fits(ranks, [&](std::int64_t degree) { return check_share(spec.model, degree, 1).empty(); });
     findings.error("parallel.tensor", "cannot divide this model: " + wrong, ranks, possible, possible);
@@ -79,6 +87,52 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
     findings.error("parallel.sequence",
                    "divides the positions of a sequence: model.context must be a multiple of parallel.tensor",
                    counted(spec.model.context, "position") + ", " + counted(ranks, "rank"), "false", "false");
+}
+
+void check_distributed_activations(const RunSpec& spec, Findings& findings) {
+  const ParallelSpec& parallel = spec.parallel;
+  if (!parallel.distribute_saved_activations) return;
+  const auto refuse = [&](std::string message, std::string expected) {
+    findings.error("parallel.distribute_saved_activations", std::move(message), "true", std::move(expected), "false");
+  };
+  if (parallel.recompute != RecomputeKind::full)
+    refuse("shares the inputs of recomputed blocks, and no whole block is recomputed",
+           "false, or parallel.recompute = \"full\"");
+  else if (parallel.tensor == 1)
+    refuse("has no tensor-parallel ranks to share with", "false, or parallel.tensor above 1");
+  else if (parallel.sequence)
+    refuse("is what sequence parallelism does already", "false, or parallel.sequence = false");
+}
+
+void check_recomputation(const RunSpec& spec, Findings& findings) {
+  const ParallelSpec& parallel = spec.parallel;
+  const RecomputeKind kind = parallel.recompute;
+  check_distributed_activations(spec, findings);
+  if (kind != RecomputeKind::none && spec.model.kind != ModelKind::gpt)
+    findings.error("parallel.recompute", "computes blocks of a GPT again, and this model has none", quoted(kind),
+                   "\"none\"", "none");
+  if (kind == RecomputeKind::selective && spec.model.dropout == 0.0 && spec.model.kind == ModelKind::gpt)
+    findings.note("parallel.recompute",
+                  "\"selective\" saves next to nothing without dropout, since no attention weights are kept then");
+  if (kind != RecomputeKind::full) {
+    const ParallelSpec usual;
+    const auto unused = [&](std::string_view key, Text found, Text fix) {
+      findings.add(kind == RecomputeKind::none ? Severity::warning : Severity::error, key,
+                   "says which blocks are recomputed, and none is as a whole", std::move(found),
+                   "parallel.recompute = \"full\"", std::move(fix));
+    };
+    if (parallel.recompute_method != usual.recompute_method)
+      unused("parallel.recompute_method", quoted(parallel.recompute_method),
+             std::string(to_name(usual.recompute_method)));
+    if (parallel.recompute_layers != usual.recompute_layers)
+      unused("parallel.recompute_layers", parallel.recompute_layers, usual.recompute_layers);
+    return;
+  }
+  const std::int64_t parts = parallel.pipeline * parallel.virtual_pipeline;
+  const std::int64_t blocks = std::max<std::int64_t>(spec.model.layers / parts, 1);
+  if (spec.model.kind == ModelKind::gpt && parallel.recompute_layers > blocks)
+    findings.error("parallel.recompute_layers", parts == 1 ? "is more than the model has" : "is more than a part has",
+                   counted(parallel.recompute_layers, "block"), "at most " + std::to_string(blocks), blocks);
 }
 
 void check_zero(const RunSpec& spec, Findings& findings) {
@@ -158,6 +212,7 @@ void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findin
   check_tensor(spec, findings);
   check_pipeline(spec, findings);
   check_undivided(spec, findings);
+  check_recomputation(spec, findings);
   check_zero(spec, findings);
   check_device(spec, host, findings);
   check_backend(spec, host, findings);

@@ -78,7 +78,7 @@ void add_parallel_fields(FieldList& list) {
           "gradient_checkpointing");
   list.advanced(ACCRUE_FIELD(parallel.recompute_method), "Recomputed blocks",
                 "uniform: every recompute_layers blocks keep one input. block: the first recompute_layers blocks of "
-                "each stage are recomputed one by one, the others not.")
+                "each stage, or of each of its virtual stages, are recomputed one by one, the others not.")
       .when(recomputes_blocks)
       .elsewhere("Megatron-LM: --recompute-method");
   list.advanced(ACCRUE_FIELD(parallel.recompute_layers), "Blocks at a time",

@@ -36,10 +36,11 @@ class ModelPart : public torch::nn::Module {
   LossSum whole_loss(const Batch& batch) { return loss(forward(batch, {}), batch); }
 };
 
-/// One rank's share of one part of the spec's model; the weights are those of make_model(), divided. The axis's
-/// communicator must outlive it. Errors: throws std::invalid_argument where the model cannot be divided so.
+/// One rank's share of one part of the spec's model; the weights are those of make_model(), divided. Of `parallel` it
+/// reads what is recomputed. The axis's communicator must outlive it. Errors: throws std::invalid_argument where the
+/// model cannot be divided so.
 std::shared_ptr<ModelPart> make_model_part(const ModelSpec& spec, std::uint64_t seed, const ModelShare& share,
-                                           const TensorAxis& axis);
+                                           const TensorAxis& axis, const ParallelSpec& parallel = {});
 /// Builds the spec's model in one part, with weights drawn from an explicit generator seeded by `seed` (the same on
 /// every rank and machine). Parameter names and shapes equal parameter_shapes(spec). Errors: throws
 /// std::invalid_argument naming the field that no model can be built from.

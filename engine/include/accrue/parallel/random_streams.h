@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace accrue {
 
@@ -35,6 +37,23 @@ class RandomStreams {
   };
   /// Errors: throws std::invalid_argument where seed() never made the stream.
   [[nodiscard]] Fork fork(const std::string& name, at::Device device);
+
+  /// Where generators stand.
+  using State = std::vector<std::pair<at::Generator, at::Tensor>>;
+  /// Of the device's default generator and all of its streams.
+  State state(at::Device device) const;
+
+  /// While it lives, generators draw again what they drew from that state on; afterwards they go on where they stood.
+  class Replay {
+   public:
+    explicit Replay(const State& state);
+    ~Replay();
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+
+   private:
+    State kept_;
+  };
 
  private:
   std::map<std::string, at::Generator> streams_;  ///< by name and device

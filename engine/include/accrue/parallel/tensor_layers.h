@@ -15,6 +15,9 @@
 
 #include <torch/nn/module.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "accrue/parallel/tensor_axis.h"
 
 namespace accrue {
@@ -91,8 +94,8 @@ at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& wei
 /// Cross entropy of logits that are divided by classes. With smoothing s the target has probability 1 - s, and the
 /// other K - 1 classes of the whole vocabulary share s evenly. Shapes: logits [..., K / size], targets [...] int64 ->
 /// [...], float32 at least. A target that no rank holds (-100) gives a finite loss, to be left out by the caller's
-/// mask.
+/// mask. `classes`: K; logits beyond it are padding, which takes no part. Left out, all are classes.
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis,
-                                        double label_smoothing = 0.0);
+                                        double label_smoothing = 0.0, std::optional<std::int64_t> classes = {});
 
 }  // namespace accrue

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which parameters a rank holds where a model is divided over tensor-parallel ranks and pipeline stages, and which part
 // of each. Pure: the planner counts bytes from it, modules are built from it, and checkpoints place tensors by it.
+//
+// A table of tokens may have more rows than there are tokens (model.vocabulary_multiple), so that ranks can divide it.
+// Under "fixed" padding those rows are no part of the model: they stay zero, no logit is computed from them, and
+// neither checkpoints nor final weights hold them. Under "megatron" they are trained like the others; final weights end
+// at the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +36,15 @@ struct ParameterShare {
   std::vector<std::int64_t> whole;   ///< of the undivided parameter
   std::vector<std::int64_t> offset;  ///< of this rank's box in it
   std::vector<std::int64_t> extent;
-  std::vector<std::int64_t> shape;        ///< of the box, as its module has it
-  std::vector<std::int64_t> whole_shape;  ///< of the undivided parameter, as its module has it
+  std::vector<std::int64_t> shape;        ///< of the box, as its module has it, with the rows of padding
+  std::vector<std::int64_t> whole_shape;  ///< of the undivided parameter, as the final weights have it
   bool decays = true;
   bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
   bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed over ranks
   bool shared = false;   ///< a copy of the first part's token embedding, which the last part's head uses
+  bool padded = false;   ///< with the rows beyond the vocabulary that some rank's module has
 
-  std::int64_t numel() const;
+  std::int64_t numel() const;  ///< of the module's shape
   bool operator==(const ParameterShare&) const = default;
 };
 
@@ -51,6 +57,14 @@ struct BlockRange {
   std::int64_t last = 0;
 };
 BlockRange blocks_of(const ModelSpec& model, const ModelShare& share);
+/// The blocks of a part that backward computes again from one kept input, by their places in the part: consecutive
+/// ranges from its first block on. Empty unless whole blocks are recomputed.
+std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int64_t blocks);
+
+/// Rows of the token embedding over all tensor-parallel ranks.
+std::int64_t padded_vocabulary(const ModelSpec& model, std::int64_t tensor_ranks);
+/// How many of them take part in the softmax: the first ones.
+std::int64_t classes_of(const ModelSpec& model, std::int64_t tensor_ranks);
 
 /// Why a model cannot be divided so, in words for its user; empty if it can.
 std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts);

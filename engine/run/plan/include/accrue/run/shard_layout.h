@@ -31,8 +31,9 @@ struct ParameterShape {
   bool operator==(const ParameterShape&) const = default;
 };
 
-/// Every parameter of a model in module order; the engine's modules are held equal to this by a test.
-std::vector<ParameterShape> parameter_shapes(const ModelSpec& model);
+/// Every parameter of a model in module order, as a checkpoint holds it; the engine's modules are held equal to this by
+/// a test. The tensor-parallel ranks matter to the padding of a vocabulary alone (model_share.h).
+std::vector<ParameterShape> parameter_shapes(const ModelSpec& model, std::int64_t tensor_ranks = 1);
 
 struct FlatRange {
   std::int64_t offset = 0;  ///< elements

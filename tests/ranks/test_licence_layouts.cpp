@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The byte GPT of the licence preset on every kind of layout: 50 updates have the losses of one rank, and a checkpoint
+// goes on in any other. Narrower and on shorter sequences than the preset, so that eight ranks share two cores in
+// seconds; layers, heads, text, optimizer, schedule and accumulation are the preset's.
+#include <QFile>
+#include <QtTest>
+#include <map>
+
+#include "support/places.h"
+#include "support/training_body.h"
+
+namespace test_licence_layouts {
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+struct Layout {
+  int data = 1;
+  int tensor = 1;
+  int pipeline = 1;
+  int chunks = 1;
+  bool sequence = false;
+  int zero = 0;
+  int world() const { return data * tensor * pipeline; }
+};
+
+/// An update has 16 samples, whoever takes them.
+TrainingScript script_of(const Layout& layout, const std::string& dtype, int updates) {
+  QFile preset(sourcePath("resources/presets/licence.accrue"));
+  if (!preset.open(QFile::ReadOnly)) return {};
+  const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
+  return {.spec = preset.readAll().toStdString(),
+          .set = {"model.width=32", "model.context=32", "model.dtype=" + dtype,
+                  setting("accumulation.micro_batch", 4 / layout.data), setting("parallel.data", layout.data),
+                  setting("parallel.tensor", layout.tensor), setting("parallel.pipeline", layout.pipeline),
+                  setting("parallel.virtual_pipeline", layout.chunks), setting("parallel.zero", layout.zero),
+                  std::string("parallel.sequence=") + (layout.sequence ? "true" : "false"),
+                  setting("run.updates", updates)}};
+}
+
+/// The losses of all updates; empty if a rank did not finish.
+std::vector<double> losses_of(const TrainingScript& script, const Layout& layout) {
+  const auto ranks = train(script, layout.world());
+  std::vector<double> losses;
+  for (const TrainedRank& rank : ranks)
+    if (rank.outcome != "finished") qWarning("%s", rank.text().c_str());
+  for (const Update& update : ranks[0].all<Update>()) losses.push_back(update.loss);
+  return losses;
+}
+
+/// Of one rank alone, trained once for each number type.
+const std::vector<double>& losses_alone(const std::string& dtype) {
+  static std::map<std::string, std::vector<double>> known;
+  std::vector<double>& losses = known[dtype];
+  if (losses.empty()) losses = losses_of(script_of({}, dtype, 50), {});
+  return losses;
+}
+
+double largest_difference(const std::vector<double>& found, const std::vector<double>& expected, std::size_t from = 0) {
+  double most = found.size() + from == expected.size() ? 0.0 : INFINITY;
+  for (std::size_t i = 0; i < found.size() && most < INFINITY; ++i)
+    most = std::max(most, std::abs(found[i] / expected[i + from] - 1.0));
+  return most;
+}
+
+}  // namespace
+
+class TestLicenceLayouts : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void fifty_updates_have_the_losses_of_one_rank_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<double>("tolerance");
+    for (const auto& [name, layout] : std::initializer_list<std::pair<const char*, Layout>>{
+             {"two by two by two", {.data = 2, .tensor = 2, .pipeline = 2}},
+             {"four stages", {.pipeline = 4}},
+             {"two stages of two chunks", {.pipeline = 2, .chunks = 2}},
+             {"four ranks by rows", {.tensor = 4, .sequence = true}},
+             {"four sharded replicas", {.data = 4, .zero = 1}}}) {
+      QTest::addRow("%s, float64", name) << layout << "float64" << 1e-10;
+      QTest::addRow("%s, float32", name) << layout << "float32" << 1e-5;
+    }
+  }
+  void fifty_updates_have_the_losses_of_one_rank() {
+    QFETCH(Layout, layout);
+    QFETCH(QString, dtype);
+    QFETCH(double, tolerance);
+    const auto& expected = losses_alone(dtype.toStdString());
+    QCOMPARE(expected.size(), std::size_t{50});
+    const auto found = losses_of(script_of(layout, dtype.toStdString(), 50), layout);
+    const double apart = largest_difference(found, expected);
+    QVERIFY2(apart <= tolerance, qPrintable(QString::number(apart)));
+    QVERIFY(found.back() < 0.75 * found.front());  // it learns
+  }
+
+  void a_checkpoint_of_four_ranks_goes_on_in_any_layout_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::newRow("four replicas") << Layout{.data = 4};
+    QTest::newRow("four ranks") << Layout{.tensor = 4};
+    QTest::newRow("two stages of two replicas") << Layout{.data = 2, .pipeline = 2};
+    QTest::newRow("one rank") << Layout{};
+  }
+  void a_checkpoint_of_four_ranks_goes_on_in_any_layout() {
+    QFETCH(Layout, layout);
+    const auto& expected = losses_alone("float64");
+    const Layout four{.tensor = 2, .pipeline = 2};
+    const RunFolder folder;
+    TrainingScript begin = script_of(four, "float64", 50), rest = script_of(layout, "float64", 50);
+    begin.run_dir = rest.run_dir = folder;
+    begin.stop_request = 25;
+    const auto begun = train(begin, 4);
+    QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
+    rest.resume_from = "newest";
+    const auto found = losses_of(rest, layout);
+    QCOMPARE(found.size(), std::size_t{25});
+    const double apart = largest_difference(found, expected, 25);
+    QVERIFY2(apart <= 1e-10, qPrintable(QString::number(apart)));
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestLicenceLayouts, {{"train", train_body}})
+
+}  // namespace test_licence_layouts
+#include "test_licence_layouts.moc"

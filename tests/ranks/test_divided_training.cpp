@@ -150,6 +150,75 @@ class TestDividedTraining : public QObject {
     QVERIFY(resumed[0].all<Update>().front().update > 1);
   }
 
+  /// 50 tokens in 64 rows, of which the last of four ranks holds padding alone, or in 52: files hold 50.
+  void a_padded_vocabulary_changes_no_number_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::addColumn<int>("multiple");
+    QTest::newRow("one rank") << Layout{} << 64;
+    QTest::newRow("four ranks") << Layout{1, 4, false} << 64;
+    QTest::newRow("four ranks by rows") << Layout{1, 4, true} << 4;
+    QTest::newRow("two stages of two ranks") << Layout{1, 2, false, 2} << 64;
+    QTest::newRow("two sharded replicas of two ranks") << Layout{2, 2, false, 1, 1, 1} << 64;
+  }
+  void a_padded_vocabulary_changes_no_number() {
+    QFETCH(Layout, layout);
+    QFETCH(int, multiple);
+    QTemporaryDir alone_dir, divided_dir;
+    const std::vector<std::string> tokens{"model.vocabulary=50", "launch.threads_per_rank=1"};
+    const auto alone =
+        train({.spec = spec_text({.data = layout.data}), .set = tokens, .run_dir = alone_dir.path().toStdString()},
+              layout.data);
+    VERIFY_FINISHED(alone);
+    TrainingScript script{.spec = spec_text(layout),
+                          .set = {tokens[0], tokens[1], "model.vocabulary_multiple=" + std::to_string(multiple)},
+                          .run_dir = divided_dir.path().toStdString(),
+                          .stop_request = 4};
+    const auto begun = train(script, layout.world());
+    QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
+    script.stop_request = 8;
+    script.resume_from = "newest";
+    const auto resumed = train(script, layout.world());
+    QVERIFY2(resumed[0].outcome == "stopped", resumed[0].text().c_str());
+    // The rest without padding, on one rank a replica.
+    script.stop_request = 0;
+    script.spec = spec_text({.data = layout.data});
+    script.set = tokens;
+    const auto ended = train(script, layout.data);
+    VERIFY_FINISHED(ended);
+    const auto expected = alone[0].all<Update>();
+    std::vector<Update> found = begun[0].all<Update>();
+    for (const auto& part : {resumed, ended})
+      for (const Update& update : part[0].all<Update>()) found.push_back(update);
+    QCOMPARE(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i].loss, 1e-10));
+    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+  }
+
+  /// Under Megatron-LM's rule the rows are trained; the final weights end at the vocabulary all the same.
+  void final_weights_have_the_rows_of_the_vocabulary_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::newRow("one rank") << Layout{};
+    QTest::newRow("two ranks") << Layout{1, 2};
+    QTest::newRow("two stages of two ranks") << Layout{1, 2, true, 2};
+  }
+  void final_weights_have_the_rows_of_the_vocabulary() {
+    QFETCH(Layout, layout);
+    for (const char* padding : {"fixed", "megatron"}) {
+      QTemporaryDir folder;
+      const auto ranks =
+          train({.spec = spec_text(layout),
+                 .set = {"model.vocabulary=50", "model.vocabulary_multiple=8", "launch.threads_per_rank=1",
+                         std::string("model.vocabulary_padding=") + padding},
+                 .run_dir = folder.path().toStdString()},
+                layout.world());
+      VERIFY_FINISHED(ranks);
+      const NamedTensors weights = weights_in(folder);
+      QVERIFY(!weights.empty() && weights.front().first == "token_embedding.weight");
+      QVERIFY(weights.front().second.sizes() == at::IntArrayRef({50, 32}));
+    }
+  }
+
   /// Ranks that own nothing but padding read what the others wrote.
   void a_model_smaller_than_its_shards_is_resumed() {
     const std::string spec =

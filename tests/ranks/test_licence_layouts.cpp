@@ -32,7 +32,7 @@ TrainingScript script_of(const Layout& layout, const std::string& dtype, int upd
   if (!preset.open(QFile::ReadOnly)) return {};
   const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
   return {.spec = preset.readAll().toStdString(),
-          .set = {"model.width=32", "model.context=32", "model.dtype=" + dtype,
+          .set = {"model.width=32", "model.context=32", "model.dtype=" + dtype, "launch.threads_per_rank=1",
                   setting("accumulation.micro_batch", 4 / layout.data), setting("parallel.data", layout.data),
                   setting("parallel.tensor", layout.tensor), setting("parallel.pipeline", layout.pipeline),
                   setting("parallel.virtual_pipeline", layout.chunks), setting("parallel.zero", layout.zero),

@@ -77,6 +77,7 @@ bool close(const at::Tensor& a, const at::Tensor& b) {
 /// Arguments: tensor ranks, stages, chunks, "rows" under sequence parallelism, "plain" operators, backend, and what the
 /// vocabulary's rows are a multiple of.
 int parts_are_the_whole(RankContext& rank) {
+  at::set_num_threads(1);  // ranks share the cores
   const auto& words = rank.arguments;
   const std::int64_t tensor = std::stoi(words[0]), stages = std::stoi(words[1]), chunks = std::stoi(words[2]);
   const bool plain = words[4] == "plain";

@@ -21,7 +21,7 @@ namespace accrue {
 namespace {
 
 constexpr const char* schema_name = "accrue-checkpoint";
-constexpr int schema_version = 2;
+constexpr int schema_version = 3;
 constexpr const char* self_hash_key = "manifest_xxh3";
 constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
 /// Counts are sent between ranks as doubles, which are exact for whole numbers up to here.
@@ -109,6 +109,7 @@ void visit_window(TrainingCursor& c, Visit&& visit) {
   for_each_field(c.window, visit);
   visit("loss_scale", c.loss_scale);
   visit("scale_growth", c.scale_growth);
+  visit("scale_overflows", c.scale_overflows);
 }
 
 template <typename Visit>
@@ -180,6 +181,7 @@ std::string contradiction(const TrainingCursor& c) {
   if (c.optimizer_steps > at.updates()) return "\"cursor.optimizer_steps\" is beyond \"window.updates\"";
   if (at.position() > at.micro_step()) return "\"window.position\" is beyond \"window.micro_step\"";
   if (at.counter() > at.micro_step()) return "\"window.counter\" is beyond \"window.micro_step\"";
+  if (at.skipped_samples() > at.passed_samples()) return "\"window.skipped_samples\" is beyond \"window.samples\"";
   if (at.steps() > max_steps) return "\"window.steps\" is beyond the longest window";
   if (at.next_steps() > max_steps) return "\"window.next_steps\" is beyond the longest window";
   return {};

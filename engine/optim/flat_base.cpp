@@ -77,8 +77,9 @@ void FlatBase::check(const at::Tensor& params, const at::Tensor& grads) const {
   }
 }
 
-std::vector<Stretch> FlatBase::begin_step(std::span<const FlatRange> ranges) {
+std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges) {
   check_ranges(ranges, numel_);
+  const double weight_decay = rates.weight_decay.value_or(spec_.weight_decay);
   ++steps_;
   std::vector<Stretch> stretches;
   std::int64_t* const counts = segment_steps_.mutable_data_ptr<std::int64_t>();
@@ -90,7 +91,8 @@ std::vector<Stretch> FlatBase::begin_step(std::span<const FlatRange> ranges) {
       const auto part = common_part(segment.range, range);
       if (!part) continue;
       if (!reached) ++counts[i];
-      const Stretch next{*part, spec_.weight_decay * segment.weight_decay, segment.lr, counts[i]};
+      const double rate = segment.decoupled ? rates.decoupled_lr : rates.lr;
+      const Stretch next{*part, weight_decay * segment.weight_decay, rate * segment.lr, counts[i]};
       const bool adjacent = !stretches.empty() && (end_of(stretches.back().range) == part->offset ||
                                                    (joined && !reached && part->offset == segment.range.offset));
       if (adjacent && stretches.back().like(next))

@@ -16,7 +16,7 @@ namespace accrue {
 struct Stretch {
   FlatRange range;
   double weight_decay = 0.0;
-  double lr = 1.0;
+  double lr = 0.0;
   std::int64_t steps = 0;
   bool like(const Stretch& other) const {
     return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
@@ -42,7 +42,7 @@ class FlatBase : public FlatOptimizer {
   void check(const at::Tensor& params, const at::Tensor& grads) const;
   /// Counts the update in every segment that it reaches, and returns the stretches to update, merged: only padding lies
   /// between two whole adjacent segments, and it is zero and stays zero, so one pass covers both.
-  std::vector<Stretch> begin_step(std::span<const FlatRange> ranges);
+  std::vector<Stretch> begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges);
 
   OptimizerSpec spec_;
 

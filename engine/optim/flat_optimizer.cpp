@@ -33,16 +33,16 @@ class FlatAdamW final : public MomentsBase {
  public:
   using MomentsBase::MomentsBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+  void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const m = first_.template mutable_data_ptr<T>();
     T* const v = second_.template mutable_data_ptr<T>();
-    for_each_part(begin_step(ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
+    for_each_part(begin_step(rates, ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
       const auto t = static_cast<double>(stretch.steps);
-      AdamWStep part{.lr = lr * stretch.lr,
+      AdamWStep part{.lr = stretch.lr,
                      .beta1 = spec_.beta1,
                      .beta2 = spec_.beta2,
                      .eps = spec_.eps,
@@ -60,17 +60,15 @@ class FlatSgd final : public MomentumBase {
  public:
   using MomentumBase::MomentumBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+  void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     T* const p = params.mutable_data_ptr<T>();
     const T* const g = grads.const_data_ptr<T>();
     T* const buffer = buffer_.defined() ? buffer_.template mutable_data_ptr<T>() : nullptr;
-    for_each_part(begin_step(ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
-      const SgdStep part{.lr = lr * stretch.lr,
-                         .momentum = spec_.momentum,
-                         .weight_decay = stretch.weight_decay,
-                         .grad_scale = grad_scale};
+    for_each_part(begin_step(rates, ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
+      const SgdStep part{
+          .lr = stretch.lr, .momentum = spec_.momentum, .weight_decay = stretch.weight_decay, .grad_scale = grad_scale};
       flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, part);
     });
   }
@@ -103,9 +101,9 @@ double typed_square_sum(const at::Tensor& flat, const FlatRange& range) {
 
 }  // namespace
 
-void FlatOptimizer::step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale) {
+void FlatOptimizer::step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale) {
   const FlatRange whole{0, params.numel()};
-  step(params, grads, lr, grad_scale, {&whole, 1});
+  step(params, grads, rates, grad_scale, {&whole, 1});
 }
 
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,

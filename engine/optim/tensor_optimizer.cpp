@@ -20,13 +20,12 @@ class TensorAdamW final : public MomentsBase {
  public:
   using MomentsBase::MomentsBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+  void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     const at::NoGradGuard no_grad;
-    for (const Stretch& stretch : begin_step(ranges)) {
+    for (const Stretch& stretch : begin_step(rates, ranges)) {
       const auto t = static_cast<double>(stretch.steps);
-      const double rate = lr * stretch.lr;
       at::Tensor p = part_of(params, stretch.range);
       at::Tensor m = part_of(first_, stretch.range);
       at::Tensor v = part_of(second_, stretch.range);
@@ -34,9 +33,9 @@ class TensorAdamW final : public MomentsBase {
       if (spec_.kind == OptimizerKind::adam && stretch.weight_decay != 0.0) grad.add_(p, stretch.weight_decay);
       m.lerp_(grad, 1.0 - spec_.beta1);
       v.mul_(spec_.beta2).addcmul_(grad, grad, 1.0 - spec_.beta2);
-      if (spec_.kind == OptimizerKind::adamw) p.mul_(1.0 - rate * stretch.weight_decay);
+      if (spec_.kind == OptimizerKind::adamw) p.mul_(1.0 - stretch.lr * stretch.weight_decay);
       const at::Tensor root = v.sqrt().div_(std::sqrt(1.0 - std::pow(spec_.beta2, t))).add_(spec_.eps);
-      p.addcdiv_(m, root, -rate / (1.0 - std::pow(spec_.beta1, t)));
+      p.addcdiv_(m, root, -stretch.lr / (1.0 - std::pow(spec_.beta1, t)));
     }
   }
 };
@@ -45,16 +44,16 @@ class TensorSgd final : public MomentumBase {
  public:
   using MomentumBase::MomentumBase;
 
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+  void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     const at::NoGradGuard no_grad;
-    for (const Stretch& stretch : begin_step(ranges)) {
+    for (const Stretch& stretch : begin_step(rates, ranges)) {
       at::Tensor p = part_of(params, stretch.range);
       at::Tensor change = part_of(grads, stretch.range).mul(grad_scale);
       if (stretch.weight_decay != 0.0) change.add_(p, stretch.weight_decay);
       if (buffer_.defined()) change = part_of(buffer_, stretch.range).mul_(spec_.momentum).add_(change);
-      p.sub_(change, lr * stretch.lr);
+      p.sub_(change, stretch.lr);
     }
   }
 };

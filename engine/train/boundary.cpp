@@ -11,6 +11,7 @@
 #include <string>
 
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/weight_decay.h"
 #include "train/exactness_check.h"
 #include "train/model_axis.h"
 
@@ -89,8 +90,10 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
 
 /// Reports what is wrong and follows the rule: an error ends the run, a hold pauses before the next micro-step.
 Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
-  // Where losses are scaled an overflow is part of finding the scale, until it has become small enough to be blamed.
-  if (training.loss_scale.enabled() && training.loss_scale.scale > hopeless_scale &&
+  // Where losses are scaled an overflow is part of finding the scale, until it can fall no further, or has become so
+  // small that it is not to blame.
+  const double least = std::max(hopeless_scale, training.loss_scale.lowest);
+  if (training.loss_scale.enabled() && training.loss_scale.scale > least &&
       training.plan().knobs.overflow != OverflowPolicy::raise)
     return {};
   const std::string message = describe(training, pass, verdict);
@@ -127,7 +130,17 @@ std::vector<FlatRange> reached_ranges(const Training& training) {
   return ranges;
 }
 
-void step(Training& training, std::int64_t micro_step, const Verdict& verdict, double lr) {
+/// What the update at this micro-step multiplies by: functions of what has been trained on before its window.
+UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
+  const std::int64_t position = plan.schedule_position - plan.schedule_ticks;
+  UpdateRates rates = lr_at(training.plan().curve, position);
+  rates.decoupled_lr = lr_at(decoupled_curve(training.plan().curve, training.spec().optimizer), position);
+  rates.weight_decay = weight_decay_at(training.plan().weight_decay, plan.samples_before);
+  if (const double frozen = training.cursor.frozen_lr; frozen >= 0.0) rates.lr = rates.decoupled_lr = frozen;
+  return rates;
+}
+
+void step(Training& training, std::int64_t micro_step, const Verdict& verdict, const UpdateRates& rates) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
@@ -143,13 +156,13 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, d
   }
   if (training.shard) {
     const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());
-    training.optimizer->step(training.masters, own, lr, scale, training.shard->packed(reached_ranges(training)));
+    training.optimizer->step(training.masters, own, rates, scale, training.shard->packed(reached_ranges(training)));
     training.shard->unpack(training.masters, training.model.flat());
   } else if (training.masters.defined()) {
-    training.optimizer->step(training.masters, gradients.to(at::kFloat), lr, scale, reached_ranges(training));
+    training.optimizer->step(training.masters, gradients.to(at::kFloat), rates, scale, reached_ranges(training));
     training.model.flat().copy_(training.masters);
   } else {
-    training.optimizer->step(training.model.flat(), gradients, lr, scale, reached_ranges(training));
+    training.optimizer->step(training.model.flat(), gradients, rates, scale, reached_ranges(training));
   }
   const ComputeClock::Mark end = training.clock.mark();
   training.clock.settle();
@@ -164,8 +177,7 @@ double epochs_done(const Training& training, const MicroPlan& plan) {
 void move_cursor(Training& training, const Verdict& verdict) {
   TrainingCursor& cursor = training.cursor;
   cursor.window = training.window.position();
-  cursor.loss_scale = training.loss_scale.scale;
-  cursor.scale_growth = training.loss_scale.growth;
+  training.note_scale(cursor);
   cursor.optimizer_steps = training.optimizer->steps();
   cursor.samples += verdict.agreed.total.counts.samples;
   cursor.tokens += verdict.agreed.total.counts.items;
@@ -219,12 +231,10 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
   if (verdict.outcome == StepOutcome::updated && exactness_due(training, pass))
     check_exactness(training, pass, verdict.factor);
-  const double scheduled = lr_at(training.plan().curve, pass.last.schedule_position - pass.last.schedule_ticks);
-  const double frozen = training.cursor.frozen_lr;
-  const double lr = frozen < 0.0 ? scheduled : frozen;
+  const UpdateRates rates = rates_at(training, pass.last);
   // From here on the parameters and the window are those of the next update.
   training.driver.step([&] {
-    if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, lr);
+    if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, rates);
     return verdict.outcome;
   });
   if (verdict.outcome == StepOutcome::updated)
@@ -233,7 +243,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     training.loss_scale.overflowed();
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
-  report_update(training, pass.last, verdict, lr);
+  report_update(training, pass.last, verdict, rates.lr);
   change_steps(training, verdict.agreed.total.requests.steps);
   return verdict.agreed.total.requests;
 }

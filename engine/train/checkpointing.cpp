@@ -98,8 +98,7 @@ void save_inside(Training& training, const OpenWindow& open) {
   if (training.order.run_dir.empty()) return;
   CheckpointContent content{.cursor = training.cursor, .tensors = {}};
   content.cursor.window = training.window.position();
-  content.cursor.loss_scale = training.loss_scale.scale;
-  content.cursor.scale_growth = training.loss_scale.growth;
+  training.note_scale(content.cursor);
   content.cursor.optimizer_steps = training.optimizer->steps();
   if (training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere) {
     content.tensors = window_tensors(training, Purpose::write);

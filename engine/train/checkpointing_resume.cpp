@@ -68,8 +68,11 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   if (auto restored = restore_state(training, checkpoint); !restored) return restored;
   const TrainingCursor& cursor = checkpoint.cursor();
   restore_position(training, checkpoint);
-  if (training.loss_scale.enabled() && cursor.loss_scale > 0.0)
-    training.loss_scale = {cursor.loss_scale, cursor.scale_growth};
+  if (training.loss_scale.enabled() && cursor.loss_scale > 0.0) {
+    training.loss_scale.scale = cursor.loss_scale;
+    training.loss_scale.growth = cursor.scale_growth;
+    training.loss_scale.overflows = cursor.scale_overflows;
+  }
   training.cursor = cursor;
   // The rate came with the optimizer's state, where the first resume froze it.
   if (training.plan().knobs.replays(Replay::scheduler_state) && cursor.frozen_lr < 0.0)

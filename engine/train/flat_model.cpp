@@ -8,6 +8,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "accrue/run/parameter_groups.h"
+
 namespace accrue {
 namespace {
 
@@ -98,14 +100,18 @@ PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat
           .values = values.view(share.extent)};
 }
 
-std::vector<OptimizerSegment> FlatModel::segments() const {
+std::vector<OptimizerSegment> FlatModel::segments(const OptimizerSpec& optimizer) const {
   std::vector<OptimizerSegment> segments;
-  for (std::size_t i = 0; i < names_.size(); ++i)
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const ParameterGroup group = parameter_group(names_[i], shares_[i].decays, optimizer);
     segments.push_back({.name = names_[i],
                         .range = layout_.parameters[i],
-                        .weight_decay = shares_[i].decays ? 1.0 : 0.0,
+                        .weight_decay = group.weight_decay,
+                        .lr = group.lr,
+                        .decoupled = group.decoupled,
                         .tensor_split = shares_[i].divided,
                         .shared = shares_[i].shared});
+  }
   return segments;
 }
 

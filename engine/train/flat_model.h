@@ -47,8 +47,8 @@ class FlatModel {
   const std::vector<ParameterShare>& shares() const { return shares_; }
   /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.
   PlacedTensor placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const;
-  /// How an update treats each parameter, in module order: no weight decay on biases and norms.
-  std::vector<OptimizerSegment> segments() const;
+  /// How an update treats each parameter, in module order (parameter_group()).
+  std::vector<OptimizerSegment> segments(const OptimizerSpec& optimizer) const;
   /// All weights in module order, for record_weights.
   std::vector<double> weights() const;
   /// Name of the first parameter, in module order, whose slice of `flat` is not finite; empty if all are.

@@ -105,7 +105,7 @@ void complete_gradients(Training& training) {
 double gradient_norm(const Training& training) {
   const at::Tensor flat = training.reducer.flat_gradients();
   if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
-  auto counted = counted_ranges(training.model.segments(), training.mesh.at().tensor);
+  auto counted = counted_ranges(training.model.segments(training.spec().optimizer), training.mesh.at().tensor);
   std::ranges::sort(counted, {}, &FlatRange::offset);
   Communicator& axis = training.shard ? training.mesh.world() : training.mesh.model();
   const double squares = square_sum(flat, training.shard ? training.shard->owned(counted) : counted);

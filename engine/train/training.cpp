@@ -38,7 +38,11 @@ std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
 /// float16 is scaled, from the usual start; other types where the spec names a scale.
 DynamicScale loss_scale_of(const RunSpec& spec) {
   const double usual = spec.model.dtype == Dtype::float16 ? DynamicScale::first : 0.0;
-  return {.scale = spec.optimizer.loss_scale.value_or(usual)};
+  DynamicScale scale{.scale = spec.optimizer.loss_scale.value_or(usual),
+                     .growth_interval = spec.optimizer.loss_scale_window,
+                     .hysteresis = spec.optimizer.loss_scale_hysteresis};
+  scale.lowest = spec.optimizer.min_loss_scale.value_or(scale.lowest);
+  return scale;
 }
 
 bool is_sharded(const RunPlan& plan) {
@@ -98,9 +102,10 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .accumulation = run.plan.knobs.accumulation_dtype,
                .shard = is_sharded(run.plan)}),
       shard(shard_of(run.plan, model, ranks)),
-      optimizer(
-          make_flat_optimizer(run.plan.spec.optimizer, shard ? shard->segments(model.segments()) : model.segments(),
-                              shard ? shard->numel() : model.layout().numel, update_type(model.dtype()), computes_on)),
+      optimizer(make_flat_optimizer(
+          run.plan.spec.optimizer,
+          shard ? shard->segments(model.segments(run.plan.spec.optimizer)) : model.segments(run.plan.spec.optimizer),
+          shard ? shard->numel() : model.layout().numel, update_type(model.dtype()), computes_on)),
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),

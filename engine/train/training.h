@@ -67,6 +67,12 @@ struct Training {
   Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
            std::unique_ptr<DataSource> source);
 
+  /// Where the dynamic loss scale stands, into a cursor.
+  void note_scale(TrainingCursor& at) const {
+    at.loss_scale = loss_scale.scale;
+    at.scale_growth = loss_scale.growth;
+    at.scale_overflows = loss_scale.overflows;
+  }
   bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }

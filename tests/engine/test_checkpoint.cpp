@@ -237,7 +237,7 @@ class TestCheckpoint : public QObject {
       resign_manifest(folder.checkpoints() / "step-2", [&](auto& json) { json["version"] = version; });
       const auto opened = folder.open();
       VERIFY_FAILS(opened, ErrorCode::config, "version " + std::to_string(version));
-      QVERIFY(opened.error().message.find("reads \"accrue-checkpoint\" version 2") != std::string::npos);
+      QVERIFY(opened.error().message.find("reads \"accrue-checkpoint\" version 3") != std::string::npos);
       QVERIFY(opened.error().hint.find("the version of Accrue that began it") != std::string::npos);
     }
   }

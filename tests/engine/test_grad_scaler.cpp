@@ -7,6 +7,7 @@
 #include <QTest>
 #include <limits>
 
+#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/accumulation/grad_scaler.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
@@ -48,6 +49,27 @@ class TestGradScaler : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void overflows_are_borne_before_the_scale_falls_and_never_again_until_it_grows() {
+    DynamicScale scale{.scale = 8.0, .growth_interval = 1000, .lowest = 1.0, .hysteresis = 2};
+    std::vector<double> after;
+    const auto overflow = [&] { scale.overflowed(), after.push_back(scale.scale); };
+    const auto steps = [&](int count) {
+      while (count-- > 0) scale.stepped();
+      after.push_back(scale.scale);
+    };
+    for (int i = 0; i < 3; ++i) overflow();
+    steps(999);
+    steps(1);
+    QCOMPARE(after, (std::vector<double>{8, 4, 2, 2, 4}));
+    after.clear();
+    overflow();  // borne again, since the scale has grown
+    steps(500);
+    overflow();
+    steps(999);  // counted from the overflow
+    for (int i = 0; i < 3; ++i) overflow();
+    QCOMPARE(after, (std::vector<double>{4, 4, 2, 2, 1, 1, 1}));  // no lower than the lowest
+  }
+
   void says_what_became_of_each_step() {
     Learner learner;
     GradScaler scaler({.init_scale = 8.0});

@@ -312,6 +312,50 @@ class TestOptimizers : public QObject {
     QVERIFY(!at::equal(stepped(0.1, {}, 1e-2), stepped(0.05, {}, 1e-2)));
   }
 
+  /// Rates, and the weight decay, are new in each step; the groups' factors stay.
+  void groups_are_updated_as_those_of_torch() {
+    at::manual_seed(21);
+    struct Group {
+      double decay, lr;
+      bool decoupled;
+    };
+    const std::vector<Group> groups{{1.0, 1.0, false}, {0.0, 1.0, false}, {1.0, 1.0, true}, {1.0, 0.25, true}};
+    constexpr std::int64_t size = 48;
+    std::vector<OptimizerSegment> parts;
+    std::vector<torch::optim::OptimizerParamGroup> torch_groups;
+    const auto all = static_cast<std::int64_t>(groups.size()) * size;
+    at::Tensor flat = at::randn({all}, at::kDouble);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const std::int64_t offset = static_cast<std::int64_t>(i) * size;
+      parts.push_back({.range = {offset, size},
+                       .weight_decay = groups[i].decay,
+                       .lr = groups[i].lr,
+                       .decoupled = groups[i].decoupled});
+      torch_groups.emplace_back(std::vector<at::Tensor>{flat.narrow(0, offset, size).clone().requires_grad_()},
+                                std::make_unique<torch::optim::AdamWOptions>());
+    }
+    torch::optim::AdamW theirs(torch_groups);
+    auto ours = make_flat_optimizer({.kind = OptimizerKind::adamw, .weight_decay = 7.0}, parts, all, at::kDouble);
+    for (int step = 1; step <= 20; ++step) {
+      const at::Tensor grads = at::randn({all}, at::kDouble);
+      UpdateRates rates = 1e-2 / step;
+      rates.decoupled_lr = 3e-3 * step;
+      rates.weight_decay = 0.01 * step;
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        auto& group = theirs.param_groups()[i];
+        auto& options = static_cast<torch::optim::AdamWOptions&>(group.options());
+        options.lr((groups[i].decoupled ? rates.decoupled_lr : rates.lr) * groups[i].lr);
+        options.weight_decay(*rates.weight_decay * groups[i].decay);
+        group.params()[0].mutable_grad() = grads.narrow(0, parts[i].range.offset, size);
+      }
+      theirs.step();
+      ours->step(flat, grads, rates, 1.0);
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      QVERIFY(at::allclose(flat.narrow(0, parts[i].range.offset, size), theirs.param_groups()[i].params()[0].detach(),
+                           1e-12, 1e-14));
+  }
+
   void a_norm_over_tensor_and_pipeline_ranks_counts_each_element_once() {
     // Two tensor ranks: each holds one half of what is split and a copy of the rest; p6 belongs to another stage.
     std::int64_t size = 0;

@@ -117,6 +117,48 @@ class TestDividedTraining : public QObject {
     QVERIFY2(apart <= 10 * tolerance, qPrintable(QString::number(apart)));
   }
 
+  /// Groups with factors and rates of their own, a weight decay that moves, and windows that grow.
+  void every_layout_obeys_groups_and_clocks_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::newRow("two ranks by rows") << Layout{1, 2, true};
+    QTest::newRow("four stages") << Layout{1, 1, false, 4};
+    QTest::newRow("two stages of two chunks") << Layout{1, 1, false, 2, 2};
+    QTest::newRow("two sharded replicas") << Layout{2, 1, false, 1, 1, 1};
+    QTest::newRow("two sharded replicas of two ranks") << Layout{2, 2, false, 1, 1, 1};
+  }
+  void every_layout_obeys_groups_and_clocks() {
+    QFETCH(Layout, layout);
+    const int micro = 4 * layout.data;
+    const std::vector<std::string> plain{"schedule.clock=samples", "schedule.warmup=20"};
+    std::vector<std::string> set = plain;
+    for (const std::string& each :
+         {std::string("optimizer.no_decay=[\"*.bias\", \"position*\"]"),
+          std::string("optimizer.scaled_lr=[\"*.mlp.*\"]"), std::string("optimizer.lr_mult=0.5"),
+          std::string("optimizer.decoupled_lr=1e-3"), std::string("optimizer.weight_decay_style=cosine"),
+          std::string("optimizer.start_weight_decay=0.01"), std::string("optimizer.end_weight_decay=0.5"),
+          "accumulation.rampup=[" + std::to_string(2 * micro) + ", " + std::to_string(2 * micro) + ", 60]"})
+      set.push_back(each);
+    QTemporaryDir plain_dir, alone_dir, divided_dir;
+    const auto trained = [&](const Layout& of, const std::vector<std::string>& keys, const QTemporaryDir& dir) {
+      return train({.spec = spec_text(of), .set = keys, .run_dir = dir.path().toStdString()}, of.world());
+    };
+    const auto alone = trained({.data = layout.data}, set, alone_dir), divided = trained(layout, set, divided_dir);
+    VERIFY_FINISHED(alone);
+    VERIFY_FINISHED(divided);
+    const auto expected = alone[0].all<Update>(), found = divided[0].all<Update>();
+    QCOMPARE(found.size(), expected.size());
+    QCOMPARE(found[0].steps, 2);
+    QCOMPARE(found.back().steps, 4);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      QVERIFY(near(found[i].loss, expected[i].loss, 1e-10));
+      QCOMPARE(found[i].lr, expected[i].lr);
+    }
+    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+    VERIFY_FINISHED(trained({.data = layout.data}, plain, plain_dir));
+    QVERIFY(difference(weights_in(plain_dir), weights_in(alone_dir)) > 1e-3);
+  }
+
   void a_resumed_run_ends_at_the_same_bits_data() {
     QTest::addColumn<Layout>("layout");
     QTest::addColumn<QString>("checkpoint");

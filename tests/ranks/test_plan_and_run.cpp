@@ -35,22 +35,33 @@ std::string random_spec(std::mt19937_64& random, int world) {
     y += (i > 1 ? ", [" : "[") + std::to_string(i % 3) + ".0]";
   }
   const std::string dialect = one_of({"accrue", "llm", "colossalai", "accelerate", "mmengine"});
-  std::string accumulation = "dialect = \"" + dialect + "\"\nsteps = " + std::to_string(pick(1, 6)) +
-                             "\nmicro_batch = " + std::to_string(pick(1, std::max(1, samples / world / 2))) + "\n";
+  const int steps = pick(1, 6);
+  const int micro_batch = pick(1, std::max(1, samples / world / 2));
+  std::string accumulation = "dialect = \"" + dialect + "\"\nsteps = " + std::to_string(steps) +
+                             "\nmicro_batch = " + std::to_string(micro_batch) + "\n";
   if (pick(0, 2) == 0) accumulation += "tail = \"" + one_of({"carry", "drop_stop", "flush", "pad_repeat"}) + "\"\n";
-  if (pick(0, 2) == 0)
+  const bool in_samples = pick(0, 2) == 0;
+  if (!in_samples && pick(0, 2) == 0)
     accumulation += "schedule_clock = \"" +
                     one_of({"update", "update_times_world", "micro_step", "epoch", "every_nth_call"}) + "\"\n";
   if (pick(0, 3) == 0) accumulation += "reduce_when = \"every_micro_step\"\n";
-  if (pick(0, 3) == 0) accumulation += "group_length = \"by_update\"\nlength_schedule = [[0, 1], [2, 3]]\n";
+  const bool ramps = in_samples && steps > 1 && dialect != "accelerate" && dialect != "mmengine" && pick(0, 1) == 0;
+  const std::string micro = std::to_string(micro_batch * world);
+  if (ramps)
+    accumulation += "rampup = [" + micro + ", " + micro + ", " + std::to_string(pick(1, 2 * samples)) + "]\n";
+  else if (pick(0, 3) == 0)
+    accumulation += "group_length = \"by_update\"\nlength_schedule = [[0, 1], [2, 3]]\n";
   const bool free_tail = accumulation.find("tail") == std::string::npos;  // the two would contradict each other
   if (dialect == "accelerate" && free_tail && pick(0, 1) == 0) accumulation += "sync_with_dataloader = false\n";
   return "accrue = 1\n[model]\nkind = \"linear\"\ninit = \"zeros\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\n"
          "shuffle = " +
          one_of({"true", "false"}) + "\nx = [" + x + "]\ny = [" + y +
          "]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\n[schedule]\nkind = \"" +
-         one_of({"exponential", "linear", "cosine"}) + "\"\n[accumulation]\n" + accumulation +
-         "[parallel]\ndata = " + std::to_string(world) + "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
+         (in_samples ? one_of({"linear", "cosine", "inverse-square-root", "WSD"}) +
+                           "\"\nclock = \"samples\"\nwarmup_fraction = 0.2"
+                     : one_of({"exponential", "linear", "cosine"}) + "\"") +
+         "\n[accumulation]\n" + accumulation + "[parallel]\ndata = " + std::to_string(world) +
+         "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
 }
 
 /// What a plan promises and a run reports, in one line per event.
@@ -87,7 +98,8 @@ StepsRequest random_request(std::mt19937_64& random, const RunPlan& plan) {
   const Dialect dialect = plan.spec.accumulation.dialect;
   const bool drops = plan.knobs.tail == EpochTail::drop_stop || plan.knobs.tail == EpochTail::drop_drain;
   const bool epochs_move = drops && plan.knobs.schedule_clock == ScheduleClock::epoch;
-  const bool can = (dialect == Dialect::accrue || dialect == Dialect::accelerate) && !epochs_move;
+  const bool ramps = !plan.spec.accumulation.rampup.empty();
+  const bool can = !ramps && (dialect == Dialect::accrue || dialect == Dialect::accelerate) && !epochs_move;
   return can && random() % 3 == 0 ? request : StepsRequest{};
 }
 

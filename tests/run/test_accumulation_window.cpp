@@ -118,6 +118,54 @@ class TestAccumulationWindow : public QObject {
     }
   }
 
+  void a_schedule_in_samples_moves_by_those_of_the_updates_that_were_done() {
+    for (const Dialect dialect : {Dialect::accrue, Dialect::llm}) {  // one holds after an overflow, one advances
+      WindowShape shape = shape_of(dialect, 5, 2, 2);
+      shape.knobs.schedule_clock = ScheduleClock::update;
+      shape.knobs.tail = EpochTail::flush;
+      shape.knobs.counter_reset = CounterReset::at_flush;
+      shape.samples = {8, 3};
+      shape.schedule_in_samples = true;
+      QCOMPARE(schedule_digits(all(shape)), QString("0 16 16 32 35 35 51 51 67 70"));
+      QCOMPARE(total_windows(shape).samples, 70);
+      AccumulationWindow window(shape);
+      window.pass_updates(1);
+      window.next();
+      QCOMPARE(window.next()->samples_before, 16);
+      window.report(StepOutcome::skipped_overflow);
+      QCOMPARE(window.schedule_position(), 16);
+      QCOMPARE(window.next()->samples_before, 16);
+      QCOMPARE(window.schedule_position(), 19);
+      QCOMPARE(window.position().samples(), 35);  // trained on, skipped or not
+      QCOMPARE(window.next()->samples_before, 19);
+    }
+  }
+
+  void a_window_that_crosses_epochs_counts_the_short_batch_inside_it() {
+    WindowShape shape = shape_of(Dialect::llm, 3, 2, 2);
+    shape.knobs.schedule_clock = ScheduleClock::update;
+    shape.samples = {8, 3};
+    shape.schedule_in_samples = true;
+    QCOMPARE(schedule_digits(all(shape)), QString("0 16 16 27 27 38"));
+  }
+
+  /// 16 samples, then 24, then 32, by what was trained on before, whatever became of it.
+  void a_ramp_lengthens_windows_by_the_samples_before_them() {
+    WindowShape shape = shape_of(Dialect::accrue, 100, 4, 1);
+    shape.samples = {8, 8};
+    shape.rampup = RampUp{16, 8, 96, 32};
+    QVERIFY(updates_at(all(shape)).startsWith("2 4 6 9 12 16 20 24"));  // 24 samples from 48 on, 32 from 96 on
+    AccumulationWindow window(shape);
+    window.next();
+    window.next();
+    window.report(StepOutcome::skipped_overflow);
+    window.pass_updates(2);
+    QCOMPARE(window.next()->window_size, 3);
+    AccumulationWindow sought(shape);
+    sought.seek(11);
+    QCOMPARE(sought.next()->position, 2);
+  }
+
   void the_guard_on_total_stops_inner_steps() {
     WindowShape shape = shape_of(Dialect::accelerate, 8, 2, 1, 3);
     shape.schedule_total = 4;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 
+#include <cmath>
 #include <set>
 
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
+#include "accrue/run/weight_decay.h"
 
 using namespace accrue;
 
@@ -15,10 +17,14 @@ LrCurve curve(ScheduleKind kind, double lr, std::int64_t warmup, std::int64_t to
   LrCurve c;
   c.kind = kind;
   c.lr = lr;
-  c.warmup = warmup;
+  c.warmup = static_cast<double>(warmup);
   c.total = total;
   c.min_lr = min_lr;
   return c;
+}
+
+bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-12 * std::abs(b);
 }
 
 using Rows = std::vector<std::vector<std::int64_t>>;
@@ -75,6 +81,100 @@ class TestCurvesAndOrder : public QObject {
         const double lr = lr_at(curve(ScheduleKind(kind), 0.5, 30, 300), position);
         QVERIFY(lr >= 0.0 && lr <= 0.5);
       }
+  }
+
+  void rates_over_samples_are_megatrons_data() {
+    QTest::addColumn<int>("kind");
+    QTest::addColumn<QVector<double>>("rates");
+    const auto row = [](const char* name, ScheduleKind kind, QVector<double> rates) {
+      QTest::newRow(name) << int(kind) << rates;
+    };
+    // At 0, 50, 100, 325, 550, 1000 and 1001 samples.
+    row("constant", ScheduleKind::constant, {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3});
+    row("linear", ScheduleKind::linear, {0, 5e-4, 1e-3, 7.75e-4, 5.5e-4, 1e-4, 1e-4});
+    row("cosine", ScheduleKind::cosine, {0, 5e-4, 1e-3, 8.681980515339464e-4, 5.5e-4, 1e-4, 1e-4});
+    row("inverse square root", ScheduleKind::inverse_square_root,
+        {0, 5e-4, 1e-3, 5.547001962252292e-4, 4.264014327112208e-4, 3.1622776601683794e-4, 1e-4});
+  }
+  void rates_over_samples_are_megatrons() {
+    QFETCH(int, kind);
+    QFETCH(QVector<double>, rates);
+    LrCurve c = curve(ScheduleKind(kind), 1e-3, 100, 1000, 1e-4);
+    c.clock = RateClock::samples;
+    for (int i = 0; const std::int64_t n : {0, 50, 100, 325, 550, 1000, 1001})
+      QVERIFY2(near(lr_at(c, n), rates[i++]), qPrintable(QString::number(lr_at(c, n), 'g', 17)));
+  }
+
+  void tails_over_samples_are_megatrons_data() {
+    QTest::addColumn<int>("tail");
+    QTest::addColumn<QVector<double>>("rates");
+    const auto row = [](const char* name, DecayTail tail, QVector<double> rates) {
+      QTest::newRow(name) << int(tail) << rates;
+    };
+    // At 550, 800, 850, 900, 950, 1000 and 1001 samples; the last 200 of 1000 decay.
+    row("linear", DecayTail::linear, {1e-3, 1e-3, 7.75e-4, 5.5e-4, 3.25e-4, 1e-4, 1e-4});
+    row("cosine", DecayTail::cosine, {1e-3, 1e-3, 8.681980515339464e-4, 5.5e-4, 2.3180194846605365e-4, 1e-4, 1e-4});
+    row("exponential", DecayTail::exponential,
+        {1e-3, 1e-3, 7.136135474566861e-4, 4.727922061357856e-4, 2.702864035024489e-4, 1e-4, 1e-4});
+    row("minus square root", DecayTail::minus_square_root,
+        {1e-3, 1e-3, 5.5e-4, 3.636038969321072e-4, 2.2057713659400527e-4, 1e-4, 1e-4});
+  }
+  void tails_over_samples_are_megatrons() {
+    QFETCH(int, tail);
+    QFETCH(QVector<double>, rates);
+    LrCurve c = curve(ScheduleKind::wsd, 1e-3, 100, 1000, 1e-4);
+    c.clock = RateClock::samples;
+    c.decay_tail = DecayTail(tail);
+    for (int i = 0; const std::int64_t n : {550, 800, 850, 900, 950, 1000, 1001})
+      QVERIFY2(near(lr_at(c, n), rates[i++]), qPrintable(QString::number(lr_at(c, n), 'g', 17)));
+  }
+
+  void a_warm_up_over_samples_may_start_above_zero_and_end_between_two_samples() {
+    LrCurve c = curve(ScheduleKind::linear, 1e-3, 100, 1000, 1e-4);
+    c.clock = RateClock::samples;
+    c.init_lr = 2e-4;
+    QVERIFY(near(lr_at(c, 25), 4e-4));
+    const OptimizerSpec optimizer{.lr = 1.0};
+    const ScheduleSpec schedule{.kind = ScheduleKind::linear, .clock = RateClock::samples, .warmup_fraction = 0.25};
+    const LrCurve part = make_curve(optimizer, schedule, 10);
+    QCOMPARE(part.warmup, 2.5);
+    QVERIFY(near(lr_at(part, 2), 0.8));
+    QVERIFY(near(lr_at(part, 4), 0.8));  // (4 - 2.5) of 7.5 on its way down
+  }
+
+  void tails_and_a_fractional_warm_up_hold_for_positions_too() {
+    LrCurve c = curve(ScheduleKind::wsd, 1.0, 0, 100);
+    c.decay_tail = DecayTail::minus_square_root;
+    QCOMPARE(lr_at(c, 80), 1.0);
+    QVERIFY(near(lr_at(c, 85), 0.5));
+    const LrCurve part = make_curve({.lr = 1.0}, {.warmup_fraction = 0.05}, 50);
+    QVERIFY(near(lr_at(part, 1), 2.0 / 3.5));
+    QCOMPARE(lr_at(part, 3), 1.0);
+  }
+
+  void embeddings_follow_the_same_course_between_rates_of_their_own() {
+    LrCurve c = curve(ScheduleKind::linear, 1e-3, 100, 1000, 1e-4);
+    c.clock = RateClock::samples;
+    const LrCurve own = decoupled_curve(c, {.decoupled_lr = 1e-2, .decoupled_min_lr = 2e-3});
+    QVERIFY(near(lr_at(own, 50), 5e-3));
+    QVERIFY(near(lr_at(own, 550), 6e-3));
+    QVERIFY(near(lr_at(own, 1000), 2e-3));
+    QVERIFY(near(lr_at(decoupled_curve(c, {.decoupled_lr = 1e-2}), 1000), 1e-4));
+    QCOMPARE(decoupled_curve(c, {}), c);
+  }
+
+  void weight_decay_over_samples_is_megatrons() {
+    WeightDecayCurve c{.style = WeightDecayStyle::linear, .start = 0.0, .end = 0.1, .samples = 1000};
+    const auto at = [&c](std::int64_t n) { return weight_decay_at(c, n); };
+    QVERIFY(near(at(250), 0.025) && near(at(500), 0.05) && near(at(1000), 0.1));
+    QCOMPARE(at(0), 0.0);
+    QCOMPARE(at(1001), 0.1);
+    c.style = WeightDecayStyle::cosine;
+    QVERIFY(near(at(250), 0.014644660940672627) && near(at(500), 0.05) && near(at(1000), 0.1));
+    QCOMPARE(at(1001), 0.1);
+    const WeightDecayCurve constant = make_weight_decay({.weight_decay = 0.3}, 1000);
+    QCOMPARE(weight_decay_at(constant, 0), 0.3);
+    QCOMPARE(weight_decay_at(constant, 5000), 0.3);
   }
 
   void grid_coordinates_and_groups_are_each_others_inverse() {

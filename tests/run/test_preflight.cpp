@@ -79,6 +79,13 @@ class TestPreflight : public QObject {
     row("windows that grow",
         "data.samples=40;accumulation.micro_batch=1;accumulation.group_length=by_update;"
         "accumulation.length_schedule=[[1, 2], [1000000, 3]];run.updates=30000000");
+    row("windows that grow with the samples",
+        "data.samples=1003;accumulation.micro_batch=2;parallel.data=2;accumulation.steps=100000;"
+        "accumulation.rampup=[4, 4, 90000000];schedule.clock=samples;schedule.kind=cosine;"
+        "schedule.warmup_fraction=0.1;run.samples=100000000");
+    row("windows that grow across epochs",
+        "data.samples=40;accumulation.micro_batch=1;accumulation.dialect=llm;accumulation.steps=30001;"
+        "accumulation.rampup=[1, 1, 99000000];run.samples=100000000");
     row("a search for what fits",
         "accumulation.group_length=memory_search;accumulation.memory_limit=128;"
         "accumulation.micro_batch=1000000;accumulation.steps=1000000;data.samples=1000000;model.dropout=0;"

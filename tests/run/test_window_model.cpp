@@ -31,7 +31,7 @@ bool foresee(AccumulationWindow& window, const WindowShape& known, Foresight for
     const WindowPosition& at = window.position();
     if (at.epoch_length() != 0 && at.epoch() == next->epoch) return true;
     const std::int64_t left = known.batches_per_epoch - next->batch;
-    const std::int64_t ahead = length_at(known, next->epoch, next->window);
+    const std::int64_t ahead = length_at(known, next->epoch, next->window, 0);
     const bool sees = foresight == Foresight::epoch || (foresight == Foresight::group && left <= ahead) ||
                       (foresight == Foresight::batch && left <= 1);
     if (!sees) return true;
@@ -61,7 +61,8 @@ bool can_stream(const WindowShape& shape) {
   const bool meets =
       shape.knobs.boundary_compare == BoundaryCompare::exact || shape.knobs.boundary_compare == BoundaryCompare::plan;
   const bool may_miss = meets && shape.knobs.group_length != GroupLength::fixed;
-  return shape.batches_per_epoch > 0 && !may_miss && !model_of(shape).plans.empty();
+  const bool counts = shape.samples.each > 0;  // whose last batch a stream cannot tell
+  return shape.batches_per_epoch > 0 && !may_miss && !counts && !model_of(shape).plans.empty();
 }
 
 }  // namespace
@@ -192,7 +193,8 @@ class TestWindowModel : public QObject {
       const ScheduleClock clock = shape.knobs.schedule_clock;
       const bool by_update = clock == ScheduleClock::update || clock == ScheduleClock::update_times_world;
       // Only a clock of updates can miss one; a schedule that its caller steps never asks.
-      if (!by_update && clock != ScheduleClock::external) shape.knobs.overflow = OverflowPolicy::advance;
+      if (!by_update && !shape.schedule_in_samples && clock != ScheduleClock::external)
+        shape.knobs.overflow = OverflowPolicy::advance;
       const ModelRun run = model_of(shape);
       Dice dice(seed);
       AccumulationWindow window(shape);

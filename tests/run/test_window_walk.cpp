@@ -30,6 +30,7 @@ WindowShape long_shape(std::uint64_t seed) {
   if (limit == 2 && shape.knobs.counter_reset == CounterReset::epoch_end) shape.max_epochs = dice.from(1, 300);
   if (shape.schedule_total) shape.schedule_total = dice.from(1, 1000);
   for (LengthChange& change : shape.length_schedule) change.from *= dice.from(1, 40);
+  if (shape.rampup) shape.rampup->samples *= dice.from(1, 40);
   std::ranges::sort(shape.length_schedule, {}, &LengthChange::from);
   const auto [last, end] = std::ranges::unique(shape.length_schedule, {}, &LengthChange::from);
   shape.length_schedule.erase(last, end);
@@ -41,7 +42,6 @@ WindowShape long_shape(std::uint64_t seed) {
 /// One micro-step after another, and what there is to count on the way.
 struct Stepped {
   std::vector<WindowPosition> positions{WindowPosition{}};
-  std::vector<std::int64_t> last_batches{0};
   std::vector<std::int64_t> dropped{0};
   WindowTotals totals;
   bool ends = true;
@@ -56,8 +56,6 @@ Stepped step_through(const WindowShape& shape) {
     stepped.totals.epochs_started = micro->epoch + 1;
     stepped.positions.push_back(at);
     stepped.dropped.push_back(stepped.totals.dropped_batches);
-    const bool last = micro->batch == shape.batches_per_epoch - 1;
-    stepped.last_batches.push_back(stepped.last_batches.back() + (last ? 1 : 0));
     if (at.micro_step() < far_enough) continue;
     stepped.ends = false;
     break;
@@ -65,6 +63,7 @@ Stepped step_through(const WindowShape& shape) {
   stepped.totals.micro_steps = at.micro_step();
   stepped.totals.updates = at.updates();
   stepped.totals.schedule_ticks = at.schedule_position();
+  stepped.totals.samples = at.passed_samples();
   stepped.totals.left_over_micro_steps = at.position();
   return stepped;
 }
@@ -81,8 +80,7 @@ std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const
                          std::size_t from = 0) {
   const auto value = [&](std::size_t i) {
     const WindowPosition& at = stepped.positions[i];
-    return clock.per_micro_step * at.micro_step() + clock.per_update * at.updates() +
-           clock.per_last_batch * (stepped.last_batches[i] - stepped.last_batches[from]) +
+    return clock.per_micro_step * at.micro_step() + clock.per_update * at.updates() + clock.per_sample * at.samples() +
            clock.per_tick * at.schedule_position();
   };
   std::size_t expected = from + 1;
@@ -137,8 +135,7 @@ void TestWindowWalk::passes_over_what_repeats_as_if_it_stepped() {
       differences.add(compare_walk(shape, stepped, {.per_micro_step = 1}, dice.from(1, most + 5)));
       differences.add(compare_walk(shape, stepped, {.per_update = 1}, dice.from(1, stepped.totals.updates + 2)));
       differences.add(compare_walk(shape, stepped, {.per_tick = 1}, dice.from(1, stepped.totals.schedule_ticks + 2)));
-      differences.add(
-          compare_walk(shape, stepped, {.per_micro_step = 8, .per_last_batch = -5}, dice.from(1, 8 * most + 1)));
+      differences.add(compare_walk(shape, stepped, {.per_sample = 1}, dice.from(1, shape.samples.each * most + 1)));
     }
     passed += stepped.totals.micro_steps;
   }
@@ -164,8 +161,8 @@ void TestWindowWalk::a_walk_from_where_a_run_resumes_arrives_where_single_steps_
           compare_walk(shape, stepped, {.per_update = 1}, ahead(start.updates(), stepped.totals.updates), from));
       differences.add(compare_walk(shape, stepped, {.per_tick = 1},
                                    ahead(start.schedule_position(), stepped.totals.schedule_ticks), from));
-      differences.add(compare_walk(shape, stepped, {.per_micro_step = 8, .per_last_batch = -5},
-                                   ahead(8 * start.micro_step(), 8 * stepped.totals.micro_steps), from));
+      differences.add(compare_walk(shape, stepped, {.per_sample = 1},
+                                   ahead(start.samples(), shape.samples.each * stepped.totals.micro_steps), from));
       differences.add(compare_rest(shape, stepped, from));
     }
   }
@@ -187,6 +184,12 @@ void TestWindowWalk::the_longest_runs_are_counted_at_once() {
           shape.batches_per_epoch = length;
           shape.world = 2;
           shape.max_micro_steps = 100'000'000;
+          shape.samples = {8, 3};
+          shape.schedule_in_samples = shape.knobs.schedule_clock == ScheduleClock::update;
+          const bool ramps = steps > 1 && shape.knobs.boundary_compare != BoundaryCompare::modulo;
+          const std::int64_t rises = std::min<std::int64_t>(steps - 1, 1000);
+          const std::int64_t rise = ramps ? (steps - 1) / rises * 8 : 0;
+          if (ramps) shape.rampup = RampUp{8 * steps - rises * rise, rise, 400'000'000, 8 * steps};
           const std::clock_t begin = std::clock();
           const WindowTotals totals = total_windows(shape);
           const auto ms = (std::clock() - begin) / (CLOCKS_PER_SEC / 1000);

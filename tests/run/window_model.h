@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/choice_names.h"
@@ -18,7 +19,19 @@ struct ModelRun {
   WindowTotals totals;
 };
 
-inline std::int64_t length_at(const WindowShape& shape, std::int64_t epoch, std::int64_t update) {
+inline std::int64_t samples_of_batch(const WindowShape& shape, std::int64_t batch) {
+  return batch == shape.batches_per_epoch - 1 ? shape.samples.last : shape.samples.each;
+}
+
+/// `samples`: those of the windows before.
+inline std::int64_t length_at(const WindowShape& shape, std::int64_t epoch, std::int64_t update, std::int64_t samples) {
+  if (const auto& ramp = shape.rampup) {
+    const std::int64_t rises = (ramp->full - ramp->first) / ramp->increment;
+    std::int64_t batch = ramp->first;
+    for (std::int64_t rise = 1; rise <= rises; ++rise)  // random_shape() has ramps that divide
+      if (samples >= ramp->samples / rises * rise) batch += ramp->increment;
+    return batch / shape.samples.each;
+  }
   const bool by_update = shape.knobs.group_length == GroupLength::by_update;
   if (!by_update && shape.knobs.group_length != GroupLength::by_epoch) return shape.steps;
   std::int64_t steps = shape.steps;
@@ -47,6 +60,8 @@ struct Walk {
   std::int64_t position = 0;
   std::int64_t counter = 0;
   std::int64_t steps = 1;
+  std::int64_t samples = 0;  ///< of the windows that are over
+  std::int64_t open = 0;     ///< of the open one
 };
 
 struct Course {
@@ -66,7 +81,7 @@ inline void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk,
   for (std::int64_t batch = 0;; ++batch) {
     // A plan keeps the length that a window began with; the counters of the others are compared with N as it is now.
     const bool kept = shape.knobs.boundary_compare == BoundaryCompare::plan && walk.position > 0;
-    if (!kept) walk.steps = length_at(shape, epoch, walk.updates);
+    if (!kept) walk.steps = length_at(shape, epoch, walk.updates, walk.samples);
     if (drops(shape) && walk.position == 0 && length - batch < walk.steps) {
       course.dropped.back() = length - batch;
       break;
@@ -80,6 +95,8 @@ inline void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk,
     line.batch = batch % length;
     line.window = walk.updates;
     line.position = walk.position;
+    line.samples_before = walk.samples;
+    walk.open += samples_of_batch(shape, line.batch);
     ++walk.position;
     ++walk.counter;
     if (is_full(shape.knobs.boundary_compare, walk.counter, walk.steps))
@@ -92,6 +109,7 @@ inline void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk,
     if (line.update) {
       ++walk.updates;
       walk.position = 0;
+      walk.samples += std::exchange(walk.open, 0);
       // A full window sets the counter back, unless it is one that is taken modulo N; a flushed one, if K4 says so.
       const bool counts_on = shape.knobs.boundary_compare == BoundaryCompare::modulo;
       if (line.reason == BoundaryReason::full && !counts_on) walk.counter = 0;
@@ -180,11 +198,18 @@ struct ModelSchedule {
   std::int64_t position = 0;
   std::int64_t step_count = 1;
   std::int64_t calls = 0;
+  std::int64_t open = 0;  ///< samples of the open window
 
   std::int64_t after(const WindowShape& shape, const MicroPlan& line, bool skipped) {
     const AccumulationKnobs& knobs = shape.knobs;
     const bool steps = line.update && !(skipped && knobs.overflow == OverflowPolicy::hold);
     const std::int64_t before = position;
+    open += samples_of_batch(shape, line.batch);
+    const std::int64_t samples = line.update ? std::exchange(open, 0) : 0;
+    if (shape.schedule_in_samples) {
+      position += skipped ? 0 : samples;
+      return position - before;
+    }
     switch (knobs.schedule_clock) {
       case ScheduleClock::update:
         position += steps ? 1 : 0;
@@ -225,6 +250,7 @@ inline ModelRun model_of(const WindowShape& shape) {
   fill_sizes(course);
   ModelRun run;
   ModelSchedule schedule;
+  std::int64_t open = 0;
   for (MicroPlan& line : course.lines) {
     line.division = division_of(shape, line, static_cast<std::int64_t>(course.lines.size()));
     const ReduceWhen reduce = shape.knobs.reduce_when;
@@ -233,6 +259,8 @@ inline ModelRun model_of(const WindowShape& shape) {
     line.schedule_position = schedule.position;
     run.plans.push_back(line);
     run.totals.updates += line.update ? 1 : 0;
+    open += samples_of_batch(shape, line.batch);
+    if (line.update) run.totals.samples += std::exchange(open, 0);
   }
   run.totals.micro_steps = static_cast<std::int64_t>(run.plans.size());
   run.totals.schedule_ticks = schedule.position;
@@ -308,6 +336,21 @@ inline void change_lengths(Dice& dice, WindowShape& shape) {
     shape.length_schedule.push_back({from, dice.from(1, 12)});
 }
 
+/// Samples in the batches, which a schedule may count and windows may grow by.
+inline void count_samples(Dice& dice, WindowShape& shape) {
+  shape.samples.each = dice.from(1, 8);
+  shape.samples.last = dice.from(1, shape.samples.each);
+  shape.schedule_in_samples = shape.knobs.schedule_clock == ScheduleClock::update && dice.chance(70);
+  const AccumulationKnobs& knobs = shape.knobs;
+  const bool can_ramp = knobs.group_length == GroupLength::fixed && knobs.normalizer != Normalizer::run_remainder &&
+                        knobs.boundary_compare != BoundaryCompare::modulo && shape.steps > 1;
+  if (!can_ramp || dice.chance(50)) return;
+  const std::int64_t rises = dice.from(1, shape.steps - 1);
+  shape.steps = (shape.steps - 1) / rises * rises + 1;
+  shape.rampup = RampUp{shape.samples.each, (shape.steps - 1) / rises * shape.samples.each, rises * dice.from(1, 60),
+                        shape.steps * shape.samples.each};
+}
+
 inline WindowShape random_shape(std::uint64_t seed) {
   Dice dice(seed * 0x9e3779b97f4a7c15ULL + 1);
   WindowShape shape;
@@ -327,6 +370,7 @@ inline WindowShape random_shape(std::uint64_t seed) {
   if (tells && dice.chance(40))
     shape.max_iters =
         std::max<std::int64_t>(1, std::ssize(model_of(shape).plans)) + (dice.chance(50) ? dice.from(0, 30) : 0);
+  if (dice.chance(50)) count_samples(dice, shape);
   return shape;
 }
 
@@ -347,7 +391,7 @@ inline std::string in_words(const MicroPlan& plan) {
        << int(plan.division.by) << " " << plan.division.value << " " << to_name(plan.division.when)
        << (plan.sync ? " sync" : "") << (plan.update ? " update" : "") << " " << to_string(plan.reason) << " ticks "
        << plan.schedule_ticks << " -> " << plan.schedule_position << (plan.epoch_ends ? " |" : "") << " dropped "
-       << plan.dropped_after;
+       << plan.dropped_after << " after " << plan.samples_before << " samples";
   return text.str();
 }
 
@@ -355,7 +399,7 @@ inline std::string in_words(const WindowTotals& totals) {
   std::ostringstream text;
   text << totals.micro_steps << " micro-steps, " << totals.updates << " updates, " << totals.epochs_started
        << " epochs, " << totals.schedule_ticks << " ticks, " << totals.dropped_batches << " dropped, "
-       << totals.left_over_micro_steps << " left over";
+       << totals.left_over_micro_steps << " left over, " << totals.samples << " samples";
   return text.str();
 }
 
@@ -371,7 +415,10 @@ inline std::string in_words(const WindowShape& shape) {
        << to_name(knobs.counter_reset) << " by " << to_name(knobs.normalizer) << " " << to_name(knobs.normalize_when)
        << " compare " << to_name(knobs.boundary_compare) << " reduce " << to_name(knobs.reduce_when) << " clock "
        << to_name(knobs.schedule_clock) << " " << to_name(knobs.overflow) << (knobs.total_guard ? " guard" : "")
-       << (knobs.micro_bump ? " bump" : "");
+       << (knobs.micro_bump ? " bump" : "") << " samples " << shape.samples.each << ", " << shape.samples.last
+       << (shape.schedule_in_samples ? " in schedule" : "");
+  if (const auto& ramp = shape.rampup)
+    text << " ramp " << ramp->first << " + " << ramp->increment << " in " << ramp->samples << " to " << ramp->full;
   return text.str();
 }
 

@@ -15,13 +15,18 @@ namespace accrue {
 
 namespace {
 
+/// Windows have different N.
 bool has_scheduled_length(const RunPlan& plan) {
-  return has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty();
+  return plan.window.rampup || (has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty());
 }
 
 // Least and most micro-steps of a full window in this run.
 std::pair<std::int64_t, std::int64_t> lengths(const RunPlan& plan) {
   if (!has_scheduled_length(plan)) return {plan.window.steps, plan.window.steps};
+  if (const auto& ramp = plan.window.rampup) {
+    const std::int64_t last = std::max<std::int64_t>(plan.totals.samples - 1, 0);
+    return {batch_at(*ramp, 0) / plan.window.samples.each, batch_at(*ramp, last) / plan.window.samples.each};
+  }
   const bool by_update = plan.knobs.group_length == GroupLength::by_update;
   const std::int64_t end = by_update ? plan.totals.updates : plan.totals.epochs_started;
   const auto& changes = plan.window.length_schedule;
@@ -181,13 +186,18 @@ std::string run_part(const RunPlan& plan) {
 }
 
 std::string warmup_part(const RunPlan& plan) {
-  const std::int64_t warmup = plan.curve.warmup;
-  if (warmup == 0) return {};
+  const double warmup = plan.curve.warmup;
+  if (warmup == 0.0) return {};
+  const auto whole = static_cast<std::int64_t>(warmup);
+  const bool samples = plan.curve.clock == RateClock::samples;
+  const char* const unit = samples ? "sample" : "position";
+  const std::string length =
+      static_cast<double>(whole) == warmup ? counted(whole, unit) : fmt::format("{:g} {}s", warmup, unit);
   std::string text = "; warm-up ";
-  if (warmup > plan.totals.schedule_ticks)
-    return text + fmt::format("{}, longer than the run's {}", counted(warmup, "position"), plan.totals.schedule_ticks);
-  if (plan.warmup_updates != warmup || plan.knobs.schedule_clock != ScheduleClock::update)
-    text += counted(warmup, "position") + " = ";
+  if (warmup > static_cast<double>(plan.totals.schedule_ticks))
+    return text + fmt::format("{}, longer than the run's {}", length, plan.totals.schedule_ticks);
+  if (plan.warmup_updates != whole || samples || plan.knobs.schedule_clock != ScheduleClock::update)
+    text += length + " = ";
   return text +
          fmt::format("{} = {}", counted(plan.warmup_updates, "update"), counted(plan.warmup_micro_steps, "micro-step"));
 }
@@ -201,7 +211,8 @@ std::string_view clock_text(ScheduleClock clock) {
 
 std::string RunPlan::arithmetic() const {
   return batch_part(*this) + uneven_part(*this) + "; " + epoch_part(*this) + tail_part(*this) + run_part(*this) +
-         warmup_part(*this) + "; LR clock: " + std::string(clock_text(knobs.schedule_clock));
+         warmup_part(*this) +
+         "; LR clock: " + std::string(curve.clock == RateClock::samples ? "sample" : clock_text(knobs.schedule_clock));
 }
 
 }  // namespace accrue

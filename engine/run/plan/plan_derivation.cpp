@@ -24,6 +24,12 @@ std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world) {
   return std::max<std::int64_t>(1, wanted / micro);
 }
 
+std::optional<RampUp> ramp_of(const AccumulationSpec& spec, std::int64_t world) {
+  const std::vector<std::int64_t>& ramp = spec.rampup;
+  if (ramp.size() != 3) return std::nullopt;
+  return RampUp{ramp[0], ramp[1], ramp[2], steps_of(spec, world) * spec.micro_batch * world};
+}
+
 namespace {
 
 /// The gradients of a rank, as they lie in memory and leave it.
@@ -73,11 +79,10 @@ std::int64_t batches_handed_out(const WindowShape& shape) {
   return std::max<std::int64_t>(0, length - length % shape.steps - 1);
 }
 
-/// Samples over all ranks. Every batch but the last of an epoch has as many.
-WalkClock sample_clock(const SampleOrder& order, const WindowShape& shape) {
-  const std::int64_t full = order.micro_batch * order.world;
-  const std::int64_t last = shape.batches_per_epoch > 0 ? order.samples_in_batch(shape.batches_per_epoch - 1) : full;
-  return {.per_micro_step = full, .per_last_batch = last - full};
+/// Every batch but the last of an epoch has as many.
+BatchSamples batch_samples(const SampleOrder& order, std::int64_t batches) {
+  const std::int64_t each = order.micro_batch * order.world;
+  return {each, batches > 0 ? order.samples_in_batch(batches - 1) : each};
 }
 
 /// The shape of a run whose length is looked for. One that divides by what its length leaves over would count to the
@@ -88,10 +93,10 @@ WindowShape unlimited(WindowShape shape) {
   return shape;
 }
 
-std::int64_t micro_steps_until(const WindowShape& shape, const WalkClock& clock, std::int64_t target) {
+std::int64_t micro_steps_until_samples(const WindowShape& shape, std::int64_t target) {
   const WindowShape endless = unlimited(shape);
   WindowWalk walk(endless);
-  walk.to(clock, target);
+  walk.to({.per_sample = 1}, target);
   return std::max<std::int64_t>(1, walk.at().micro_step());
 }
 
@@ -135,10 +140,10 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
   const RunSection& run = spec.run;
   if (run.updates) shape.max_updates = run.updates;
   if (run.epochs) limit_by_epochs(shape, *run.epochs);
-  if (run.samples) shape.max_micro_steps = micro_steps_until(shape, sample_clock(order, shape), *run.samples);
+  if (run.samples) shape.max_micro_steps = micro_steps_until_samples(shape, *run.samples);
   if (run.tokens && data.tokens_per_sample > 0) {
     const std::int64_t samples = (*run.tokens + data.tokens_per_sample - 1) / data.tokens_per_sample;
-    shape.max_micro_steps = micro_steps_until(shape, sample_clock(order, shape), samples);
+    shape.max_micro_steps = micro_steps_until_samples(shape, samples);
   } else if (run.tokens) {
     shape.max_micro_steps = micro_steps_until_tokens(shape, order, data, *run.tokens);
   }
@@ -154,8 +159,8 @@ void derive_warmup(RunPlan& plan) {
   if (plan.curve.warmup <= 0) return;
   const WindowShape shape = AccumulationWindow(plan.window).shape();
   WindowWalk walk(shape);
-  walk.to({.per_tick = 1}, plan.curve.warmup);
-  plan.warmup_samples = walk.count(sample_clock(plan.order, plan.window));
+  walk.to({.per_tick = 1}, static_cast<std::int64_t>(std::ceil(plan.curve.warmup)));
+  plan.warmup_samples = walk.at().samples();
   plan.warmup_updates = walk.at().updates();
   plan.warmup_micro_steps = walk.at().micro_step();
 }
@@ -192,6 +197,9 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
   shape.length_schedule = spec.accumulation.knobs.length_schedule;
   shape.batches_per_epoch = order.batches_per_epoch();
   shape.batches_per_epoch = batches_handed_out(shape);
+  shape.samples = batch_samples(order, shape.batches_per_epoch);
+  shape.rampup = ramp_of(spec.accumulation, order.world);
+  shape.schedule_in_samples = spec.schedule.clock == RateClock::samples;
   shape.world = order.world;
   if (shape.knobs.total_guard && has_end(spec.schedule.kind)) shape.schedule_total = spec.schedule.total;
   shape.max_iters = spec.accumulation.max_iters;
@@ -208,6 +216,7 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.knobs = plan.window.knobs;
   plan.totals = total_windows(plan.window);
   plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, plan.totals.schedule_ticks);
+  plan.weight_decay = make_weight_decay(plan.spec.optimizer, plan.totals.samples);
   plan.global_batch = plan.order.micro_batch * plan.window.steps * plan.order.world;
   plan.tokens_per_update = plan.global_batch * plan.data.tokens_per_sample;
   plan.full_windows_per_epoch = plan.window.batches_per_epoch / plan.window.steps;

@@ -5,6 +5,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/inside_windows.h"
+#include "accrue/run/parameter_groups.h"
 #include "accrue/run/run_plan.h"
 #include "posix_file.h"
 
@@ -45,6 +46,9 @@ void add_window(Report& report, const RunPlan& plan) {
   report.row("dialect", std::string(to_name(plan.spec.accumulation.dialect)));
   report.row("micro-steps per window", grouped(plan.window.steps));
   report.row("samples per update", grouped(plan.global_batch));
+  if (const auto& ramp = plan.window.rampup)
+    report.row("ramp-up", fmt::format("{} per update, {} more in equal steps up to {} samples", grouped(ramp->first),
+                                      grouped(ramp->increment), grouped(ramp->samples)));
   report.row("tokens per update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
   report.row("micro-steps per epoch",
              fmt::format("{} = {} and {} left over", grouped(plan.window.batches_per_epoch),
@@ -61,19 +65,42 @@ void add_window(Report& report, const RunPlan& plan) {
         "pipeline.");
 }
 
+/// Positions of the schedule; a part of its length need not be whole.
+std::string positions(double count) {
+  const auto whole = static_cast<std::int64_t>(count);
+  return static_cast<double>(whole) == count ? amount(whole, "position") : fmt::format("{:g} positions", count);
+}
+
+std::string peak_and_lowest(const LrCurve& curve) {
+  return fmt::format("{:g}, {:g}", curve.lr, curve.kind == ScheduleKind::constant ? curve.lr : curve.min_lr);
+}
+
+std::string in_words(const ParameterGroup& group) {
+  std::string text = group.weight_decay > 0.0 ? "weight decay" : "no weight decay";
+  if (group.lr != 1.0) text += fmt::format(", rate x {:g}", group.lr);
+  return group.decoupled ? text + ", the embeddings' rate" : text;
+}
+
 void add_schedule(Report& report, const RunPlan& plan) {
+  const OptimizerSpec& optimizer = plan.spec.optimizer;
+  const bool samples = plan.curve.clock == RateClock::samples;
   report.section("Learning rate");
   report.row("schedule", std::string(to_name(plan.curve.kind)));
-  report.row("clock", std::string(to_name(plan.knobs.schedule_clock)));
+  report.row("clock", std::string(samples ? to_name(plan.curve.clock) : to_name(plan.knobs.schedule_clock)));
   report.row("positions", fmt::format("{} in this run, the schedule has {}", grouped(plan.totals.schedule_ticks),
                                       grouped(plan.curve.total)));
-  report.row(
-      "warm-up",
-      fmt::format("{} = {} = {} = {}", amount(plan.curve.warmup, "position"), amount(plan.warmup_updates, "update"),
-                  amount(plan.warmup_micro_steps, "micro-step"), amount(plan.warmup_samples, "sample")));
-  report.row("peak, lowest",
-             fmt::format("{:g}, {:g}", plan.curve.lr,
-                         plan.curve.kind == ScheduleKind::constant ? plan.curve.lr : plan.curve.min_lr));
+  report.row("warm-up",
+             fmt::format("{} = {} = {} = {}", positions(plan.curve.warmup), amount(plan.warmup_updates, "update"),
+                         amount(plan.warmup_micro_steps, "micro-step"), amount(plan.warmup_samples, "sample")));
+  report.row("peak, lowest", peak_and_lowest(plan.curve));
+  if (optimizer.decoupled_lr) report.row("of the embeddings", peak_and_lowest(decoupled_curve(plan.curve, optimizer)));
+  if (plan.weight_decay.style != WeightDecayStyle::constant)
+    report.row("weight decay",
+               fmt::format("{:g} to {:g}, {}, over {}", plan.weight_decay.start, plan.weight_decay.end,
+                           to_name(plan.weight_decay.style), amount(plan.weight_decay.samples, "sample")));
+  if (!optimizer.no_decay && optimizer.scaled_lr.empty() && !optimizer.decoupled_lr) return;
+  for (const ParameterGroupSize& each : parameter_groups(plan.spec.model, optimizer))
+    report.row(amount(each.parameters, "tensor"), in_words(each.group));
 }
 
 void add_ranks(Report& report, const RunPlan& plan) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/parameter_groups.h"
 
 namespace accrue {
 
@@ -15,6 +16,23 @@ Json knobs_json(const AccumulationKnobs& knobs) {
   Json json;
   for_each_knob([&](const char* name, auto knob, auto) { json[name] = std::string(to_name(knobs.*knob)); });
   return json;
+}
+
+/// As an integer where it is one.
+Json number(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
+
+Json groups_json(const RunPlan& plan) {
+  Json list = Json::array();
+  for (const ParameterGroupSize& each : parameter_groups(plan.spec.model, plan.spec.optimizer))
+    list.push_back({{"parameters", each.parameters},
+                    {"numel", each.numel},
+                    {"weight_decay", each.group.weight_decay},
+                    {"lr", each.group.lr},
+                    {"decoupled", each.group.decoupled}});
+  return list;
 }
 
 }  // namespace
@@ -39,8 +57,9 @@ Json plan_summary(const RunPlan& plan) {
           {"left_over_micro_steps", plan.totals.left_over_micro_steps},
           {"schedule_ticks", plan.totals.schedule_ticks},
           {"schedule_total", plan.curve.total},
+          {"schedule_counts", std::string(to_name(plan.curve.clock))},
           {"warmup",
-           {{"positions", plan.curve.warmup},
+           {{"positions", number(plan.curve.warmup)},
             {"updates", plan.warmup_updates},
             {"micro_steps", plan.warmup_micro_steps},
             {"samples", plan.warmup_samples}}},
@@ -49,6 +68,7 @@ Json plan_summary(const RunPlan& plan) {
           {"tokens_per_sample", plan.data.tokens_per_sample},
           {"data_fingerprint", plan.data.fingerprint},
           {"parameters", plan.parameter_count},
+          {"parameter_groups", groups_json(plan)},
           {"memory_bytes_per_rank",
            {{"parameters", memory.parameters},
             {"gradients", memory.gradients},

@@ -93,6 +93,8 @@ const char* why_bug_is_idle(const RunSpec& spec) {
       return spec.parallel.data > 1 ? nullptr : "there is only one rank";
     case Bug::clip_every_micro_step:
       return spec.optimizer.clip_norm > 0 ? nullptr : "optimizer.clip_norm is 0, so nothing is clipped";
+    case Bug::schedule_per_micro_step:
+      return spec.schedule.clock == RateClock::positions ? nullptr : "the schedule counts samples, not micro-steps";
     default:
       return nullptr;
   }
@@ -182,7 +184,7 @@ void check_global_batch(const RunSpec& spec, Findings& findings) {
   if (knobs.group_length != GroupLength::global_batch || !knobs.global_batch) return;
   const std::int64_t micro = spec.accumulation.micro_batch * spec.parallel.data;
   const std::int64_t batch = *knobs.global_batch;
-  if (batch % micro == 0) return;
+  if (constant_batch(batch, micro)) return;
   if (knobs.batch_rounding.value_or(BatchRounding::error) != BatchRounding::error)
     return findings.note("accumulation.global_batch", "is not a multiple of micro_batch x ranks = " +
                                                           std::to_string(micro) + ", and is rounded to one that is");
@@ -299,6 +301,7 @@ void check_accumulation(const RunSpec& spec, Findings& findings) {
   check_checkpoints(spec, knobs, findings);
   check_length_knobs(spec, findings);
   check_global_batch(spec, findings);
+  check_rampup(spec, knobs, findings);
   check_clipping(spec, knobs, findings);
   check_reduction(spec, knobs, findings);
   check_effects(spec, knobs, findings);

@@ -56,6 +56,7 @@ void check_model(const RunSpec& spec, Findings& findings);
 void check_optimizer(const RunSpec& spec, Findings& findings);
 void check_run(const RunSpec& spec, Findings& findings);
 void check_accumulation(const RunSpec& spec, Findings& findings);
+void check_rampup(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings);
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings);
 /// Whether the data are of the kind that the model takes. Where not, nothing finer can be said of them.
 bool check_kinds(const RunSpec& spec, Findings& findings);

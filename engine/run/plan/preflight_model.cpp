@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the model, the optimizer with its schedule, and the run's end.
+// Checks of the model and of the run's end.
 #include "accrue/run/counted.h"
 #include "parameter_totals.h"
 #include "preflight_checks.h"
-#include "spec_text.h"
 
 namespace accrue::preflight_detail {
 
 namespace {
-
-using spec_detail::real_text;
 
 // The largest number of heads, up to the requested one, that divides the width.
 std::int64_t dividing_heads(std::int64_t width, std::int64_t heads) {
@@ -39,17 +36,6 @@ void check_model(const RunSpec& spec, Findings& findings) {
   if (spec.run.record_weights && parameters >= most_recorded)
     findings.error("run.record_weights", "is for small models only", counted(parameters, "parameter"),
                    "under " + std::to_string(most_recorded), "false");
-}
-
-void check_optimizer(const RunSpec& spec, Findings& findings) {
-  const ScheduleSpec& schedule = spec.schedule;
-  const std::string lr = real_text(spec.optimizer.lr);
-  if (schedule.kind != ScheduleKind::constant && schedule.min_lr > spec.optimizer.lr)
-    findings.error("schedule.min_lr", "is above the learning rate", real_text(schedule.min_lr),
-                   "at most optimizer.lr = " + lr, lr);
-  if (has_end(schedule.kind) && schedule.total && schedule.warmup >= *schedule.total)
-    findings.warn("schedule.warmup", "the warm-up is as long as the schedule, so the rate never falls along its curve",
-                  schedule.warmup, "less than schedule.total = " + std::to_string(*schedule.total));
 }
 
 void check_run(const RunSpec& spec, Findings& findings) {

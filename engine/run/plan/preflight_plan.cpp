@@ -113,15 +113,28 @@ void check_overflows(const RunPlan& plan, Findings& findings) {
 
 void check_schedule(const RunPlan& plan, Findings& findings) {
   const ScheduleSpec& schedule = plan.spec.schedule;
+  const bool samples = schedule.clock == RateClock::samples;
+  const std::string_view unit = samples ? "sample" : "position";
   const std::int64_t ticks = plan.totals.schedule_ticks;
+  if (samples && schedule.warmup >= plan.curve.total)
+    return findings.error("schedule.warmup", "the warm-up leaves nothing of the schedule",
+                          counted(schedule.warmup, unit), "less than " + std::to_string(plan.curve.total),
+                          plan.curve.total / 10);
   if (schedule.warmup > ticks)
     findings.warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
-                  counted(schedule.warmup, "position"), "at most " + std::to_string(ticks), ticks / 10);
+                  counted(schedule.warmup, unit), "at most " + std::to_string(ticks), ticks / 10);
   if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
   findings.warn("schedule.total",
                 *schedule.total < ticks ? "the schedule ends before the run, which continues at the lowest rate"
                                         : "the run ends before the schedule, so the rate does not come down",
-                counted(*schedule.total, "position"), ticks, "");
+                counted(*schedule.total, unit), ticks, "");
+}
+
+void check_ramp(const RunPlan& plan, Findings& findings) {
+  const auto& ramp = plan.window.rampup;
+  if (ramp && batch_at(*ramp, plan.totals.samples) < ramp->full)
+    findings.warn("accumulation.rampup", "the run ends before its updates have their full size",
+                  counted(ramp->samples, "sample"), "less than " + std::to_string(plan.totals.samples));
 }
 
 // Ranks of one host share its memory; each CUDA rank has a device of its own.
@@ -183,6 +196,7 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);
+  check_ramp(plan, findings);
   check_memory_limit(plan, findings);
   check_overflows(plan, findings);
   check_memory(plan, host, findings);

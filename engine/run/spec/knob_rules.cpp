@@ -53,6 +53,7 @@ std::string why_steps_stay(const RunSpec& spec) {
   if (dialect != Dialect::accrue && dialect != Dialect::accelerate)
     return "the dialect " + std::string(to_name(dialect)) +
            " has one N for the whole run; accrue and accelerate can change it";
+  if (!spec.accumulation.rampup.empty()) return "accumulation.rampup sets N";
   if (resolve_knobs(spec).normalizer == Normalizer::run_remainder)
     return "normalizer = \"run_remainder\" divides by what the planned N leaves over, so N stays as it is";
   return {};

@@ -67,6 +67,13 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   }
 }
 
+/// A schedule that counts samples moves by those of each update, whatever the dialect would tick.
+void count_samples(AccumulationKnobs& knobs) {
+  knobs.schedule_clock = ScheduleClock::update;
+  knobs.total_guard = false;
+  knobs.micro_bump = false;
+}
+
 /// What follows from other knobs unless the spec sets it. A sum over ranks needs a denominator that was
 /// counted over them: without one, ranks are averaged. A bound on partial sums is one on sums that are divided already.
 void apply_consequences(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
@@ -137,6 +144,7 @@ AccumulationKnobs resolve_knobs(const AccumulationSpec& spec) {
 AccumulationKnobs resolve_knobs(const RunSpec& spec) {
   AccumulationKnobs knobs = resolve_knobs(spec.accumulation);
   apply_bug(spec.teaching.bug, knobs);
+  if (spec.schedule.clock == RateClock::samples) count_samples(knobs);
   apply_consequences(spec.accumulation, knobs);
   return knobs;
 }

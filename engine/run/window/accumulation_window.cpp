@@ -185,7 +185,9 @@ void AccumulationWindow::pass_updates(std::int64_t updates) {
 }
 
 void AccumulationWindow::report(StepOutcome outcome) {
-  held_ = outcome != StepOutcome::updated && shape_.knobs.overflow == OverflowPolicy::hold;
+  const bool skipped = outcome != StepOutcome::updated;
+  if (skipped) at_.skipped_samples_ += at_.window_samples_;
+  held_ = skipped && (shape_.schedule_in_samples || shape_.knobs.overflow == OverflowPolicy::hold);
   if (!held_) return;
   const ScheduleClock clock = shape_.knobs.schedule_clock;
   if (!follows_updates(clock) && clock != ScheduleClock::every_nth_call) return;
@@ -282,6 +284,7 @@ WindowTotals total_windows(const WindowShape& shape) {
           .updates = end.updates(),
           .epochs_started = walk.last_epoch() + 1,
           .schedule_ticks = end.schedule_position(),
+          .samples = end.passed_samples(),
           .dropped_batches = walk.dropped_batches(),
           .left_over_micro_steps = end.position()};
 }

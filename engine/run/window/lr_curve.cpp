@@ -9,48 +9,101 @@ namespace accrue {
 namespace {
 
 /// How much of the way from the end of the warm-up to total is done, in [0, 1].
-double progress(const LrCurve& curve, std::int64_t position) {
-  if (position >= curve.total) return 1.0;
-  return static_cast<double>(position - curve.warmup) / static_cast<double>(curve.total - curve.warmup);
+double progress(const LrCurve& curve, double position) {
+  const auto total = static_cast<double>(curve.total);
+  return position >= total ? 1.0 : (position - curve.warmup) / (total - curve.warmup);
 }
 
 double between(const LrCurve& curve, double share_of_peak) {
   return curve.min_lr + (curve.lr - curve.min_lr) * share_of_peak;
 }
 
+double cosine_share(double done) {
+  return 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+}
+
+/// Of the peak, in the decaying part of WSD; `left`: the part of it that is still ahead.
+double tail_share(DecayTail tail, double left) {
+  switch (tail) {
+    case DecayTail::linear:
+      return left;
+    case DecayTail::cosine:
+      return cosine_share(1.0 - left);
+    case DecayTail::exponential:
+      return 2.0 * std::pow(0.5, 1.0 - left) - 1.0;
+    case DecayTail::minus_square_root:
+      return 1.0 - std::sqrt(1.0 - left);
+  }
+  return left;
+}
+
+double wsd_lr(const LrCurve& curve, double position) {
+  const auto total = static_cast<double>(curve.total);
+  const double decay = curve.decay_fraction * total;
+  if (decay <= 0.0) return curve.lr;
+  return between(curve, tail_share(curve.decay_tail, std::clamp((total - position) / decay, 0.0, 1.0)));
+}
+
+double lr_at_sample(const LrCurve& curve, double n) {
+  if (curve.warmup > 0.0 && n <= curve.warmup) return curve.init_lr + (curve.lr - curve.init_lr) * n / curve.warmup;
+  if (curve.kind == ScheduleKind::constant) return curve.lr;
+  if (n > static_cast<double>(curve.total)) return curve.min_lr;
+  switch (curve.kind) {
+    case ScheduleKind::inverse_square_root:
+      return std::max(curve.min_lr, curve.lr * std::sqrt(std::max(curve.warmup, 1.0)) / std::sqrt(std::max(n, 1.0)));
+    case ScheduleKind::linear:
+      return between(curve, 1.0 - progress(curve, n));
+    case ScheduleKind::cosine:
+      return between(curve, cosine_share(progress(curve, n)));
+    case ScheduleKind::wsd:
+      return wsd_lr(curve, n);
+    case ScheduleKind::constant:
+    case ScheduleKind::exponential:  // refused by preflight: gamma is a factor a position
+      break;
+  }
+  return curve.lr;
+}
+
 }  // namespace
 
 LrCurve make_curve(const OptimizerSpec& optimizer, const ScheduleSpec& schedule, std::int64_t derived_total) {
+  const std::int64_t total = std::max<std::int64_t>(schedule.total.value_or(derived_total), 1);
   return {.kind = schedule.kind,
+          .clock = schedule.clock,
           .lr = optimizer.lr,
           .min_lr = schedule.min_lr,
+          .init_lr = schedule.init_lr,
           .gamma = schedule.gamma,
           .decay_fraction = schedule.decay_fraction,
-          .warmup = schedule.warmup,
-          .total = std::max<std::int64_t>(schedule.total.value_or(derived_total), 1)};
+          .decay_tail = schedule.decay_tail,
+          .warmup = schedule.warmup_fraction ? *schedule.warmup_fraction * static_cast<double>(total)
+                                             : static_cast<double>(schedule.warmup),
+          .total = total};
+}
+
+LrCurve decoupled_curve(LrCurve curve, const OptimizerSpec& optimizer) {
+  curve.lr = optimizer.decoupled_lr.value_or(curve.lr);
+  curve.min_lr = optimizer.decoupled_min_lr.value_or(curve.min_lr);
+  return curve;
 }
 
 double lr_at(const LrCurve& curve, std::int64_t position) {
-  if (position < curve.warmup)
-    return curve.lr * static_cast<double>(position + 1) / static_cast<double>(curve.warmup + 1);
-  const std::int64_t after = position - curve.warmup;
+  const auto at = static_cast<double>(position);
+  if (curve.clock == RateClock::samples) return lr_at_sample(curve, at);
+  if (at < curve.warmup) return curve.lr * (at + 1.0) / (curve.warmup + 1.0);
   switch (curve.kind) {
     case ScheduleKind::constant:
       return curve.lr;
     case ScheduleKind::linear:
-      return between(curve, 1.0 - progress(curve, position));
+      return between(curve, 1.0 - progress(curve, at));
     case ScheduleKind::cosine:
-      return between(curve, 0.5 * (1.0 + std::cos(std::numbers::pi * progress(curve, position))));
+      return between(curve, cosine_share(progress(curve, at)));
     case ScheduleKind::inverse_square_root:
-      return std::max(curve.min_lr,
-                      curve.lr * std::sqrt(static_cast<double>(curve.warmup + 1) / static_cast<double>(position + 1)));
-    case ScheduleKind::wsd: {
-      const double decay = curve.decay_fraction * static_cast<double>(curve.total);
-      const double left = static_cast<double>(curve.total - position);
-      return decay <= 0.0 ? curve.lr : between(curve, std::clamp(left / decay, 0.0, 1.0));
-    }
+      return std::max(curve.min_lr, curve.lr * std::sqrt((curve.warmup + 1.0) / (at + 1.0)));
+    case ScheduleKind::wsd:
+      return wsd_lr(curve, at);
     case ScheduleKind::exponential:
-      return std::max(curve.min_lr, curve.lr * std::pow(curve.gamma, static_cast<double>(after)));
+      return std::max(curve.min_lr, curve.lr * std::pow(curve.gamma, at - curve.warmup));
   }
   return curve.lr;
 }

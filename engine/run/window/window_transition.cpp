@@ -14,6 +14,7 @@ std::optional<std::int64_t> steps_set_after(const WindowShape& shape, std::int64
 
 std::int64_t WindowTransition::scheduled_steps() const {
   if (at_.next_steps_ > 0) return at_.next_steps_;
+  if (shape_.rampup) return std::max<std::int64_t>(batch_at(*shape_.rampup, at_.samples_) / shape_.samples.each, 1);
   if (!has_length_schedule(shape_.knobs.group_length)) return shape_.steps;
   const std::int64_t now = shape_.knobs.group_length == GroupLength::by_update ? at_.updates_ : at_.epoch_;
   const auto next = std::ranges::upper_bound(shape_.length_schedule, now, {}, &LengthChange::from);
@@ -114,7 +115,8 @@ BoundaryReason WindowTransition::boundary_reason(const MicroPlan& micro, bool fu
 std::int64_t WindowTransition::schedule_ticks(bool epoch_ends, std::int64_t steps) const {
   switch (shape_.knobs.schedule_clock) {
     case ScheduleClock::update:
-      return at_.at_boundary_ ? guarded_ticks(1) : 0;
+      if (!at_.at_boundary_) return 0;
+      return shape_.schedule_in_samples ? at_.window_samples_ : guarded_ticks(1);
     case ScheduleClock::update_times_world:
       return at_.at_boundary_ ? guarded_ticks(shape_.world) : 0;
     case ScheduleClock::micro_step:
@@ -143,6 +145,7 @@ std::int64_t WindowTransition::move_schedule(bool epoch_ends, std::int64_t steps
 void WindowTransition::close_window(const MicroPlan& micro) {
   ++at_.updates_;
   at_.position_ = 0;
+  at_.samples_ += at_.window_samples_;
   const bool flushes = micro.epoch_ends && shape_.knobs.tail == EpochTail::flush;
   const bool full = micro.reason == BoundaryReason::full && !flushes;
   if (micro.reason == BoundaryReason::full && !counts_modulo(shape_)) at_.counter_ = 0;
@@ -158,12 +161,16 @@ bool WindowTransition::is_last_batch(bool update) const {
   WindowPosition next = at_;
   ++next.updates_;
   next.position_ = 0;
+  next.samples_ += next.window_samples_;
   return rest < WindowTransition(shape_, next).scheduled_steps();
 }
 
 std::optional<MicroPlan> WindowTransition::begin(bool requested, std::int64_t& dropped) {
   if (!find_batch(dropped)) return std::nullopt;
-  if (at_.position_ == 0) at_.steps_ = scheduled_steps();
+  if (at_.position_ == 0) {
+    at_.steps_ = scheduled_steps();
+    at_.window_samples_ = 0;
+  }
   MicroPlan micro;
   micro.steps = compared_steps();  // of this epoch, not of the one before
   micro.micro_step = ++at_.micro_step_;
@@ -171,6 +178,8 @@ std::optional<MicroPlan> WindowTransition::begin(bool requested, std::int64_t& d
   micro.batch = at_.batch_ % length_of_epoch();
   micro.window = at_.updates_;
   micro.position = at_.position_;
+  micro.samples_before = at_.samples_ - at_.skipped_samples_;
+  at_.window_samples_ += micro.batch + 1 == length_of_epoch() ? shape_.samples.last : shape_.samples.each;
   ++at_.batch_;
   ++at_.position_;
   ++at_.counter_;

@@ -19,7 +19,8 @@ struct WalkStride {
   std::int64_t calls = 0;
   std::int64_t guard = 0;
   std::int64_t dropped = 0;
-  std::int64_t last_batches = 0;
+  std::int64_t samples = 0;
+  std::int64_t window_samples = 0;
 };
 
 namespace {
@@ -38,8 +39,8 @@ std::int64_t next_change(const std::vector<LengthChange>& changes, std::int64_t 
 }  // namespace
 
 std::int64_t WindowWalk::count(const WalkClock& clock) const {
-  return clock.per_micro_step * at_.micro_step_ + clock.per_update * at_.updates_ +
-         clock.per_last_batch * last_batches_ + clock.per_tick * at_.schedule_position_;
+  return clock.per_micro_step * at_.micro_step_ + clock.per_update * at_.updates_ + clock.per_sample * at_.samples() +
+         clock.per_tick * at_.schedule_position_;
 }
 
 bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
@@ -47,14 +48,14 @@ bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
 }
 
 /// A window that is filled up by repeating its epoch, which is shorter: so many times over.
-WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) {
+WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) const {
   WalkStride stride = one;
   stride.most = most;
-  stride.last_batches = 1;
   for (std::int64_t WalkStride::*each :
        {&WalkStride::micro_steps, &WalkStride::batches, &WalkStride::positions, &WalkStride::counter,
-        &WalkStride::ticks, &WalkStride::calls, &WalkStride::guard})
+        &WalkStride::ticks, &WalkStride::calls, &WalkStride::guard, &WalkStride::window_samples})
     stride.*each *= length;
+  stride.window_samples -= shape_.samples.each - shape_.samples.last;
   return stride;
 }
 
@@ -66,6 +67,7 @@ WalkStride WindowWalk::inside_window() {
   const ScheduleClock clock = shape_.knobs.schedule_clock;
   WalkStride stride;
   stride.micro_steps = stride.batches = stride.positions = stride.counter = 1;
+  stride.window_samples = shape_.samples.each;
   stride.ticks = clock == ScheduleClock::micro_step || clock == ScheduleClock::external ? 1 : 0;
   stride.calls = 1 - stride.ticks;
   stride.guard = stride.ticks + (shape_.knobs.micro_bump ? 1 : 0);
@@ -74,17 +76,17 @@ WalkStride WindowWalk::inside_window() {
   const bool closes = counts_modulo(shape_) || shape_.knobs.boundary_compare == BoundaryCompare::at_least ||
                       at_.counter_ < steps;  // an exact counter past N never meets it
   const std::int64_t counted = counts_modulo(shape_) ? at_.counter_ % steps : at_.counter_;
-  if (closes) stride.most = std::min(stride.most, steps - counted - 1);
-  if (clock != ScheduleClock::every_nth_call) {
-    const bool laps = shape_.knobs.tail == EpochTail::pad_repeat && closes && length < steps - counted;
-    return laps ? laps_of_epoch(stride, length, (steps - counted - 1) / length) : stride;
-  }
-  if (closes || at_.schedule_calls_ > 0) {
-    stride.most = std::min(stride.most, steps - at_.schedule_calls_ - 1);
-    return stride;
+  const bool by_calls = clock == ScheduleClock::every_nth_call;
+  std::int64_t room = closes ? steps - counted - 1 : no_end;
+  if (by_calls) room = std::min(room, steps - at_.schedule_calls_ - 1);
+  if (!by_calls || closes || at_.schedule_calls_ > 0) {
+    stride.most = std::min(stride.most, room);
+    const bool laps = shape_.knobs.tail == EpochTail::pad_repeat && closes && length <= room;
+    return laps ? laps_of_epoch(stride, length, room / length) : stride;
   }
   // Nothing happens any more but moves of the schedule.
   stride.micro_steps = stride.batches = stride.positions = stride.counter = steps;
+  stride.window_samples *= steps;
   stride.ticks = 1;
   stride.calls = 0;
   stride.guard = 1;
@@ -97,14 +99,16 @@ WalkStride WindowWalk::full_window() {
   const WindowTransition now(shape_, at_);
   const std::int64_t steps = now.scheduled_steps();
   const bool in_phase = counts_modulo(shape_) ? at_.counter_ % steps == 0 : at_.counter_ == 0;
+  const std::int64_t samples = steps * shape_.samples.each;
   WalkStride stride;
-  if (at_.position_ != 0 || at_.steps_ != steps || !in_phase) return stride;
+  if (at_.position_ != 0 || at_.steps_ != steps || !in_phase || at_.window_samples_ != samples) return stride;
   stride.micro_steps = stride.batches = steps;
+  stride.samples = samples;
   stride.updates = 1;
   stride.counter = counts_modulo(shape_) ? steps : 0;
   switch (shape_.knobs.schedule_clock) {
     case ScheduleClock::update:
-      stride.ticks = now.guarded_ticks(1);
+      stride.ticks = shape_.schedule_in_samples ? samples : now.guarded_ticks(1);
       break;
     case ScheduleClock::update_times_world:
       stride.ticks = now.guarded_ticks(shape_.world);
@@ -138,10 +142,11 @@ WalkStride WindowWalk::since(const WindowWalk& earlier) const {
   stride.ticks = at_.schedule_position_ - then.schedule_position_;
   stride.guard = at_.guard_count_ - then.guard_count_;
   stride.dropped = dropped_ - earlier.dropped_;
-  stride.last_batches = last_batches_ - earlier.last_batches_;
+  stride.samples = at_.samples_ - then.samples_;
   // What an update or a move of the schedule set back stands where it does after every repetition.
   stride.positions = stride.updates > 0 ? 0 : at_.position_ - then.position_;
   stride.calls = stride.ticks > 0 ? 0 : at_.schedule_calls_ - then.schedule_calls_;
+  stride.window_samples = stride.updates > 0 ? 0 : at_.window_samples_ - then.window_samples_;
   return stride;
 }
 
@@ -159,10 +164,12 @@ std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
   const bool same_lengths =
       next_change(shape_.steps_set, then.updates_) > at_.updates_ &&
       (length != GroupLength::by_update || next_change(shape_.length_schedule, then.updates_) > at_.updates_) &&
-      (length != GroupLength::by_epoch || next_change(shape_.length_schedule, then.epoch_) > at_.epoch_);
+      (length != GroupLength::by_epoch || next_change(shape_.length_schedule, then.epoch_) > at_.epoch_) &&
+      (!shape_.rampup || next_batch_change(*shape_.rampup, then.samples_) > at_.samples_);
   const bool same_state = (at_.position_ > 0) == (then.position_ > 0) && at_.batch_ == then.batch_ &&
                           at_.steps_ == then.steps_ && at_.next_steps_ == then.next_steps_ &&
                           at_.epoch_length_ == then.epoch_length_ && at_.at_boundary_ == then.at_boundary_ &&
+                          (at_.updates_ == then.updates_ || at_.window_samples_ == then.window_samples_) &&
                           guard_is_used_up() == earlier.guard_is_used_up();
   if (!same_lengths || !same_state) return 0;
   const WindowTransition now(shape_, at_);
@@ -209,13 +216,15 @@ std::int64_t WindowWalk::repetitions(const WalkStride& stride, const Goal& goal)
     stay_before_change(shape_.length_schedule, at_.updates_, stride.updates);
   if (shape_.knobs.group_length == GroupLength::by_epoch)
     stay_before_change(shape_.length_schedule, at_.epoch_, stride.epochs);
+  if (shape_.rampup) stay_below(next_batch_change(*shape_.rampup, at_.samples_), at_.samples_, stride.samples);
   const bool guarded =
       follows_updates(shape_.knobs.schedule_clock) && shape_.knobs.total_guard && shape_.schedule_total;
   if (guarded && !guard_is_used_up()) stay_below(*shape_.schedule_total + 1, at_.guard_count_, stride.guard);
   if (goal.target != no_target)
     stay_below(goal.target, count(goal.clock),
                goal.clock.per_micro_step * stride.micro_steps + goal.clock.per_update * stride.updates +
-                   goal.clock.per_last_batch * stride.last_batches + goal.clock.per_tick * stride.ticks);
+                   goal.clock.per_sample * (stride.samples + stride.window_samples) +
+                   goal.clock.per_tick * stride.ticks);
   return std::max<std::int64_t>(times, 0);
 }
 
@@ -230,7 +239,8 @@ void WindowWalk::take(const WalkStride& stride, std::int64_t times) {
   at_.schedule_calls_ += times * stride.calls;
   at_.guard_count_ += times * stride.guard;
   dropped_ += times * stride.dropped;
-  last_batches_ += times * stride.last_batches;
+  at_.samples_ += times * stride.samples;
+  at_.window_samples_ += times * stride.window_samples;
   last_epoch_ += times * stride.epochs;
 }
 
@@ -252,7 +262,6 @@ bool WindowWalk::walk(const Goal& goal) {
   std::int64_t epochs = 0, wait = 1;
   while (const auto micro = WindowTransition(shape_, at_).advance(false, dropped_)) {
     last_epoch_ = micro->epoch;
-    if (micro->batch + 1 == shape_.batches_per_epoch) ++last_batches_;
     if (reached(goal, *micro)) return true;
     const WalkStride near = micro->update ? full_window() : inside_window();
     const std::int64_t times = repetitions(near, goal);

@@ -14,7 +14,7 @@ namespace accrue {
 struct WalkClock {
   std::int64_t per_micro_step = 0;
   std::int64_t per_update = 0;
-  std::int64_t per_last_batch = 0;  ///< what a micro-step on an epoch's last batch adds besides
+  std::int64_t per_sample = 0;
   std::int64_t per_tick = 0;
 };
 
@@ -48,7 +48,7 @@ class WindowWalk {
 
   bool walk(const Goal& goal);
   bool reached(const Goal& goal, const MicroPlan& micro) const;
-  static WalkStride laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most);
+  WalkStride laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) const;
   WalkStride inside_window();
   WalkStride full_window();
   WalkStride since(const WindowWalk& earlier) const;
@@ -61,7 +61,6 @@ class WindowWalk {
   const WindowShape& shape_;
   WindowPosition at_;
   std::int64_t dropped_ = 0;
-  std::int64_t last_batches_ = 0;
   std::int64_t last_epoch_ = -1;
 };
 

@@ -3,7 +3,7 @@
 // update that overflowed, larger after many without. GradScaler and the trainer, which folds the division into its one
 // pass over memory, both follow it.
 // Source: dynamic loss scaling after Micikevicius et al., Mixed Precision Training, section 3.2; growth and backoff as
-// in torch.amp.GradScaler.
+// in torch.amp.GradScaler, hysteresis and the lowest scale as in Megatron-LM's DynamicGradScaler.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +21,24 @@ struct DynamicScale {
   double growth_factor = 2.0;
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
+  double lowest = static_cast<double>(std::numeric_limits<float>::min());
+  std::int64_t hysteresis = 1;  ///< this overflow since the scale last grew, and each after it, makes it smaller
+  std::int64_t overflows = 0;   ///< since the scale last grew; counted up to the hysteresis
 
   bool enabled() const { return scale > 0.0; }
   double factor() const { return enabled() ? scale : 1.0; }
   /// After an update that was left out because a gradient was not finite.
   void overflowed() {
     if (!enabled()) return;
-    scale = std::max(scale * backoff_factor, static_cast<double>(std::numeric_limits<float>::min()));
     growth = 0;
+    overflows = std::min(overflows + 1, hysteresis);
+    if (overflows == hysteresis) scale = std::max(scale * backoff_factor, lowest);
   }
   /// After an update that was done.
   void stepped() {
     if (!enabled() || ++growth < growth_interval) return;
     growth = 0;
+    overflows = 0;
     // The scale meets float32 losses and float32 inverses: it grows no further than both can hold.
     const double grown = scale * growth_factor;
     if (std::isfinite(static_cast<float>(grown)) && std::isnormal(static_cast<float>(1.0 / grown))) scale = grown;

@@ -38,9 +38,10 @@ struct TrainingCursor {
   double seconds = 0.0;
   double loss = 0.0;  ///< of the last update
   bool finite = true;
-  double loss_scale = 0.0;        ///< float16's dynamic scale; 0 = none
-  std::int64_t scale_growth = 0;  ///< updates since it last changed
-  double frozen_lr = -1.0;        ///< replayed defect: the constant rate of a resumed run; negative = none
+  double loss_scale = 0.0;           ///< float16's dynamic scale; 0 = none
+  std::int64_t scale_growth = 0;     ///< updates since it last changed
+  std::int64_t scale_overflows = 0;  ///< overflows since it last grew
+  double frozen_lr = -1.0;           ///< replayed defect: the constant rate of a resumed run; negative = none
   /// Micro-steps done, those of an open window included.
   std::int64_t micro_step() const { return window.micro_step(); }
   /// Boundaries passed.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,22 +25,31 @@ struct OptimizerSegment {
   FlatRange range;            ///< its elements, without padding
   double weight_decay = 1.0;  ///< times the optimizer's weight decay; 0 for biases and norms
   double lr = 1.0;            ///< times the learning rate
+  bool decoupled = false;     ///< of the rates, decoupled_lr is its own
   bool tensor_split = false;  ///< the ranks of the tensor axis hold different parts of it; otherwise each has a copy
   bool shared = false;        ///< a copy of a parameter that another pipeline stage owns (tied embeddings)
+};
+
+/// What one update multiplies by, before a segment's own factors.
+struct UpdateRates {
+  UpdateRates(double rate) : lr(rate), decoupled_lr(rate) {}  // NOLINT(google-explicit-constructor): one rate for all
+  double lr;
+  double decoupled_lr;                 ///< of the embeddings and the output layer
+  std::optional<double> weight_decay;  ///< left out: the spec's
 };
 
 class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
-  /// One update of params by grads (both [numel], same dtype), at learning rate lr. grad_scale multiplies the gradients
-  /// as they are read (division and clip factor in one); grads stay unchanged. Only elements in `ranges` are updated:
+  /// One update of params by grads (both [numel], same dtype). grad_scale multiplies the gradients as they are read
+  /// (division and clip factor in one); grads stay unchanged. Only elements in `ranges` are updated:
   /// the parameters that have a gradient, or the shard that this rank owns. Ranges ascend and do not overlap. Thread:
   /// training. Errors: throws std::invalid_argument for tensors of another size, type or device, and for ranges that
   /// overlap, descend or lie outside.
-  virtual void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale,
+  virtual void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
                     std::span<const FlatRange> ranges) = 0;
   /// The same for the whole flat space.
-  void step(at::Tensor& params, const at::Tensor& grads, double lr, double grad_scale);
+  void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale);
 
   virtual const std::vector<OptimizerSegment>& segments() const = 0;  ///< by offset
   /// Named state tensors, [numel] each: views of the live state.

@@ -15,6 +15,7 @@
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
+#include "accrue/run/weight_decay.h"
 
 namespace accrue {
 
@@ -44,6 +45,7 @@ struct RunPlan : PlanInputs {
   SampleOrder order;
   RankGrid grid;
   LrCurve curve;
+  WeightDecayCurve weight_decay;
 
   std::int64_t global_batch = 0;       ///< samples per full update, all ranks
   std::int64_t tokens_per_update = 0;  ///< of a full window; 0 where samples differ

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/batch_size.h"
 
 namespace accrue {
 
@@ -58,6 +59,7 @@ struct MicroPlan {
   BoundaryReason reason = BoundaryReason::none;
   std::int64_t schedule_ticks = 0;     ///< inner schedule steps taken after this micro-step
   std::int64_t schedule_position = 0;  ///< after this micro-step, before overflow is known
+  std::int64_t samples_before = 0;     ///< of the updates done before this window; skipped ones do not count
   bool epoch_ends = false;             ///< last trained batch of its epoch
   std::int64_t dropped_after = 0;      ///< batches of its epoch, after it, that are never trained on (K2 drop_*)
   bool operator==(const MicroPlan&) const = default;
@@ -66,15 +68,25 @@ struct MicroPlan {
 /// L of a stream: the epoch ends when announce_end() says so.
 inline constexpr std::int64_t unknown_length = -1;
 
+/// Samples over all ranks: of a batch, and of an epoch's last. 0 where nobody counts them.
+struct BatchSamples {
+  std::int64_t each = 0;
+  std::int64_t last = 0;
+  bool operator==(const BatchSamples&) const = default;
+};
+
 /// What a plan depends on. All of it is agreed by the ranks before data flows.
 struct WindowShape {
   AccumulationKnobs knobs;
   std::int64_t steps = 1;  ///< N
   std::vector<LengthChange> length_schedule;
+  BatchSamples samples;
+  std::optional<RampUp> rampup;  ///< a window's length follows from the samples of the windows before it
   std::vector<LengthChange>
       steps_set;  ///< N set by hand while the run ran, after that many updates: before any schedule
   std::int64_t batches_per_epoch = 0;  ///< L, equal on all ranks; or unknown_length
   std::int64_t world = 1;              ///< data-parallel ranks
+  bool schedule_in_samples = false;    ///< an update moves the schedule by its samples, unless it is skipped
   // The run ends at the first limit that is set and reached; at least one is.
   std::optional<std::int64_t> max_epochs;
   std::optional<std::int64_t> max_updates;
@@ -106,7 +118,11 @@ class WindowPosition {
   std::int64_t next_steps() const { return next_steps_; }  ///< N as set at run time; 0 = the shape's
   std::int64_t schedule_position() const { return schedule_position_; }
   std::int64_t epoch_length() const { return epoch_length_; }  ///< L of this epoch of a stream; 0 = not announced
-  bool at_boundary() const { return at_boundary_; }            ///< the last micro-step ended its window, or was due to
+  /// Over all ranks; 0 where the shape counts none.
+  std::int64_t samples() const { return samples_ + (position_ > 0 ? window_samples_ : 0); }
+  std::int64_t passed_samples() const { return samples_; }           ///< of the windows passed
+  std::int64_t skipped_samples() const { return skipped_samples_; }  ///< of those whose update was skipped
+  bool at_boundary() const { return at_boundary_; }  ///< the last micro-step ended its window, or was due to
   /// The same place under the N that another position was given at run time.
   WindowPosition with_steps_of(const WindowPosition& other) const;
   /// The same place with another position's schedule.
@@ -132,6 +148,9 @@ class WindowPosition {
   std::int64_t schedule_calls_ = 0;  ///< calls since the last tick (K13 every_nth_call)
   std::int64_t guard_count_ = 0;     ///< what K13's guard on total reads
   std::int64_t epoch_length_ = 0;
+  std::int64_t samples_ = 0;          ///< of the windows passed
+  std::int64_t window_samples_ = 0;   ///< of the open window; between two windows, of the last
+  std::int64_t skipped_samples_ = 0;  ///< of windows whose update was skipped
   bool at_boundary_ = false;
 };
 
@@ -150,6 +169,9 @@ void for_each_field(Position& at, Visit&& visit) {
   visit("schedule_calls", at.schedule_calls_);
   visit("guard_count", at.guard_count_);
   visit("epoch_length", at.epoch_length_);
+  visit("samples", at.samples_);
+  visit("window_samples", at.window_samples_);
+  visit("skipped_samples", at.skipped_samples_);
   visit("at_boundary", at.at_boundary_);
 }
 
@@ -192,8 +214,8 @@ class AccumulationWindow {
   /// the end of the run.
   void pass_updates(std::int64_t updates);
 
-  /// Tells what became of the boundary that next() or count() answered last; holds or advances the schedule by K12. Not
-  /// calling it means updated.
+  /// Tells what became of the boundary that next() or count() answered last; holds or advances the schedule by K12, and
+  /// a schedule in samples always holds. Not calling it means updated.
   void report(StepOutcome outcome);
   /// Ends the open window with the next micro-step (reason "requested").
   void request_boundary();
@@ -254,6 +276,7 @@ struct WindowTotals {
   std::int64_t updates = 0;
   std::int64_t epochs_started = 0;
   std::int64_t schedule_ticks = 0;
+  std::int64_t samples = 0;                ///< of the updates, where the shape counts them
   std::int64_t dropped_batches = 0;        ///< passed over by K2 drop_*
   std::int64_t left_over_micro_steps = 0;  ///< still in the gradients when the run ends (K3 discard)
   bool operator==(const WindowTotals&) const = default;

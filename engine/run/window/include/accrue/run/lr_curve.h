@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning rate as a pure function of the schedule position. The studio draws it before the run; the ranks read the
-// same function.
+// same function. A position is a tick of the schedule clock, or a sample of an update that was done (RateClock).
+// Source of the samples clock: Megatron-LM's OptimizerParamScheduler.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,27 @@ namespace accrue {
 /// A curve with everything resolved (total known).
 struct LrCurve {
   ScheduleKind kind = ScheduleKind::constant;
+  RateClock clock = RateClock::positions;
   double lr = 1e-3;
   double min_lr = 0.0;
+  double init_lr = 0.0;  ///< samples: where the warm-up starts
   double gamma = 1.0;
   double decay_fraction = 0.2;
-  std::int64_t warmup = 0;  ///< positions
-  std::int64_t total = 1;   ///< positions
+  DecayTail decay_tail = DecayTail::linear;
+  double warmup = 0.0;     ///< positions; a part of total is not rounded
+  std::int64_t total = 1;  ///< positions
   bool operator==(const LrCurve&) const = default;
 };
 
 LrCurve make_curve(const OptimizerSpec& optimizer, const ScheduleSpec& schedule, std::int64_t derived_total);
+/// The same course between the peak and the lowest rate of the embeddings and the output layer.
+LrCurve decoupled_curve(LrCurve curve, const OptimizerSpec& optimizer);
 
-/// The rate in force at a position (0 = before the first tick). Warm-up rises as (position + 1) / (warmup + 1), so that
-/// no update is spent on a rate of zero; linear, cosine and WSD reach min_lr at total and stay there.
+/// The rate in force at a position (0 = before the first tick).
+/// Positions: warm-up rises as (position + 1) / (warmup + 1), so that no update is spent on a rate of zero; linear,
+/// cosine and WSD reach min_lr at total and stay there.
+/// Samples: warm-up rises from init_lr by position / warmup, and is at the peak at its last sample; after total every
+/// kind but constant is at min_lr.
 double lr_at(const LrCurve& curve, std::int64_t position);
 
 }  // namespace accrue

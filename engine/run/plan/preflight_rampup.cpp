@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of accumulation.rampup: a ramp that comes to the full batch in whole micro-steps, and what it excludes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "plan_derivation.h"
+#include "preflight_checks.h"
+
+namespace accrue::preflight_detail {
+
+namespace {
+
+std::string text_of(const RampUp& ramp) {
+  return fmt::format("[{}, {}, {}]", ramp.first, ramp.increment, ramp.samples);
+}
+
+// A ramp that has the same length and comes to the full batch by whole micro-steps; nothing where there is none.
+Text mended(const RampUp& ramp, std::int64_t micro) {
+  RampUp near = ramp;
+  near.first = std::max(ramp.first / micro, std::int64_t{1}) * micro;
+  if (near.first >= ramp.full) near.first = micro;
+  near.increment = std::max(ramp.increment / micro, std::int64_t{1}) * micro;
+  if ((ramp.full - near.first) % near.increment != 0) near.increment = micro;
+  return ramp_problem(near).empty() ? Text(text_of(near)) : Text("[]");
+}
+
+// Lengths of windows that something else sets too.
+void check_lengths(const AccumulationKnobs& knobs, Findings& findings) {
+  const GroupLength length = knobs.group_length;
+  if (length != GroupLength::fixed && length != GroupLength::global_batch)
+    findings.error("accumulation.group_length", "sets the length of windows, and so does accumulation.rampup",
+                   quoted(length), "\"fixed\" or \"global_batch\"", "fixed");
+  if (knobs.boundary_compare == BoundaryCompare::modulo)
+    findings.error("accumulation.boundary_compare",
+                   "takes a running count modulo N, and N grows with accumulation.rampup", "\"modulo\"", "\"plan\"",
+                   "plan");
+  if (knobs.normalizer == Normalizer::run_remainder)
+    findings.error("accumulation.normalizer",
+                   "divides by what N leaves over of the run, and N grows with accumulation.rampup",
+                   "\"run_remainder\"", "\"true_size\"", "true_size");
+  if (knobs.replays(Replay::drain_early))
+    findings.error("accumulation.replay", "\"drain_early\" cuts an epoch by N, which grows with accumulation.rampup",
+                   "\"drain_early\"", "a list without it");
+}
+
+// A position is an update, and updates grow: a warm-up or a decay in positions would be stretched.
+void check_positions(const ScheduleSpec& schedule, Findings& findings) {
+  const bool moves = schedule.kind != ScheduleKind::constant || schedule.warmup > 0 || schedule.warmup_fraction;
+  if (schedule.clock == RateClock::positions && moves)
+    findings.error("schedule.clock",
+                   "counts positions, of which the first have fewer samples where accumulation.rampup is set",
+                   "\"positions\"", "\"samples\"", "samples");
+}
+
+}  // namespace
+
+void check_rampup(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
+  const AccumulationSpec& accumulation = spec.accumulation;
+  if (accumulation.rampup.empty()) return;
+  const auto ramp = ramp_of(accumulation, spec.parallel.data);
+  if (!ramp)
+    return findings.error("accumulation.rampup", "does not hold three numbers",
+                          static_cast<std::int64_t>(accumulation.rampup.size()), "[first, increment, samples]", "[]");
+  const std::int64_t micro = accumulation.micro_batch * spec.parallel.data;
+  // The interleaved order of a pipeline needs whole groups of micro-steps.
+  const bool grouped = spec.parallel.virtual_pipeline > 1;
+  const std::int64_t group = grouped ? spec.parallel.pipeline_group.value_or(spec.parallel.pipeline) : 1;
+  const std::int64_t unit = micro * group;
+  const bool one_increment = ramp->full - ramp->first == ramp->increment;
+  if (const std::string_view problem = ramp_problem(*ramp); !problem.empty())
+    findings.error("accumulation.rampup", std::string(problem), text_of(*ramp),
+                   fmt::format("a start below {}, from which the increment comes to it", ramp->full),
+                   mended(*ramp, unit));
+  else if (ramp->first % unit != 0 || (ramp->increment % unit != 0 && !one_increment))
+    findings.error("accumulation.rampup",
+                   grouped ? "is not in multiples of micro_batch x ranks x parallel.pipeline_group"
+                           : "is not in multiples of micro_batch x ranks",
+                   text_of(*ramp), fmt::format("a start and an increment that {} divides", unit), mended(*ramp, unit));
+  check_lengths(knobs, findings);
+  check_positions(spec.schedule, findings);
+}
+
+}  // namespace accrue::preflight_detail

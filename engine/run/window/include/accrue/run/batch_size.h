@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many samples an update has over all ranks, as a pure function of the samples trained on so far: constant, ramped
+// up, or by a list of steps. A window's length follows from it, in the plan and in the ranks.
+// Source: Megatron-LM's num_microbatches_calculator.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// A batch that is never the last: the batch does not change any more.
+inline constexpr std::int64_t never_changes = std::numeric_limits<std::int64_t>::max() / 4;
+
+/// What an update is made of: `samples` in `micro_steps` micro-steps.
+struct RunningBatch {
+  std::int64_t samples = 0;
+  std::int64_t micro_steps = 0;
+  bool operator==(const RunningBatch&) const = default;
+};
+
+/// `micro`: samples of one micro-step over all ranks. A batch that it does not divide is refused, or made smaller where
+/// that is allowed. Errors: config.
+Result<RunningBatch> constant_batch(std::int64_t batch, std::int64_t micro, bool may_be_smaller = false);
+
+/// The batch grows in equal steps: it is `full` after `samples` samples.
+struct RampUp {
+  std::int64_t first = 1;
+  std::int64_t increment = 1;
+  std::int64_t samples = 1;
+  std::int64_t full = 2;
+  bool operator==(const RampUp&) const = default;
+};
+
+/// Why there is no such ramp; empty where there is.
+std::string_view ramp_problem(const RampUp& ramp);
+/// The batch of an update that begins after so many samples. The ramp must be one without a problem.
+std::int64_t batch_at(const RampUp& ramp, std::int64_t samples);
+/// The first number of samples above that one with another batch, or never_changes.
+std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples);
+
+/// From so many samples on, updates have this batch.
+struct BatchStep {
+  std::int64_t from = 0;
+  std::int64_t batch = 1;
+  bool operator==(const BatchStep&) const = default;
+};
+
+/// "0:768 250B:1536": thresholds with K, M, B or T for thousands to millions of millions. They are tokens where a
+/// sample has `tokens_per_sample` of them, and samples where that is 0. Errors: config (what is wrong in which entry).
+Result<std::vector<BatchStep>> read_batch_steps(std::string_view text, std::int64_t tokens_per_sample = 0);
+/// The steps must begin at 0 and rise, as read_batch_steps() has them.
+std::int64_t batch_at(const std::vector<BatchStep>& steps, std::int64_t samples);
+
+}  // namespace accrue

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three ways in which an update's size is found, against the numbers of Megatron-LM's calculators.
+#include <QtTest>
+
+#include "accrue/run/batch_size.h"
+
+using namespace accrue;
+
+namespace {
+
+QString problem(const RampUp& ramp) {
+  const std::string_view text = ramp_problem(ramp);
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+/// "[from, batch] ..." up to that many samples.
+QString changes(const RampUp& ramp, std::int64_t end) {
+  QString text;
+  for (std::int64_t at = 0; at < end; at = next_batch_change(ramp, at))
+    text += QString("[%1, %2] ").arg(at).arg(batch_at(ramp, at));
+  return text.trimmed();
+}
+
+}  // namespace
+
+class TestBatchSize : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_constant_batch_is_cut_in_micro_steps() {
+    QCOMPARE(constant_batch(32, 8 * 2).value(), (RunningBatch{32, 2}));
+    QCOMPARE(constant_batch(32, 8 * 3, true).value(), (RunningBatch{24, 1}));
+    QCOMPARE(constant_batch(33, 8 * 2, true).value(), (RunningBatch{32, 2}));
+    QCOMPARE(constant_batch(33, 8 * 2).error().message,
+             std::string("an update of 33 samples is not a whole number of micro-steps of 16"));
+    QVERIFY(!constant_batch(15, 16, true));  // not even one micro-step
+  }
+
+  void a_ramp_rises_at_the_samples_where_megatrons_does() {
+    const RampUp ramp{16, 8, 96, 32};
+    QCOMPARE(batch_at(ramp, 0) / (4 * 2), 2);
+    QCOMPARE(batch_at(ramp, 47) / (4 * 2), 2);
+    QCOMPARE(batch_at(ramp, 48) / (4 * 2), 3);
+    QCOMPARE(changes(ramp, 1000), QString("[0, 16] [48, 24] [96, 32]"));
+    QVERIFY(!constant_batch(batch_at(ramp, 49), 8 * 2));  // three half micro-steps: the ranks could not cut it
+    // An increment every 142.86 samples.
+    QCOMPARE(changes({4, 4, 1000, 32}, 5000),
+             QString("[0, 4] [143, 8] [286, 12] [429, 16] [572, 20] [715, 24] [858, 28] [1000, 32]"));
+  }
+
+  void no_change_is_missed_between_two_changes() {
+    for (const RampUp& ramp : {RampUp{1, 1, 977, 31}, RampUp{3, 7, 10, 80}, RampUp{2, 2, 3, 20}})
+      for (std::int64_t at = 0; at < 1200; ++at) {
+        std::int64_t expected = never_changes;
+        for (std::int64_t next = at + 1; next < 1300 && expected == never_changes; ++next)
+          if (batch_at(ramp, next) != batch_at(ramp, at)) expected = next;
+        QCOMPARE(next_batch_change(ramp, at), expected);
+      }
+  }
+
+  void a_ramp_that_leads_nowhere_is_none() {
+    QCOMPARE(problem({16, 8, 96, 32}), QString());
+    QCOMPARE(problem({32, 8, 96, 32}), QString("starts with the full batch or more"));
+    QCOMPARE(problem({16, 8, 0, 32}), QString("has a number below 1"));
+    QCOMPARE(problem({16, 5, 96, 32}), QString("does not come to the full batch in whole increments"));
+  }
+
+  void steps_are_read_with_their_suffixes() {
+    const auto steps = read_batch_steps("0:768 250B:1536 1T:3072");
+    QVERIFY(steps.has_value());
+    QCOMPARE(*steps, (std::vector<BatchStep>{{0, 768}, {250'000'000'000, 1536}, {1'000'000'000'000, 3072}}));
+    QCOMPARE(batch_at(*steps, 0), 768);
+    QCOMPARE(batch_at(*steps, 249'999'999'999), 768);
+    QCOMPARE(batch_at(*steps, 250'000'000'000), 1536);
+    QCOMPARE(batch_at(*steps, 2'000'000'000'000), 3072);
+    // Tokens come to whole samples.
+    QCOMPARE(read_batch_steps("0:8 10K:16 2M:32", 4096).value(), (std::vector<BatchStep>{{0, 8}, {2, 16}, {488, 32}}));
+  }
+
+  void a_step_that_cannot_be_is_named() {
+    const auto wrong = [](std::string_view text) {
+      const auto steps = read_batch_steps(text);
+      return steps ? std::string() : steps.error().message;
+    };
+    QCOMPARE(wrong("0:8 12"), std::string("\"12\" has no colon"));
+    QCOMPARE(wrong("1:8"), std::string("\"1:8\" is out of order"));
+    QCOMPARE(wrong("0:8 5:16 5:32"), std::string("\"5:32\" is out of order"));
+    QCOMPARE(wrong("0:8 5Q:16"),
+             std::string("\"5Q:16\" does not begin with a number, which may have one of K, M, B and T"));
+    QCOMPARE(wrong("0:0"), std::string("\"0:0\" does not end with a batch of at least one sample"));
+    QVERIFY(!wrong("").empty());
+    QVERIFY(!wrong("0:8 99999999999T:9").empty());
+  }
+};
+
+QTEST_APPLESS_MAIN(TestBatchSize)
+#include "test_batch_size.moc"

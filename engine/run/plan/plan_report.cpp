@@ -7,6 +7,7 @@
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/run_plan.h"
 #include "posix_file.h"
+#include "unfilled_groups.h"
 
 namespace accrue {
 
@@ -59,6 +60,10 @@ void add_window(Report& report, const RunPlan& plan) {
     report.line(
         "Pausing, single steps, evaluation and checkpoints wait for the end of a window: micro-steps overlap in a "
         "pipeline.");
+  if (std::string text = unfilled_groups_text(plan); !text.empty()) {
+    text.front() = 'W';
+    report.line(text + ".");
+  }
 }
 
 void add_schedule(Report& report, const RunPlan& plan) {

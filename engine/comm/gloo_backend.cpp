@@ -10,6 +10,9 @@
 // On one host the device listens on 127.0.0.1 only. Gloo says that a connection broke, not whose: where the peers live
 // on this host, their pidfds tell which one died. After a failure the process group is abandoned rather than destroyed,
 // because its destructor waits for operations that can no longer end.
+//
+// A rank that waits for long compares what the ranks say they call, so that another collective is found by name; one of
+// another size makes Gloo end the process at once.
 #include "gloo_backend.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -185,7 +188,7 @@ class GlooCommunicator final : public Communicator {
     at::Tensor numbers() const {
       const std::int64_t all[] = {static_cast<std::int64_t>(label.what), label.part, label.micro_step, numel,
                                   static_cast<std::int64_t>(dtype)};
-      return at::tensor(all, at::kLong);
+      return at::tensor(at::IntArrayRef(all), at::kLong);
     }
     static Content of(const at::Tensor& numbers) {
       const auto* all = numbers.const_data_ptr<std::int64_t>();
@@ -357,24 +360,10 @@ class GlooCommunicator final : public Communicator {
   }
   static std::string call_key(std::size_t member) { return "call/" + std::to_string(member); }
 
-  /// Sizes that differ break the connection: what the others say they call tells why.
   [[noreturn]] void fail(const Operation& operation, const std::exception& error) {
     failed_ = true;
-    const std::string seen = first_line(error.what());
-    if (operation.peer < 0) {
-      const auto deadline = std::chrono::steady_clock::now() + 2 * kCompareAfter;
-      do {
-        compare_calls();
-        std::this_thread::sleep_for(kLook);
-      } while (std::chrono::steady_clock::now() < deadline && !any_ended());
-    }
-    throw CommError(explain("the connection to a peer failed in ") + doing(operation) + ": " + seen);
-  }
-
-  bool any_ended() const {
-    for (std::size_t member = 0; member < group_.members.size(); ++member)
-      if (watch_.ended(member)) return true;
-    return false;
+    throw CommError(explain("the connection to a peer failed in ") + doing(operation) + ": " +
+                    first_line(error.what()));
   }
 
   std::string doing(const Operation& operation) const {

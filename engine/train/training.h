@@ -67,6 +67,10 @@ struct Training {
   Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
            std::unique_ptr<DataSource> source);
 
+  /// Before the parameters are read as a whole: an update's may still travel (overlap_param_gather).
+  void await_parameters() {
+    if (shard) shard->await_all();
+  }
   bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }

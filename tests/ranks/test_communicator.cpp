@@ -576,9 +576,12 @@ class TestCommunicator : public QObject {
   void names_a_rank_that_calls_something_else_data() {
     QTest::addColumn<QString>("backend");
     QTest::addColumn<QString>("what");
-    for (const char* backend : {"shm", "gloo"})
-      for (const char* what : {"size", "collective"})
-        QTest::addRow("another %s, %s", what, backend) << QString(backend) << QString(what);
+    QTest::newRow("another size, shm") << "shm"
+                                       << "size";  // Gloo itself ends a rank that is sent another size
+    QTest::newRow("another collective, shm") << "shm"
+                                             << "collective";
+    QTest::newRow("another collective, gloo") << "gloo"
+                                              << "collective";
   }
   void names_a_rank_that_calls_something_else() {
     QFETCH(QString, backend);

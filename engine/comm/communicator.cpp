@@ -44,8 +44,8 @@ class SingleCommunicator final : public Communicator {
   Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits) override { return copied(out, in); }
   Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override { return copied(out, in); }
   Call do_broadcast(at::Tensor, std::int64_t) override { return {}; }
-  Call do_send(at::Tensor, std::int64_t) override { return {}; }
-  Call do_receive(at::Tensor, std::int64_t) override { return {}; }
+  Call do_send(at::Tensor, std::int64_t, MessageLabel) override { return {}; }
+  Call do_receive(at::Tensor, std::int64_t, MessageLabel) override { return {}; }
   Call do_barrier() override { return {}; }
 
  private:
@@ -58,10 +58,28 @@ class SingleCommunicator final : public Communicator {
 
 }  // namespace
 
+std::string MessageLabel::text() const {
+  switch (what) {
+    case What::tensor:
+      return "a tensor";
+    case What::input:
+      return "the input of part " + std::to_string(part) + ", micro-step " + std::to_string(micro_step);
+    case What::gradient:
+      return "the gradient of part " + std::to_string(part) + "'s output, micro-step " + std::to_string(micro_step);
+  }
+  return "something else";
+}
+
 void Work::wait() {
   const std::unique_ptr<Begun> begun = std::move(begun_);
   if (!begun) return;
-  begun->record.end_ns = begun->call ? begun->call->wait() : monotonic_ns();
+  if (begun->call) {
+    begun->owner->waits_in(&begun->record);
+    begun->record.end_ns = begun->call->wait();
+    begun->owner->waits_in(nullptr);
+  } else {
+    begun->record.end_ns = monotonic_ns();
+  }
   begun->owner->count(begun->record);
 }
 
@@ -77,7 +95,9 @@ Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradien
   work.begun_ = std::make_unique<Work::Begun>();
   work.begun_->owner = this;
   work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, gradients};
+  waits_in(&work.begun_->record);
   work.begun_->call = call();
+  waits_in(nullptr);
   return work;
 }
 
@@ -94,14 +114,9 @@ void Communicator::count(const CollectiveRecord& record) {
   if (observer_) observer_(record);
 }
 
-Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits) {
+Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, bool gradients) {
   check(tensor, "all_reduce");
-  return begin("all_reduce", &tensor, false, [&] { return do_all_reduce(tensor, op, waits); });
-}
-
-void Communicator::all_reduce_gradients(at::Tensor& flat) {
-  check(flat, "all_reduce");
-  begin("all_reduce", &flat, true, [&] { return do_all_reduce(flat, Reduce::sum, Waits::now); }).wait();
+  return begin("all_reduce", &tensor, gradients, [&] { return do_all_reduce(tensor, op, waits); });
 }
 
 Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients) {
@@ -139,16 +154,16 @@ void Communicator::check_peer(const char* op, std::int64_t peer) const {
                               ", in which this is rank " + std::to_string(rank()));
 }
 
-Work Communicator::start_send(const at::Tensor& tensor, std::int64_t to) {
+Work Communicator::start_send(const at::Tensor& tensor, std::int64_t to, MessageLabel label) {
   check(tensor, "send");
   check_peer("send", to);
-  return begin("send", &tensor, false, [&] { return do_send(tensor, to); });
+  return begin("send", &tensor, false, [&] { return do_send(tensor, to, label); });
 }
 
-Work Communicator::start_receive(at::Tensor& tensor, std::int64_t from) {
+Work Communicator::start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label) {
   check(tensor, "receive");
   check_peer("receive", from);
-  return begin("receive", &tensor, false, [&] { return do_receive(tensor, from); });
+  return begin("receive", &tensor, false, [&] { return do_receive(tensor, from, label); });
 }
 
 void Communicator::barrier() {

@@ -10,21 +10,28 @@
 // On one host the device listens on 127.0.0.1 only. Gloo says that a connection broke, not whose: where the peers live
 // on this host, their pidfds tell which one died. After a failure the process group is abandoned rather than destroyed,
 // because its destructor waits for operations that can no longer end.
+//
+// A rank that waits for long compares what the ranks say they call, so that another collective is found by name; one of
+// another size makes Gloo end the process at once.
 #include "gloo_backend.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
 
 #include <signal.h>
+#include <array>
 #include <chrono>
-
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,6 +47,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection can be seen before its process has ended
 constexpr std::chrono::milliseconds kLook{5};
+constexpr std::chrono::milliseconds kCompareAfter{200};  // a wait as long as this may be one for another call
+constexpr std::chrono::milliseconds kCompareAgain{1000};
+
+// Tags of a message's two parts.
+constexpr int kAnnouncement = 0;
+constexpr int kTensor = 1;
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
@@ -56,11 +69,14 @@ class Ending {
     const std::lock_guard lock(mutex_);
     return end_ns_;
   }
-  /// False where the patience came to its end first.
-  bool wait(Patience patience) {
+  /// False where the patience came to its end first. `look` is called now and then; it may throw.
+  bool wait(Patience patience, const std::function<void()>& look) {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, patience.slice(), [this] { return ended_; })) {
       if (patience.exhausted()) return false;
+      lock.unlock();
+      look();
+      lock.lock();
     }
     return true;
   }
@@ -106,7 +122,7 @@ class GlooCommunicator final : public Communicator {
     require_cpu(tensor);
     if (op == Reduce::sum) {
       std::vector<at::Tensor> tensors{tensor};
-      return begun("all_reduce", [&] { return gloo_->allreduce(tensors); });
+      return collective("all_reduce", text_of(tensor), [&] { return gloo_->allreduce(tensors); });
     }
     at::Tensor all = at::empty({size(), tensor.numel()}, tensor.options());
     return gathered("all_reduce", all, tensor, [all, tensor]() mutable { tensor.copy_(all.amax(0).view_as(tensor)); });
@@ -118,8 +134,8 @@ class GlooCommunicator final : public Communicator {
     require_cpu(in);
     at::Tensor sum = in.clone();
     std::vector<at::Tensor> tensors{sum};
-    return begun(
-        "reduce_scatter", [&] { return gloo_->allreduce(tensors); },
+    return collective(
+        "reduce_scatter", text_of(in), [&] { return gloo_->allreduce(tensors); },
         [this, sum, out]() mutable { out.copy_(sum.narrow(0, rank() * out.size(0), out.size(0))); });
   }
 
@@ -134,23 +150,25 @@ class GlooCommunicator final : public Communicator {
     std::vector<at::Tensor> tensors{as_bytes(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    return begun("broadcast", [&] { return gloo_->broadcast(tensors, options); });
+    return collective("broadcast", text_of(tensor), [&] { return gloo_->broadcast(tensors, options); });
   }
 
-  Call do_send(at::Tensor tensor, std::int64_t to) override {
+  Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel label) override {
     require_cpu(tensor);
-    std::vector<at::Tensor> tensors{as_bytes(tensor)};
-    return message("send", tensors, to, [&] { return gloo_->send(tensors, static_cast<int>(to), 0); });
+    return message("send", tensor, to, label, [&](std::vector<at::Tensor>& tensors, int tag) {
+      return gloo_->send(tensors, static_cast<int>(to), tag);
+    });
   }
 
-  Call do_receive(at::Tensor tensor, std::int64_t from) override {
+  Call do_receive(at::Tensor tensor, std::int64_t from, MessageLabel label) override {
     require_cpu(tensor);
-    std::vector<at::Tensor> tensors{as_bytes(tensor)};
-    return message("receive", tensors, from, [&] { return gloo_->recv(tensors, static_cast<int>(from), 0); });
+    return message("receive", tensor, from, label, [&](std::vector<at::Tensor>& tensors, int tag) {
+      return gloo_->recv(tensors, static_cast<int>(from), tag);
+    });
   }
 
   Call do_barrier() override {
-    return begun("barrier", [&] { return gloo_->barrier(); });
+    return collective("barrier", "", [&] { return gloo_->barrier(); });
   }
 
   void do_set_untimed(bool untimed) override { untimed_ = untimed; }
@@ -158,11 +176,43 @@ class GlooCommunicator final : public Communicator {
  private:
   using GlooWork = c10::intrusive_ptr<c10d::Work>;
 
+  /// What a message is: it goes before its tensor, under a tag of its own.
+  struct Content {
+    MessageLabel label;
+    std::int64_t numel = 0;
+    at::ScalarType dtype = at::kByte;
+    std::string text() const {
+      const std::string what = label == MessageLabel() ? "" : label.text() + ", ";
+      return what + std::to_string(numel) + " " + c10::toString(dtype);
+    }
+    at::Tensor numbers() const {
+      const std::int64_t all[] = {static_cast<std::int64_t>(label.what), label.part, label.micro_step, numel,
+                                  static_cast<std::int64_t>(dtype)};
+      return at::tensor(at::IntArrayRef(all), at::kLong);
+    }
+    static Content of(const at::Tensor& numbers) {
+      const auto* all = numbers.const_data_ptr<std::int64_t>();
+      return {.label = {.what = static_cast<MessageLabel::What>(all[0]),
+                        .part = static_cast<std::int32_t>(all[1]),
+                        .micro_step = all[2]},
+              .numel = all[3],
+              .dtype = static_cast<at::ScalarType>(all[4])};
+    }
+  };
+
+  static std::string text_of(const at::Tensor& tensor) {
+    return Content{.numel = tensor.numel(), .dtype = tensor.scalar_type()}.text();
+  }
+
   /// What is kept for an operation under way. A message has no callback at its end: a thread waits for it.
   struct Operation final : PendingCall {
     GlooCommunicator* owner = nullptr;
     std::string op;
+    std::string text;        ///< with what it moves
     std::int64_t peer = -1;  ///< of a message
+    at::Tensor content;      ///< of a message, as it was announced
+    at::Tensor expected;     ///< of a message
+    GlooWork announcement;   ///< of a message
     GlooWork work;
     std::vector<at::Tensor> kept;
     std::function<void()> afterwards;
@@ -174,16 +224,24 @@ class GlooCommunicator final : public Communicator {
     std::vector<at::Tensor> inputs{as_bytes(in)};
     std::vector<std::vector<at::Tensor>> outputs(1);
     for (std::int64_t r = 0; r < size(); ++r) outputs[0].push_back(as_bytes(out[r]));
-    return begun(
-        op, [&] { return gloo_->allgather(outputs, inputs); }, std::move(afterwards));
+    return collective(
+        op, text_of(in), [&] { return gloo_->allgather(outputs, inputs); }, std::move(afterwards));
   }
 
   template <typename F>
-  std::unique_ptr<Operation> begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
+  std::unique_ptr<Operation> collective(const char* op, std::string moves, F&& start,
+                                        std::function<void()> afterwards = {}) {
+    last_calls_[0] = std::exchange(last_calls_[1], {++calls_, moves.empty() ? op : op + (" of " + moves)});
+    return begun(op, std::move(moves), std::forward<F>(start), std::move(afterwards));
+  }
+
+  template <typename F>
+  std::unique_ptr<Operation> begun(const char* op, std::string text, F&& start, std::function<void()> afterwards = {}) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
     auto operation = std::make_unique<Operation>();
     operation->owner = this;
     operation->op = op;
+    operation->text = std::move(text);
     operation->afterwards = std::move(afterwards);
     try {
       operation->work = start();
@@ -195,10 +253,20 @@ class GlooCommunicator final : public Communicator {
   }
 
   template <typename F>
-  Call message(const char* op, std::vector<at::Tensor>& kept, std::int64_t peer, F&& start) {
-    auto operation = begun(op, start);
+  Call message(const char* op, const at::Tensor& tensor, std::int64_t peer, MessageLabel label, F&& start) {
+    const Content content{.label = label, .numel = tensor.numel(), .dtype = tensor.scalar_type()};
+    const at::Tensor expected = content.numbers();
+    std::vector<at::Tensor> announced{expected.clone()}, tensors{as_bytes(tensor)};
+    GlooWork announcement;
+    auto operation = begun(op, content.text(), [&] {
+      announcement = start(announced, kAnnouncement);
+      return start(tensors, kTensor);
+    });
     operation->peer = peer;
-    operation->kept = kept;
+    operation->content = announced.front();
+    operation->expected = expected;
+    operation->announcement = announcement;
+    operation->kept = tensors;
     return operation;
   }
 
@@ -207,21 +275,32 @@ class GlooCommunicator final : public Communicator {
     if (operation.peer < 0) {
       operation.work->getFuture()->addCallback([ending](c10::ivalue::Future&) { ending->happen(); });
     } else {
-      std::thread([ending, work = operation.work, kept = operation.kept] {
+      std::thread([ending, announcement = operation.announcement, work = operation.work, kept = operation.kept,
+                   content = operation.content, expected = operation.expected] {
         try {
-          work->wait();
+          announcement->wait();
+          if (content.equal(expected)) work->wait();
         } catch (const std::exception&) {
           // The caller asks the work itself.
         }
         ending->happen();
       }).detach();
     }
-    if (!ending->wait(Patience(group_.timeout, untimed_))) {
+    auto next_look = std::chrono::steady_clock::now() + kCompareAfter;
+    const auto look = [&] {
+      if (operation.peer >= 0 || std::chrono::steady_clock::now() < next_look) return;
+      compare_calls();
+      next_look = std::chrono::steady_clock::now() + kCompareAgain;
+    };
+    if (!ending->wait(Patience(group_.timeout, untimed_), look)) {
       failed_ = true;
       const auto late = operation.peer < 0 ? "a peer" : group_.name_of(static_cast<std::size_t>(operation.peer));
       throw CommError(explain(late + " did not come " + group_.within() + " to ") + doing(operation));
     }
+    if (operation.peer >= 0) compare_contents(operation);
     try {
+      if (operation.peer >= 0 && operation.announcement->exception())
+        std::rethrow_exception(operation.announcement->exception());
       // A message has been waited for already, and can be only once.
       if (operation.peer < 0) operation.work->wait();
       if (operation.work->exception()) std::rethrow_exception(operation.work->exception());
@@ -233,6 +312,54 @@ class GlooCommunicator final : public Communicator {
     return ending->end_ns();
   }
 
+  void compare_contents(const Operation& operation) {
+    if (operation.announcement->exception() || operation.content.equal(operation.expected)) return;
+    failed_ = true;
+    give_up();
+    throw CommError(group_.name_of(static_cast<std::size_t>(operation.peer)) +
+                    " sent another message than was to be received; this rank was in " + doing(operation) +
+                    ", and it sends " + Content::of(operation.content).text());
+  }
+
+  /// Says which collective this rank is in, and throws CommError where a peer is in another one under the same number.
+  /// A rank may be one ahead of another, which waits for its data, so each says its last two.
+  void compare_calls() {
+    std::map<std::string, std::string> here;
+    for (const auto& [number, text] : last_calls_)
+      if (number > 0) here[std::to_string(number)] = text;
+    try {
+      std::string said;
+      for (const auto& [number, text] : here) said += number + " " + text + "\n";
+      store_->set(call_key(static_cast<std::size_t>(group_.rank)), said);
+    } catch (const std::exception&) {
+      return;  // the store has gone with its host
+    }
+    for (std::size_t member = 0; member < group_.members.size(); ++member) {
+      if (member == static_cast<std::size_t>(group_.rank)) continue;
+      for (const auto& [number, text] : calls_of(member)) {
+        const auto mine = here.find(number);
+        if (mine == here.end() || mine->second == text) continue;
+        failed_ = true;
+        give_up();
+        throw CommError("the ranks call different collectives: this rank " + mine->second + " (call " + number +
+                        " on the " + group_.axis + " axis), " + group_.name_of(member) + " " + text +
+                        "; all ranks of an axis must call the same ones in the same order");
+      }
+    }
+  }
+
+  std::map<std::string, std::string> calls_of(std::size_t member) const {
+    std::map<std::string, std::string> calls;
+    try {
+      if (!store_->check({call_key(member)})) return calls;
+      std::istringstream said(store_->get_to_str(call_key(member)));
+      for (std::string number, text; said >> number && std::getline(said >> std::ws, text);) calls[number] = text;
+    } catch (const std::exception&) {
+    }
+    return calls;
+  }
+  static std::string call_key(std::size_t member) { return "call/" + std::to_string(member); }
+
   [[noreturn]] void fail(const Operation& operation, const std::exception& error) {
     failed_ = true;
     throw CommError(explain("the connection to a peer failed in ") + doing(operation) + ": " +
@@ -242,7 +369,8 @@ class GlooCommunicator final : public Communicator {
   std::string doing(const Operation& operation) const {
     const std::string peer =
         operation.peer < 0 ? "" : " with " + group_.name_of(static_cast<std::size_t>(operation.peer));
-    return operation.op + peer + " on the " + group_.axis + " axis";
+    const std::string what = operation.text.empty() ? "" : " of " + operation.text;
+    return operation.op + what + peer + " on the " + group_.axis + " axis";
   }
 
   static std::string gave_up_key(std::size_t member) { return "gave up/" + std::to_string(member); }
@@ -256,12 +384,16 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// A dead peer's name, or otherwise what was seen.
-  std::string explain(std::string seen) const {
+  void give_up() const {
     try {
       store_->set(gave_up_key(static_cast<std::size_t>(group_.rank)), std::vector<std::uint8_t>{1});
     } catch (const std::exception&) {
     }
+  }
+
+  /// A dead peer's name, or otherwise what was seen.
+  std::string explain(std::string seen) const {
+    give_up();
     const auto deadline = std::chrono::steady_clock::now() + kNameTheDead;
     do {
       for (std::size_t member = 0; member < group_.members.size(); ++member) {
@@ -280,6 +412,8 @@ class GlooCommunicator final : public Communicator {
   bool failed_ = false;
   bool untimed_ = false;
   int under_way_ = 0;  ///< begun and not waited for
+  std::uint64_t calls_ = 0;
+  std::array<std::pair<std::uint64_t, std::string>, 2> last_calls_;  ///< numbers from 1, and what was called
 };
 
 /// Gloo writes to sockets whose peer may have died. That is a CommError here, not the end of the process, unless the

@@ -78,8 +78,8 @@ class ShmCommunicator final : public Communicator {
   Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) override;
   Call do_all_gather(at::Tensor out, at::Tensor in, Waits waits) override;
   Call do_broadcast(at::Tensor tensor, std::int64_t root) override;
-  Call do_send(at::Tensor tensor, std::int64_t to) override;
-  Call do_receive(at::Tensor tensor, std::int64_t from) override;
+  Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel label) override;
+  Call do_receive(at::Tensor tensor, std::int64_t from, MessageLabel label) override;
   Call do_barrier() override {
     return in_order(Waits::now, [this] { control_.begin({.op = ShmOp::barrier}); });
   }
@@ -300,14 +300,14 @@ void ShmCommunicator::all_gather_now(at::Tensor& out, const at::Tensor& in) {
   }
 }
 
-ShmCommunicator::Call ShmCommunicator::do_send(at::Tensor tensor, std::int64_t to) {
+ShmCommunicator::Call ShmCommunicator::do_send(at::Tensor tensor, std::int64_t to, MessageLabel label) {
   require_cpu(tensor);
-  return mail_.send(std::move(tensor), static_cast<std::size_t>(to));
+  return mail_.send(std::move(tensor), static_cast<std::size_t>(to), label);
 }
 
-ShmCommunicator::Call ShmCommunicator::do_receive(at::Tensor tensor, std::int64_t from) {
+ShmCommunicator::Call ShmCommunicator::do_receive(at::Tensor tensor, std::int64_t from, MessageLabel label) {
   require_cpu(tensor);
-  return mail_.receive(std::move(tensor), static_cast<std::size_t>(from));
+  return mail_.receive(std::move(tensor), static_cast<std::size_t>(from), label);
 }
 
 /// The first member makes a segment, the others map it; all succeed or all report the first failure.

@@ -65,6 +65,7 @@ struct alignas(64) ShmControl::Slot {
   std::atomic<std::uint32_t> left;
   std::atomic<std::uint32_t> bell;       ///< turned whenever a peer has changed something for this rank
   std::atomic<std::uint32_t> heard;      ///< the bell as this rank last took note of it
+  std::atomic<std::uint64_t> moved;      ///< parts of messages that this rank has put in or taken out
   std::atomic<std::uint32_t> waits_for;  ///< member + 1 whose message or room this rank waits for; 0 = none
   // Two, by the parity of the call: a rank may state its next call while a slower one still compares this one.
   ShmCall calls[2];
@@ -232,6 +233,17 @@ void ShmControl::sleep(std::uint32_t heard, std::chrono::milliseconds limit) con
 void ShmControl::ring(std::size_t member) const {
   slot(member).bell.fetch_add(1);
   futex_wake_all(slot(member).bell);
+}
+
+void ShmControl::note_moved() const {
+  slot(static_cast<std::size_t>(group_.rank)).moved.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t ShmControl::moved() const {
+  std::uint64_t all = 0;
+  for (std::size_t member = 0; member < group_.members.size(); ++member)
+    all += slot(member).moved.load(std::memory_order_relaxed);
+  return all;
 }
 
 void ShmControl::offer(const std::string& text) {

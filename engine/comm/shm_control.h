@@ -73,6 +73,10 @@ class ShmControl {
   std::uint32_t bell() const;
   void sleep(std::uint32_t heard, std::chrono::milliseconds limit) const;
   void ring(std::size_t member) const;
+  /// This rank has put in or taken out a part of a message.
+  void note_moved() const;
+  /// How often the ranks of the group have.
+  std::uint64_t moved() const;
 
   /// A short text of this rank's that all can read after the next barrier, at most 255 bytes.
   void offer(const std::string& text);

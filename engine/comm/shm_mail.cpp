@@ -29,15 +29,22 @@ std::size_t chunk_bytes_for(std::size_t ranks) {
 struct alignas(64) ShmMail::Box {
   std::atomic<std::uint64_t> filled;  ///< chunks that the sender has put in
   alignas(64) std::atomic<std::uint64_t> emptied;
-  alignas(64) struct Label {
+  alignas(64) struct Content {
+    MessageLabel label;
     std::int64_t numel;
     std::int32_t dtype;
-  } labels[kChunks];  ///< of the message that a chunk belongs to
+    bool operator==(const Content&) const = default;
+    std::string text() const {
+      const std::string what = label == MessageLabel() ? "" : label.text() + ", ";
+      return what + std::to_string(numel) + " " + c10::toString(static_cast<c10::ScalarType>(dtype));
+    }
+  } contents[kChunks];  ///< the message that a chunk belongs to
 };
 
 struct ShmMail::Letter {
   Way way;
   std::size_t peer;
+  MessageLabel label;
   at::Tensor tensor;
   std::byte* data;
   std::size_t bytes;
@@ -48,6 +55,7 @@ struct ShmMail::Letter {
   std::int64_t end_ns = 0;
 
   bool done() const { return begun && moved == bytes; }
+  Box::Content content() const { return {label, tensor.numel(), static_cast<std::int32_t>(tensor.scalar_type())}; }
 };
 
 class ShmMail::Pending final : public PendingCall {
@@ -91,18 +99,22 @@ std::byte* ShmMail::chunk(std::size_t from, std::size_t to, std::uint64_t number
   return memory_ + ranks * ranks * sizeof(Box) + index * chunk_bytes_;
 }
 
-std::unique_ptr<PendingCall> ShmMail::send(at::Tensor tensor, std::size_t to) {
-  return post(Way::out, std::move(tensor), to);
+std::unique_ptr<PendingCall> ShmMail::send(at::Tensor tensor, std::size_t to, MessageLabel label) {
+  return post(Way::out, std::move(tensor), to, label);
 }
 
-std::unique_ptr<PendingCall> ShmMail::receive(at::Tensor tensor, std::size_t from) {
-  return post(Way::in, std::move(tensor), from);
+std::unique_ptr<PendingCall> ShmMail::receive(at::Tensor tensor, std::size_t from, MessageLabel label) {
+  return post(Way::in, std::move(tensor), from, label);
 }
 
-std::unique_ptr<PendingCall> ShmMail::post(Way way, at::Tensor tensor, std::size_t peer) {
+std::unique_ptr<PendingCall> ShmMail::post(Way way, at::Tensor tensor, std::size_t peer, MessageLabel label) {
   void* data = way == Way::in ? tensor.mutable_data_ptr() : const_cast<void*>(tensor.const_data_ptr());
-  auto letter = std::make_shared<Letter>(Letter{
-      .way = way, .peer = peer, .tensor = tensor, .data = static_cast<std::byte*>(data), .bytes = tensor.nbytes()});
+  auto letter = std::make_shared<Letter>(Letter{.way = way,
+                                                .peer = peer,
+                                                .label = label,
+                                                .tensor = tensor,
+                                                .data = static_cast<std::byte*>(data),
+                                                .bytes = tensor.nbytes()});
   {
     const std::lock_guard lock(mutex_);
     if (control_.broken()) control_.report_culprit(text_of(*letter));
@@ -118,23 +130,21 @@ std::unique_ptr<PendingCall> ShmMail::post(Way way, at::Tensor tensor, std::size
 }
 
 std::string ShmMail::text_of(const Letter& letter) const {
-  return std::string(letter.way == Way::out ? "send" : "receive") + " of " + std::to_string(letter.tensor.numel()) +
-         " " + c10::toString(letter.tensor.scalar_type()) + (letter.way == Way::out ? " to rank " : " from rank ") +
+  return (letter.way == Way::out ? "send of " : "receive of ") + letter.content().text() +
+         (letter.way == Way::out ? " to rank " : " from rank ") +
          std::to_string(group_.members[letter.peer].world_rank) + " on the " + group_.axis + " axis";
 }
 
-/// Time counts while the caller waits here, not while it computes.
+/// Time counts while the caller waits here, not while it computes; and while any two ranks of the group exchange
+/// something, nobody is given up: a stage may have the work of many before it can send.
 std::int64_t ShmMail::wait(Letter& letter) {
   std::unique_lock lock(mutex_);
   if (!letter.ended) {
     control_.waits_for(static_cast<std::int64_t>(letter.peer));
-    // Letters of a line move one after another: as long as any of them does, the peer is there.
-    const auto& line = lines_[letter.peer * 2 + static_cast<std::size_t>(letter.way)];
-    const auto progress = [&] { return std::pair(line.size(), line.empty() ? 0 : line.front()->moved); };
-    auto before = progress();
+    std::uint64_t before = control_.moved();
     Patience patience(group_.timeout, control_.untimed());
     while (!moved_.wait_for(lock, patience.slice(), [&] { return letter.ended; })) {
-      if (const auto now = progress(); now != before) {
+      if (const std::uint64_t now = control_.moved(); now != before) {
         before = now;
         patience = Patience(group_.timeout, control_.untimed());
       }
@@ -155,8 +165,10 @@ std::int64_t ShmMail::wait(Letter& letter) {
 bool ShmMail::move(Letter& letter) {
   bool any = false;
   while (!letter.done() && (letter.way == Way::out ? put_chunk(letter) : take_chunk(letter))) any = true;
-  if (any) control_.ring(letter.peer);
-  return any;
+  if (!any) return false;
+  control_.note_moved();
+  control_.ring(letter.peer);
+  return true;
 }
 
 bool ShmMail::put_chunk(Letter& letter) {
@@ -165,7 +177,7 @@ bool ShmMail::put_chunk(Letter& letter) {
   const std::uint64_t number = to.filled.load(std::memory_order_relaxed);
   if (number - to.emptied.load(std::memory_order_acquire) == kChunks) return false;
   const std::size_t n = std::min(chunk_bytes_, letter.bytes - letter.moved);
-  to.labels[number % kChunks] = {letter.tensor.numel(), static_cast<std::int32_t>(letter.tensor.scalar_type())};
+  to.contents[number % kChunks] = letter.content();
   if (n > 0) std::memcpy(chunk(mine, letter.peer, number), letter.data + letter.moved, n);
   letter.moved += n;
   letter.begun = true;
@@ -178,12 +190,10 @@ bool ShmMail::take_chunk(Letter& letter) {
   Box& from = box(letter.peer, mine);
   const std::uint64_t number = from.emptied.load(std::memory_order_relaxed);
   if (from.filled.load(std::memory_order_acquire) == number) return false;
-  const Box::Label label = from.labels[number % kChunks];
-  if (label.numel != letter.tensor.numel() || label.dtype != static_cast<std::int32_t>(letter.tensor.scalar_type())) {
+  const Box::Content content = from.contents[number % kChunks];
+  if (content != letter.content())
     control_.give_up(letter.peer, ShmControl::Cause::other_message,
-                     text_of(letter) + ", and it sends " + std::to_string(label.numel) + " " +
-                         c10::toString(static_cast<c10::ScalarType>(label.dtype)));
-  }
+                     text_of(letter) + ", and it sends " + content.text());
   const std::size_t n = std::min(chunk_bytes_, letter.bytes - letter.moved);
   if (n > 0) std::memcpy(letter.data + letter.moved, chunk(letter.peer, mine, number), n);
   letter.moved += n;

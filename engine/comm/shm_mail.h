@@ -29,8 +29,8 @@ class ShmMail {
   ShmMail(const ShmMail&) = delete;
   ShmMail& operator=(const ShmMail&) = delete;
 
-  std::unique_ptr<PendingCall> send(at::Tensor tensor, std::size_t to);
-  std::unique_ptr<PendingCall> receive(at::Tensor tensor, std::size_t from);
+  std::unique_ptr<PendingCall> send(at::Tensor tensor, std::size_t to, MessageLabel label);
+  std::unique_ptr<PendingCall> receive(at::Tensor tensor, std::size_t from, MessageLabel label);
 
  private:
   enum class Way : std::uint8_t { out, in };
@@ -40,7 +40,7 @@ class ShmMail {
 
   Box& box(std::size_t from, std::size_t to) const;
   std::byte* chunk(std::size_t from, std::size_t to, std::uint64_t number) const;
-  std::unique_ptr<PendingCall> post(Way way, at::Tensor tensor, std::size_t peer);
+  std::unique_ptr<PendingCall> post(Way way, at::Tensor tensor, std::size_t peer, MessageLabel label);
   std::int64_t wait(Letter& letter);
   std::string text_of(const Letter& letter) const;
 

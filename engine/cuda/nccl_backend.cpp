@@ -93,12 +93,12 @@ class NcclCommunicator final : public Communicator {
         "broadcast", [&] { return nccl_->broadcast(tensors, options); }, back(tensor, tensors[0]));
   }
 
-  Call do_send(at::Tensor tensor, std::int64_t to) override {
+  Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel) override {
     std::vector<at::Tensor> tensors{on_device(tensor)};
     return message("send", [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); });
   }
 
-  Call do_receive(at::Tensor tensor, std::int64_t from) override {
+  Call do_receive(at::Tensor tensor, std::int64_t from, MessageLabel) override {
     at::Tensor mine = tensor.is_cuda() ? tensor : at::empty(tensor.sizes(), tensor.options().device(device_));
     std::vector<at::Tensor> tensors{mine};
     return message(

@@ -115,9 +115,13 @@ GradArena arena_for(const std::vector<at::Tensor>& parameters, const DataParalle
   const at::Tensor& like = parameters.front();
   const at::ScalarType type = type_of_sum(like.scalar_type(), options.accumulation);
   std::vector<std::int64_t> numels;
-  for (const auto& each : parameters) numels.push_back(each.numel());
+  std::optional<std::size_t> alone;
+  for (const auto& each : parameters) {
+    if (each.is_same(options.alone)) alone = numels.size();
+    numels.push_back(each.numel());
+  }
   FlatLayout layout = flat_layout(numels, static_cast<std::int64_t>(c10::elementSize(type)), options.bucket_bytes,
-                                  options.shard ? axis.size() : 1);
+                                  options.shard ? axis.size() : 1, alone);
   const auto own = like.options().requires_grad(false).dtype(type);
   at::Tensor gradients = like.is_cpu() ? axis.shared_buffer(layout.numel, type) : at::zeros({layout.numel}, own);
   at::Tensor compensation;
@@ -196,6 +200,8 @@ struct DistributedDataParallel::State {
   void coming(std::size_t parameter);
   void arrived(std::size_t parameter);
   void reduce(std::size_t bucket);
+  void wait_for_reductions();
+  void restart();
   void settle_reached();
   bool stepped_without_finish(std::size_t parameter) const;
   void check_finished() const;
@@ -207,6 +213,7 @@ struct DistributedDataParallel::State {
   std::vector<GradArena> arenas;
   std::vector<Place> places;
   BucketReducer reducer;
+  std::vector<Work> under_way;                                       ///< reductions that were started, in their order
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< those with a hook of ours
   /// By parameter: its mark when a gradient arrived that no finish() has reduced yet; empty if there is none.
   std::vector<std::optional<std::uint64_t>> unfinished;
@@ -243,7 +250,7 @@ void DistributedDataParallel::State::check_finished() const {
 void DistributedDataParallel::State::coming(std::size_t parameter) {
   if (stepped_without_finish(parameter)) throw std::logic_error(forgotten_finish);
   // Dropped gradients end a window that will not be finished, because its backward has thrown.
-  if (const auto first = reducer.first_arrived(); first && !has(*first)) reducer.restart();
+  if (const auto first = reducer.first_arrived(); first && !has(*first)) restart();
   arena_of(parameter).expect(places[parameter].index);
 }
 
@@ -264,14 +271,30 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
   for (; index >= arenas[a].layout().buckets.size(); ++a) index -= arenas[a].layout().buckets.size();
   at::Tensor bucket = arenas[a].bucket(index);
   if (options.op == ReduceOp::mean && bucket.element_size() == 2) bucket.div_(axis.size());
+  const bool waits = options.launch == LaunchBuckets::at_finish;
   if (options.shard) {
     const std::int64_t part = bucket.numel() / axis.size();
     at::Tensor own = bucket.narrow(0, axis.rank() * part, part);
-    axis.reduce_scatter_gradients(own, bucket);
-  } else {
+    if (waits)
+      axis.reduce_scatter_gradients(own, bucket);
+    else
+      under_way.push_back(axis.start_reduce_scatter_gradients(own, bucket));
+  } else if (waits) {
     axis.all_reduce_gradients(bucket);
+  } else {
+    under_way.push_back(axis.start_all_reduce_gradients(bucket));
   }
   ++reductions;
+}
+
+void DistributedDataParallel::State::wait_for_reductions() {
+  for (Work& each : under_way) each.wait();
+  under_way.clear();
+}
+
+void DistributedDataParallel::State::restart() {
+  wait_for_reductions();
+  reducer.restart();
 }
 
 void DistributedDataParallel::State::settle_reached() {
@@ -323,6 +346,7 @@ void DistributedDataParallel::finish() {
   if (!state.sync) return;
   for (std::size_t i = 0; i < state.parameters.size(); ++i) state.collect(i);
   state.reducer.finish();
+  state.wait_for_reductions();
   leave_local();
   if (state.axis.size() == 1) return;
   for (const GradArena& each : state.arenas) {
@@ -349,7 +373,7 @@ void DistributedDataParallel::leave_local() {
 void DistributedDataParallel::zero_grad() {
   state_->check_finished();
   leave_local();
-  state_->reducer.restart();
+  state_->restart();
   for (GradArena& each : state_->arenas) each.zero();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flat tensor in which all gradients live; each parameter's .grad is a view of its place. AccumulateGrad then adds
 // in place, so micro-steps accumulate without a second copy, a reduction takes contiguous buckets, and clearing is one
-// memset.
+// memset. A layer's backward still hands its gradient over as a tensor of its own, fused or not: none adds its product
+// into the arena while it computes it, so each gradient is written once and read once more than it would have to be.
 //
 // A parameter has no .grad until a backward reaches it: expect() gives it its view just before the first gradient is
 // added. Dropping gradients (zero_grad()'s default) therefore costs nothing. Assigning .grad, or running backward with

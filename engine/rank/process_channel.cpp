@@ -135,7 +135,8 @@ void ProcessChannel::heartbeat() {
   outbox_.post(Heartbeat{.phase = gate_.standing() ? "paused" : phase_.load(std::memory_order_relaxed),
                          .update = update_.load(std::memory_order_relaxed),
                          .micro_step = micro_step_.load(std::memory_order_relaxed),
-                         .collective = collective_.load(std::memory_order_relaxed)});
+                         .collective = collective_.load(std::memory_order_relaxed),
+                         .operation = operation().text()});
 }
 
 void ProcessChannel::fill_outgoing(bool all) {

@@ -157,7 +157,8 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, c
   if (training.shard) {
     const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());
     training.optimizer->step(training.masters, own, rates, scale, training.shard->packed(reached_ranges(training)));
-    training.shard->unpack(training.masters, training.model.flat());
+    training.await_parameters();  // of the last update, where no forward asked for all of them
+    training.shard->unpack(training.masters, training.model.flat(), training.spec().parallel.overlap_param_gather);
   } else if (training.masters.defined()) {
     training.optimizer->step(training.masters, gradients.to(at::kFloat), rates, scale, reached_ranges(training));
     training.model.flat().copy_(training.masters);
@@ -202,7 +203,10 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .reason = std::string(to_string(plan.reason)),
                 .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after};
-  if (training.spec().run.record_weights) update.weights = training.model.weights();
+  if (training.spec().run.record_weights) {
+    training.await_parameters();
+    update.weights = training.model.weights();
+  }
   training.channel.send(std::move(update));
 }
 

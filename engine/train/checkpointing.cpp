@@ -56,6 +56,7 @@ bool finite_model(Training& training) {
 void commit(Training& training, CheckpointContent content, bool last) {
   TrainingCursor& cursor = content.cursor;
   training.report.phase("checkpoint");
+  training.await_parameters();
   cursor.seconds = training.report.seconds();
   cursor.finite = finite_model(training);
   for (PlacedTensor& tensor : shared_tensors(training, Purpose::write)) content.tensors.push_back(std::move(tensor));

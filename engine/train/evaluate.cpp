@@ -64,6 +64,7 @@ bool evaluation_due(const Training& training, std::int64_t update) {
 
 void evaluate(Training& training) {
   training.report.phase("evaluate");
+  training.await_parameters();
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(training.device));  // read once, at the end
   std::int64_t items = 0;
   std::int64_t batches = 0;

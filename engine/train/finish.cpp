@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -71,6 +72,23 @@ void compare_replicas(Training& training, const std::string& hash) {
       "Replicas drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
 
+/// The same of the two copies of a tied embedding, which get the same updates. Collective: the world.
+void compare_tied_copies(Training& training) {
+  if (training.mesh.grid().pipeline == 1) return;
+  double differ = 0.0;
+  if (const auto tied = tied_parameter(training)) {
+    const at::Tensor own = training.model.slice(training.model.flat(), *tied);
+    const at::Tensor mine = numbers_of(weights_sha256({{std::string(tied_embedding), own}}));
+    at::Tensor both = at::empty({2, mine.numel()}, at::kLong);
+    training.mesh.along(Axis::embedding).all_gather(both, mine);
+    if (!both[0].equal(both[1])) differ = 1.0;
+  }
+  if (sum_over_ranks(training.mesh.world(), {differ, 0.0, 0.0})[0] == 0.0) return;
+  training.report.warn_first(
+      "internal", "the first and the last stage do not hold equal tied embeddings at the end of the run",
+      "The stages drifted apart: use an earlier checkpoint, and check the memory of this machine.");
+}
+
 }  // namespace
 
 Result<std::string> write_final_weights(Training& training) {
@@ -80,6 +98,7 @@ Result<std::string> write_final_weights(Training& training) {
   const std::string hash =
       told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(parameters) : std::string());
   if (training.plan().knobs.reduce_when != ReduceWhen::never) compare_replicas(training, hash);
+  compare_tied_copies(training);
   if (!training.report.first() || training.order.run_dir.empty()) return hash;
   if (auto written = write_model_file(training.order.run_dir / "final", parameters); !written)
     return tl::unexpected(written.error());

@@ -48,21 +48,24 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vecto
                      const TensorAxis& axis, const ParallelSpec& parallel, at::Device device,
                      const MakeLayout& make_layout) {
   std::vector<std::shared_ptr<ModelPart>> parts;
+  std::vector<std::size_t> ends;  ///< by chunk: after its last parameter
   for (const ModelShare& share : shares) {
     parts.push_back(make_model_part(spec, seed, share, axis, parallel));
     parts_.push_back(parts.back().get());
     for (ParameterShare& each : shares_of(*parts.back(), spec, share)) shares_.push_back(std::move(each));
+    ends.push_back(shares_.size());
   }
   module_ = module_of(parts);
   undivided_ = shares == std::vector<ModelShare>{ModelShare{}};
-  std::vector<std::int64_t> numels;
-  for (const ParameterShare& each : shares_) {
-    names_.push_back(each.name);
-    numels.push_back(each.numel());
-  }
+  for (const ParameterShare& each : shares_) names_.push_back(each.name);
   if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
   const at::Tensor first = module_->parameters().front();
-  layout_ = make_layout(first.scalar_type(), numels);
+  layout_ = make_layout(first.scalar_type(), shares_);
+  for (std::size_t begin = 0; const std::size_t end : ends) {
+    const FlatRange first_one = layout_.parameters[begin], last_one = layout_.parameters[end - 1];
+    ranges_.push_back({last_one.offset, first_one.offset + first_one.size - last_one.offset});
+    begin = end;
+  }
   flat_ = at::zeros({layout_.numel}, first.options().device(device).requires_grad(false));
   const at::NoGradGuard no_grad;
   std::size_t i = 0;

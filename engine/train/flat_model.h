@@ -18,8 +18,8 @@ namespace accrue {
 
 class FlatModel {
  public:
-  /// How parameters of a type and of these sizes are laid out; the gradient arena's layout.
-  using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<std::int64_t>& numels)>;
+  /// How these parameters, of a type, are laid out; the gradient arena's layout.
+  using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<ParameterShare>& shares)>;
 
   /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
   /// their parameters into a flat tensor on the device. Of `parallel` it reads what is recomputed.
@@ -37,12 +37,16 @@ class FlatModel {
   const at::Tensor& flat() const { return flat_; }
   const FlatLayout& layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }
+  /// In module order.
+  std::vector<at::Tensor> parameters() const { return module_->parameters(); }
   at::ScalarType dtype() const { return flat_.scalar_type(); }
 
   /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
   at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
   /// The same without rows of padding, as a checkpoint holds it: a view.
   at::Tensor unpadded(const at::Tensor& flat, std::size_t i) const;
+  /// Where the parameters of a chunk lie.
+  const FlatRange& range_of(std::int64_t chunk) const { return ranges_[static_cast<std::size_t>(chunk)]; }
   /// What this rank holds of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
   /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.
@@ -60,6 +64,7 @@ class FlatModel {
   bool undivided_ = false;
   std::vector<std::string> names_;
   std::vector<ParameterShare> shares_;
+  std::vector<FlatRange> ranges_;  ///< by chunk
   FlatLayout layout_;
   at::Tensor flat_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors between pipeline stages as messages of the pipeline axis. A send is started and left to the backend, so that
-// the stage goes on computing; few are left open at once, because each keeps its tensor.
+// the stage goes on computing; few are left open at once, because each keeps its tensor. Each message says what it is,
+// so stages whose schedules differ find out at the first message that the other did not mean.
 #pragma once
 
 #include <deque>
@@ -20,6 +21,7 @@ class MessageLink final : public StageLink {
   void finish() override { wait_until_open(0); }
 
  private:
+  MessageLabel label_of(const PipelineOperation& operation) const;
   void wait_until_open(std::size_t most);
 
   Communicator& pipeline_;

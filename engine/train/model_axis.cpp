@@ -17,8 +17,6 @@
 namespace accrue {
 namespace {
 
-constexpr const char* tied_embedding = "token_embedding.weight";
-
 /// The dim along which the ranks hold parts.
 std::int64_t divided_dim(const ParameterShare& share) {
   std::size_t dim = 0;
@@ -57,6 +55,20 @@ void sum_rows(Training& training) {
   }
 }
 
+/// Over the embedding axis, the two uses of a tied embedding. Under ZeRO of what this rank owns: both stages cut it
+/// alike (FlatLayout's `alone`), so the ranks of a group own the same elements.
+void sum_tied_embedding(Training& training) {
+  const auto tied = tied_parameter(training);
+  if (!tied) return;
+  const at::Tensor flat = training.reducer.flat_gradients();
+  std::vector<FlatRange> ranges{training.model.layout().parameters[*tied]};
+  if (training.shard) ranges = training.shard->owned(ranges);
+  for (const FlatRange& range : ranges) {
+    at::Tensor gradient = flat.narrow(0, range.offset, range.size);
+    training.mesh.along(Axis::embedding).all_reduce(gradient);
+  }
+}
+
 /// What this rank's stage holds and no other owns, undivided.
 NamedTensors own_parameters(Training& training) {
   NamedTensors all;
@@ -83,23 +95,21 @@ std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stag
 
 }  // namespace
 
+std::optional<std::size_t> tied_parameter(const Training& training) {
+  if (training.mesh.grid().pipeline == 1 || !training.mesh.has(Axis::embedding)) return std::nullopt;
+  const auto& names = training.model.names();
+  const auto tied = std::ranges::find(names, tied_embedding);
+  if (tied == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(tied - names.begin());
+}
+
 bool summed_over_tensor(const Training& training, std::size_t i) {
   return training.tensor.sequence() && training.model.shares()[i].on_rows;
 }
 
-void sum_tied_embedding(Training& training) {
-  if (training.mesh.grid().pipeline == 1 || !training.mesh.has(Axis::embedding)) return;
-  const at::Tensor flat = training.reducer.flat_gradients();
-  for (std::size_t i = 0; i < training.model.names().size(); ++i) {
-    if (training.model.names()[i] != tied_embedding) continue;
-    at::Tensor gradient = training.model.slice(flat, i);
-    training.mesh.along(Axis::embedding).all_reduce(gradient);
-  }
-}
-
 void complete_gradients(Training& training) {
   if (training.tensor.sequence()) sum_rows(training);
-  if (!training.shard) sum_tied_embedding(training);
+  sum_tied_embedding(training);
 }
 
 double gradient_norm(const Training& training) {

@@ -3,17 +3,22 @@
 // each has a part of, and take one norm.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
 #include "accrue/checkpoint/tensor_archive.h"
 #include "train/training.h"
 
 namespace accrue {
 
+/// What the first part of a model embeds with and the last part's head multiplies by.
+inline constexpr std::string_view tied_embedding = "token_embedding.weight";
+
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
 bool summed_over_tensor(const Training& training, std::size_t i);
-/// Adds up the two uses of a tied embedding, on the first and the last stage. Under ZeRO it comes before the reduction
-/// over replicas, since each stage then owns other elements; otherwise complete_gradients() does it. Collective: the
-/// embedding axis.
-void sum_tied_embedding(Training& training);
+/// The parameter that is a copy of a tied embedding, or the original of one, where the other is on another stage.
+std::optional<std::size_t> tied_parameter(const Training& training);
 /// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
 /// has a part of, then the two uses of a tied embedding. Collective: the model axis.
 void complete_gradients(Training& training);

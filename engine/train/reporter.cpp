@@ -30,6 +30,7 @@ std::int64_t resident_bytes() {
 
 Reporter::Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device)
     : origin_ns_(order.origin_ns),
+      chunks_(order.plan.spec.parallel.virtual_pipeline),
       mesh_(mesh),
       channel_(channel),
       device_(device),
@@ -38,6 +39,12 @@ Reporter::Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel
   for (Communicator* each : mesh_.communicators()) {
     each->set_observer([this](const CollectiveRecord& record) { collective(record); });
     each->set_begin_observer([this] { channel_.collective_begun(); });
+    each->set_wait_observer([this](const CollectiveRecord* call) {
+      if (call != nullptr)
+        channel_.operation().waits_in(call->op, call->axis);
+      else
+        channel_.operation().goes_on();
+    });
   }
 }
 
@@ -45,6 +52,7 @@ Reporter::~Reporter() {
   for (Communicator* each : mesh_.communicators()) {
     each->set_observer({});
     each->set_begin_observer({});
+    each->set_wait_observer({});
   }
 }
 
@@ -63,7 +71,12 @@ void Reporter::ready() {
 void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {
   update_ = update;
   micro_step_ = micro_step;
+  channel_.operation().ends();
   channel_.progress(name, update, micro_step);
+}
+
+void Reporter::begins(const PipelineOperation& operation, std::int64_t micro_step) {
+  channel_.operation().begins(operation, micro_step, chunks_);
 }
 
 void Reporter::micro_step(const MicroPlan& plan, const MicroResult& result) {

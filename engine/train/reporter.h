@@ -35,6 +35,8 @@ class Reporter {
   /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
   void phase(const char* name, std::int64_t update, std::int64_t micro_step);
   void phase(const char* name) { phase(name, update_, micro_step_); }
+  /// The operation of a window that this phase is about.
+  void begins(const PipelineOperation& operation, std::int64_t micro_step);
   /// Between the two a span of computation runs: exchanges inside it are not compute time.
   void computes(bool computing) { computing_ = computing; }
   void micro_step(const MicroPlan& plan, const MicroResult& result);
@@ -57,6 +59,7 @@ class Reporter {
   void collective(const CollectiveRecord& record);
 
   const std::int64_t origin_ns_;
+  const std::int64_t chunks_;
   const Mesh& mesh_;
   RankChannel& channel_;
   at::Device device_;

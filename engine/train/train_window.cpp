@@ -122,6 +122,7 @@ class TrainedWindow final : public WindowWork {
     const auto plan = training_.driver.next();
     over_ = !plan;
     if (over_) return false;
+    first_ = plan->micro_step - index;
     const bool may_hold = plan->position == 0 || stops_inside_windows(training_.spec());
     if (may_hold && training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
       pass_.end = WindowEnd::stopped;
@@ -145,14 +146,20 @@ class TrainedWindow final : public WindowWork {
   void starts(const PipelineOperation& operation) override {
     const MicroPlan& plan = flights_.at(operation.micro_step).plan;
     if (operation.action == PipelineAction::forward) {
+      if (training_.shard) training_.shard->await(training_.model.range_of(operation.chunk));
       training_.report.phase("forward", plan.window + 1, plan.micro_step);
       key_dropout(training_, plan.micro_step, operation.chunk);
     } else {
       training_.report.phase("backward", plan.window + 1, plan.micro_step);
       cover_.emplace(training_.driver.cover(training_.faults.reduces(plan)));
     }
+    training_.report.begins(operation, plan.micro_step);
     begin_ = training_.clock.mark();
     training_.report.computes(true);
+  }
+
+  void transfers(const PipelineOperation& operation) override {
+    training_.report.begins(operation, first_ + operation.micro_step);
   }
 
   double weigh(std::int64_t index, LossSum& loss) override {
@@ -180,7 +187,7 @@ class TrainedWindow final : public WindowWork {
       cover_.reset();
       return;
     }
-    // Another stage may still wait for what this one has computed: the window's sums are exchanged when it has been
+    // Another stage may still wait for what this one has computed: the window's sums are waited for when it has been
     // sent.
     reduces_after_ = pipelined() && plan.update && training_.faults.reduces(plan);
     if (!reduces_after_ && training_.faults.reduces(plan)) reduce(training_);
@@ -200,10 +207,7 @@ class TrainedWindow final : public WindowWork {
 
   /// What a pipeline puts off until nothing is in flight.
   void after_list() {
-    if (std::exchange(reduces_after_, false)) {
-      if (training_.shard) sum_tied_embedding(training_);
-      reduce(training_);
-    }
+    if (std::exchange(reduces_after_, false)) reduce(training_);
     if (!pipelined() || pass_.end != WindowEnd::boundary || !evaluates_after(training_, pass_.last)) return;
     publish();
     evaluate(training_);
@@ -295,6 +299,7 @@ class TrainedWindow final : public WindowWork {
   std::vector<MicroStep> done_;                ///< not yet published
   std::optional<Cover> cover_;
   ComputeClock::Mark begin_;  ///< of the operation that runs
+  std::int64_t first_ = 0;    ///< micro-step that the list counts as 0
   std::int64_t published_ns_ = monotonic_ns();
   bool over_ = false;
   bool reduces_after_ = false;

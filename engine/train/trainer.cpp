@@ -103,6 +103,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   const auto end = train_windows(training);
   if (!end) return tl::unexpected(end.error());
   // From here on the parameters are final.
+  training.await_parameters();
   std::string hash;
   if (*end == "finished") {
     save(training, true);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "train/compute_device.h"
+#include "train/model_axis.h"
 
 namespace accrue {
 namespace {
@@ -14,11 +16,12 @@ std::int64_t bucket_bytes_of(const RunPlan& plan) {
 }
 
 /// K8: only the reducer sends buckets out during a backward. The bugs of the gallery meddle with a window's gradients
-/// before they are reduced, so those runs reduce after it, and so do stages of a pipeline, whose chunks each have a
-/// backward of their own.
+/// before they are reduced, so those runs reduce after it. On a pipeline each chunk's last backward of a window sends
+/// its buckets out; where every micro-step reduces, others of the same chunk may come before that is over.
 LaunchBuckets launch_of(const RunPlan& plan) {
-  const bool overlaps = plan.knobs.reduce_mechanism == ReduceMechanism::reducer &&
-                        plan.spec.teaching.bug == Bug::none && plan.grid.pipeline == 1;
+  const bool once = plan.grid.pipeline == 1 || plan.knobs.reduce_when == ReduceWhen::boundary;
+  const bool overlaps = plan.spec.parallel.overlap_grad_reduce && once &&
+                        plan.knobs.reduce_mechanism == ReduceMechanism::reducer && plan.spec.teaching.bug == Bug::none;
   return overlaps ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
 }
 
@@ -51,6 +54,27 @@ bool is_sharded(const RunPlan& plan) {
 
 std::int64_t shards_of(const RunPlan& plan) {
   return is_sharded(plan) ? plan.grid.data : 1;
+}
+
+/// A tied embedding whose two copies are updated by different ranks: both are cut alike, so that the owners of a part
+/// on the first and on the last stage add up the same numbers.
+std::optional<std::size_t> alone_in(const RunPlan& plan, const std::vector<ParameterShare>& shares) {
+  if (!is_sharded(plan) || plan.grid.pipeline == 1) return std::nullopt;
+  const auto tied = std::ranges::find(shares, tied_embedding, &ParameterShare::name);
+  if (tied == shares.end()) return std::nullopt;
+  return static_cast<std::size_t>(tied - shares.begin());
+}
+
+at::Tensor alone_in(const RunPlan& plan, const FlatModel& model) {
+  const auto alone = alone_in(plan, model.shares());
+  return alone ? model.parameters()[*alone] : at::Tensor();
+}
+
+FlatLayout layout_of(const RunPlan& plan, at::ScalarType own, const std::vector<ParameterShare>& shares) {
+  std::vector<std::int64_t> numels;
+  for (const ParameterShare& each : shares) numels.push_back(each.numel());
+  return flat_layout(numels, gradient_element(plan, own), bucket_bytes_of(plan), shards_of(plan),
+                     alone_in(plan, shares));
 }
 
 std::optional<UpdateShard> shard_of(const RunPlan& plan, const FlatModel& model, const Mesh& mesh) {
@@ -89,9 +113,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
       model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor,
             run.plan.spec.parallel, computes_on,
-            [&run](at::ScalarType own, const std::vector<std::int64_t>& numels) {
-              return flat_layout(numels, gradient_element(run.plan, own), bucket_bytes_of(run.plan),
-                                 shards_of(run.plan));
+            [&run](at::ScalarType own, const std::vector<ParameterShare>& shares) {
+              return layout_of(run.plan, own, shares);
             }),
       scaling(run.plan.knobs, run.plan.spec.teaching.bug, ranks.data().size()),
       reducer(model.module(), ranks.data(),
@@ -100,7 +123,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .broadcast_parameters = true,
                .launch = launch_of(run.plan),
                .accumulation = run.plan.knobs.accumulation_dtype,
-               .shard = is_sharded(run.plan)}),
+               .shard = is_sharded(run.plan),
+               .alone = alone_in(run.plan, model)}),
       shard(shard_of(run.plan, model, ranks)),
       optimizer(make_flat_optimizer(
           run.plan.spec.optimizer,

@@ -73,6 +73,10 @@ struct Training {
     at.scale_growth = loss_scale.growth;
     at.scale_overflows = loss_scale.overflows;
   }
+  /// Before the parameters are read as a whole: an update's may still travel (overlap_param_gather).
+  void await_parameters() {
+    if (shard) shard->await_all();
+  }
   bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "optim/flat_base.h"
 
@@ -61,13 +62,26 @@ at::Tensor UpdateShard::pack(const at::Tensor& flat, at::ScalarType type) const 
   return packed;
 }
 
-void UpdateShard::unpack(const at::Tensor& packed, at::Tensor& flat) const {
-  for (const Piece& piece : pieces_) {
+void UpdateShard::unpack(const at::Tensor& packed, at::Tensor& flat, bool overlap) {
+  for (const Piece& piece : std::ranges::reverse_view(pieces_)) {
     at::Tensor own = flat.narrow(0, piece.flat.offset, piece.flat.size);
     own.copy_(packed.narrow(0, piece.packed, piece.flat.size));
     at::Tensor bucket = flat.narrow(0, piece.bucket.offset, piece.bucket.size);
-    axis_.all_gather(bucket, own);
+    if (overlap)
+      gathers_.emplace_back(piece.bucket, axis_.start_all_gather(bucket, own));
+    else
+      axis_.all_gather(bucket, own);
   }
+}
+
+void UpdateShard::await(const FlatRange& flat) {
+  for (auto& [bucket, gather] : gathers_)
+    if (common_part(flat, bucket)) gather.wait();
+}
+
+void UpdateShard::await_all() {
+  for (auto& [bucket, gather] : gathers_) gather.wait();
+  gathers_.clear();
 }
 
 }  // namespace accrue

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeRO-1: the part of the flat space whose update is this rank's, packed into one tensor. Each replica owns an equal
 // part of every bucket, so a bucket's sum goes to its owners by one reduce-scatter and the updated parameters come back
-// by one all-gather. Source: Megatron-LM's distributed optimizer.
+// by one all-gather. The gathering may go on until the next forward of a model part needs its parameters.
+// Source: Megatron-LM's distributed optimizer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "accrue/comm/communicator.h"
@@ -39,8 +41,14 @@ class UpdateShard {
 
   /// This rank's part of a flat tensor, packed, in another type.
   at::Tensor pack(const at::Tensor& flat, at::ScalarType type) const;
-  /// Puts a packed tensor back, and makes the flat tensor whole on all ranks. Collective: the axis.
-  void unpack(const at::Tensor& packed, at::Tensor& flat) const;
+  /// Puts a packed tensor back, and makes the flat tensor whole on all ranks, those buckets first that a forward uses
+  /// first. `overlap`: returns at once, and a part of the flat tensor is whole after an await() of it, which must come
+  /// before the next unpack(). Collective: the axis.
+  void unpack(const at::Tensor& packed, at::Tensor& flat, bool overlap);
+  /// Waits until what lies in the range is whole.
+  void await(const FlatRange& flat);
+  /// Waits until everything is.
+  void await_all();
 
  private:
   struct Piece {
@@ -55,6 +63,7 @@ class UpdateShard {
   std::vector<Piece> pieces_;  ///< one a bucket
   std::vector<Part> parts_;
   std::int64_t numel_ = 0;
+  std::vector<std::pair<FlatRange, Work>> gathers_;  ///< under way, by bucket
 };
 
 }  // namespace accrue

@@ -75,8 +75,10 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
   work.finished(operation);
 }
 
-void WindowExecutor::receive_input(const PipelineOperation& operation, const Batch& batch) {
+void WindowExecutor::receive_input(const PipelineOperation& operation, WindowWork& work) {
+  const Batch& batch = work.batch(operation.micro_step);
   if (batch.items == 0) return;
+  work.transfers(operation);
   at::Tensor& received = flight(operation).received;
   received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);
   link_->receive(operation, received);
@@ -84,11 +86,11 @@ void WindowExecutor::receive_input(const PipelineOperation& operation, const Bat
 }
 
 void WindowExecutor::transfer(const PipelineOperation& operation, WindowWork& work) {
-  if (operation.action == PipelineAction::receive_input)
-    return receive_input(operation, work.batch(operation.micro_step));
+  if (operation.action == PipelineAction::receive_input) return receive_input(operation, work);
   const auto found = flights_.find({operation.micro_step, operation.chunk});
   if (found == flights_.end()) return;  // passed over
   Flight& flight = found->second;
+  work.transfers(operation);
   switch (operation.action) {
     case PipelineAction::send_output:
       link_->send(operation, flight.outputs.detach());

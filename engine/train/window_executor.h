@@ -38,6 +38,8 @@ class WindowWork {
   virtual const Batch& batch(std::int64_t micro_step) = 0;
   /// Before a forward or backward.
   virtual void starts(const PipelineOperation& operation) = 0;
+  /// Before a transfer, or the wait for one.
+  virtual void transfers(const PipelineOperation& /*operation*/) {}
   /// What the loss is multiplied by before its backward. On the last part.
   virtual double weigh(std::int64_t micro_step, LossSum& loss) = 0;
   /// After it was started; a device may still be computing it.
@@ -69,7 +71,7 @@ class WindowExecutor {
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
-  void receive_input(const PipelineOperation& operation, const Batch& batch);
+  void receive_input(const PipelineOperation& operation, WindowWork& work);
   void transfer(const PipelineOperation& operation, WindowWork& work);
 
   std::vector<ModelPart*> parts_;

@@ -47,8 +47,8 @@ class Alike final : public Communicator {
   }
   Call do_barrier() override { return {}; }
   Call do_reduce_scatter(at::Tensor, at::Tensor, Waits) override { return refused(); }
-  Call do_send(at::Tensor, std::int64_t) override { return refused(); }
-  Call do_receive(at::Tensor, std::int64_t) override { return refused(); }
+  Call do_send(at::Tensor, std::int64_t, MessageLabel) override { return refused(); }
+  Call do_receive(at::Tensor, std::int64_t, MessageLabel) override { return refused(); }
 
  private:
   static Call refused() { throw std::logic_error("a source has no use for this"); }

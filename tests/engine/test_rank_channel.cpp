@@ -212,6 +212,31 @@ class TestRankChannel : public QObject {
     QVERIFY(beats_at(8));
   }
 
+  void says_which_operation_is_in_flight() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    const auto says = [&](const std::string& words) {
+      return peer.wait_for<Heartbeat>([&](const Heartbeat& beat) { return beat.operation == words; });
+    };
+    CurrentOperation& operation = channel.operation();
+    operation.begins({PipelineAction::backward, 2, 1}, 7, 2);
+    QVERIFY(says("backward of micro-step 7, chunk 1"));
+    operation.waits_in("all_reduce", "tensor");
+    QVERIFY(says("backward of micro-step 7, chunk 1: all_reduce over the tensor ranks"));
+    operation.goes_on();
+    QVERIFY(says("backward of micro-step 7, chunk 1"));
+    operation.begins({PipelineAction::receive_input, 3, 0, 0}, 8, 1);
+    operation.waits_in("receive", "pipeline");
+    QVERIFY(says("receiving the input of micro-step 8 from stage 0"));
+    operation.begins({PipelineAction::send_gradient, 3, 0, 1}, 8, 1);
+    QVERIFY(says("sending the gradient of micro-step 8 to stage 1"));
+    operation.ends();
+    operation.waits_in("reduce_scatter", "data");
+    QVERIFY(says("reduce_scatter over the data ranks"));
+    operation.goes_on();
+    QVERIFY(says(""));
+  }
+
   void announces_a_checkpoint_before_the_next_heartbeat_is_due() {
     Peer peer;
     ProcessChannel channel(options_for(peer));

@@ -204,7 +204,7 @@ int user_zeroes_gradients(RankContext& rank) {
   return 0;
 }
 
-/// Rank 1 is killed by itself between two buckets of backward.
+/// Rank 1 is killed by itself between two buckets that backward has started to reduce.
 int dies_in_backward(RankContext& rank) {
   RankNet of(rank, {.bucket_bytes = 256, .launch = LaunchBuckets::when_ready});
   auto& [joined, axis, net, ddp] = of;
@@ -214,6 +214,7 @@ int dies_in_backward(RankContext& rank) {
   });
   try {
     loss_with_spare(net, rank.rank).backward();
+    ddp.finish();
   } catch (const CommError& error) {
     rank.report(error.what());
     ::_exit(0);
@@ -380,7 +381,7 @@ class TestDataParallel : public QObject {
     for (const auto& each : outcomes) QVERIFY2(each.errors.empty(), each.errors.c_str());
   }
 
-  void a_killed_rank_ends_backward_with_a_comm_error() {
+  void a_killed_rank_ends_the_reduction_with_a_comm_error() {
     RankGroup ranks("dies_in_backward", 2);
     QVERIFY(ranks.wait_for_end(0, 60s));
     const auto outcomes = ranks.finish(10s);

@@ -84,7 +84,8 @@ class TestDividedTraining : public QObject {
              {"two sharded replicas", {2, 1, false, 1, 1, 1}},
              {"four sharded replicas", {4, 1, false, 1, 1, 1}},
              {"two sharded replicas of two ranks by rows", {2, 2, true, 1, 1, 1}},
-             {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}}}) {
+             {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}},
+             {"two sharded replicas of two stages of two ranks", {2, 2, true, 2, 1, 1}}}) {
       QTest::addRow("%s, float64", name) << layout << "" << 1e-10;
       QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-5;
     }

@@ -312,6 +312,22 @@ class TestEngineHost : public QObject {
     QCOMPARE(std::get<RankFailed>(failed->body).class_name, std::string("data"));
     QCOMPARE(std::get<RankFailed>(failed->body).exit_status, 2);
   }
+  /// Where ranks hold parts of one model, a number alone says little: neither of a death nor of a rank's own report.
+  void a_rank_of_a_divided_model_is_named_with_its_place_data() {
+    const Rows<QByteArray, QByteArray> row;
+    row("killed", "micro_ms=5,die=3@6:9", "Rank 3 (data 0, stage 1, tensor 1) was killed (signal 9) in ");
+    row("exits", "micro_ms=5,exit=2@6:7", "Rank 2 (data 0, stage 1, tensor 0) ended with exit status 7 in ");
+    row("reports a failure", "micro_ms=5,fail=1@6:data", "Rank 1 (data 0, stage 0, tensor 1) in ");
+  }
+  void a_rank_of_a_divided_model_is_named_with_its_place() {
+    const auto [script, begin] = current_row<QByteArray, QByteArray>();
+    RunPlan plan = small_plan({.ranks = 4});
+    plan.grid = {.data = 1, .pipeline = 2, .tensor = 2};
+    WatchedHost host(script);
+    QVERIFY(host.start({plan, fresh()}).has_value());
+    const auto failed = host.wait_for<RankFailed>();
+    VERIFY_STORY(failed && failed->message.starts_with(begin.toStdString()));
+  }
   void a_signal_is_named() {
     WatchedHost host("micro_ms=5,die=0@6:11", fresh());
     const auto failed = host.wait_for<RankFailed>();

@@ -257,6 +257,22 @@ class TestPipelineSchedule : public QObject {
     QVERIFY(std::abs(pipeline_bubble(shape) - (taken - ideal) / taken) < 1e-12);
   }
 
+  void a_spec_orders_its_windows() {
+    using enum PipelineSchedule;
+    ParallelSpec parallel{.pipeline = 2};
+    QCOMPARE(pipeline_shape(parallel, 4), (PipelineShape{one_forward_one_backward, 2, 4}));
+    parallel.pipeline_order = PipelineOrder::all_forward;
+    QCOMPARE(pipeline_shape(parallel, 4), (PipelineShape{all_forward_all_backward, 2, 4}));
+    parallel = {.pipeline = 2, .virtual_pipeline = 2, .pipeline_group = 3};
+    QCOMPARE(pipeline_shape(parallel, 5), (PipelineShape{interleaved, 2, 5, 2, 3}));
+    QCOMPARE(pipeline_shape(parallel, 4), (PipelineShape{all_forward_all_backward, 2, 4, 2}));
+    parallel.pipeline_order = PipelineOrder::all_forward;
+    QCOMPARE(pipeline_shape(parallel, 5), (PipelineShape{all_forward_all_backward, 2, 5, 2}));
+    // One stage has nothing to order.
+    parallel = {.pipeline_order = PipelineOrder::all_forward};
+    QCOMPARE(pipeline_shape(parallel, 5), (PipelineShape{one_forward_one_backward, 1, 5}));
+  }
+
   void shapes_without_a_schedule_are_refused_with_the_rule() {
     const auto refused = [](const PipelineShape& shape, const char* rule) {
       const auto lists = pipeline_schedule(shape);

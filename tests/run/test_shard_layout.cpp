@@ -254,6 +254,38 @@ class TestShardLayout : public QObject {
       }
   }
 
+  /// Wherever it stands among others, its buckets and shards lie in it alike.
+  void a_parameter_that_is_alone_is_cut_alike_everywhere() {
+    for (const std::int64_t world : {1, 2, 3, 4})
+      for (const std::int64_t bytes : {64, 1000, 1 << 20}) {
+        const auto cuts_of = [&](const std::vector<std::int64_t>& numels, std::size_t alone) {
+          const FlatLayout layout = flat_layout(numels, 4, bytes, world, alone);
+          const FlatRange place = layout.parameters[alone];
+          std::vector<FlatRange> cuts;
+          std::int64_t covered = 0;
+          for (std::int64_t rank = 0; rank < world; ++rank)
+            for (const FlatRange& owned : owned_ranges(layout, rank, world)) {
+              const bool inside = owned.offset >= place.offset && owned.offset < place.offset + place.size;
+              if (inside) cuts.push_back({owned.offset - place.offset, owned.size});
+              covered += owned.size;
+            }
+          // No bucket holds it and another parameter.
+          for (std::size_t i = 0; i < numels.size(); ++i)
+            for (const FlatRange& bucket : layout.buckets) {
+              const auto in = [&](const FlatRange& range) {
+                return range.offset < bucket.offset + bucket.size && bucket.offset < range.offset + range.size;
+              };
+              if (i != alone && in(place) && in(layout.parameters[i])) cuts.clear();
+            }
+          return covered == layout.numel ? cuts : std::vector<FlatRange>();
+        };
+        const auto first = cuts_of({3000, 100, 7, 4096, 33}, 0);
+        QVERIFY(!first.empty());
+        QVERIFY(first == cuts_of({100, 3000, 5}, 1));
+        QVERIFY(first == cuts_of({17, 20000, 3000}, 2));
+      }
+  }
+
   void a_rank_holds_its_box_of_a_parameter() {
     ModelSpec model = gpt(2, 8, 4, 10);
     model.heads = 2;

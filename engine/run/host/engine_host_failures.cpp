@@ -53,13 +53,29 @@ bool is_retryable(ErrorCode code) {
   return code == ErrorCode::peer_lost || code == ErrorCode::hang;
 }
 
-std::string cause_text(std::int64_t rank, const ExitReport& exit) {
-  if (exit.signal == 0) return fmt::format("Rank {} ended with exit status {}", rank, exit.status);
-  if (exit.signal == SIGKILL) return fmt::format("Rank {} was killed (signal 9)", rank);
-  return fmt::format("Rank {} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
+std::string cause_text(const std::string& rank, const ExitReport& exit) {
+  if (exit.signal == 0) return fmt::format("{} ended with exit status {}", rank, exit.status);
+  if (exit.signal == SIGKILL) return fmt::format("{} was killed (signal 9)", rank);
+  return fmt::format("{} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
+}
+
+/// " in backward of micro-step 7, chunk 0", or the phase with what is known of it; of the last heartbeat.
+std::string doing_text(const Heartbeat& last) {
+  if (last.operation.find("micro-step") != std::string::npos) return " in " + last.operation;
+  if (last.phase.empty()) return {};
+  const std::string phase = fmt::format(" in phase \"{}\"", last.phase);
+  return last.operation.empty() ? phase : phase + fmt::format(" ({})", last.operation);
 }
 
 }  // namespace
+
+/// "Rank 3", where the ranks share a model with its place: "Rank 3 (data 0, stage 1, tensor 1)".
+std::string RunSession::name_of(std::size_t rank) const {
+  const RankGrid& grid = order_.plan.grid;
+  if (grid.pipeline * grid.tensor == 1) return fmt::format("Rank {}", rank);
+  const GridCoordinate at = grid.coordinate(static_cast<std::int64_t>(rank));
+  return fmt::format("Rank {} (data {}, stage {}, tensor {})", rank, at.data, at.pipeline, at.tensor);
+}
 
 /// Empty where the rank has printed nothing.
 std::string RunSession::log_advice(std::size_t rank) const {
@@ -107,10 +123,11 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   const auto number = static_cast<std::int64_t>(rank);
   if (failed.phase.empty()) failed.phase = last.phase;
   if (failed.update == 0) failed.update = last.update;
-  if (failed.message.empty()) {
-    failed.message = cause_text(number, exit);
-    if (!failed.phase.empty()) failed.message += fmt::format(" in phase \"{}\"", failed.phase);
-  }
+  const RankGrid& grid = order_.plan.grid;
+  if (failed.message.empty())
+    failed.message = cause_text(name_of(rank), exit) + doing_text(last);
+  else if (grid.pipeline * grid.tensor > 1)
+    failed.message = name_of(rank) + doing_text(last) + ": " + failed.message;
   if (failed.micro_step == 0) failed.micro_step = last.micro_step;
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);
   failed.signal = exit.signal;
@@ -154,8 +171,8 @@ void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
   const auto seconds = std::chrono::duration<double>(Clock::now() - progress_.last_progress(rank)).count();
   RankFailed failed;
   failed.class_name = to_string(ErrorCode::hang);
-  failed.message = fmt::format("Rank {} made no progress for {:.0f} s{}; rank {} gave up waiting for it", rank, seconds,
-                               place_of(rank), waited);
+  failed.message = fmt::format("{} made no progress for {:.0f} s{}; rank {} gave up waiting for it", name_of(rank),
+                               seconds, place_of(rank), waited);
   failed.what_to_do = advice_for(rank, {});
   failed.phase = last.phase;
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);

@@ -315,7 +315,8 @@ void RunSession::check_progress(Clock::time_point now) {
 std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const {
   const auto seconds = std::chrono::duration<double>(now - progress_.last_progress(blamed.front())).count();
   std::string text =
-      fmt::format("{} made no progress for {:.0f} s{}", list_ranks(blamed), seconds, place_of(blamed.front()));
+      fmt::format("{} made no progress for {:.0f} s{}",
+                  blamed.size() == 1 ? name_of(blamed.front()) : list_ranks(blamed), seconds, place_of(blamed.front()));
   std::vector<std::size_t> waiting;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (std::find(blamed.begin(), blamed.end(), rank) == blamed.end() && progress_.last(rank).phase == "reduce")
@@ -324,9 +325,11 @@ std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock
   return text + fmt::format("; {} wait{}", list_ranks(waiting, 'r'), waiting.size() == 1 ? "s" : "");
 }
 
-/// " in forward, update 3, micro-step 12".
+/// " in forward, update 3, micro-step 12", or " in backward of micro-step 12, chunk 1, update 3".
 std::string RunSession::place_of(std::size_t rank) const {
   const auto& last = progress_.last(rank);
+  if (last.operation.find("micro-step") != std::string::npos)
+    return fmt::format(" in {}, update {}", last.operation, last.update);
   return fmt::format("{}{}, update {}, micro-step {}", last.phase.empty() ? "" : " in ", last.phase, last.update,
                      last.micro_step);
 }

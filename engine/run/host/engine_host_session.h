@@ -117,6 +117,7 @@ class RunSession {
   void settle_failures();
   void fail_awaited(std::size_t rank, std::size_t waited);
   std::string place_of(std::size_t rank) const;
+  std::string name_of(std::size_t rank) const;
   std::string log_advice(std::size_t rank) const;
   std::string advice_for(std::size_t rank, const ExitReport& exit) const;
   std::int64_t recent_restarts() const;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
@@ -40,15 +41,27 @@ struct GradientArena {
   std::int64_t element = 0;  ///< bytes of one number on the wire
 };
 
+/// The numbers that a token embedding takes whose two copies lie on different stages: under ZeRO it shares no bucket.
+std::int64_t tied_numel(const RunSpec& spec) {
+  const ParallelSpec& parallel = spec.parallel;
+  if (parallel.pipeline == 1 || spec.model.kind != ModelKind::gpt) return 0;
+  ModelSpec one_block = spec.model;
+  one_block.layers = parallel.pipeline;
+  return padded_numel(
+      parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = parallel.pipeline}).front().numel());
+}
+
 GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
   GradientArena arena;
   const ParameterTotals totals = fullest_rank_totals(spec.model, spec.parallel);
   arena.parameters = totals.numel;
   arena.numel = totals.padded_numel;
   arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
-  arena.buckets =
-      bucket_count(arena.numel, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb),
-                   spec.parallel.zero > 0 ? spec.parallel.data : 1);
+  const std::int64_t bytes = bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb);
+  const std::int64_t shards = spec.parallel.zero > 0 ? spec.parallel.data : 1;
+  const std::int64_t alone = spec.parallel.zero > 0 ? tied_numel(spec) : 0;
+  arena.buckets = bucket_count(arena.numel - alone, arena.element, bytes, shards) +
+                  bucket_count(alone, arena.element, bytes, shards);
   return arena;
 }
 

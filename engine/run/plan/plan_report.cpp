@@ -8,6 +8,7 @@
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/run_plan.h"
 #include "posix_file.h"
+#include "unfilled_groups.h"
 
 namespace accrue {
 
@@ -63,6 +64,10 @@ void add_window(Report& report, const RunPlan& plan) {
     report.line(
         "Pausing, single steps, evaluation and checkpoints wait for the end of a window: micro-steps overlap in a "
         "pipeline.");
+  if (std::string text = unfilled_groups_text(plan); !text.empty()) {
+    text.front() = 'W';
+    report.line(text + ".");
+  }
 }
 
 /// Positions of the schedule; a part of its length need not be whole.

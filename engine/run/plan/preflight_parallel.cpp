@@ -35,6 +35,37 @@ void check_undivided(const RunSpec& spec, Findings& findings) {
     undivided("accumulation.clip_stage", quoted(ClipStage::every_micro_step), "in_update");
 }
 
+/// Settings of a pipeline that nothing in this spec reads.
+void check_unused_order(const RunSpec& spec, Findings& findings) {
+  const ParallelSpec& parallel = spec.parallel;
+  const bool all_forward = parallel.pipeline_order == PipelineOrder::all_forward;
+  if (all_forward && parallel.pipeline == 1)
+    findings.warn("parallel.pipeline_order", "does nothing without pipeline stages", quoted(parallel.pipeline_order),
+                  quoted(PipelineOrder::one_forward_one_backward) + ", or parallel.pipeline above 1",
+                  std::string(to_name(PipelineOrder::one_forward_one_backward)));
+  if (parallel.pipeline_group && (parallel.virtual_pipeline == 1 || all_forward))
+    findings.warn("parallel.pipeline_group",
+                  all_forward ? "does nothing where all forwards come first" : "does nothing without virtual stages",
+                  *parallel.pipeline_group, "nothing", "");
+}
+
+/// Windows against the groups of the interleaved schedule.
+void check_groups(const RunSpec& spec, Findings& findings) {
+  const std::int64_t stages = spec.parallel.pipeline, group = spec.parallel.pipeline_group.value_or(stages);
+  if (group < stages)
+    return findings.error("parallel.pipeline_group",
+                          "must be as many micro-steps as there are pipeline stages: the first of them has to come "
+                          "through all stages before the next virtual stage's turn",
+                          group, "at least " + std::to_string(stages), stages);
+  const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
+  const PipelineShape shape{PipelineSchedule::interleaved, stages, steps, spec.parallel.virtual_pipeline, group};
+  if (const auto lists = pipeline_schedule(shape); !lists)
+    findings.error(
+        "accumulation.steps", "does not fit parallel.virtual_pipeline: " + lists.error().message, steps,
+        spec.parallel.pipeline_group ? "a multiple of parallel.pipeline_group" : "a multiple of parallel.pipeline",
+        steps == spec.accumulation.steps ? Text((steps / group + 1) * group) : Text());
+}
+
 void check_pipeline(const RunSpec& spec, Findings& findings) {
   const std::int64_t stages = spec.parallel.pipeline, chunks = spec.parallel.virtual_pipeline;
   if (stages == 1) {
@@ -54,13 +85,8 @@ void check_pipeline(const RunSpec& spec, Findings& findings) {
     findings.error("accumulation.replay",
                    "\"zero_before_backward\" acts between micro-steps, which overlap in a pipeline",
                    "parallel.pipeline " + std::to_string(stages), "parallel.pipeline 1");
-  if (chunks == 1) return;
-  const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
-  const PipelineShape shape{PipelineSchedule::interleaved, stages, steps, chunks};
-  if (const auto lists = pipeline_schedule(shape); !lists)
-    findings.error("accumulation.steps", "does not fit parallel.virtual_pipeline: " + lists.error().message, steps,
-                   "a multiple of parallel.pipeline",
-                   steps == spec.accumulation.steps ? Text((steps / stages + 1) * stages) : Text());
+  if (chunks > 1 && spec.parallel.pipeline_order == PipelineOrder::one_forward_one_backward)
+    check_groups(spec, findings);
 }
 
 void check_tensor(const RunSpec& spec, Findings& findings) {
@@ -136,7 +162,14 @@ void check_recomputation(const RunSpec& spec, Findings& findings) {
 }
 
 void check_zero(const RunSpec& spec, Findings& findings) {
-  if (spec.parallel.zero == 0) return;
+  if (spec.parallel.zero == 0) {
+    if (spec.parallel.overlap_param_gather)
+      findings.warn("parallel.overlap_param_gather",
+                    "does nothing without parallel.zero: every rank updates all of its "
+                    "parameters",
+                    "true", "false, or parallel.zero 1", "false");
+    return;
+  }
   const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
     findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
   };
@@ -210,6 +243,7 @@ void check_dtype(const RunSpec& spec, const HostFacts& host, Findings& findings)
 
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings) {
   check_tensor(spec, findings);
+  check_unused_order(spec, findings);
   check_pipeline(spec, findings);
   check_undivided(spec, findings);
   check_recomputation(spec, findings);

@@ -11,6 +11,7 @@
 #include "posix_file.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
+#include "unfilled_groups.h"
 
 namespace accrue::preflight_detail {
 
@@ -193,6 +194,8 @@ void check_shards(const RunPlan& plan, Findings& findings) {
 
 void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) {
   check_shards(plan, findings);
+  if (std::string text = unfilled_groups_text(plan); !text.empty())
+    findings.note("parallel.virtual_pipeline", std::move(text));
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);

@@ -34,26 +34,27 @@ std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std
   return std::max(step, rounded_up(divided_up(numel, count), step));
 }
 
-std::vector<FlatRange> equal_buckets(std::int64_t numel, std::int64_t size) {
-  std::vector<FlatRange> buckets;
-  for (std::int64_t offset = 0; offset < numel; offset += size)
-    buckets.push_back({offset, std::min(size, numel - offset)});
-  return buckets;
-}
-
 }  // namespace
 
 FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
-                       std::int64_t shards) {
+                       std::int64_t shards, std::optional<std::size_t> alone) {
   FlatLayout layout;
   layout.parameters.resize(numels.size());
+  const std::int64_t step = alignment * shards;
+  std::int64_t cut = 0;  // up to where buckets have been made
+  const auto close = [&] {
+    layout.numel = rounded_up(layout.numel, step);
+    const std::int64_t size = bucket_size(layout.numel - cut, bytes_per_element, bucket_bytes, step);
+    for (; cut < layout.numel; cut += layout.buckets.back().size)
+      layout.buckets.push_back({cut, std::min(size, layout.numel - cut)});
+  };
   for (std::size_t i = numels.size(); i-- > 0;) {
+    if (i == alone) close();
     layout.parameters[i] = {layout.numel, numels[i]};
     layout.numel += padded_numel(numels[i]);
+    if (i == alone) close();
   }
-  const std::int64_t step = alignment * shards;
-  layout.numel = rounded_up(layout.numel, step);
-  layout.buckets = equal_buckets(layout.numel, bucket_size(layout.numel, bytes_per_element, bucket_bytes, step));
+  close();
   return layout;
 }
 

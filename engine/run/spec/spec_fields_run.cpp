@@ -63,11 +63,15 @@ void add_parallel_fields(FieldList& list) {
                 "0: each data-parallel rank holds the whole optimizer state. 1: each holds its share.")
       .range(0, 1)
       .elsewhere("DeepSpeed: zero_optimization.stage; Megatron-LM: --use-distributed-optimizer");
-  list.advanced(ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
-                "Gradients travel while the window's last backward still runs. Off: after it.")
+  list.advanced(
+          ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
+          "Gradients travel while the window's last backward still runs; with accumulation.reduce_mechanism reducer. "
+          "Off: after it.")
       .elsewhere("Megatron-LM: --overlap-grad-reduce; DeepSpeed: overlap_comm");
-  list.advanced(ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
-                "ZeRO: updated parameters travel while the next forward runs. Off: before it.")
+  list.advanced(
+          ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
+          "ZeRO: updated parameters travel until the next forward on a stage's group of layers needs them. Off: before "
+          "the next window.")
       .when([](const RunSpec& spec) { return spec.parallel.zero > 0; })
       .elsewhere("Megatron-LM: --overlap-param-gather");
   list.advanced(ACCRUE_FIELD(parallel.recompute), "Recomputation",

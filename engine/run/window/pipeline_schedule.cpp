@@ -203,9 +203,13 @@ PipelineShape pipeline_shape(const ParallelSpec& parallel, std::int64_t micro_st
       .schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward,
       .stages = parallel.pipeline,
       .micro_steps = micro_steps,
-      .chunks = chunks};
-  if (shape.schedule == PipelineSchedule::interleaved && !check(shape))
+      .chunks = chunks,
+      .group = chunks > 1 ? parallel.pipeline_group.value_or(0) : 0};
+  const bool asked = parallel.pipeline_order == PipelineOrder::all_forward && parallel.pipeline > 1;
+  if (asked || (shape.schedule == PipelineSchedule::interleaved && !check(shape))) {
     shape.schedule = PipelineSchedule::all_forward_all_backward;
+    shape.group = 0;
+  }
   return shape;
 }
 

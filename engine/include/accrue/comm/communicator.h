@@ -42,6 +42,17 @@ struct CollectiveRecord {
   bool gradients = false;     ///< part of the gradient reduction (counted apart from the small control reductions)
 };
 
+/// What a message between stages is, on both of its sides; otherwise a plain tensor.
+struct MessageLabel {
+  enum class What : std::int32_t { tensor, input, gradient };
+  What what = What::tensor;
+  std::int32_t part = 0;        ///< of the model: whose input it is, or of whose output the gradient
+  std::int64_t micro_step = 0;  ///< in the window, from 0
+  /// "input of part 3, micro-step 2".
+  std::string text() const;
+  bool operator==(const MessageLabel&) const = default;
+};
+
 struct OpTraffic {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;  ///< payload
@@ -100,7 +111,10 @@ class Communicator {
     return start_all_reduce(tensor, op, Waits::later);
   }
   /// The same, counted as gradient traffic.
-  void all_reduce_gradients(at::Tensor& flat);
+  void all_reduce_gradients(at::Tensor& flat) { start_all_reduce(flat, Reduce::sum, Waits::now, true).wait(); }
+  [[nodiscard]] Work start_all_reduce_gradients(at::Tensor& flat) {
+    return start_all_reduce(flat, Reduce::sum, Waits::later, true);
+  }
   /// out: [D, ...], the rank-th of `size` equal pieces of the sum over in: [size * D, ...]; it may be that piece of in.
   void reduce_scatter(at::Tensor& out, const at::Tensor& in) { start_reduce_scatter(out, in, Waits::now).wait(); }
   [[nodiscard]] Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in) {
@@ -110,17 +124,25 @@ class Communicator {
   void reduce_scatter_gradients(at::Tensor& out, const at::Tensor& in) {
     start_reduce_scatter(out, in, Waits::now, /*gradients=*/true).wait();
   }
+  [[nodiscard]] Work start_reduce_scatter_gradients(at::Tensor& out, const at::Tensor& in) {
+    return start_reduce_scatter(out, in, Waits::later, /*gradients=*/true);
+  }
   /// out: [size, *in.shape], or [size * D, ...] for in: [D, ...]; in may be the rank-th piece of out.
   void all_gather(at::Tensor& out, const at::Tensor& in) { start_all_gather(out, in, Waits::now).wait(); }
   [[nodiscard]] Work start_all_gather(at::Tensor& out, const at::Tensor& in) {
     return start_all_gather(out, in, Waits::later);
   }
   void broadcast(at::Tensor& tensor, std::int64_t root = 0);
-  /// To and from another rank of the group; equal shapes and dtypes on both sides.
-  void send(const at::Tensor& tensor, std::int64_t to) { start_send(tensor, to).wait(); }
-  [[nodiscard]] Work start_send(const at::Tensor& tensor, std::int64_t to);
-  void receive(at::Tensor& tensor, std::int64_t from) { start_receive(tensor, from).wait(); }
-  [[nodiscard]] Work start_receive(at::Tensor& tensor, std::int64_t from);
+  /// To and from another rank of the group; equal shapes, dtypes and labels on both sides. Shared memory and Gloo
+  /// compare them and throw CommError where they differ.
+  void send(const at::Tensor& tensor, std::int64_t to, MessageLabel label = {}) {
+    start_send(tensor, to, label).wait();
+  }
+  [[nodiscard]] Work start_send(const at::Tensor& tensor, std::int64_t to, MessageLabel label = {});
+  void receive(at::Tensor& tensor, std::int64_t from, MessageLabel label = {}) {
+    start_receive(tensor, from, label).wait();
+  }
+  [[nodiscard]] Work start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label = {});
   void barrier();
 
   /// Memory in which gradients may live so that a reduction needs no copy (the shm mapping); an ordinary tensor
@@ -147,6 +169,11 @@ class Communicator {
   void set_observer(std::function<void(const CollectiveRecord&)> observer) { observer_ = std::move(observer); }
   /// Called before each call begins (heartbeat's phase and sequence number); may be empty.
   void set_begin_observer(std::function<void()> observer) { begin_observer_ = std::move(observer); }
+  /// Called with a call's record as the caller begins to wait in it, and with null as it goes on; may be empty. After
+  /// an error the last record stands.
+  void set_wait_observer(std::function<void(const CollectiveRecord*)> observer) {
+    wait_observer_ = std::move(observer);
+  }
 
  protected:
   enum class Waits { now, later };  ///< now: the caller does nothing before it has waited
@@ -156,20 +183,23 @@ class Communicator {
   virtual std::unique_ptr<PendingCall> do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) = 0;
   virtual std::unique_ptr<PendingCall> do_all_gather(at::Tensor out, at::Tensor in, Waits waits) = 0;
   virtual std::unique_ptr<PendingCall> do_broadcast(at::Tensor tensor, std::int64_t root) = 0;
-  virtual std::unique_ptr<PendingCall> do_send(at::Tensor tensor, std::int64_t to) = 0;
-  virtual std::unique_ptr<PendingCall> do_receive(at::Tensor tensor, std::int64_t from) = 0;
+  virtual std::unique_ptr<PendingCall> do_send(at::Tensor tensor, std::int64_t to, MessageLabel label) = 0;
+  virtual std::unique_ptr<PendingCall> do_receive(at::Tensor tensor, std::int64_t from, MessageLabel label) = 0;
   virtual std::unique_ptr<PendingCall> do_barrier() = 0;
   /// True: from here on calls wait without a deadline; false: the group's time-out holds again.
   virtual void do_set_untimed(bool /*untimed*/) {}
 
  private:
   friend class Work;
-  Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits);
+  Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, bool gradients = false);
   Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients = false);
   Work start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits);
   void check_peer(const char* op, std::int64_t peer) const;
   void add_untimed(int scopes);
   void count(const CollectiveRecord& record);
+  void waits_in(const CollectiveRecord* record) {
+    if (wait_observer_) wait_observer_(record);
+  }
 
   template <typename F>
   Work begin(const char* op, const at::Tensor* payload, bool gradients, F&& call);
@@ -178,6 +208,7 @@ class Communicator {
   TrafficCounters traffic_;
   std::function<void(const CollectiveRecord&)> observer_;
   std::function<void()> begin_observer_;
+  std::function<void(const CollectiveRecord*)> wait_observer_;
 };
 
 }  // namespace accrue

@@ -34,8 +34,9 @@
 namespace accrue {
 
 /// When a bucket goes out. at_finish: in finish(), after any number of backwards.
-/// when_ready: as soon as its last gradient has arrived, so that communication overlaps with backward; each finish()
-/// then takes exactly one backward with sync on. On one host no core is idle, so nothing is gained.
+/// when_ready: it is started as soon as its last gradient has arrived, so that communication overlaps with backward,
+/// and finish() waits for it; each finish() then takes exactly one backward with sync on for every parameter. Both give
+/// the same bits. On one host no core is idle, so nothing is gained.
 enum class LaunchBuckets { at_finish, when_ready };
 
 struct DataParallelOptions {
@@ -54,6 +55,8 @@ struct DataParallelOptions {
   /// ZeRO-1: each rank gets the sum of its own part of every bucket (owned_ranges()); the rest of its gradients are
   /// sums that nobody has completed, so only the owned ranges may be clipped or stepped on.
   bool shard = false;
+  /// A parameter that shares no bucket with others (flat_layout()); undefined: none.
+  at::Tensor alone = {};
 };
 
 class DistributedDataParallel final : public GradSync {

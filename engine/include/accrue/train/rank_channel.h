@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "accrue/run/current_operation.h"
 #include "accrue/run/run_event.h"
 
 namespace accrue {
@@ -34,6 +35,8 @@ class RankChannel {
   virtual void progress(const char* phase, std::int64_t update, std::int64_t micro_step) = 0;
   /// Counts the collectives begun (heartbeat). As cheap. Thread: training.
   virtual void collective_begun() {}
+  /// What training does in that phase (heartbeat).
+  CurrentOperation& operation() { return operation_; }
   /// Called before each micro-step, in a pipeline before the first of a window; holds here while paused. Before it
   /// holds it calls `catch_up`, which reports what is done so far. Thread: training.
   virtual Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) = 0;
@@ -42,6 +45,9 @@ class RankChannel {
   virtual void hold_here() = 0;
   /// Sends what waits and closes; called once at the end.
   virtual void close() = 0;
+
+ private:
+  CurrentOperation operation_;
 };
 
 }  // namespace accrue

@@ -4,7 +4,9 @@
 // table.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,8 +53,9 @@ struct FlatLayout {
 
 /// Lays parameters out in reverse order, each aligned to 16 elements, and cuts buckets of about bucket_bytes at any
 /// element; larger ones where there would be more than 65,536. Each bucket can be cut into `shards` equal parts.
+/// `alone`: a parameter that shares no bucket. Its buckets then lie in it as they lie wherever else it is alone.
 FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
-                       std::int64_t shards = 1);
+                       std::int64_t shards = 1, std::optional<std::size_t> alone = std::nullopt);
 
 /// Most parts that a tensor of a checkpoint may be cut into.
 constexpr std::int64_t most_tensor_parts = 4096;

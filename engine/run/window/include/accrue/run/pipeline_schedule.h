@@ -45,8 +45,8 @@ struct PipelineOperation {
 
 std::string_view to_string(PipelineSchedule schedule);  ///< "one_forward_one_backward", ...
 
-/// The schedule of a spec's windows, for one of so many micro-steps. One at an epoch's end that is too short for the
-/// groups of the interleaved schedule runs all forward first.
+/// The schedule of a spec's windows, for one of so many micro-steps. One that does not fill the groups of the
+/// interleaved schedule, as at an epoch's end, runs all forward first.
 PipelineShape pipeline_shape(const ParallelSpec& parallel, std::int64_t micro_steps);
 
 /// One list per stage. Errors (config): a shape that the schedule cannot have, with the rule.

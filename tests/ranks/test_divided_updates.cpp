@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must not change a divided model's weights by a bit: when gradients and parameters travel, the order of the
+// micro-steps in a pipeline, sharding the optimizer state, a loss scale that is a power of two. And what holds after
+// every update: both copies of a tied embedding are the same.
+#include <QtTest>
+#include <algorithm>
+
+#include "support/training_body.h"
+
+namespace test_divided_updates {
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+using Settings = QStringList;
+
+/// Small buckets, so that there are many; no clipping, whose factor is summed in another order in every layout.
+TrainingScript script_of(const Settings& settings, const Settings& more = {}) {
+  TrainingScript script{.spec =
+                            "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\n"
+                            "vocabulary = 48\n[data]\nkind = \"synthetic\"\nsamples = 200\n"
+                            "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\n"
+                            "[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\nbucket_mb = 0.004\n"
+                            "[run]\nupdates = 5\n"};
+  for (const QString& each : settings + more) script.set.push_back(each.toStdString());
+  return script;
+}
+
+std::vector<TrainedRank> trained(const TrainingScript& script) {
+  return train(script, static_cast<int>(order_for(script).plan.grid.world()));
+}
+
+/// The final weights' hash, which all ranks must agree on; what went wrong otherwise.
+std::string weights_of(const std::vector<TrainedRank>& ranks) {
+  for (const TrainedRank& rank : ranks) {
+    if (rank.outcome != "finished") return rank.text();
+    if (rank.weights_sha256 != ranks.front().weights_sha256) return "the ranks' weights differ";
+  }
+  return ranks.front().weights_sha256;
+}
+std::string weights_of(const TrainingScript& script) {
+  return weights_of(trained(script));
+}
+
+/// Reductions of gradients along the data axis that rank 0 reports for an update.
+std::int64_t reductions(const TrainedRank& rank, const std::string& op, std::int64_t update) {
+  std::int64_t count = 0;
+  for (const Sync& sync : rank.all<Sync>())
+    for (std::size_t i = 0; i < sync.op.size(); ++i)
+      count += sync.op[i] == op && sync.axis[i] == "data" && sync.update[i] == update && sync.bytes[i] > 1024;
+  return count;
+}
+
+const Settings one_stage{"parallel.data=2"};
+const Settings sharded{"parallel.data=2", "parallel.zero=1"};
+const Settings stages{"parallel.data=2", "parallel.pipeline=2"};
+const Settings chunks{"parallel.data=2", "parallel.pipeline=2", "parallel.virtual_pipeline=2"};
+const Settings sharded_stages = stages + sharded;
+const Settings sharded_chunks = chunks + sharded;
+
+}  // namespace
+
+class TestDividedUpdates : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  /// Gradients that are reduced while the last backward runs, and parameters that are gathered while the next forward
+  /// does, in buckets of one layout. Each bucket is reduced once.
+  void what_travels_early_arrives_the_same_data() {
+    QTest::addColumn<Settings>("layout");
+    QTest::addColumn<QString>("backend");
+    for (const char* backend : {"shm", "gloo"}) {
+      QTest::addRow("sharded replicas, %s", backend) << sharded << backend;
+      QTest::addRow("sharded replicas of stages of two chunks, %s", backend) << sharded_chunks << backend;
+    }
+    QTest::addRow("replicas") << one_stage << "shm";
+    QTest::addRow("replicas of stages") << stages << "shm";
+    QTest::addRow("replicas of stages of two chunks") << chunks << "gloo";
+    QTest::addRow("sharded replicas of two ranks by rows")
+        << sharded + Settings{"parallel.tensor=2", "parallel.sequence=true"} << "shm";
+  }
+  void what_travels_early_arrives_the_same() {
+    QFETCH(Settings, layout);
+    QFETCH(QString, backend);
+    const bool shards = layout.contains("parallel.zero=1");
+    layout += "parallel.backend=" + backend;
+    const auto with = [&](const char* reduce, const char* gather) {
+      return script_of(layout,
+                       Settings{QString("parallel.overlap_grad_reduce=%1").arg(reduce)} +
+                           (shards ? Settings{QString("parallel.overlap_param_gather=%1").arg(gather)} : Settings()));
+    };
+    const auto late = trained(with("false", "false"));
+    const std::string expected = weights_of(late);
+    QCOMPARE(expected.size(), std::size_t{64});
+    const auto early = trained(with("true", "true"));
+    QCOMPARE(weights_of(early), expected);
+    const std::int64_t buckets = order_for(with("true", "true")).plan.gradient_buckets;
+    QVERIFY(buckets > 3);
+    for (const auto* ranks : {&late, &early}) {
+      QCOMPARE(reductions(ranks->front(), shards ? "reduce_scatter" : "all_reduce", 2), buckets);
+      if (shards) QCOMPARE(reductions(ranks->front(), "all_gather", 2), buckets);
+    }
+  }
+
+  void evaluation_and_checkpoints_wait_for_the_parameters() {
+    const Settings both{"model.kind=mlp",
+                        "model.hidden=[8]",
+                        "parallel.bucket_mb=0.0001",
+                        "data.validation_fraction=0.2",
+                        "evaluate.every_updates=1",
+                        "checkpoint.every_updates=2",
+                        "run.record_weights=true"};
+    std::vector<std::vector<double>> losses;
+    std::vector<std::string> weights;
+    for (const char* gather : {"false", "true"}) {
+      const RunFolder folder;
+      TrainingScript script = script_of(sharded + both, {QString("parallel.overlap_param_gather=%1").arg(gather)});
+      script.run_dir = folder;
+      script.stop_request = 4;
+      const auto stopped = trained(script);
+      QVERIFY2(stopped.front().outcome == "stopped", stopped.front().text().c_str());
+      script.stop_request = 0;
+      script.resume_from = "newest";
+      const auto ended = trained(script);
+      weights.push_back(weights_of(ended));
+      losses.emplace_back();
+      for (const auto* run : {&stopped, &ended}) {
+        for (const auto& each : run->front().all<Evaluation>()) losses.back().push_back(each.loss);
+        for (const auto& each : run->front().all<Update>())
+          losses.back().insert(losses.back().end(), each.weights.begin(), each.weights.end());
+      }
+    }
+    QCOMPARE(weights[1], weights[0]);
+    QCOMPARE(losses[1], losses[0]);
+  }
+
+  /// Each parameter's gradient is summed over the micro-steps in their order, whatever a stage does in between.
+  void the_order_in_a_pipeline_changes_nothing_data() {
+    QTest::addColumn<Settings>("layout");
+    QTest::newRow("all forward first") << stages + Settings{"parallel.pipeline_order=all-forward"};
+    QTest::newRow("interleaved") << chunks;
+    QTest::newRow("interleaved in groups of three")
+        << chunks + Settings{"parallel.pipeline_group=3", "accumulation.steps=5"};
+    QTest::newRow("chunks, all forward first") << chunks + Settings{"parallel.pipeline_order=all-forward"};
+    QTest::newRow("four stages") << Settings{"parallel.data=2", "parallel.pipeline=4"};
+  }
+  void the_order_in_a_pipeline_changes_nothing() {
+    QFETCH(Settings, layout);
+    const bool five = layout.contains("accumulation.steps=5");
+    const std::string expected = weights_of(script_of(stages, five ? Settings{"accumulation.steps=5"} : Settings()));
+    QCOMPARE(expected.size(), std::size_t{64});
+    QCOMPARE(weights_of(script_of(layout)), expected);
+  }
+
+  /// Shared memory adds in the order of the ranks, in buckets of any size.
+  void sharded_replicas_update_as_whole_ones() {
+    for (const Settings& layout : {one_stage, stages, Settings{"parallel.data=4"}}) {
+      const std::string expected = weights_of(script_of(layout));
+      QCOMPARE(expected.size(), std::size_t{64});
+      QCOMPARE(weights_of(script_of(layout, {"parallel.zero=1"})), expected);
+    }
+  }
+
+  /// Gloo's sums of three or four ranks depend on where in a bucket a number lies. The run compares the copies at its
+  /// end and says so if they differ: what has come apart once stays apart.
+  void both_copies_of_a_tied_embedding_stay_the_same_data() {
+    QTest::addColumn<Settings>("layout");
+    QTest::newRow("three sharded replicas") << Settings{"parallel.data=3", "parallel.pipeline=2", "parallel.zero=1"};
+    QTest::newRow("four sharded replicas") << Settings{"parallel.data=4", "parallel.pipeline=2", "parallel.zero=1"};
+    QTest::newRow("three replicas") << Settings{"parallel.data=3", "parallel.pipeline=2"};
+    QTest::newRow("three sharded replicas of two chunks")
+        << Settings{"parallel.data=3", "parallel.pipeline=2", "parallel.virtual_pipeline=2", "parallel.zero=1"};
+    QTest::newRow("two sharded replicas of two ranks")
+        << Settings{"parallel.data=2", "parallel.pipeline=2", "parallel.tensor=2", "parallel.zero=1"};
+  }
+  void both_copies_of_a_tied_embedding_stay_the_same() {
+    QFETCH(Settings, layout);
+    const auto ranks = trained(script_of(layout, {"parallel.backend=gloo", "data.samples=400"}));
+    QCOMPARE(weights_of(ranks).size(), std::size_t{64});
+    QVERIFY2(!ranks.front().warned("tied"), ranks.front().text().c_str());
+    QVERIFY2(!ranks.front().warned("do not hold equal"), ranks.front().text().c_str());
+  }
+
+  void a_loss_scale_of_a_power_of_two_changes_nothing() {
+    for (const Settings& layout : {Settings{}, sharded_stages, one_stage + Settings{"parallel.tensor=2"}}) {
+      const std::string expected = weights_of(script_of(layout));
+      QCOMPARE(expected.size(), std::size_t{64});
+      QCOMPARE(weights_of(script_of(layout, {"optimizer.loss_scale=1024"})), expected);
+    }
+  }
+
+  /// Micro-step 7 of replica 1 overflows, in the second update. Nobody takes that update, and the rate that it would
+  /// have used is used by the next one.
+  void an_overflow_on_one_replica_is_skipped_by_all_ranks() {
+    for (const Settings& layout : {sharded_stages, one_stage + Settings{"parallel.tensor=2"}}) {
+      const auto ranks = trained(script_of(layout, {"optimizer.loss_scale=1024", "teaching.overflow_at=[7]",
+                                                    "teaching.overflow_rank=1", "schedule.kind=linear"}));
+      QCOMPARE(weights_of(ranks).size(), std::size_t{64});
+      const auto updates = ranks.front().all<Update>();
+      QCOMPARE(updates.size(), std::size_t{5});
+      for (std::size_t i = 0; i < updates.size(); ++i)
+        QCOMPARE(updates[i].outcome == StepOutcome::skipped_overflow, i == 1);
+      QCOMPARE(updates[2].lr, updates[1].lr);
+      QVERIFY(updates[3].lr < updates[2].lr);
+    }
+  }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestDividedUpdates, {{"train", train_body}})
+
+}  // namespace test_divided_updates
+#include "test_divided_updates.moc"

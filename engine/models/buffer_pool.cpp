@@ -2,6 +2,7 @@
 #include "models/buffer_pool.h"
 
 #include <ATen/ops/from_blob.h>
+#include <c10/core/Allocator.h>
 #include <sys/mman.h>
 
 #include <new>
@@ -36,6 +37,7 @@ void* map_pages(std::size_t bytes) {
 at::Tensor BufferPool::take(at::IntArrayRef sizes, at::ScalarType type) {
   const auto bytes = static_cast<std::size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
   const Block block = reserve(round_up(bytes == 0 ? 1 : bytes, small_page));
+  c10::reportMemoryUsageToProfiler(block.data, static_cast<std::int64_t>(bytes), 0, 0, at::kCPU);
   return at::from_blob(
       block.data, sizes, [this, block](void*) { give_back(block); }, at::TensorOptions(type));
 }
@@ -58,6 +60,7 @@ BufferPool::Block BufferPool::reserve(std::size_t bytes) {
 }
 
 void BufferPool::give_back(Block block) {
+  c10::reportMemoryUsageToProfiler(block.data, -static_cast<std::int64_t>(block.bytes), 0, 0, at::kCPU);
   const std::lock_guard lock(mutex_);
   idle_.emplace(block.bytes, block.data);
 }

@@ -36,19 +36,19 @@ class TestRankCost : public QObject {
     RunSpec spec = gpt(2, 8, 4, 10);
     // 12 tokens. A fused block keeps two inputs, two pairs of statistics, qkv, attention, its log-sums, a hidden row.
     const std::int64_t block = 12 * (2 * 8 + 2 * 2 + 3 * 8 + 8 + 2 + 4 * 8);
-    // The head keeps the gradients of its input, its norm and its table.
-    QCOMPARE(only(spec).activations, 4 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8));
+    // The head keeps the gradients of its input, its norm and its table, and the loss.
+    QCOMPARE(only(spec).activations, 4 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8 + 1));
     spec.model.dtype = Dtype::float64;
-    QCOMPARE(only(spec).activations, 8 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8));
+    QCOMPARE(only(spec).activations, 8 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8 + 1));
     // With operators also what the norms and GELU give, and the head's log-softmax in float32.
     spec.model.dtype = Dtype::bfloat16;
     const std::int64_t plain = block + 12 * (2 * 8 + 4 * 8);
-    QCOMPARE(only(spec).activations, 2 * (2 * plain + 2 * 12 * 8 + 12 * 2) + 4 * 12 * 10);
+    QCOMPARE(only(spec).activations, 2 * (2 * plain + 2 * 12 * 8 + 12 * 2) + 4 * (12 * 10 + 1));
     // Dropout: masks of the embedding and of each half; softmax, its mask and their product instead of the log-sums.
     spec.model.dtype = Dtype::float32;
     spec.model.dropout = 0.1;
     const std::int64_t dropped = plain + 12 * (2 * 8 - 2 + 3 * 2 * 4);
-    QCOMPARE(only(spec).activations, 4 * (2 * dropped + 12 * 8 + 12 * 8 + 2 * 8 + 10 * 8));
+    QCOMPARE(only(spec).activations, 4 * (2 * dropped + 12 * 8 + 12 * 8 + 2 * 8 + 10 * 8 + 1));
   }
 
   void dense_layers_keep_what_their_activation_needs() {
@@ -57,14 +57,14 @@ class TestRankCost : public QObject {
     spec.model.hidden = {5, 7};
     spec.model.outputs = 2;
     spec.accumulation.micro_batch = 3;
-    QCOMPARE(only(spec).activations, 4 * 3 * (5 + 7 + 2));
+    QCOMPARE(only(spec).activations, 4 * (3 * (5 + 7 + 2) + 2));
     spec.model.activation = Activation::gelu;
-    QCOMPARE(only(spec).activations, 4 * 3 * (2 * (5 + 7) + 2));
+    QCOMPARE(only(spec).activations, 4 * (3 * (2 * (5 + 7) + 2) + 2));
   }
 
   void recomputation_keeps_inputs_instead_of_blocks() {
     RunSpec spec = gpt(6, 8, 4, 10);
-    const std::int64_t ends = 4 * (12 * 8 + 2 * 8 + 10 * 8), input = 4 * 12 * 8;
+    const std::int64_t ends = 4 * (12 * 8 + 2 * 8 + 10 * 8 + 1), input = 4 * 12 * 8;
     const std::int64_t block = (only(spec).activations - ends) / 6;
     const auto kept = [&](RecomputeMethod method, std::int64_t layers) {
       spec.parallel.recompute = RecomputeKind::full;
@@ -160,7 +160,7 @@ class TestRankCost : public QObject {
       QCOMPARE(costs.at(static_cast<std::size_t>(stage)).chunks_in_flight, 4 - stage);
       QCOMPARE(costs.at(static_cast<std::size_t>(stage)).activations, (4 - stage) * (block + input));
     }
-    QCOMPARE(costs.at(3).activations, block + input + 4 * (2 * 8 + 10 * 8));
+    QCOMPARE(costs.at(3).activations, block + input + 4 * (2 * 8 + 10 * 8 + 1));
   }
 
   void ranks_of_a_stage_are_alike_in_the_order_of_the_grid() {

@@ -9,7 +9,7 @@
 // The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T and H:
 // the attention core is computed again from q, k and v. Full recomputation keeps the input of each group of blocks.
 // A chunk keeps its output too, which its last block's count leaves out, until its gradient comes. The head keeps the
-// gradients of its input and its table (fused), or the norm's output and the log-softmax.
+// gradients of its input and its table (fused), or the norm's output and the log-softmax; and the loss.
 #include "kept_activations.h"
 
 #include <algorithm>
@@ -20,10 +20,6 @@
 namespace accrue {
 
 namespace {
-
-double number(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
@@ -65,9 +61,9 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   if (split) kept.first += label_bytes(shape.tokens);
   if (model.dropout > 0) kept.first += shape.hidden * shape.element;
   if (shape.fused_head) {
-    kept.last = shape.element * shape.width * (2 + shape.classes);
+    kept.last = shape.element * (shape.width * (2 + shape.classes) + 1);
   } else {
-    kept.last = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * shape.tokens * shape.classes;
+    kept.last = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
     if (split) kept.last += label_bytes(shape.tokens);
   }
   return kept;
@@ -81,7 +77,8 @@ KeptByChunk dense_bytes(const RunSpec& spec) {
   if (model.kind == ModelKind::mlp)
     for (const std::int64_t width : model.hidden)
       numbers += number(width) * (1 + (model.activation == Activation::gelu) + model.batch_norm);
-  return {.blocks = samples * numbers * element, .last = samples * number(model.outputs) * std::max(element, 4.0)};
+  return {.blocks = samples * numbers * element,
+          .last = (samples * number(model.outputs) + 2) * std::max(element, 4.0)};
 }
 
 }  // namespace

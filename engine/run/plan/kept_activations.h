@@ -9,6 +9,10 @@
 
 namespace accrue {
 
+inline double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
 /// What the counts are made of: one micro-batch on one rank of a divided model.
 struct MicroBatchShape {
   explicit MicroBatchShape(const RunSpec& spec);

@@ -16,10 +16,6 @@ namespace accrue {
 
 namespace {
 
-double number(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 constexpr double word = 8;          ///< numbers that ranks agree by travel as doubles
 constexpr double tally_words = 10;  ///< of each rank to all, at a boundary
 constexpr double sum_words = 3;     ///< a sum over ranks gathers as many from each

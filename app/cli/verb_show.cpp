@@ -88,6 +88,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   for (const LengthChange& each : history.steps_set)
     line("N set", fmt::format("{} after update {}", each.steps, each.from));
   print_table(history);
+  if (const std::string table = plan_check_table(run.plan_check); !table.empty()) std::printf("\n%s", table.c_str());
 }
 
 }  // namespace

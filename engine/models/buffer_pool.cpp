@@ -2,6 +2,7 @@
 #include "models/buffer_pool.h"
 
 #include <ATen/ops/from_blob.h>
+#include <c10/core/Allocator.h>
 #include <sys/mman.h>
 
 #include <new>
@@ -34,17 +35,16 @@ void* map_pages(std::size_t bytes) {
 }  // namespace
 
 at::Tensor BufferPool::take(at::IntArrayRef sizes, at::ScalarType type) {
-  const auto bytes = static_cast<std::size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
-  const std::size_t used = round_up(bytes == 0 ? 1 : bytes, small_page);
-  const Block block = reserve(used);
+  const std::int64_t bytes = c10::multiply_integers(sizes) * static_cast<std::int64_t>(c10::elementSize(type));
+  const Block block = reserve(round_up(bytes == 0 ? 1 : static_cast<std::size_t>(bytes), small_page));
+  c10::reportMemoryUsageToProfiler(block.data, bytes, 0, 0, at::kCPU);
   return at::from_blob(
-      block.data, sizes, [this, block, used](void*) { give_back(block, used); }, at::TensorOptions(type));
+      block.data, sizes, [this, block, bytes](void*) { give_back(block, bytes); }, at::TensorOptions(type));
 }
 
 BufferPool::Block BufferPool::reserve(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    used_bytes_ += static_cast<std::int64_t>(bytes);
     // The best fit, unless it would waste more than it holds; of equal ones the last given back, whose lines are warm.
     const auto fit = idle_.lower_bound(bytes);
     if (fit != idle_.end() && fit->first <= 2 * bytes) {
@@ -59,20 +59,15 @@ BufferPool::Block BufferPool::reserve(std::size_t bytes) {
   return {map_pages(bytes), bytes};
 }
 
-void BufferPool::give_back(Block block, std::size_t used) {
+void BufferPool::give_back(Block block, std::int64_t bytes) {
+  c10::reportMemoryUsageToProfiler(block.data, -bytes, 0, 0, at::kCPU);
   const std::lock_guard lock(mutex_);
   idle_.emplace(block.bytes, block.data);
-  used_bytes_ -= static_cast<std::int64_t>(used);
 }
 
 std::int64_t BufferPool::mapped_bytes() const {
   const std::lock_guard lock(mutex_);
   return mapped_bytes_;
-}
-
-std::int64_t BufferPool::used_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return used_bytes_;
 }
 
 std::int64_t BufferPool::mappings() const {

@@ -21,7 +21,6 @@ class BufferPool {
   at::Tensor take_like(const at::Tensor& other) { return take(other.sizes(), other.scalar_type()); }
 
   std::int64_t mapped_bytes() const;  ///< held from the system, used and idle
-  std::int64_t used_bytes() const;    ///< in whole pages, what the tensors that live asked for
   std::int64_t mappings() const;      ///< how often memory was requested from the system since the start
 
  private:
@@ -30,12 +29,11 @@ class BufferPool {
     std::size_t bytes;
   };
   Block reserve(std::size_t bytes);
-  void give_back(Block block, std::size_t used);
+  void give_back(Block block, std::int64_t bytes);
 
   mutable std::mutex mutex_;
   std::multimap<std::size_t, void*> idle_;
   std::int64_t mapped_bytes_ = 0;
-  std::int64_t used_bytes_ = 0;
   std::int64_t mappings_ = 0;
 };
 

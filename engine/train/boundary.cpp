@@ -227,6 +227,11 @@ void change_steps(Training& training, std::int64_t requested) {
                                           .repeated = !changes});
 }
 
+/// As many micro-steps as the plan counts with, all of them done here.
+bool is_full(const Training& training, const WindowPass& pass) {
+  return std::ssize(pass.micro_steps) == training.plan().window.steps;
+}
+
 }  // namespace
 
 Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pass) {
@@ -248,6 +253,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
   report_update(training, pass.last, verdict, rates.lr);
+  training.report.window_done(verdict.outcome == StepOutcome::updated && is_full(training, pass));
   change_steps(training, verdict.agreed.total.requests.steps);
   return verdict.agreed.total.requests;
 }

@@ -5,7 +5,9 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +19,12 @@ namespace accrue {
 namespace {
 
 constexpr std::int64_t gauge_interval_ns = 1'000'000'000;
+
+/// What is exchanged in these follows from the window; in others also from what a user asks for.
+bool is_training(std::string_view phase) {
+  constexpr std::string_view phases[] = {"data", "forward", "backward", "reduce", "step"};
+  return std::ranges::find(phases, phase) != std::end(phases);
+}
 
 std::int64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -72,6 +80,7 @@ void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_s
   update_ = update;
   micro_step_ = micro_step;
   channel_.operation().ends();
+  trains_ = is_training(name);
   channel_.progress(name, update, micro_step);
 }
 
@@ -124,6 +133,28 @@ void Reporter::gauge_if_due() {
   gauge_ns_ = now;
 }
 
+void Reporter::window_done(bool counts) {
+  const SentByAxis window = std::exchange(of_window_, {});
+  if (!counts) return;
+  ++full_updates_;
+  for (const auto& [axis, sent] : window) {
+    sent_[axis].traffic += sent.traffic;
+    sent_[axis].calls += sent.calls;
+  }
+}
+
+void Reporter::measured(Measured held) {
+  held.updates = full_updates_;
+  for (const Communicator* each : mesh_.communicators()) {
+    const auto sent = sent_.find(each->axis());
+    if (sent == sent_.end()) continue;
+    held.axis.push_back(sent->first);
+    held.sent_bytes.push_back(sent->second.traffic.wire_bytes(each->size()));
+    held.calls.push_back(sent->second.calls);
+  }
+  channel_.send(std::move(held));
+}
+
 double Reporter::seconds() const {
   return seconds_before_ + static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9;
 }
@@ -134,6 +165,11 @@ void Reporter::resumed(const TrainingCursor& cursor) {
 
 void Reporter::collective(const CollectiveRecord& record) {
   if (computing_) compute_ns_ -= record.end_ns - record.begin_ns;
+  if (trains_) {
+    Sent& sent = of_window_[record.axis];
+    sent.traffic.add(record.op, static_cast<double>(record.bytes));
+    ++sent.calls;
+  }
   channel_.send(Sync{.update = {update_},
                      .micro_step = {micro_step_},
                      .axis = {record.axis},

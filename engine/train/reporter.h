@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/mesh.h"
 #include "accrue/run/monotonic_clock.h"
+#include "accrue/run/rank_cost.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/rank_channel.h"
 
@@ -47,6 +49,12 @@ class Reporter {
   void from_first(EventBody body);
   void warn_first(std::string class_name, std::string message, std::string what_to_do);
   void gauge_if_due();
+  /// After each boundary. What was sent since the last one counts if the window was a full one that ended in an update.
+  void window_done(bool counts);
+  /// Windows that counted.
+  std::int64_t full_updates() const { return full_updates_; }
+  /// Sends what is held, with what was sent in the windows that counted.
+  void measured(Measured held);
 
   bool first() const { return mesh_.speaks(); }
   /// Seconds of training: those of the resumed checkpoint and those since.
@@ -56,6 +64,13 @@ class Reporter {
   double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
 
  private:
+  /// Of one communicator, in training alone: evaluations, checkpoints and the start are not counted.
+  struct Sent {
+    AxisTraffic traffic;
+    std::int64_t calls = 0;
+  };
+  using SentByAxis = std::map<std::string, Sent>;
+
   void collective(const CollectiveRecord& record);
 
   const std::int64_t origin_ns_;
@@ -70,6 +85,10 @@ class Reporter {
   double seconds_before_ = 0.0;
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
+  bool trains_ = false;  ///< in this phase
+  SentByAxis sent_;      ///< in the windows that counted
+  SentByAxis of_window_;
+  std::int64_t full_updates_ = 0;
 };
 
 }  // namespace accrue

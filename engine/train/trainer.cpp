@@ -22,6 +22,7 @@
 #include "train/compute_device.h"
 #include "train/evaluate.h"
 #include "train/finish.h"
+#include "train/measurement.h"
 #include "train/train_window.h"
 #include "train/training.h"
 
@@ -81,6 +82,7 @@ Result<std::string> train_windows(Training& training) {
     if (pass.end == WindowEnd::run_over) return "finished";  // an open window, if any, is discarded (K3)
     const auto requests = pass_boundary(training, pass);
     if (!requests) return tl::unexpected(requests.error());
+    measure_window(training);
     if (between_windows(training, *requests)) return "stopped";
   }
 }
@@ -102,6 +104,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
 
   const auto end = train_windows(training);
   if (!end) return tl::unexpected(end.error());
+  report_measured(training);
   // From here on the parameters are final.
   training.await_parameters();
   std::string hash;

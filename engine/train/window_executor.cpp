@@ -4,7 +4,10 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <stdexcept>
+
+#include "train/allocation_count.h"
 
 namespace accrue {
 
@@ -50,15 +53,28 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
   const Batch& batch = work.batch(operation.micro_step);
   if (batch.items == 0) return;
   work.starts(operation);
-  ModelPart& part = *parts_[static_cast<std::size_t>(operation.chunk)];
   Flight& flight = this->flight(operation);
-  flight.outputs = part.forward(batch, flight.received);
-  if (is_last(operation.chunk)) {
-    LossSum loss = part.loss(flight.outputs, batch);
-    const double weight = work.weigh(operation.micro_step, loss);
-    flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
+  if (counts_kept_) {
+    const AllocationCount allocated;
+    compute_forward(operation, batch, flight, work);
+    flight.kept_bytes = allocated.live();
+    if (flight.received.defined()) flight.kept_bytes += static_cast<std::int64_t>(flight.received.nbytes());
+    kept_bytes_ += flight.kept_bytes;
+    most_kept_bytes_ = std::max(most_kept_bytes_, kept_bytes_);
+  } else {
+    compute_forward(operation, batch, flight, work);
   }
   work.computed(operation);
+}
+
+void WindowExecutor::compute_forward(const PipelineOperation& operation, const Batch& batch, Flight& flight,
+                                     WindowWork& work) {
+  ModelPart& part = *parts_[static_cast<std::size_t>(operation.chunk)];
+  flight.outputs = part.forward(batch, flight.received);
+  if (!is_last(operation.chunk)) return;
+  LossSum loss = part.loss(flight.outputs, batch);
+  const double weight = work.weigh(operation.micro_step, loss);
+  flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
 }
 
 void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
@@ -68,6 +84,7 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
     parts_[static_cast<std::size_t>(operation.chunk)]->backward(flight.outputs, flight.gradient);
     flight.outputs.reset();
     flight.gradient.reset();
+    kept_bytes_ -= std::exchange(flight.kept_bytes, 0);
     work.computed(operation);
     // What was received stays until its gradient has been sent.
     if (!flight.received.defined()) flights_.erase({operation.micro_step, operation.chunk});

@@ -59,17 +59,25 @@ class WindowExecutor {
   /// Runs them; ends early where the work does. Collective over the stages.
   void run(const std::vector<PipelineOperation>& operations, WindowWork& work);
 
+  /// Whether forwards are counted: what they leave for their backwards, until it is known well enough.
+  bool counts_kept() const { return counts_kept_; }
+  void stop_counting_kept() { counts_kept_ = false; }
+  /// Most bytes at once that forwards had left for backwards still to come, inputs of other stages included.
+  std::int64_t most_kept_bytes() const { return most_kept_bytes_; }
+
  private:
   /// A micro-step on a chunk, between its forward and its backward.
   struct Flight {
     at::Tensor received;  ///< with its own gradient
     at::Tensor outputs;   ///< the scaled loss on the last part
     at::Tensor gradient;  ///< of the outputs
+    std::int64_t kept_bytes = 0;
   };
   Flight& flight(const PipelineOperation& operation) { return flights_[{operation.micro_step, operation.chunk}]; }
   bool is_last(std::int64_t chunk) const { return stage_ == stages_ - 1 && chunk + 1 == std::ssize(parts_); }
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
+  void compute_forward(const PipelineOperation& operation, const Batch& batch, Flight& flight, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
   void receive_input(const PipelineOperation& operation, WindowWork& work);
   void transfer(const PipelineOperation& operation, WindowWork& work);
@@ -81,6 +89,9 @@ class WindowExecutor {
   PipelineShape listed_{.micro_steps = 0};
   std::vector<PipelineOperation> operations_;  ///< of listed_, the last that were asked for
   std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;
+  bool counts_kept_ = true;
+  std::int64_t kept_bytes_ = 0;
+  std::int64_t most_kept_bytes_ = 0;
 };
 
 }  // namespace accrue

@@ -70,7 +70,6 @@ std::vector<at::Tensor> trained(GptModel& model) {
 
 struct Kept {
   std::int64_t tensors;  ///< bytes that a forward leaves behind for backward
-  std::int64_t pooled;   ///< the same in the pool
   std::int64_t most;     ///< bytes at once in forward and backward
 };
 
@@ -79,9 +78,8 @@ Kept kept_by(std::int64_t layers, double dropout, const ParallelSpec& parallel) 
   const Batch batch = batch_of();
   model->whole_loss(batch).sum.backward();  // gradients are there now, and stay
   LiveBytes live;
-  const std::int64_t pooled = activation_pool().used_bytes();
   const at::Tensor outputs = model->forward(batch, {});
-  Kept kept{live.now(), activation_pool().used_bytes() - pooled, 0};
+  Kept kept{live.now(), 0};
   model->loss(outputs, batch).sum.backward();
   kept.most = live.most();
   return kept;
@@ -90,7 +88,7 @@ Kept kept_by(std::int64_t layers, double dropout, const ParallelSpec& parallel) 
 /// What one more block makes of it.
 Kept kept_by_a_block(double dropout, const ParallelSpec& parallel) {
   const Kept few = kept_by(4, dropout, parallel), many = kept_by(12, dropout, parallel);
-  return {(many.tensors - few.tensors) / 8, (many.pooled - few.pooled) / 8, (many.most - few.most) / 8};
+  return {(many.tensors - few.tensors) / 8, (many.most - few.most) / 8};
 }
 
 /// Of one activation [B, T, D].
@@ -146,10 +144,10 @@ class TestRecompute : public QObject {
 
   void a_recomputed_block_keeps_its_input() {
     const ParallelSpec one = full(RecomputeMethod::uniform, 1), four = full(RecomputeMethod::uniform, 4);
-    QCOMPARE(kept_by_a_block(0.0, none).pooled, 10 * input_bytes);
-    QCOMPARE(kept_by_a_block(0.0, one).pooled, input_bytes);
-    QCOMPARE(kept_by_a_block(0.0, one).tensors, 0);
-    QCOMPARE(kept_by_a_block(0.0, four).pooled, input_bytes / 4);
+    const std::int64_t usual = kept_by_a_block(0.0, none).tensors;
+    QVERIFY2(usual >= 10 * input_bytes && usual < 11 * input_bytes, qPrintable(QString::number(usual)));
+    QCOMPARE(kept_by_a_block(0.0, one).tensors, input_bytes);
+    QCOMPARE(kept_by_a_block(0.0, four).tensors, input_bytes / 4);
     // With dropout, plain operators, and what the generator is set back to.
     const Kept drawn = kept_by_a_block(0.1, one);
     QCOMPARE(drawn.tensors, input_bytes + generator_bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of tensors that a thread has made on the CPU while this lives and that are still there. The pool of the fused
-// functions is not among them: it counts its own.
+// Bytes of tensors that a thread has made on the CPU while this lives and that are still there, those of the activation
+// pool included.
 #pragma once
 
 #include <c10/core/Allocator.h>

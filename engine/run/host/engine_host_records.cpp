@@ -113,6 +113,7 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
     summary.last_checkpoint = checkpoint_name(newest);
   summary.started_at = started_at_;
   summary.message = reason;
+  summary.plan_check = check_plan(order_.plan, measured_);
   return summary;
 }
 

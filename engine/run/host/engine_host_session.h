@@ -7,6 +7,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -189,6 +190,7 @@ class RunSession {
 
   // The run so far.
   std::optional<Update> last_update_;
+  std::map<std::int64_t, Measured> measured_;  ///< the last of each rank
   std::optional<RunFinished> reported_end_;
   std::string last_numerics_;
   std::string started_at_;

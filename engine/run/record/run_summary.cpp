@@ -64,6 +64,20 @@ Json parse_object(const std::string& text) {
   return json.is_object() ? json : Json::object();
 }
 
+void take(const Json& json, const char* key, std::vector<PlanFigure>& figures) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_array()) return;
+  for (const Json& each : *found) {
+    if (!each.is_object()) continue;
+    PlanFigure& figure = figures.emplace_back();
+    take(each, "first_rank", figure.first_rank);
+    take(each, "last_rank", figure.last_rank);
+    take(each, "figure", figure.figure);
+    take(each, "planned", figure.planned);
+    take(each, "measured", figure.measured);
+  }
+}
+
 /// False where there is no summary to believe.
 bool take_summary(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
@@ -92,10 +106,17 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "spec_sha256", summary.spec_sha256);
   take(json, "started_at", summary.started_at);
   take(json, "message", summary.message);
+  take(json, "plan_check", summary.plan_check);
   return true;
 }
 
-void take_event(const RunEvent& event, RunSummary& summary, bool& saw_update) {
+/// What the events say that a summary is made of.
+struct Recorded {
+  bool saw_update = false;
+  std::map<std::int64_t, Measured> measured;  ///< by rank
+};
+
+void take_event(const RunEvent& event, RunSummary& summary, Recorded& found) {
   if (const auto* started = std::get_if<RunStarted>(&event.body)) {
     summary.run_id = started->run;
     summary.spec_sha256 = started->spec_sha256;
@@ -104,12 +125,14 @@ void take_event(const RunEvent& event, RunSummary& summary, bool& saw_update) {
     summary.message.clear();
   } else if (const auto* update = std::get_if<Update>(&event.body)) {
     if (event.rank > 0) return;
-    saw_update = true;
+    found.saw_update = true;
     summary.updates = update->update;
     summary.loss = update->loss;
     summary.samples = update->samples;
     summary.tokens = update->tokens;
     summary.seconds = update->seconds;
+  } else if (const auto* measured = std::get_if<Measured>(&event.body)) {
+    found.measured[event.rank] = *measured;
   } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
     summary.message = failed->message;
   } else if (const auto* finished = std::get_if<RunFinished>(&event.body)) {
@@ -133,29 +156,30 @@ std::string read_slice(int fd, std::int64_t offset, std::int64_t size) {
 }
 
 /// Head (where the run started) and tail (where it stands).
-void take_ends(const fs::path& file, RunSummary& summary) {
+Recorded take_ends(const fs::path& file, RunSummary& summary) {
+  Recorded found;
   const auto opened = open_regular(file, O_RDONLY);
   if (!opened) {
     summary.problems.push_back("events.jsonl " + opened.error().message);
-    return;
+    return found;
   }
   const int fd = *opened;
   const auto size = static_cast<std::int64_t>(::lseek(fd, 0, SEEK_END));
-  bool saw_update = false;
   EventReader head;
   for (const auto& event : head.feed(read_slice(fd, 0, std::min<std::int64_t>(size, slice_bytes))))
-    take_event(event, summary, saw_update);
+    take_event(event, summary, found);
   if (size > slice_bytes) {
-    saw_update = false;
+    found.saw_update = false;
     auto bytes = read_slice(fd, size - slice_bytes, slice_bytes);
     bytes.erase(0, bytes.find('\n') + 1);  // begins inside a line
     EventReader tail;
-    for (const auto& event : tail.feed(bytes)) take_event(event, summary, saw_update);
+    for (const auto& event : tail.feed(bytes)) take_event(event, summary, found);
   }
   ::close(fd);
-  if (saw_update || size <= slice_bytes) return;
+  if (found.saw_update || size <= slice_bytes) return found;
   if (const auto history = read_events(file))
-    for (const auto& event : history->events) take_event(event, summary, saw_update);
+    for (const auto& event : history->events) take_event(event, summary, found);
+  return found;
 }
 
 std::string default_name(const RunSpec& spec) {
@@ -214,7 +238,8 @@ Result<RunSummary> read_run(const fs::path& folder) {
   RunSummary summary;
   summary.dir = dir;
   const bool summarised = take_summary(dir, summary);
-  if (!summarised) take_ends(dir / "events.jsonl", summary);
+  Recorded found;
+  if (!summarised) found = take_ends(dir / "events.jsonl", summary);
   std::optional<RunOrder> order;
   const bool has_spec = take_spec(dir, summary);
   if (!summarised || !has_spec) order = recorded_order(dir, summary);
@@ -222,6 +247,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
   if (order && !summarised) {
     summary.planned_updates = order->plan.totals.updates;
     summary.run_id = order->run_id;
+    summary.plan_check = check_plan(order->plan, found.measured);
   }
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
   summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
@@ -275,6 +301,15 @@ Json json_of(const RunSummary& summary) {
   json["last_checkpoint"] = summary.last_checkpoint;
   json["started_at"] = summary.started_at;
   json["message"] = summary.message;
+  json["plan_check"] = Json::array();
+  for (const PlanFigure& each : summary.plan_check)
+    json["plan_check"].push_back({{"first_rank", each.first_rank},
+                                  {"last_rank", each.last_rank},
+                                  {"figure", each.figure},
+                                  {"planned", each.planned},
+                                  {"measured", each.measured},
+                                  {"deviation_percent", each.deviation_percent()},
+                                  {"off", each.off()}});
   return json;
 }
 

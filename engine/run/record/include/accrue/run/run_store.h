@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "accrue/run/event_reader.h"
+#include "accrue/run/plan_check.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_lock.h"
 #include "accrue/run/run_plan.h"
@@ -42,8 +43,9 @@ struct RunSummary {
   std::string spec_sha256;      ///< of spec.toml as it was when the run last started
   std::string last_checkpoint;  ///< "step-100" or empty
   std::string started_at;
-  std::string message;                ///< why it failed
-  std::vector<std::string> problems;  ///< what of the folder is damaged, changed or missing; one sentence each
+  std::string message;                 ///< why it failed
+  std::vector<std::string> problems;   ///< what of the folder is damaged, changed or missing; one sentence each
+  std::vector<PlanFigure> plan_check;  ///< what was planned beside what the ranks counted, once they have
 };
 class RunWriter {
  public:

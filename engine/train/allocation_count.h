@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes of tensors a stretch of code leaves behind: what a forward has allocated for its backward. LibTorch's
+// allocators, on any device, and the activation pool report to the scope of their thread; outside one nothing is
+// counted and nothing is paid.
+#pragma once
+
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace accrue {
+
+/// Scopes do not nest. Thread: the one that made it; tensors that other threads allocate or free are not seen.
+class AllocationCount {
+ public:
+  AllocationCount() : AllocationCount(make_ledger()) {}
+
+  /// Bytes allocated since the scope began and not freed.
+  std::int64_t live() const;
+
+ private:
+  struct Ledger;
+  explicit AllocationCount(std::shared_ptr<Ledger> ledger);
+  static std::shared_ptr<Ledger> make_ledger();
+
+  std::shared_ptr<Ledger> ledger_;
+  c10::DebugInfoGuard guard_;
+};
+
+}  // namespace accrue

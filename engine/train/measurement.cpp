@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/measurement.h"
+
+namespace accrue {
+namespace {
+
+/// The first may begin with what is made once.
+constexpr std::int64_t windows_that_show_all = 2;
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+}
+
+}  // namespace
+
+void measure_window(Training& training) {
+  if (!training.executor.counts_kept() || training.report.full_updates() < windows_that_show_all) return;
+  report_measured(training);
+  training.executor.stop_counting_kept();
+}
+
+void report_measured(Training& training) {
+  Measured measured{
+      .parameter_bytes = bytes_of(training.model.flat()),
+      .gradient_bytes = bytes_of(training.reducer.flat_gradients()) + bytes_of(training.reducer.flat_compensation()),
+      .optimizer_bytes = bytes_of(training.masters),
+      .activation_bytes = training.executor.most_kept_bytes()};
+  for (const auto& [name, state] : training.optimizer->state()) measured.optimizer_bytes += bytes_of(state);
+  training.report.measured(std::move(measured));
+}
+
+}  // namespace accrue

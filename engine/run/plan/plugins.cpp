@@ -125,7 +125,7 @@ std::string_view title_of(Capability capability) {
   return name_of<early_reduction>(
       capability, {"Data parallelism", "Tensor parallelism", "Sequence parallelism", "Pipeline", "ZeRO",
                    "Recomputation", "Half precision", "Dense model", "Exactness checks", "Deliberate bug",
-                   "Recorded weights", "Clipping in each micro-step", "Reducing in each micro-step"});
+                   "Recorded weights", "Early clipping", "Early reduction"});
 }
 
 std::string_view help_of(Capability plugin) {

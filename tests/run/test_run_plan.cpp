@@ -383,9 +383,12 @@ class TestRunPlan : public QObject {
       const RunPlan free = plan_of(spec);  // this host's memory is not known: nothing is searched for
       QCOMPARE(free.order.micro_batch, std::int64_t(micro));
       // Between what one sample takes and what all of them do.
-      const double part = std::max(static_cast<double>(random() % 1000) / 1000.0, 1.0 / micro + 1e-6);
-      const auto fixed = static_cast<double>(free.memory.total() - free.memory.activations);
-      spec.accumulation.knobs.memory_limit = (fixed + part * static_cast<double>(free.memory.activations)) / 1048576.0;
+      const double part = static_cast<double>(random() % 1000 + 1) / 1001.0;
+      RunSpec single = spec;
+      single.accumulation.micro_batch = 1;
+      const auto least = static_cast<double>(plan_of(single).memory.total());
+      const auto most = static_cast<double>(free.memory.total());
+      spec.accumulation.knobs.memory_limit = (least + part * (most - least)) / 1048576.0;
       const RunPlan plan = plan_of(spec);
       QCOMPARE(plan.order.micro_batch * plan.window.steps, std::int64_t(micro) * steps);
       QCOMPARE(plan.global_batch, free.global_batch);

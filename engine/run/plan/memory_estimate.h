@@ -12,9 +12,7 @@ std::int64_t gradient_bytes(Dtype dtype, AccumulationDtype accumulation);
 /// Resident memory of a process that is linked to LibTorch's CPU library (2.11, x86-64) and has done nothing: 112,868
 /// kB measured.
 inline constexpr std::int64_t rank_process_bytes = std::int64_t{112868} * 1024;
-/// Bytes of the fullest rank, which holds so many parameters. gradient_numel is that of its flat layout, padding
-/// included.
-MemoryEstimate estimate_memory(const RunSpec& spec, const AccumulationKnobs& knobs, std::int64_t parameter_count,
-                               std::int64_t gradient_numel);
+/// Bytes of the fullest rank (rank_cost.h); of an undivided model where it cannot be divided as the spec says.
+MemoryEstimate estimate_memory(const RunSpec& spec);
 
 }  // namespace accrue

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/pipeline_schedule.h"
 #include "accrue/run/shard_layout.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
@@ -28,17 +29,14 @@ namespace {
 
 /// The gradients of a rank, as they lie in memory and leave it.
 struct GradientArena {
-  std::int64_t parameters = 0;  ///< of the rank that holds most
-  std::int64_t numel = 0;       ///< with the padding
+  std::int64_t numel = 0;  ///< with the padding, of the rank that holds most
   std::int64_t buckets = 0;
   std::int64_t element = 0;  ///< bytes of one number on the wire
 };
 
 GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
   GradientArena arena;
-  const ParameterTotals totals = fullest_rank_totals(spec.model, spec.parallel);
-  arena.parameters = totals.numel;
-  arena.numel = totals.padded_numel;
+  arena.numel = fullest_rank_totals(spec.model, spec.parallel).padded_numel;
   arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
   arena.buckets =
       bucket_count(arena.numel, arena.element, bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb),
@@ -55,13 +53,12 @@ RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   double limit = static_cast<double>(memory_per_rank);
   if (accumulation.knobs.memory_limit) limit = *accumulation.knobs.memory_limit * 1048576.0;
   if (limit <= 0) return spec;
-  const GradientArena arena = gradient_arena(spec, knobs);
   const std::int64_t samples = accumulation.steps * accumulation.micro_batch;
   for (std::int64_t micro = accumulation.micro_batch; micro >= 1; --micro) {
     if (samples % micro != 0) continue;
     accumulation.micro_batch = micro;
     accumulation.steps = samples / micro;
-    if (static_cast<double>(estimate_memory(spec, knobs, arena.parameters, arena.numel).total()) <= limit) break;
+    if (static_cast<double>(estimate_memory(spec).total()) <= limit) break;
   }
   return spec;
 }
@@ -160,16 +157,19 @@ void derive_warmup(RunPlan& plan) {
   plan.warmup_micro_steps = walk.at().micro_step();
 }
 
-void derive_traffic(RunPlan& plan) {
+void derive_costs(RunPlan& plan) {
   const GradientArena arena = gradient_arena(plan.spec, plan.knobs);
   plan.parameter_count = parameter_totals(plan.spec.model).numel;
   plan.gradient_buckets = arena.buckets;
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;
-  plan.memory = estimate_memory(fitted, plan.knobs, arena.parameters, arena.numel);
+  fitted.accumulation.steps = plan.window.steps;
+  plan.stages = stage_costs(fitted);
+  plan.memory = estimate_memory(fitted);
   const std::int64_t once = all_reduce_wire_bytes(arena.numel * arena.element, plan.grid.data);
   if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
   if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;
+  plan.bubble = pipeline_bubble(pipeline_shape(plan.spec.parallel, plan.window.steps));
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.full_windows_per_epoch = plan.window.batches_per_epoch / plan.window.steps;
   plan.tail_micro_steps = plan.window.batches_per_epoch % plan.window.steps;
   derive_warmup(plan);
-  derive_traffic(plan);
+  derive_costs(plan);
   return plan;
 }
 

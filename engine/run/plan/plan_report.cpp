@@ -86,6 +86,8 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.row("gradients sent",
              fmt::format("{} per update by each rank, in {}", format_bytes(plan.wire_bytes_per_update),
                          amount(plan.gradient_buckets, "bucket")));
+  if (plan.grid.pipeline > 1)
+    report.row("bubble", fmt::format("{:.1f} % of a window's time a stage waits", 100 * plan.bubble));
 }
 
 void add_memory(Report& report, const RunPlan& plan) {
@@ -96,8 +98,39 @@ void add_memory(Report& report, const RunPlan& plan) {
   report.bytes("gradients", plan.memory.gradients);
   report.bytes("optimizer state", plan.memory.optimizer);
   report.bytes("activations", plan.memory.activations);
+  report.bytes("buffers", plan.memory.buffers);
   report.bytes("process", plan.memory.process);
   report.bytes("total", plan.memory.total());
+}
+
+/// "data 3.2 MB, tensor 12.6 MB"
+std::string sent_by_axis(const RankCost& cost) {
+  std::string text;
+  for (std::size_t axis = 0; axis < cost.wire.size(); ++axis)
+    if (cost.wire[axis] > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<Axis>(axis)),
+                          format_bytes(cost.wire[axis]));
+  return text.empty() ? "nothing" : text;
+}
+
+/// One row for each stretch of ranks that are alike.
+void add_stages(Report& report, const RunPlan& plan) {
+  if (plan.grid.world() == 1) return;
+  report.section("Each rank");
+  report.line(fmt::format("{:<11} {:>12} {:>12} {:>12} {:>12} {:>10}  {}", "ranks", "parameters", "gradients",
+                          "optimizer", "activations", "in flight", "sent per update"));
+  const std::int64_t alike = plan.grid.data * plan.grid.tensor;
+  const auto stages = std::ssize(plan.stages);
+  for (std::int64_t first = 0, next = 0; first < stages; first = next) {
+    const RankCost& cost = plan.stages[static_cast<std::size_t>(first)];
+    while (next < stages && plan.stages[static_cast<std::size_t>(next)] == cost) ++next;
+    const std::int64_t last = next * alike - 1;
+    const std::string ranks =
+        last > first * alike ? fmt::format("{} to {}", first * alike, last) : std::to_string(last);
+    report.line(fmt::format("{:<11} {:>12} {:>12} {:>12} {:>12} {:>10}  {}", ranks, format_bytes(cost.parameters),
+                            format_bytes(cost.gradients), format_bytes(cost.optimizer), format_bytes(cost.activations),
+                            cost.chunks_in_flight, sent_by_axis(cost)));
+  }
 }
 
 }  // namespace
@@ -113,6 +146,7 @@ std::string plan_report(const RunPlan& plan) {
   add_schedule(report, plan);
   add_ranks(report, plan);
   add_memory(report, plan);
+  add_stages(report, plan);
   return report.text_;
 }
 

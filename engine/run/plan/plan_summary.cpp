@@ -17,6 +17,30 @@ Json knobs_json(const AccumulationKnobs& knobs) {
   return json;
 }
 
+/// The stages, each with its first and last rank: those between them are alike.
+Json stages_json(const RunPlan& plan) {
+  const std::int64_t alike = plan.grid.data * plan.grid.tensor;
+  Json stages = Json::array();
+  for (const RankCost& cost : plan.stages) {
+    const std::int64_t first = std::ssize(stages) * alike;
+    Json wire = Json::object();
+    for (std::size_t axis = 0; axis < cost.wire.size(); ++axis)
+      if (cost.wire[axis] > 0) wire[std::string(to_string(static_cast<Axis>(axis)))] = cost.wire[axis];
+    stages.push_back({{"ranks", {first, first + alike - 1}},
+                      {"memory_bytes",
+                       {{"parameters", cost.parameters},
+                        {"gradients", cost.gradients},
+                        {"optimizer", cost.optimizer},
+                        {"activations", cost.activations},
+                        {"buffers", cost.buffers},
+                        {"process", cost.process},
+                        {"total", cost.total()}}},
+                      {"chunks_in_flight", cost.chunks_in_flight},
+                      {"wire_bytes_per_update", std::move(wire)}});
+  }
+  return stages;
+}
+
 }  // namespace
 
 Json plan_summary(const RunPlan& plan) {
@@ -54,10 +78,13 @@ Json plan_summary(const RunPlan& plan) {
             {"gradients", memory.gradients},
             {"optimizer", memory.optimizer},
             {"activations", memory.activations},
+            {"buffers", memory.buffers},
             {"process", memory.process},
             {"total", memory.total()}}},
           {"gradient_buckets", plan.gradient_buckets},
           {"wire_bytes_per_update", plan.wire_bytes_per_update},
+          {"bubble", plan.bubble},
+          {"stages", stages_json(plan)},
           {"backend", std::string(to_name(plan.backend))},
           {"device", std::string(to_name(plan.spec.launch.device))},
           {"threads_per_rank", plan.threads_per_rank},

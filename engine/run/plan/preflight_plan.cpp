@@ -6,6 +6,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
+#include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
@@ -124,6 +125,17 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
                 counted(*schedule.total, "position"), ticks, "");
 }
 
+/// The largest micro-batch below the plan's with which a rank takes at most so many bytes; 0 = none.
+std::int64_t largest_micro_batch(const RunPlan& plan, std::int64_t bytes) {
+  RunSpec spec = plan.spec;
+  std::int64_t fits = 0, too_large = plan.order.micro_batch;
+  while (too_large - fits > 1) {
+    spec.accumulation.micro_batch = (fits + too_large) / 2;
+    (estimate_memory(spec).total() <= bytes ? fits : too_large) = spec.accumulation.micro_batch;
+  }
+  return fits;
+}
+
 // Ranks of one host share its memory; each CUDA rank has a device of its own.
 void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings) {
   const bool cuda = plan.spec.launch.device == DeviceKind::cuda;
@@ -139,15 +151,13 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   const auto bytes = [](double count) { return format_bytes(static_cast<std::int64_t>(std::min(count, 9e18))); };
   const bool impossible = needed > available;
   // Micro-batches are what can be made smaller without changing the update.
-  const double others = static_cast<double>(plan.memory.total() - plan.memory.activations);
-  const double per_sample = static_cast<double>(plan.memory.activations) / static_cast<double>(plan.order.micro_batch);
-  const double fitting = std::floor((static_cast<double>(share) - others) / std::max(per_sample, 1.0));
-  const bool smaller = fitting >= 1 && fitting < static_cast<double>(plan.order.micro_batch);
+  const std::int64_t fitting = largest_micro_batch(plan, share);
+  const bool smaller = fitting >= 1;
   const char* size = plan.spec.model.kind == ModelKind::gpt ? "model.width" : "model.kind";
   findings.add(impossible ? Severity::error : Severity::warning, smaller ? "accumulation.micro_batch" : size,
                impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
                bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available),
-               smaller ? Text(static_cast<std::int64_t>(fitting)) : Text());
+               smaller ? Text(fitting) : Text());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/rank_cost.h"
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
 
@@ -22,9 +23,10 @@ struct MemoryEstimate {  ///< bytes per rank
   std::int64_t parameters = 0;
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
-  std::int64_t activations = 0;  ///< of one micro-batch
+  std::int64_t activations = 0;  ///< of the micro-batches in flight
+  std::int64_t buffers = 0;      ///< working memory of one operation
   std::int64_t process = 0;      ///< a rank before it holds anything
-  std::int64_t total() const { return parameters + gradients + optimizer + activations + process; }
+  std::int64_t total() const { return parameters + gradients + optimizer + activations + buffers + process; }
   bool operator==(const MemoryEstimate&) const = default;
 };
 
@@ -55,7 +57,9 @@ struct RunPlan : PlanInputs {
   std::int64_t warmup_samples = 0;
 
   std::int64_t parameter_count = 0;
-  MemoryEstimate memory;
+  MemoryEstimate memory;         ///< of the fullest rank
+  std::vector<RankCost> stages;  ///< by pipeline stage, whose ranks are alike
+  double bubble = 0.0;           ///< part of a full window's time that a stage idles
   std::int64_t gradient_buckets = 0;
   std::int64_t wire_bytes_per_update = 0;  ///< sent by each rank for gradients, at the minimum
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT block keeps, per row between the layers (R rows of D numbers) and per token (N tokens):
+//
+//                          rows            tokens, each 1 / t of it
+//   fused functions        2 D + 4         8 D + H          inputs, statistics; q k v, attention, hidden row; log-sums
+//   operators              4 D + 4         12 D + H         the norms' outputs, GELU's output as well
+//   operators, dropout     6 D + 4         12 D + 3 H T     two masks of D; softmax, its mask and their product
+//
+// The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T and H:
+// the attention core is computed again from q, k and v. Full recomputation keeps the input of each group of blocks.
+// A chunk keeps its output too, which its last block's count leaves out, until its gradient comes. The head keeps the
+// gradients of its input and its table (fused), or the norm's output and the log-softmax.
+#include "kept_activations.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory_estimate.h"
+
+namespace accrue {
+
+namespace {
+
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+double label_bytes(double tokens) {
+  return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
+}
+
+double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
+  const double heads = number(model.heads);
+  double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
+  double attention = heads;
+  if (shape.fused) {
+    rows = 2 * shape.width + 4;
+    tokens = 8 * shape.width;
+  } else if (model.dropout > 0) {
+    rows += 2 * shape.width;
+    attention = 3 * heads * number(model.context);
+  }
+  if (core) tokens += attention;
+  return shape.element * (shape.rows * rows + shape.tokens * tokens / shape.tensor);
+}
+
+double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks) {
+  const ParallelSpec& parallel = spec.parallel;
+  const double output = shape.hidden * shape.element;
+  const double whole = block_bytes(spec.model, shape, parallel.recompute != RecomputeKind::selective);
+  if (parallel.recompute != RecomputeKind::full) return blocks * whole + output;
+  const bool shared = parallel.distribute_saved_activations && shape.rows == shape.tokens;
+  const double input = output / (shared ? shape.tensor : 1);
+  const double group = std::max(1.0, number(parallel.recompute_layers));
+  if (parallel.recompute_method == RecomputeMethod::uniform) return std::ceil(blocks / group) * input + output;
+  const double recomputed = std::min(group, blocks);
+  return recomputed * input + (blocks - recomputed) * whole + output;
+}
+
+KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
+  const ModelSpec& model = spec.model;
+  const MicroBatchShape shape(spec);
+  KeptByChunk kept{.blocks = blocks_bytes(spec, shape, number(blocks))};
+  const bool split = shape.tensor > 1;
+  if (split) kept.first += label_bytes(shape.tokens);
+  if (model.dropout > 0) kept.first += shape.hidden * shape.element;
+  if (shape.fused_head) {
+    kept.last = shape.element * shape.width * (2 + shape.classes);
+  } else {
+    kept.last = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * shape.tokens * shape.classes;
+    if (split) kept.last += label_bytes(shape.tokens);
+  }
+  return kept;
+}
+
+/// Per sample: each layer's output, before its activation where that needs it, after it where the next layer does.
+KeptByChunk dense_bytes(const RunSpec& spec) {
+  const ModelSpec& model = spec.model;
+  const double samples = number(spec.accumulation.micro_batch), element = number(dtype_bytes(model.dtype));
+  double numbers = 0;
+  if (model.kind == ModelKind::mlp)
+    for (const std::int64_t width : model.hidden)
+      numbers += number(width) * (1 + (model.activation == Activation::gelu) + model.batch_norm);
+  return {.blocks = samples * numbers * element, .last = samples * number(model.outputs) * std::max(element, 4.0)};
+}
+
+}  // namespace
+
+MicroBatchShape::MicroBatchShape(const RunSpec& spec)
+    : tensor(number(std::max<std::int64_t>(spec.parallel.tensor, 1))),
+      tokens(number(spec.accumulation.micro_batch) * number(spec.model.context)),
+      rows(spec.parallel.sequence ? tokens / tensor : tokens),
+      width(number(spec.model.width)),
+      hidden(rows * width),
+      element(number(dtype_bytes(spec.model.dtype))),
+      sum(std::max(element, 4.0)),
+      classes(number(spec.model.vocabulary) / tensor),
+      fused_head(spec.launch.device == DeviceKind::cpu && element >= 4),
+      fused(fused_head && spec.model.dropout == 0) {}
+
+KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks) {
+  return spec.model.kind == ModelKind::gpt ? gpt_bytes(spec, blocks) : dense_bytes(spec);
+}
+
+double working_bytes(const RunSpec& spec) {
+  const ModelSpec& model = spec.model;
+  if (model.kind != ModelKind::gpt) return kept_by_chunk(spec, 0).last;
+  const MicroBatchShape shape(spec);
+  // A block's backward: the hidden row's gradient and its activation again, rows of all ranks, gradients of rows.
+  double block = shape.element * (shape.tokens * shape.width * (1 + 8 / shape.tensor) + 3 * shape.hidden);
+  if (!shape.fused && model.dropout > 0)
+    block += 2 * shape.element * shape.tokens * number(model.heads) * number(model.context) / shape.tensor;
+  const double one = block_bytes(model, shape, true);
+  if (spec.parallel.recompute == RecomputeKind::selective)
+    block += one - block_bytes(model, shape, false);
+  else if (spec.parallel.recompute == RecomputeKind::full)
+    block += one * (spec.parallel.recompute_method == RecomputeMethod::block
+                        ? 1.0
+                        : std::min(number(spec.parallel.recompute_layers), number(model.layers)));
+  constexpr double most_logits = 1 << 24;
+  const double rows_at_once = std::clamp(most_logits / shape.classes, 1.0, shape.tokens);
+  const double head = shape.fused_head ? shape.element * (rows_at_once * shape.classes + shape.tokens * shape.width)
+                                       : 2 * shape.sum * shape.tokens * shape.classes;
+  return std::max(block, head);
+}
+
+}  // namespace accrue

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that the forwards of our models keep for their backwards, counted tensor by tensor. In doubles: a form may ask
+// for any product of large numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// What the counts are made of: one micro-batch on one rank of a divided model.
+struct MicroBatchShape {
+  explicit MicroBatchShape(const RunSpec& spec);
+  double tensor;    ///< t
+  double tokens;    ///< positions of all sequences
+  double rows;      ///< of them between divided layers on this rank: all, or 1 / t under sequence parallelism
+  double width;     ///< D
+  double hidden;    ///< rows x D: what is exchanged between layers and stages
+  double element;   ///< bytes of a number
+  double sum;       ///< bytes of a number in which losses are summed
+  double classes;   ///< of the vocabulary on this rank
+  bool fused_head;  ///< the fused functions serve the head
+  bool fused;       ///< and the blocks
+};
+
+/// Of one micro-step on one chunk, between its forward and its backward; of a model that is not divided, between those
+/// of the whole.
+struct KeptByChunk {
+  double blocks = 0;  ///< input, blocks and output
+  double first = 0;   ///< more where the chunk has the embeddings
+  double last = 0;    ///< more where it has the loss
+};
+KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks);
+
+/// Most working memory that one operation takes besides what is kept and what it makes for others to keep.
+double working_bytes(const RunSpec& spec);
+
+}  // namespace accrue

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/rank_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "accrue/run/model_share.h"
+#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/shard_layout.h"
+#include "kept_activations.h"
+#include "memory_estimate.h"
+#include "parameter_totals.h"
+#include "plan_derivation.h"
+#include "update_traffic.h"
+
+namespace accrue {
+
+namespace {
+
+constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
+
+std::int64_t to_bytes(double bytes) {
+  return static_cast<std::int64_t>(std::clamp(bytes, 0.0, static_cast<double>(most_bytes)));
+}
+
+/// Of a rank's share of some parameters.
+struct Numels {
+  double padded = 0;
+  double tensors = 0;
+  double on_rows = 0;
+  void add(const ParameterShare& share) {
+    padded += static_cast<double>(padded_numel(share.numel()));
+    tensors += 1;
+    if (share.on_rows) on_rows += static_cast<double>(share.numel());
+  }
+  void add(const Numels& other, double times = 1) {
+    padded += other.padded * times;
+    tensors += other.tensors * times;
+    on_rows += other.on_rows * times;
+  }
+};
+
+/// A model by its ends and one block, which all are alike; of one that has no blocks, all is the first.
+struct ModelPieces {
+  Numels first;
+  Numels block;
+  Numels last;
+  Numels table;  ///< the token embedding, which the last stage holds a copy of
+  double table_numel = 0;
+};
+
+ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
+  if (model.kind == ModelKind::gpt) model.layers = 1;
+  const ModelShare whole{.tensor_ranks = tensor_ranks};
+  const std::vector<ParameterShape> shapes = parameter_shapes(model);
+  const std::vector<ParameterShare> shares = parameter_shares(model, whole);
+  ModelPieces pieces;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const ParameterPlace place = shapes[i].place;
+    (place == ParameterPlace::first_part ? pieces.first
+     : place == ParameterPlace::block    ? pieces.block
+                                         : pieces.last)
+        .add(shares[i]);
+    if (model.kind != ModelKind::gpt || shares[i].name != "token_embedding.weight") continue;
+    pieces.table.add(shares[i]);
+    pieces.table_numel = static_cast<double>(shares[i].numel());
+  }
+  return pieces;
+}
+
+/// How many of a stage's first `flights` forwards are of one chunk.
+double flights_of_chunk(const PipelineShape& shape, std::int64_t flights, std::int64_t chunk) {
+  const std::int64_t group = shape.schedule == PipelineSchedule::interleaved
+                                 ? (shape.group > 0 ? shape.group : shape.stages)
+                                 : shape.micro_steps;
+  const std::int64_t round = group * shape.chunks;
+  const std::int64_t in_last = std::clamp<std::int64_t>(flights % round - chunk * group, 0, group);
+  return static_cast<double>(flights / round * group + in_last);
+}
+
+class Stages {
+ public:
+  explicit Stages(const RunSpec& spec)
+      : spec_(spec),
+        knobs_(resolve_knobs(spec)),
+        grid_(make_grid(spec.parallel)),
+        pieces_(pieces_of(spec.model, spec.parallel.tensor)),
+        blocks_(spec.model.kind == ModelKind::gpt ? spec.model.layers / spec.parallel.pipeline : 0),
+        shape_(
+            pipeline_shape(spec.parallel, std::max<std::int64_t>(steps_of(spec.accumulation, spec.parallel.data), 1))),
+        chunk_(kept_by_chunk(spec, blocks_ / spec.parallel.virtual_pipeline)),
+        working_(working_bytes(spec)) {}
+
+  RankCost cost(std::int64_t stage) const {
+    const StageGradients gradients = gradients_of(stage);
+    RankCost cost;
+    add_state(cost, gradients.numel);
+    cost.chunks_in_flight = pipeline_in_flight(shape_, stage);
+    cost.activations = to_bytes(kept(stage, cost.chunks_in_flight));
+    cost.buffers = to_bytes(std::max(working_, step_bytes(gradients.numel)) + messages(stage));
+    cost.process = rank_process_bytes;
+    const TrafficByAxis traffic = update_traffic(spec_, stage, gradients);
+    TrafficByAxis carried;
+    for (std::size_t axis = 0; axis < traffic.size(); ++axis)
+      carried[static_cast<std::size_t>(carrier_of(static_cast<Axis>(axis), grid_))] += traffic[axis];
+    for (std::size_t axis = 0; axis < carried.size(); ++axis)
+      cost.wire[axis] = carried[axis].wire_bytes(ranks_along(static_cast<Axis>(axis), stage));
+    return cost;
+  }
+
+ private:
+  bool ends(std::int64_t stage) const { return stage == 0 || stage == grid_.pipeline - 1; }
+  bool sharded() const { return spec_.parallel.zero > 0; }
+
+  StageGradients gradients_of(std::int64_t stage) const {
+    Numels held;
+    held.add(pieces_.block, static_cast<double>(blocks_));
+    if (stage == 0) held.add(pieces_.first);
+    if (stage == grid_.pipeline - 1) held.add(pieces_.last);
+    if (stage == grid_.pipeline - 1 && stage > 0) held.add(pieces_.table);
+    const double step = 16.0 * static_cast<double>(sharded() ? grid_.data : 1);
+    return {.numel = std::ceil(held.padded / step) * step,
+            .parameters = held.tensors,
+            .on_rows = held.on_rows,
+            .tied = grid_.pipeline > 1 && ends(stage) ? pieces_.table_numel : 0};
+  }
+
+  /// Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters. Under ZeRO each
+  /// replica has its share of them, and a copy of its share of the parameters in any type.
+  void add_state(RankCost& cost, double numel) const {
+    const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
+    const OptimizerSpec& optimizer = spec_.optimizer;
+    const bool adam = optimizer.kind == OptimizerKind::adamw || optimizer.kind == OptimizerKind::adam;
+    const double moments = adam ? 2 : optimizer.momentum > 0 ? 1 : 0;
+    const double masters = bytes < 4 || sharded() ? 1 : 0;
+    const double share = sharded() ? static_cast<double>(grid_.data) : 1;
+    cost.parameters = to_bytes(numel * bytes);
+    cost.gradients =
+        to_bytes(numel * static_cast<double>(gradient_bytes(spec_.model.dtype, knobs_.accumulation_dtype)));
+    cost.optimizer = to_bytes(numel / share * (moments + masters) * std::max(bytes, 4.0));
+  }
+
+  double kept(std::int64_t stage, std::int64_t flights) const {
+    double bytes = static_cast<double>(flights) * chunk_.blocks;
+    if (stage == 0) bytes += flights_of_chunk(shape_, flights, 0) * chunk_.first;
+    if (stage == grid_.pipeline - 1) bytes += flights_of_chunk(shape_, flights, shape_.chunks - 1) * chunk_.last;
+    return bytes;
+  }
+
+  /// The step reads gradients in the masters' type.
+  double step_bytes(double numel) const {
+    const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
+    if (sharded()) return numel / static_cast<double>(grid_.data) * std::max(bytes, 4.0);
+    return bytes < 4 ? numel * 4 : 0;
+  }
+
+  /// A stage has few sends open, and one gradient received.
+  double messages(std::int64_t stage) const {
+    if (grid_.pipeline == 1) return 0;
+    const MicroBatchShape shape(spec_);
+    return (ends(stage) ? 2 : 3) * shape.hidden * shape.element;
+  }
+
+  std::int64_t ranks_along(Axis axis, std::int64_t stage) const {
+    switch (axis) {
+      case Axis::data:
+        return grid_.data;
+      case Axis::tensor:
+        return grid_.tensor;
+      case Axis::pipeline:
+        return grid_.pipeline;
+      case Axis::model:
+        return grid_.tensor * grid_.pipeline;
+      case Axis::embedding:
+        return grid_.pipeline > 1 && ends(stage) ? 2 : 1;
+      case Axis::world:
+        return grid_.world();
+      case Axis::context:
+      case Axis::position_embedding:
+        break;
+    }
+    return 1;
+  }
+
+  const RunSpec& spec_;
+  AccumulationKnobs knobs_;
+  RankGrid grid_;
+  ModelPieces pieces_;
+  std::int64_t blocks_;  ///< of a stage
+  PipelineShape shape_;
+  KeptByChunk chunk_;
+  double working_;
+};
+
+}  // namespace
+
+void AxisTraffic::add(std::string_view op, double bytes) {
+  if (op == "all_reduce") all_reduced += bytes;
+  if (op == "reduce_scatter") scattered += bytes;
+  if (op == "all_gather") gathered += bytes;
+  if (op == "send") sent += bytes;
+}
+
+AxisTraffic& AxisTraffic::operator+=(const AxisTraffic& other) {
+  all_reduced += other.all_reduced;
+  scattered += other.scattered;
+  gathered += other.gathered;
+  sent += other.sent;
+  return *this;
+}
+
+AxisTraffic AxisTraffic::operator*(double times) const {
+  return {all_reduced * times, scattered * times, gathered * times, sent * times};
+}
+
+std::int64_t AxisTraffic::wire_bytes(std::int64_t ranks) const {
+  if (ranks <= 1) return 0;
+  const auto n = static_cast<double>(ranks), others = n - 1;
+  return to_bytes(std::ceil((2 * all_reduced + scattered) * others / n + gathered * others + sent));
+}
+
+Axis carrier_of(Axis axis, const RankGrid& grid) {
+  const auto of_model = [&] {
+    if (grid.pipeline == 1) return Axis::tensor;
+    return grid.tensor == 1 ? Axis::pipeline : Axis::model;
+  };
+  switch (axis) {
+    case Axis::model:
+      return of_model();
+    case Axis::world:
+      if (grid.tensor * grid.pipeline == 1) return Axis::data;
+      return grid.data == 1 ? of_model() : Axis::world;
+    case Axis::embedding:
+      return grid.pipeline == 2 ? Axis::pipeline : Axis::embedding;
+    default:
+      return axis;
+  }
+}
+
+std::vector<RankCost> stage_costs(const RunSpec& spec) {
+  const ParallelSpec& parallel = spec.parallel;
+  if (std::min({parallel.data, parallel.tensor, parallel.pipeline, parallel.virtual_pipeline}) < 1 ||
+      !check_share(spec.model, parallel.tensor, parallel.pipeline * parallel.virtual_pipeline).empty())
+    return {};
+  const Stages stages(spec);
+  std::vector<RankCost> costs;
+  for (std::int64_t stage = 0; stage < parallel.pipeline; ++stage) costs.push_back(stages.cost(stage));
+  return costs;
+}
+
+std::vector<RankCost> rank_costs(const RunSpec& spec) {
+  const std::vector<RankCost> by_stage = stage_costs(spec);
+  const std::int64_t alike = spec.parallel.data * spec.parallel.tensor;
+  std::vector<RankCost> costs;
+  for (const RankCost& cost : by_stage) costs.insert(costs.end(), static_cast<std::size_t>(alike), cost);
+  return costs;
+}
+
+}  // namespace accrue

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes held and sent by each rank of a grid, worked out by hand or published. That they are what ranks really hold and
+// send is test_measured's matter.
+#include <QtTest>
+
+#include "accrue/run/rank_cost.h"
+
+using namespace accrue;
+
+namespace {
+
+RunSpec gpt(std::int64_t layers, std::int64_t width, std::int64_t context, std::int64_t vocabulary) {
+  RunSpec spec;
+  spec.model.layers = layers;
+  spec.model.width = width;
+  spec.model.heads = 2;
+  spec.model.context = context;
+  spec.model.vocabulary = vocabulary;
+  spec.accumulation.micro_batch = 3;
+  spec.accumulation.steps = 4;
+  return spec;
+}
+
+RankCost only(const RunSpec& spec) {
+  const auto costs = stage_costs(spec);
+  if (costs.size() != 1) qFatal("one stage was expected");
+  return costs.front();
+}
+
+}  // namespace
+
+class TestRankCost : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void activations_are_counted_tensor_by_tensor() {
+    RunSpec spec = gpt(2, 8, 4, 10);
+    // 12 tokens. A fused block keeps two inputs, two pairs of statistics, qkv, attention, its log-sums, a hidden row.
+    const std::int64_t block = 12 * (2 * 8 + 2 * 2 + 3 * 8 + 8 + 2 + 4 * 8);
+    // The head keeps the gradients of its input, its norm and its table.
+    QCOMPARE(only(spec).activations, 4 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8));
+    spec.model.dtype = Dtype::float64;
+    QCOMPARE(only(spec).activations, 8 * (2 * block + 12 * 8 + 2 * 8 + 10 * 8));
+    // With operators also what the norms and GELU give, and the head's log-softmax in float32.
+    spec.model.dtype = Dtype::bfloat16;
+    const std::int64_t plain = block + 12 * (2 * 8 + 4 * 8);
+    QCOMPARE(only(spec).activations, 2 * (2 * plain + 2 * 12 * 8 + 12 * 2) + 4 * 12 * 10);
+    // Dropout: masks of the embedding and of each half; softmax, its mask and their product instead of the log-sums.
+    spec.model.dtype = Dtype::float32;
+    spec.model.dropout = 0.1;
+    const std::int64_t dropped = plain + 12 * (2 * 8 - 2 + 3 * 2 * 4);
+    QCOMPARE(only(spec).activations, 4 * (2 * dropped + 12 * 8 + 12 * 8 + 2 * 8 + 10 * 8));
+  }
+
+  void dense_layers_keep_what_their_activation_needs() {
+    RunSpec spec;
+    spec.model.kind = ModelKind::mlp;
+    spec.model.hidden = {5, 7};
+    spec.model.outputs = 2;
+    spec.accumulation.micro_batch = 3;
+    QCOMPARE(only(spec).activations, 4 * 3 * (5 + 7 + 2));
+    spec.model.activation = Activation::gelu;
+    QCOMPARE(only(spec).activations, 4 * 3 * (2 * (5 + 7) + 2));
+  }
+
+  void recomputation_keeps_inputs_instead_of_blocks() {
+    RunSpec spec = gpt(6, 8, 4, 10);
+    const std::int64_t ends = 4 * (12 * 8 + 2 * 8 + 10 * 8), input = 4 * 12 * 8;
+    const std::int64_t block = (only(spec).activations - ends) / 6;
+    const auto kept = [&](RecomputeMethod method, std::int64_t layers) {
+      spec.parallel.recompute = RecomputeKind::full;
+      spec.parallel.recompute_method = method;
+      spec.parallel.recompute_layers = layers;
+      return only(spec).activations - ends;
+    };
+    QCOMPARE(kept(RecomputeMethod::uniform, 1), 6 * input);
+    QCOMPARE(kept(RecomputeMethod::uniform, 4), 2 * input);  // groups of 4 and 2
+    QCOMPARE(kept(RecomputeMethod::block, 2), 2 * input + 4 * block);
+    QCOMPARE(kept(RecomputeMethod::block, 6), 6 * input);
+    spec.parallel.recompute = RecomputeKind::selective;
+    QCOMPARE(only(spec).activations - ends, 6 * (block - 4 * 12 * 2));  // without the log-sums
+  }
+
+  void parameters_of_a_stage_are_the_published_ones() {
+    // gpt2-large at t = 2 and p = 2, as Accelerate's guide counts its stages.
+    RunSpec spec = gpt(36, 1280, 1024, 50432);
+    spec.model.heads = 20;
+    spec.parallel.tensor = spec.parallel.pipeline = 2;
+    const auto costs = stage_costs(spec);
+    QCOMPARE(costs.at(0).parameters, std::int64_t{4} * 210753280);
+    QCOMPARE(costs.at(1).parameters, std::int64_t{4} * 209445120);
+  }
+
+  void zero_takes_6_and_12_by_d_bytes_a_parameter() {
+    RunSpec spec = gpt(4, 64, 16, 64);
+    spec.model.dtype = Dtype::bfloat16;
+    spec.accumulation.knobs.accumulation_dtype = AccumulationDtype::float32;
+    spec.parallel.zero = 1;
+    // All shapes are multiples of 16: 4 (12 D^2 + 13 D) + (V + T + 2) D.
+    const std::int64_t parameters = 4 * (12 * 64 * 64 + 13 * 64) + (64 + 16 + 2) * 64;
+    for (const std::int64_t d : {1, 2, 4}) {
+      spec.parallel.data = d;
+      const RankCost cost = only(spec);
+      QCOMPARE(cost.parameters + cost.gradients, parameters * 6);
+      QCOMPARE(cost.optimizer * d, parameters * 12);
+    }
+  }
+
+  void tensor_ranks_exchange_four_activations_a_block() {
+    const auto sent_by_blocks = [](bool sequence) {
+      RunSpec four = gpt(4, 8, 4, 12), two = gpt(2, 8, 4, 12);
+      std::int64_t sent = 0;
+      for (RunSpec* spec : {&four, &two}) {
+        spec->model.heads = 4;
+        spec->parallel.tensor = 4;
+        spec->parallel.sequence = sequence;
+        sent = only(*spec).sent(Axis::tensor) - sent;
+      }
+      return -sent;
+    };
+    const std::int64_t activation = 12 * 8 * 4, blocks = 2 * 4;  // bytes; 2 blocks more in 4 micro-steps
+    QCOMPARE(sent_by_blocks(false), blocks * 8 * activation * 3 / 4);
+    // Two gathers again, and 6 sums of the norms and row-parallel biases at the boundary.
+    QCOMPARE(sent_by_blocks(true), blocks * 10 * activation * 3 / 4 + 2 * (2 * 6 * 8 * 4) * 3 / 4);
+  }
+
+  void stages_send_an_activation_each_way() {
+    RunSpec spec = gpt(4, 8, 4, 10);
+    spec.parallel.pipeline = 4;
+    const auto costs = stage_costs(spec);
+    const std::int64_t once = 4 * 12 * 8 * 4;  // a direction, in 4 micro-steps
+    const std::int64_t words = 3 * 8 * (3 + 10);
+    QCOMPARE(costs.at(0).sent(Axis::pipeline), once + words);
+    QCOMPARE(costs.at(1).sent(Axis::pipeline), 2 * once + words);
+    QCOMPARE(costs.at(3).sent(Axis::pipeline), once + words);
+    QCOMPARE(costs.at(0).sent(Axis::embedding), 10 * 8 * 4);  // of two ranks, each sends what it has once
+    QCOMPARE(costs.at(1).sent(Axis::embedding), 0);
+  }
+
+  void gradients_are_sent_twice_less_a_share() {
+    RunSpec spec = gpt(4, 64, 16, 64);
+    spec.parallel.data = 4;
+    const std::int64_t bytes = only(spec).gradients, words = 3 * 8 * 10;
+    QCOMPARE(only(spec).sent(Axis::data), 2 * bytes * 3 / 4 + words);
+    spec.accumulation.knobs.reduce_when = ReduceWhen::every_micro_step;
+    QCOMPARE(only(spec).sent(Axis::data), 4 * 2 * bytes * 3 / 4 + words);
+    spec.accumulation.knobs.reduce_when = ReduceWhen::never;
+    QCOMPARE(only(spec).sent(Axis::data), words);
+    spec.accumulation.knobs.reduce_when.reset();
+    spec.parallel.zero = 1;  // scattered and gathered; a flag for each of 4 x 12 + 4 parameters; the norm's words
+    QCOMPARE(only(spec).sent(Axis::data), 2 * bytes * 3 / 4 + 2 * 4 * 52 * 3 / 4 + words + 3 * 8 * 3);
+  }
+
+  void a_stage_keeps_as_many_micro_steps_as_stages_follow() {
+    RunSpec spec = gpt(4, 8, 4, 10);
+    spec.parallel.pipeline = 4;
+    spec.accumulation.steps = 8;
+    const auto costs = stage_costs(spec);
+    const std::int64_t block = 4 * 12 * (2 * 8 + 2 * 2 + 8 * 8 + 2), input = 4 * 12 * 8;
+    for (std::int64_t stage = 0; stage < 3; ++stage) {
+      QCOMPARE(costs.at(static_cast<std::size_t>(stage)).chunks_in_flight, 4 - stage);
+      QCOMPARE(costs.at(static_cast<std::size_t>(stage)).activations, (4 - stage) * (block + input));
+    }
+    QCOMPARE(costs.at(3).activations, block + input + 4 * (2 * 8 + 10 * 8));
+  }
+
+  void ranks_of_a_stage_are_alike_in_the_order_of_the_grid() {
+    RunSpec spec = gpt(4, 8, 4, 10);
+    spec.parallel = {.data = 2, .tensor = 2, .pipeline = 2};
+    const auto stages = stage_costs(spec), ranks = rank_costs(spec);
+    QCOMPARE(ranks.size(), 8U);
+    const RankGrid grid = make_grid(spec.parallel);
+    for (std::int64_t rank = 0; rank < grid.world(); ++rank)
+      QVERIFY(ranks[static_cast<std::size_t>(rank)] ==
+              stages[static_cast<std::size_t>(grid.coordinate(rank).pipeline)]);
+    QVERIFY(!(stages[0] == stages[1]));
+  }
+
+  void a_model_that_cannot_be_divided_has_no_costs() {
+    RunSpec spec = gpt(3, 8, 4, 10);
+    spec.parallel.pipeline = 2;
+    QVERIFY(stage_costs(spec).empty());
+    QVERIFY(rank_costs(spec).empty());
+  }
+
+  void axes_with_equal_groups_share_the_first_of_their_names() {
+    constexpr Axis in_order[] = {Axis::data, Axis::tensor, Axis::pipeline, Axis::model, Axis::world, Axis::embedding};
+    for (std::int64_t cells = 0; cells < 64; ++cells) {
+      const RankGrid grid{.data = 1 + cells % 4, .pipeline = 1 + cells / 4 % 4, .tensor = 1 + cells / 16};
+      for (const Axis axis : in_order) {
+        if (grid.size(axis) == 1) continue;
+        Axis carrier = axis;
+        for (const Axis other : in_order)
+          if (grid.groups(other) == grid.groups(axis)) {
+            carrier = other;
+            break;
+          }
+        QCOMPARE(carrier_of(axis, grid), carrier);
+      }
+    }
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRankCost)
+#include "test_rank_cost.moc"

@@ -30,10 +30,10 @@ RunSpec small_gpt() {
   return spec;
 }
 
-RunSpec small_linear() {
+RunSpec large_linear() {
   RunSpec spec;
   spec.model.kind = ModelKind::linear;
-  spec.model.inputs = 10;
+  spec.model.inputs = 1024;
   spec.model.bias = false;
   return spec;
 }
@@ -161,22 +161,21 @@ class TestPlugins : public QObject {
   }
 
   void costs_and_savings_are_those_of_the_plans() {
-    // Ten parameters: flat gradients of 16 numbers, reduced over two ranks, are sent once: 64 bytes.
-    const PluginComparison one = compare(small_linear());
-    const PluginState data = state_of(one, Capability::data);
+    const auto cost = [](const RunSpec& spec) { return cost_of(*preflight_files(spec, plain_host(), ".").plan); };
+    // Two ranks that all-reduce 1,024 numbers each send them once.
+    const RunSpec one = large_linear(), two = switched(one, Capability::data);
+    const PluginState data = state_of(compare(one), Capability::data);
     QVERIFY(!data.on && data.locked.empty());
-    QCOMPARE(data.difference->wire_bytes, 64);
-    QCOMPARE(data.difference->memory.total(), 0);
-    // Two moments of ten numbers are 80 bytes a rank. Shared by two, with a copy of the share: 3 x 10 x 4 / 2 = 60.
-    RunSpec spec = switched(small_linear(), Capability::data);
+    QCOMPARE(data.difference->gradients, 0);
+    QVERIFY(data.difference->sent(Axis::data) >= 4096);
+    QCOMPARE(sent_bytes(*data.difference), sent_bytes(cost(two)) - sent_bytes(cost(one)));
+    // Two moments of them are 8,192 bytes a rank. Shared by two, with a copy of the share: 3 x 1,024 x 4 / 2 = 6,144.
     for (const bool on : {false, true}) {
-      if (on) spec = switched(spec, Capability::zero);
-      const PluginComparison two = compare(spec);
-      const PluginState zero = state_of(two, Capability::zero);
+      const PluginComparison comparison = compare(on ? switched(two, Capability::zero) : two);
+      const PluginState zero = state_of(comparison, Capability::zero);
       QCOMPARE(zero.on, on);
-      QCOMPARE(zero.difference->memory.optimizer, -20);
-      QCOMPARE(two.now->memory.optimizer, on ? 60 : 80);
-      QVERIFY(two.now == cost_of(*preflight_files(spec, plain_host(), ".").plan));
+      QCOMPARE(zero.difference->optimizer, 6144 - 8192);
+      QCOMPARE(comparison.now->optimizer, on ? 6144 : 8192);
     }
   }
 };

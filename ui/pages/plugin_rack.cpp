@@ -109,7 +109,7 @@ void PluginRack::showResult() {
   if (result && result->now)
     //: Two numbers of bytes
     total_->setText(tr("The fullest rank holds %1 and sends %2 for an update.")
-                        .arg(bytesText(result->now->memory.total()), bytesText(result->now->wire_bytes)));
+                        .arg(bytesText(result->now->total()), bytesText(sent_bytes(*result->now))));
   else
     total_->setText(tr("The spec cannot run as it is, so nothing has a cost."));
 }

@@ -113,7 +113,7 @@ void RankGridPanel::showPlan() {
   const RunSeries* run = control_->isLive() ? control_->run() : nullptr;
   const std::optional<RunPlan>& plan = run && run->plan() ? run->plan() : preflight_->result().plan;
   shown_.reset();
-  if (plan) shown_ = Shown{plan->memory_per_rank, plan->memory};
+  if (plan) shown_ = Shown{plan->memory_per_rank, plan->stages};
   for (QWidget* widget : std::initializer_list<QWidget*>{title_, cells_, detail_}) widget->setVisible(plan.has_value());
   empty_->setVisible(!plan);
   more_->setVisible(plan && plan->grid.world() > RankCells::most_drawn);
@@ -152,17 +152,19 @@ void RankGridPanel::showRank() {
   const RankGrid& grid = cells_->grid();
   const std::int64_t rank = cells_->current();
   rank_->setText(tr("Rank %1: %2").arg(QString::number(rank), placeText(grid, grid.coordinate(rank))));
+  const RankCost& cost = shown_->stages.at(static_cast<std::size_t>(grid.coordinate(rank).pipeline));
   QStringList groups;
   if (grid.world() <= RankCells::most_grouped)
     for (const Axis axis : sharedAxes(grid))
-      groups << tr("%1 group: %2").arg(fromView(to_string(axis)), listText(grid.group(axis, rank)));
+      //: An axis, ranks, and the bytes that they exchange
+      groups << tr("%1 group: %2; sends %3 an update")
+                    .arg(fromView(to_string(axis)), listText(grid.group(axis, rank)), bytesText(cost.sent(axis)));
   groups_->setText(groups.join(QLatin1Char('\n')));
   groups_->setVisible(!groups.isEmpty());
   cells_->setAccessibleDescription(rank_->text() + QStringLiteral(". ") + groups.join(QStringLiteral("; ")));
-  const MemoryEstimate& memory = shown_->fullest;
-  memory_->setMemory(memory, memory.total());
+  memory_->setCost(cost, std::ranges::max(shown_->stages, {}, &RankCost::total).total());
   const std::int64_t most = shown_->memory_per_rank;
-  const QString total = bytesText(memory.total());
+  const QString total = bytesText(cost.total());
   share_->setText(most > 0 ? tr("%1 of the %2 that a rank may take").arg(total, bytesText(most)) : total);
   state_->setText(stateText(rank));
 }

@@ -29,7 +29,7 @@ class RankGridPanel : public QWidget {
  private:
   struct Shown {
     std::int64_t memory_per_rank = 0;
-    MemoryEstimate fullest;
+    std::vector<RankCost> stages;
   };
   void showPlan();
   void showRank();

@@ -17,11 +17,10 @@ constexpr int swatch = 9;
 }  // namespace
 
 const QList<MemoryKind>& memoryKinds() {
-  static const QList<MemoryKind> kinds = {{MemoryBar::tr("Parameters"), &MemoryEstimate::parameters},
-                                          {MemoryBar::tr("Gradients"), &MemoryEstimate::gradients},
-                                          {MemoryBar::tr("Optimizer"), &MemoryEstimate::optimizer},
-                                          {MemoryBar::tr("Activations"), &MemoryEstimate::activations},
-                                          {MemoryBar::tr("Process"), &MemoryEstimate::process}};
+  static const QList<MemoryKind> kinds = {
+      {MemoryBar::tr("Parameters"), &RankCost::parameters}, {MemoryBar::tr("Gradients"), &RankCost::gradients},
+      {MemoryBar::tr("Optimizer"), &RankCost::optimizer},   {MemoryBar::tr("Activations"), &RankCost::activations},
+      {MemoryBar::tr("Buffers"), &RankCost::buffers},       {MemoryBar::tr("Process"), &RankCost::process}};
   return kinds;
 }
 
@@ -32,8 +31,8 @@ MemoryBar::MemoryBar(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Memory of the rank by kind"));
 }
 
-void MemoryBar::setMemory(const MemoryEstimate& memory, std::int64_t scale) {
-  memory_ = memory;
+void MemoryBar::setCost(const RankCost& cost, std::int64_t scale) {
+  cost_ = cost;
   scale_ = scale;
   setAccessibleDescription(text());
   update();
@@ -42,7 +41,7 @@ void MemoryBar::setMemory(const MemoryEstimate& memory, std::int64_t scale) {
 QString MemoryBar::text() const {
   QStringList parts;
   for (const MemoryKind& kind : memoryKinds())
-    parts << QStringLiteral("%1 %2").arg(kind.name, bytesText(memory_.*kind.bytes));
+    parts << QStringLiteral("%1 %2").arg(kind.name, bytesText(cost_.*kind.bytes));
   return parts.join(QStringLiteral("; "));
 }
 
@@ -68,16 +67,16 @@ void MemoryBar::paintEvent(QPaintEvent*) {
   int y = bar_height + space::base;
   int index = 0;
   for (const MemoryKind& kind : memoryKinds()) {
-    const auto bytes = static_cast<double>(memory_.*kind.bytes);
+    const auto bytes = static_cast<double>(cost_.*kind.bytes);
     // The process is what every rank costs, whatever it trains.
-    const QColor color = kind.bytes == &MemoryEstimate::process ? colors.waiting : seriesColor(colors, index++);
+    const QColor color = kind.bytes == &RankCost::process ? colors.waiting : seriesColor(colors, index++);
     const int left = static_cast<int>(sum * pixels);
     sum += bytes;
     const int right = std::min(static_cast<int>(sum * pixels), width());
     painter.fillRect(QRect(left, 0, right - left, bar_height), color);
     const QRect line(0, y, width(), lineHeight());
     painter.fillRect(QRect(0, y + (lineHeight() - swatch) / 2, swatch, swatch), color);
-    const QString size = bytesText(memory_.*kind.bytes);
+    const QString size = bytesText(cost_.*kind.bytes);
     const int taken = fontMetrics().horizontalAdvance(size) + space::base;
     const QRect room = line.adjusted(swatch + space::base + 2, 0, -taken, 0);
     painter.setPen(colors.muted);

@@ -5,13 +5,13 @@
 #include <QString>
 #include <QWidget>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/rank_cost.h"
 
 namespace accrue::ui {
 
 struct MemoryKind {
   QString name;
-  std::int64_t MemoryEstimate::*bytes;
+  std::int64_t RankCost::*bytes;
 };
 const QList<MemoryKind>& memoryKinds();
 
@@ -21,7 +21,7 @@ class MemoryBar : public QWidget {
 
  public:
   explicit MemoryBar(QWidget* parent = nullptr);
-  void setMemory(const MemoryEstimate& memory, std::int64_t scale);
+  void setCost(const RankCost& cost, std::int64_t scale);
   /// "Parameters 1.2 MiB; Gradients ..."
   QString text() const;
   QSize sizeHint() const override;
@@ -33,7 +33,7 @@ class MemoryBar : public QWidget {
  private:
   int lineHeight() const;
 
-  MemoryEstimate memory_;
+  RankCost cost_;
   std::int64_t scale_ = 0;
 };
 

@@ -23,19 +23,28 @@ namespace accrue::ui {
 
 namespace {
 
-QString byKind(const MemoryEstimate& memory) {
+QString byKind(const RankCost& cost) {
   QStringList lines;
   for (const MemoryKind& kind : memoryKinds())
-    if (const std::int64_t bytes = memory.*kind.bytes; bytes != 0)
+    if (const std::int64_t bytes = cost.*kind.bytes; bytes != 0)
       lines << QStringLiteral("%1: %2").arg(kind.name, signedBytesText(bytes));
   return lines.join(QLatin1Char('\n'));
 }
 
-void showDifference(QLabel* label, const QString& name, std::int64_t bytes) {
+QString byAxis(const RankCost& cost) {
+  QStringList lines;
+  for (const Axis axis : {Axis::data, Axis::tensor, Axis::pipeline, Axis::model, Axis::embedding, Axis::world})
+    if (const std::int64_t bytes = cost.sent(axis); bytes != 0)
+      lines << QStringLiteral("%1: %2").arg(fromView(to_string(axis)), signedBytesText(bytes));
+  return lines.join(QLatin1Char('\n'));
+}
+
+void showDifference(QLabel* label, const QString& name, std::int64_t bytes, const QString& help, const QString& parts) {
   const ThemeColors colors = themeColors(label->palette());
   const QColor color = bytes < 0 ? colors.finished : bytes > 0 ? colors.text : colors.muted;
   label->setText(QStringLiteral("<span style='color:%1'>%2</span> <span style='color:%3'>%4</span>")
                      .arg(colors.muted.name(), name, color.name(), signedBytesText(bytes)));
+  label->setToolTip(parts.isEmpty() ? help : help + QLatin1Char('\n') + parts);
 }
 
 }  // namespace
@@ -84,7 +93,6 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
   }
   // One column over all cards.
   memory_->setMinimumWidth(fontMetrics().averageCharWidth() * 18);
-  wire_->setToolTip(tr("Bytes that a rank sends for an update, with the plug-in less without it"));
   note_icon_ = new QLabel(note_);
   note_text_ = addText("pluginReason");
   auto* note = new QHBoxLayout(note_);
@@ -179,11 +187,11 @@ void PluginCard::showCosts() {
   memory_->setVisible(difference_.has_value());
   wire_->setVisible(difference_.has_value());
   if (!difference_) return;
-  showDifference(memory_, tr("Memory"), difference_->memory.total());
-  showDifference(wire_, tr("Wire"), difference_->wire_bytes);
-  const QString kinds = byKind(difference_->memory);
-  const QString what = tr("Bytes that the fullest rank holds, with the plug-in less without it");
-  memory_->setToolTip(kinds.isEmpty() ? what : what + QLatin1Char('\n') + kinds);
+  showDifference(memory_, tr("Memory"), difference_->total(),
+                 tr("Bytes that the fullest rank holds, with the plug-in less without it"), byKind(*difference_));
+  showDifference(wire_, tr("Wire"), sent_bytes(*difference_),
+                 tr("Bytes that this rank sends for an update, with the plug-in less without it"),
+                 byAxis(*difference_));
 }
 
 void PluginCard::showReason(const QString& text, bool refused) {

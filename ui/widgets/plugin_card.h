@@ -57,7 +57,7 @@ class PluginCard : public QWidget {
   QLabel* note_icon_;
   QLabel* note_text_;
   QList<Row> rows_;
-  std::optional<LayoutCost> difference_;
+  std::optional<RankCost> difference_;
   bool on_ = false;
   bool refused_ = false;  ///< the note says why the spec is refused, not why the switch is locked
 };

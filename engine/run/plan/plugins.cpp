@@ -2,6 +2,7 @@
 #include "accrue/run/plugins.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "accrue/run/model_share.h"
 #include "accrue/run/name_of.h"
@@ -100,13 +101,12 @@ std::string unmet_need(Capability plugin, const RunSpec& spec) {
   return {};
 }
 
-LayoutCost less(const LayoutCost& with, const LayoutCost& without) {
-  return {.memory = {.parameters = with.memory.parameters - without.memory.parameters,
-                     .gradients = with.memory.gradients - without.memory.gradients,
-                     .optimizer = with.memory.optimizer - without.memory.optimizer,
-                     .activations = with.memory.activations - without.memory.activations,
-                     .process = with.memory.process - without.memory.process},
-          .wire_bytes = with.wire_bytes - without.wire_bytes};
+RankCost less(RankCost with, const RankCost& without) {
+  for (const auto bytes : {&RankCost::parameters, &RankCost::gradients, &RankCost::optimizer, &RankCost::activations,
+                           &RankCost::buffers, &RankCost::process, &RankCost::chunks_in_flight})
+    with.*bytes -= without.*bytes;
+  for (std::size_t axis = 0; axis < with.wire.size(); ++axis) with.wire[axis] -= without.wire[axis];
+  return with;
 }
 
 }  // namespace
@@ -240,8 +240,12 @@ const CapabilityRule* rule_between(Capability one, Capability other) {
   return nullptr;
 }
 
-LayoutCost cost_of(const RunPlan& plan) {
-  return {plan.memory, plan.wire_bytes_per_update};
+RankCost cost_of(const RunPlan& plan) {
+  return *std::ranges::max_element(plan.stages, {}, &RankCost::total);
+}
+
+std::int64_t sent_bytes(const RankCost& cost) {
+  return std::accumulate(cost.wire.begin(), cost.wire.end(), std::int64_t{0});
 }
 
 PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, const DataFacts& facts,
@@ -256,7 +260,7 @@ PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, con
     if (!state.on) state.locked = unmet_need(plugin, spec);
     if (!state.on && state.locked.empty()) state.locked = first_new_error(other.findings, now.findings);
     if (now.plan && other.plan) {
-      const LayoutCost switched_cost = cost_of(*other.plan);
+      const RankCost switched_cost = cost_of(*other.plan);
       state.difference = state.on ? less(*comparison.now, switched_cost) : less(switched_cost, *comparison.now);
     }
     comparison.plugins.push_back(std::move(state));

@@ -89,13 +89,10 @@ std::span<const CapabilityRule> capability_rules();
 /// nullptr where they go together.
 const CapabilityRule* rule_between(Capability one, Capability other);
 
-/// What the fullest rank holds, and what it sends for an update.
-struct LayoutCost {
-  MemoryEstimate memory;
-  std::int64_t wire_bytes = 0;
-  bool operator==(const LayoutCost&) const = default;
-};
-LayoutCost cost_of(const RunPlan& plan);
+/// Of the rank that holds most.
+RankCost cost_of(const RunPlan& plan);
+/// Bytes that leave a rank in one update, along all axes.
+std::int64_t sent_bytes(const RankCost& cost);
 
 struct PluginState {
   Capability plugin = Capability::data;
@@ -103,10 +100,10 @@ struct PluginState {
   std::string locked;  ///< off, and why it cannot be switched on; empty if it can
   std::string fault;   ///< on, and why the spec is refused for it; empty if it is not
   /// With the plug-in less without it. Empty where either is refused.
-  std::optional<LayoutCost> difference;
+  std::optional<RankCost> difference;
 };
 struct PluginComparison {
-  std::optional<LayoutCost> now;  ///< empty where the spec is refused
+  std::optional<RankCost> now;  ///< empty where the spec is refused
   std::vector<PluginState> plugins;
 };
 /// Pure; takes as long as eight preflights.

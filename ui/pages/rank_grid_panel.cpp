@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "rank_grid_panel.h"
 
+#include <QEvent>
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
@@ -104,6 +105,11 @@ RankGridPanel::RankGridPanel(PreflightRunner* preflight, RunControl* control, QW
   showPlan();
 }
 
+void RankGridPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) showRank();
+}
+
 void RankGridPanel::focusCells() {
   cells_->setFocus(Qt::ShortcutFocusReason);
 }
@@ -153,16 +159,27 @@ void RankGridPanel::showRank() {
   const std::int64_t rank = cells_->current();
   rank_->setText(tr("Rank %1: %2").arg(QString::number(rank), placeText(grid, grid.coordinate(rank))));
   const RankCost& cost = shown_->stages.at(static_cast<std::size_t>(grid.coordinate(rank).pipeline));
-  QStringList groups;
-  if (grid.world() <= RankCells::most_grouped)
-    for (const Axis axis : sharedAxes(grid))
-      //: An axis, ranks, and the bytes that they exchange
-      groups << tr("%1 group: %2; sends %3 an update")
-                    .arg(fromView(to_string(axis)), listText(grid.group(axis, rank)), bytesText(cost.sent(axis)));
-  groups_->setText(groups.join(QLatin1Char('\n')));
-  groups_->setVisible(!groups.isEmpty());
-  cells_->setAccessibleDescription(rank_->text() + QStringLiteral(". ") + groups.join(QStringLiteral("; ")));
-  memory_->setCost(cost, std::ranges::max(shown_->stages, {}, &RankCost::total).total());
+  const ThemeColors colors = themeColors(palette());
+  QString rows;
+  QStringList said;
+  for (const Axis axis : grid.world() <= RankCells::most_grouped ? sharedAxes(grid) : std::vector<Axis>()) {
+    const QString name = fromView(to_string(axis)), ranks = listText(grid.group(axis, rank));
+    const QString sent = bytesText(cost.sent(axis));
+    rows += QStringLiteral(
+                "<tr><td><span style='color:%1'>\u25A0</span> %2&nbsp;&nbsp;</td><td>%3</td>"
+                "<td align='right'>%4</td></tr>")
+                .arg(axisColor(colors, name).name(), name, ranks, sent);
+    said << tr("%1 group %2, sends %3").arg(name, ranks, sent);
+  }
+  //: Above a table of axes, ranks and bytes
+  groups_->setText(QStringLiteral("<table width='100%'><tr style='color:%1'><td>%2</td><td>%3</td>"
+                                  "<td align='right'>%4</td></tr>%5</table>")
+                       .arg(colors.muted.name(), tr("Axis"), tr("Group"), tr("Sent an update"), rows));
+  groups_->setAccessibleName(said.join(QStringLiteral("; ")));
+  groups_->setVisible(!said.isEmpty());
+  cells_->setAccessibleDescription(rank_->text() + QStringLiteral(". ") + groups_->accessibleName());
+  const auto held = [](const RankCost& each) { return each.total() - each.process; };
+  memory_->setCost(cost, held(std::ranges::max(shown_->stages, {}, held)));
   const std::int64_t most = shown_->memory_per_rank;
   const QString total = bytesText(cost.total());
   share_->setText(most > 0 ? tr("%1 of the %2 that a rank may take").arg(total, bytesText(most)) : total);

@@ -26,6 +26,9 @@ class RankGridPanel : public QWidget {
   void refresh();
   void focusCells();
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
   struct Shown {
     std::int64_t memory_per_rank = 0;

@@ -67,15 +67,15 @@ void MemoryBar::paintEvent(QPaintEvent*) {
   int y = bar_height + space::base;
   int index = 0;
   for (const MemoryKind& kind : memoryKinds()) {
-    const auto bytes = static_cast<double>(cost_.*kind.bytes);
-    // The process is what every rank costs, whatever it trains.
-    const QColor color = kind.bytes == &RankCost::process ? colors.waiting : seriesColor(colors, index++);
+    // What a process costs before it holds anything is as large as a small model: it is said, not drawn.
+    const bool drawn = kind.bytes != &RankCost::process;
+    const QColor color = seriesColor(colors, index++);
     const int left = static_cast<int>(sum * pixels);
-    sum += bytes;
+    if (drawn) sum += static_cast<double>(cost_.*kind.bytes);
     const int right = std::min(static_cast<int>(sum * pixels), width());
     painter.fillRect(QRect(left, 0, right - left, bar_height), color);
     const QRect line(0, y, width(), lineHeight());
-    painter.fillRect(QRect(0, y + (lineHeight() - swatch) / 2, swatch, swatch), color);
+    if (drawn) painter.fillRect(QRect(0, y + (lineHeight() - swatch) / 2, swatch, swatch), color);
     const QString size = bytesText(cost_.*kind.bytes);
     const int taken = fontMetrics().horizontalAdvance(size) + space::base;
     const QRect room = line.adjusted(swatch + space::base + 2, 0, -taken, 0);

@@ -15,7 +15,7 @@ struct MemoryKind {
 };
 const QList<MemoryKind>& memoryKinds();
 
-/// What a rank holds, by kind: one bar, and a line for each kind. The bar ends at `scale` bytes.
+/// What a rank holds, by kind: one bar, and a line for each kind. The bar ends at `scale` bytes, the process left out.
 class MemoryBar : public QWidget {
   Q_OBJECT
 

@@ -9,6 +9,7 @@
 #include <QPainter>
 #include <QStyle>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cstdlib>
 
 #include "accrue/run/spec_fields.h"
@@ -22,6 +23,16 @@
 namespace accrue::ui {
 
 namespace {
+
+/// The fields of all cards stand in one column.
+int labelWidth() {
+  int width = 0;
+  for (const Capability plugin : all_plugins())
+    for (const std::string_view key : keys_of(plugin))
+      width =
+          std::max(width, QFontMetrics(textFont(TextSize::small)).horizontalAdvance(fromView(find_field(key)->label)));
+  return width;
+}
 
 QString byKind(const RankCost& cost) {
   QStringList lines;
@@ -82,6 +93,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
   grid->setContentsMargins(indent, 0, 0, 0);
   grid->setHorizontalSpacing(space::inGroup);
   grid->setVerticalSpacing(space::base);
+  grid->setColumnMinimumWidth(0, labelWidth());
   grid->setColumnStretch(2, 1);
   for (const std::string_view key : keys_of(plugin)) addField(grid, key);
   memory_ = addText("pluginMemory");
@@ -138,7 +150,7 @@ void PluginCard::addField(QGridLayout* grid, std::string_view key) {
             new QLabel(fromView(field.unit), fields_)};
   QWidget* editor = added.editor->widget();
   editor->setObjectName(QStringLiteral("plugin.%1").arg(fromView(key)));
-  editor->setMinimumWidth(fontMetrics().averageCharWidth() * 12);
+  editor->setFixedWidth(fontMetrics().averageCharWidth() * 14);
   editor->setToolTip(fromView(field.help));
   added.label->setBuddy(editor);
   added.label->setFont(textFont(TextSize::small));

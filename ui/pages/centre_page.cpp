@@ -44,13 +44,22 @@ CentrePage::CentrePage(QWidget* parent)
   showReadOut(QString(), {});
 }
 
+void CentrePage::showPage(QWidget* page) {
+  // The page behind asks for no room.
+  for (QWidget* each : {static_cast<QWidget*>(start_), studio_}) {
+    const auto policy = each == page ? QSizePolicy::Preferred : QSizePolicy::Ignored;
+    each->setSizePolicy(policy, policy);
+  }
+  stack_->setCurrentWidget(page);
+}
+
 void CentrePage::showStart() {
-  stack_->setCurrentWidget(start_);
+  showPage(start_);
   start_->focusDefault();
 }
 
 void CentrePage::showPlots() {
-  stack_->setCurrentWidget(studio_);
+  showPage(studio_);
 }
 
 bool CentrePage::isStartShown() const {

@@ -28,6 +28,7 @@ class CentrePage : public QWidget {
   bool isStartShown() const;
 
  private:
+  void showPage(QWidget* page);
   void showReadOut(const QString& position, const QStringList& lines);
 
   MessageBar* messages_;

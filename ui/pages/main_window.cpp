@@ -33,6 +33,8 @@
 #include "models/spec_document.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
+#include "plugin_rack.h"
+#include "rank_grid_panel.h"
 #include "run_messages.h"
 #include "runs_panel.h"
 #include "setup_panel.h"
@@ -52,7 +54,9 @@ MainWindow::MainWindow(const StudioParts& parts)
       actions_(this),
       centre_(new CentrePage(this)),
       setup_(new SetupPanel(parts.document, parts.preflight, parts.control, this)),
+      rack_(new PluginRack(parts.document, parts.preflight, this)),
       accumulation_panel_(new AccumulationPanel(parts.control, this)),
+      rank_panel_(new RankGridPanel(parts.preflight, parts.control, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
       status_(new StatusRow(this)),
@@ -105,17 +109,19 @@ void MainWindow::buildPanels() {
   window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), accumulation_panel_, Qt::RightDockWidgetArea);
   runs_dock_ = addPanel(QStringLiteral("runsDock"), tr("Runs"), runs_, Qt::BottomDockWidgetArea);
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
+  rack_dock_ = addPanel(QStringLiteral("rackDock"), tr("Plug-ins"), rack_, Qt::LeftDockWidgetArea);
+  ranks_dock_ = addPanel(QStringLiteral("ranksDock"), tr("Ranks"), rank_panel_, Qt::RightDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
-  tabifyDockWidget(runs_dock_, events_dock_);
-  runs_dock_->raise();
+  tabifyDocks();
 }
 
 void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  recent_menu_ = buildMenus(this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_}, {run_bar_});
+  recent_menu_ = buildMenus(this, actions_,
+                            {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_}, {run_bar_});
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
   statusBar()->addPermanentWidget(status_, 1);
@@ -326,6 +332,7 @@ void MainWindow::tick() {
     status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
     accumulation_panel_->refresh();
+    rank_panel_->refresh();
   }
   if (!isVisible() || isMinimized()) return;
   centre_->plots()->tick();

@@ -27,7 +27,9 @@ class Dialogs;
 class DraftKeeper;
 class EventsPanel;
 class PlotArea;
+class PluginRack;
 class PreflightRunner;
+class RankGridPanel;
 class RunControl;
 class RunLibrary;
 class RunMessages;
@@ -58,7 +60,7 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  static constexpr int layout_version = 1;
+  static constexpr int layout_version = 2;
 
   explicit MainWindow(const StudioParts& parts);
   ~MainWindow() override;
@@ -85,6 +87,7 @@ class MainWindow : public QMainWindow {
  private:
   QDockWidget* addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area);
   void buildPanels();
+  void tabifyDocks();
   void buildBars();
   void connectDocument();
   void connectRuns();
@@ -97,6 +100,7 @@ class MainWindow : public QMainWindow {
   void resetLayout();
   void cyclePanes(int direction);
   void focusPane(int pane);
+  int focusedPane() const;
 
   void run();
   /// False, with a message, if a field of the form has no valid value.
@@ -122,7 +126,9 @@ class MainWindow : public QMainWindow {
   WindowActions actions_;
   CentrePage* centre_;
   SetupPanel* setup_;
+  PluginRack* rack_;
   AccumulationPanel* accumulation_panel_;
+  RankGridPanel* rank_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
   StatusRow* status_;
@@ -138,6 +144,8 @@ class MainWindow : public QMainWindow {
   QDockWidget* window_dock_ = nullptr;
   QDockWidget* runs_dock_ = nullptr;
   QDockWidget* events_dock_ = nullptr;
+  QDockWidget* rack_dock_ = nullptr;
+  QDockWidget* ranks_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;

@@ -15,6 +15,8 @@
 #include "models/clock.h"
 #include "models/run_control.h"
 #include "plots/plot_area.h"
+#include "plugin_rack.h"
+#include "rank_grid_panel.h"
 #include "runs_panel.h"
 #include "setup_panel.h"
 #include "start_page.h"
@@ -30,6 +32,8 @@ constexpr auto folds_key = "layout/folds";
 constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
+
+constexpr int pane_count = 6;  ///< the centre, set-up, runs, events, plug-ins, ranks
 
 }  // namespace
 
@@ -71,19 +75,26 @@ void MainWindow::saveLayout() {
 void MainWindow::resetLayout() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
-  const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {{setup_dock_, Qt::LeftDockWidgetArea},
-                                                                {window_dock_, Qt::RightDockWidgetArea},
-                                                                {runs_dock_, Qt::BottomDockWidgetArea},
-                                                                {events_dock_, Qt::BottomDockWidgetArea}};
+  const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
+      {setup_dock_, Qt::LeftDockWidgetArea},  {window_dock_, Qt::RightDockWidgetArea},
+      {runs_dock_, Qt::BottomDockWidgetArea}, {events_dock_, Qt::BottomDockWidgetArea},
+      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
     dock->show();
   }
-  tabifyDockWidget(runs_dock_, events_dock_);
-  runs_dock_->raise();
+  tabifyDocks();
   resizeDocks({setup_dock_, window_dock_}, {368, 232}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
+}
+
+void MainWindow::tabifyDocks() {
+  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(setup_dock_, rack_dock_),
+                                      std::pair(window_dock_, ranks_dock_)}) {
+    tabifyDockWidget(front, behind);
+    front->raise();
+  }
 }
 
 void MainWindow::focusPane(int pane) {
@@ -111,21 +122,32 @@ void MainWindow::focusPane(int pane) {
       if (auto* view = events_->findChild<QAbstractScrollArea*>(QStringLiteral("eventsView")))
         view->setFocus(Qt::ShortcutFocusReason);
       break;
+    case 4:
+      open(rack_dock_);
+      rack_->focusFirst();
+      break;
+    case 5:
+      open(ranks_dock_);
+      rank_panel_->focusCells();
+      break;
     default:
       break;
   }
 }
 
-void MainWindow::cyclePanes(int direction) {
+int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  int now = 0;
-  if (focus) {
-    if (setup_->isAncestorOf(focus)) now = 1;
-    if (runs_->isAncestorOf(focus)) now = 2;
-    if (events_->isAncestorOf(focus)) now = 3;
-  }
-  constexpr int panes = 4;
-  focusPane((now + direction + panes) % panes);
+  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_};
+  for (int pane = 0; focus && pane < pane_count - 1; ++pane)
+    if (panes[pane]->isAncestorOf(focus)) return pane + 1;
+  return 0;
+}
+
+void MainWindow::cyclePanes(int direction) {
+  const int from = focusedPane();
+  // An empty pane takes no focus and is passed by.
+  for (int way = 1; way < pane_count && focusedPane() == from; ++way)
+    focusPane((from + way * (direction + pane_count)) % pane_count);
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {

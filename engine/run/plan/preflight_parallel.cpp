@@ -170,6 +170,9 @@ void check_zero(const RunSpec& spec, Findings& findings) {
                     "true", "false, or parallel.zero 1", "false");
     return;
   }
+  if (spec.parallel.data == 1)
+    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
+                  "0, or parallel.data above 1", "0");
   const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
     findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
   };

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+class QLabel;
+class QScrollArea;
+
+namespace accrue::ui {
+
+class PluginCard;
+class PluginMatrix;
+class PluginRunner;
+class PreflightRunner;
+class SpecDocument;
+
+/// The plug-ins dock: a card for each way in which ranks share the run or spare memory, and the matrix of what goes
+/// with what.
+class PluginRack : public QWidget {
+  Q_OBJECT
+
+ public:
+  PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  void focusFirst();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+
+ private:
+  QWidget* buildMatrix(QWidget* parent);
+  void showDocument();
+  void showResult();
+
+  SpecDocument* document_;
+  PluginRunner* plugins_;
+  std::vector<PluginCard*> cards_;
+  PluginMatrix* matrix_ = nullptr;
+  QScrollArea* scroll_;
+  QLabel* total_;
+};
+
+}  // namespace accrue::ui

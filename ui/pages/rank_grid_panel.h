@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "accrue/run/run_plan.h"
+
+class QLabel;
+
+namespace accrue::ui {
+
+class MemoryBar;
+class PreflightRunner;
+class RankCells;
+class RunControl;
+
+/// The ranks dock: the grid of the set-up, or of the run that trains, and of one rank its place, its groups and what it
+/// holds.
+class RankGridPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  RankGridPanel(PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+  /// Call at most once per frame.
+  void refresh();
+  void focusCells();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  struct Shown {
+    std::int64_t memory_per_rank = 0;
+    std::vector<RankCost> stages;
+  };
+  void showPlan();
+  void showRank();
+  QString stateText(std::int64_t rank) const;
+
+  PreflightRunner* preflight_;
+  RunControl* control_;
+  QLabel* title_;
+  RankCells* cells_;
+  QLabel* more_;
+  QLabel* rank_;
+  QLabel* groups_;
+  QLabel* state_;
+  MemoryBar* memory_;
+  QLabel* share_;
+  QWidget* detail_;
+  QLabel* empty_;
+  std::optional<Shown> shown_;
+  bool showing_run_ = false;
+};
+
+}  // namespace accrue::ui

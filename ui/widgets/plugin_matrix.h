@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+#include "accrue/run/plugins.h"
+
+namespace accrue::ui {
+
+/// Which plug-ins go with which, and with which choices elsewhere: a mark a pair, and a sentence for the pair that is
+/// pointed at or that the arrow keys have reached.
+class PluginMatrix : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit PluginMatrix(QWidget* parent = nullptr);
+
+  /// What is on in the spec stands out.
+  void showSpec(const RunSpec& spec);
+  /// Of the current pair.
+  QString sentence() const;
+  QPoint cellCentre(Capability plugin, Capability other) const;
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ Q_SIGNALS:
+  void sentenceChanged(const QString& sentence);
+
+ protected:
+  bool event(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+
+ private:
+  int side() const;
+  QRect cell(int row, int column) const;
+  /// {row, column}; {-1, -1} outside.
+  QPoint cellAt(const QPoint& at) const;
+  void setCurrent(int row, int column);
+  void paintHeads(QPainter& painter) const;
+  void paintMark(QPainter& painter, int row, int column) const;
+
+  std::array<bool, all_capabilities.size()> on_{};
+  int row_ = 0;
+  int column_ = 1;
+  int names_width_ = 0;
+  int heads_height_ = 0;
+};
+
+/// "ZeRO excludes exactness checks: evaluate.exactness_every needs ..."
+QString pairText(Capability plugin, Capability other);
+
+}  // namespace accrue::ui

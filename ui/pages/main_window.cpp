@@ -31,6 +31,7 @@
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "pipeline_panel.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
 #include "run_messages.h"
@@ -55,6 +56,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       accumulation_panel_(new AccumulationPanel(parts.control, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
+      pipeline_(new PipelinePanel(parts.document, parts.preflight, this)),
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
@@ -105,9 +107,11 @@ void MainWindow::buildPanels() {
   window_dock_ = addPanel(QStringLiteral("windowDock"), tr("Window"), accumulation_panel_, Qt::RightDockWidgetArea);
   runs_dock_ = addPanel(QStringLiteral("runsDock"), tr("Runs"), runs_, Qt::BottomDockWidgetArea);
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
+  pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   tabifyDockWidget(runs_dock_, events_dock_);
+  tabifyDockWidget(events_dock_, pipeline_dock_);
   runs_dock_->raise();
 }
 
@@ -115,7 +119,8 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  recent_menu_ = buildMenus(this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_}, {run_bar_});
+  recent_menu_ =
+      buildMenus(this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_, pipeline_dock_}, {run_bar_});
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
   statusBar()->addPermanentWidget(status_, 1);
@@ -326,6 +331,7 @@ void MainWindow::tick() {
     status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
     accumulation_panel_->refresh();
+    pipeline_->refresh();
   }
   if (!isVisible() || isMinimized()) return;
   centre_->plots()->tick();
@@ -369,7 +375,9 @@ void MainWindow::showState() {
   actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));
   actions_.stop->setIconText(stopping ? tr("Kill") : tr("Stop"));
   actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
-  setup_->form()->setEditable(possible.contains(RunAction::edit) || parts_.control->isLive());
+  const bool editable = possible.contains(RunAction::edit) || parts_.control->isLive();
+  setup_->form()->setEditable(editable);
+  pipeline_->setEditable(editable);
   numbers_moved_ = true;
   showTitle();
 }
@@ -393,6 +401,7 @@ void MainWindow::showRuns() {
   centre_->plots()->setRuns(shown);
   centre_->plots()->setFocusedRun(focused);
   events_->setRun(focused);
+  pipeline_->setRun(focused);
   const bool any = focused != nullptr;
   actions_.runFolder->setEnabled(any);
   actions_.copyCommand->setEnabled(any);

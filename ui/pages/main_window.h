@@ -26,6 +26,7 @@ class DialectRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
+class PipelinePanel;
 class PlotArea;
 class PreflightRunner;
 class RunControl;
@@ -58,7 +59,7 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  static constexpr int layout_version = 1;
+  static constexpr int layout_version = 2;
 
   explicit MainWindow(const StudioParts& parts);
   ~MainWindow() override;
@@ -125,6 +126,7 @@ class MainWindow : public QMainWindow {
   AccumulationPanel* accumulation_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
+  PipelinePanel* pipeline_;
   StatusRow* status_;
   WindowFiles* files_;
   RunMessages* messages_;
@@ -138,6 +140,7 @@ class MainWindow : public QMainWindow {
   QDockWidget* window_dock_ = nullptr;
   QDockWidget* runs_dock_ = nullptr;
   QDockWidget* events_dock_ = nullptr;
+  QDockWidget* pipeline_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;

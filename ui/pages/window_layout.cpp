@@ -14,6 +14,7 @@
 #include "main_window.h"
 #include "models/clock.h"
 #include "models/run_control.h"
+#include "pipeline_panel.h"
 #include "plots/plot_area.h"
 #include "runs_panel.h"
 #include "setup_panel.h"
@@ -74,13 +75,15 @@ void MainWindow::resetLayout() {
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {{setup_dock_, Qt::LeftDockWidgetArea},
                                                                 {window_dock_, Qt::RightDockWidgetArea},
                                                                 {runs_dock_, Qt::BottomDockWidgetArea},
-                                                                {events_dock_, Qt::BottomDockWidgetArea}};
+                                                                {events_dock_, Qt::BottomDockWidgetArea},
+                                                                {pipeline_dock_, Qt::BottomDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
     dock->show();
   }
   tabifyDockWidget(runs_dock_, events_dock_);
+  tabifyDockWidget(events_dock_, pipeline_dock_);
   runs_dock_->raise();
   resizeDocks({setup_dock_, window_dock_}, {368, 232}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
@@ -111,6 +114,10 @@ void MainWindow::focusPane(int pane) {
       if (auto* view = events_->findChild<QAbstractScrollArea*>(QStringLiteral("eventsView")))
         view->setFocus(Qt::ShortcutFocusReason);
       break;
+    case 4:
+      open(pipeline_dock_);
+      pipeline_->planned()->setFocus(Qt::ShortcutFocusReason);
+      break;
     default:
       break;
   }
@@ -123,8 +130,9 @@ void MainWindow::cyclePanes(int direction) {
     if (setup_->isAncestorOf(focus)) now = 1;
     if (runs_->isAncestorOf(focus)) now = 2;
     if (events_->isAncestorOf(focus)) now = 3;
+    if (pipeline_->isAncestorOf(focus)) now = 4;
   }
-  constexpr int panes = 4;
+  constexpr int panes = 5;
   focusPane((now + direction + panes) % panes);
 }
 

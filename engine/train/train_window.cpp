@@ -175,8 +175,8 @@ class TrainedWindow final : public WindowWork {
     const bool forward = operation.action == PipelineAction::forward;
     training_.report.computes(false);
     now.end = training_.clock.mark();
-    now.spans.push_back(
-        {forward ? ComputeKind::forward : ComputeKind::backward, operation.chunk, std::move(begin_), now.end});
+    ran_.push_back({forward ? ComputeKind::forward : ComputeKind::backward, now.plan.micro_step, operation.chunk,
+                    std::move(begin_), now.end});
   }
 
   void finished(const PipelineOperation& operation) override {
@@ -213,9 +213,17 @@ class TrainedWindow final : public WindowWork {
     evaluate(training_);
   }
 
-  /// Reads the losses of the micro-steps that are done and reports them. A device is waited for only here.
+  /// Reports what has run, in that order, and the micro-steps that are done with their losses. A device is waited for
+  /// only here.
   void publish() {
     training_.clock.settle();
+    for (const Span& span : ran_) {
+      const std::int64_t begin = training_.clock.ns(span.begin);
+      const std::int64_t end = training_.clock.ns(span.end);
+      training_.report.operation(span.kind, span.micro_step, span.chunk, begin, end);
+      compute_ns_[span.micro_step] += end - begin;
+    }
+    ran_.clear();
     const std::vector<double> sums = read_losses();
     for (std::size_t i = 0; i < done_.size(); ++i) publish(done_[i], sums[i]);
     done_.clear();
@@ -225,6 +233,7 @@ class TrainedWindow final : public WindowWork {
  private:
   struct Span {
     ComputeKind kind;
+    std::int64_t micro_step;
     std::int64_t chunk;
     ComputeClock::Mark begin;
     ComputeClock::Mark end;
@@ -236,7 +245,6 @@ class TrainedWindow final : public WindowWork {
     std::int64_t samples = 0;
     LossSum loss = {};
     double weight = 0.0;
-    std::vector<Span> spans = {};
     ComputeClock::Mark end = {};
   };
 
@@ -270,14 +278,10 @@ class TrainedWindow final : public WindowWork {
   }
 
   void publish(const MicroStep& done, double sum) {
-    const ComputeClock& clock = training_.clock;
-    MicroResult result{.samples = done.samples, .end_ns = clock.ns(done.end)};
-    for (const Span& span : done.spans) {
-      const std::int64_t begin = clock.ns(span.begin);
-      const std::int64_t end = clock.ns(span.end);
-      training_.report.operation(span.kind, done.plan.micro_step, span.chunk, begin, end);
-      result.compute_ns += end - begin;
-    }
+    MicroResult result{.samples = done.samples,
+                       .end_ns = training_.clock.ns(done.end),
+                       .compute_ns = compute_ns_[done.plan.micro_step]};
+    compute_ns_.erase(done.plan.micro_step);
     if (done.loss.sum.defined()) {
       result.mean_loss = sum / static_cast<double>(done.loss.count);
       result.items = done.loss.count;
@@ -295,8 +299,10 @@ class TrainedWindow final : public WindowWork {
   Training& training_;
   WindowPass& pass_;
   CountedWindow counted_;
-  std::map<std::int64_t, MicroStep> flights_;  ///< begun and not finished, by their place in the list
-  std::vector<MicroStep> done_;                ///< not yet published
+  std::map<std::int64_t, MicroStep> flights_;        ///< begun and not finished, by their place in the list
+  std::vector<MicroStep> done_;                      ///< not yet published
+  std::vector<Span> ran_;                            ///< not yet published
+  std::map<std::int64_t, std::int64_t> compute_ns_;  ///< published of micro-steps that are not
   std::optional<Cover> cover_;
   ComputeClock::Mark begin_;  ///< of the operation that runs
   std::int64_t first_ = 0;    ///< micro-step that the list counts as 0

@@ -5,6 +5,7 @@
 
 #include <QtTest>
 #include <filesystem>
+#include <map>
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "support/training_body.h"
@@ -158,6 +159,31 @@ class TestDividedTraining : public QObject {
     QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
     VERIFY_FINISHED(trained({.data = layout.data}, plain, plain_dir));
     QVERIFY(difference(weights_in(plain_dir), weights_in(alone_dir)) > 1e-3);
+  }
+
+  /// A stage has several micro-steps in flight: their operations alternate.
+  void operations_are_reported_in_the_order_in_which_they_ran() {
+    QTemporaryDir folder;
+    const auto ranks =
+        train({.spec = spec_text({.pipeline = 2, .chunks = 2}), .run_dir = folder.path().toStdString()}, 2);
+    for (const TrainedRank& rank : ranks) {
+      QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+      std::map<std::int64_t, std::int64_t> computed;
+      std::int64_t last = 0, turns = 0;
+      for (const Operations& spans : rank.all<Operations>())
+        for (std::size_t i = 0; i < spans.kind.size(); ++i) {
+          QVERIFY(spans.begin_ns[i] >= last);
+          QVERIFY(spans.end_ns[i] >= spans.begin_ns[i]);
+          last = spans.end_ns[i];
+          turns += i > 0 && spans.micro_step[i] < spans.micro_step[i - 1];
+          if (spans.kind[i] != ComputeKind::step) computed[spans.micro_step[i]] += spans.end_ns[i] - spans.begin_ns[i];
+        }
+      QCOMPARE(computed.size(), std::size_t{12 * 4});
+      QVERIFY(turns >= 12);
+      for (const MicroSteps& steps : rank.all<MicroSteps>())
+        for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
+          QCOMPARE(steps.compute_ns[i], computed.at(steps.micro_step[i]));
+    }
   }
 
   void a_resumed_run_ends_at_the_same_bits_data() {

@@ -13,6 +13,13 @@ RankTracker::RankTracker(const RunPlan& plan) : reduces_(plan.window.knobs.reduc
     status.window_size = plan.window.steps;
     ranks_.emplace(rank, status);
   }
+  placeRanks();
+}
+
+void RankTracker::placeRanks() {
+  std::int64_t last = 0;
+  for (const auto& [rank, status] : ranks_) last = std::max(last, status.at.pipeline);
+  for (auto& [rank, status] : ranks_) status.has_loss = status.at.pipeline == last && status.at.tensor == 0;
 }
 
 bool allReduced(const std::map<std::int64_t, RankStatus>& ranks) {
@@ -33,6 +40,7 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
     } else if (const auto* ready = std::get_if<RankReady>(&event.body)) {
       RankStatus& status = ranks_[event.rank];
       status.at = {ready->data, ready->pipeline, ready->tensor};
+      placeRanks();
       status.device = ready->device;
       status.backend = ready->backend;
       status.lost = false;
@@ -43,7 +51,13 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
 }
 
 void RankTracker::takeMicroSteps(std::int64_t rank, const MicroSteps& steps) {
-  RankStatus& status = ranks_[rank];
+  takeMicroSteps(ranks_[rank], steps);
+  const std::int64_t replica = ranks_[rank].at.data;
+  for (auto& [other, status] : ranks_)
+    if (!status.has_loss && status.at.data == replica && other != rank) takeMicroSteps(status, steps);
+}
+
+void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) const {
   for (std::size_t i = 0; i < steps.micro_step.size(); ++i) {
     status.micro_step = steps.micro_step[i];
     if (status.window != steps.update[i] || steps.position[i] <= 1) {

@@ -34,6 +34,7 @@ struct RankStatus {
   std::int64_t last_sync_update = -1;
   std::int64_t last_sync_bytes = 0;  ///< payload of the newest window's collectives over the data axis
   bool lost = false;
+  bool has_loss = true;  ///< it reports its micro-steps itself; else it follows the rank of its replica that does
   std::vector<PoolSlot> slots;  ///< of the window, by position
   std::int64_t carried = 0;     ///< micro-steps of the window from an earlier epoch
   std::int64_t epoch = 0;       ///< of the last micro-step, from 0
@@ -82,6 +83,9 @@ class RankTracker {
   void takeUpdate(const Update& update);
   void fillSlot(RankStatus& status, std::int64_t tokens) const;
   void takeMicroSteps(std::int64_t rank, const MicroSteps& steps);
+  void takeMicroSteps(RankStatus& status, const MicroSteps& steps) const;
+  /// Who reports: tensor rank 0 of the last stage.
+  void placeRanks();
   void takeSync(std::int64_t rank, const Sync& sync);
 
   bool reduces_ = true;  ///< ranks reduce their gradients at all

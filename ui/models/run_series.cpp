@@ -159,7 +159,7 @@ void RunSeries::setState(accrue::RunState state, const QString& detail) {
 
 std::int64_t RunSeries::ranks() const {
   if (spec_) return spec_->parallel.data * spec_->parallel.tensor * spec_->parallel.pipeline;
-  return std::max<std::int64_t>(readyRanks_, static_cast<std::int64_t>(timeline_.lanes().size()));
+  return static_cast<std::int64_t>(std::max(places_.size(), timeline_.lanes().size()));
 }
 
 const SeriesStore& RunSeries::series(Metric metric) const {
@@ -196,7 +196,7 @@ void RunSeries::take(const accrue::RunEvent& event) {
     if constexpr (std::is_same_v<Body, accrue::RunStarted>)
       takeStarted(body);
     else if constexpr (std::is_same_v<Body, accrue::RankReady>) {
-      ++readyRanks_;
+      places_[event.rank] = {.data = body.data, .pipeline = body.pipeline, .tensor = body.tensor};
       join_.addRank(event.rank, body.tensor == 0 && (!spec_ || body.pipeline == spec_->parallel.pipeline - 1));
     } else if constexpr (std::is_same_v<Body, accrue::MicroSteps>) {
       if (!body.end_ns.empty()) settleTimeOffset(static_cast<double>(body.end_ns.front()) * 1e-9);
@@ -398,7 +398,7 @@ void RunSeries::clear() {
   const std::int64_t planned = last_.plannedUpdates;
   last_ = {};
   last_.plannedUpdates = planned;
-  readyRanks_ = 0;
+  places_.clear();
   offsetPending_ = false;
   timeOffset_ = keptSeconds_ = 0.0;
   eventsTaken_ = tracesNotDrawn_ = 0;

@@ -143,6 +143,8 @@ class RunSeries : public QObject {
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   const SyncTimeline& timeline() const { return timeline_; }
+  /// Where each rank that is or was ready stands on the grid.
+  const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }
   /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
   /// background, when changed() is emitted. On wall and compute time the plan is placed at the measured pace; empty
   /// before there is one.
@@ -195,7 +197,7 @@ class RunSeries : public QObject {
   RunOutcome outcome_;
   std::vector<RunProblem> problems_;
   std::map<std::int64_t, accrue::Gauge> gauges_;
-  std::int64_t readyRanks_ = 0;
+  std::map<std::int64_t, accrue::GridCoordinate> places_;
 
   ClockTable microClocks_;
   ClockTable updateClocks_;

@@ -24,6 +24,10 @@ double lengthOf(const SyncSpan& span) {
   return std::max(span.end - span.begin, 0.0);
 }
 
+double lengthOf(const AxisSpan& span) {
+  return std::max(span.end - span.begin, 0.0);
+}
+
 /// Time covered by spans before a moment, given the prefix sums of their lengths.
 template <typename Span>
 double spentBefore(const std::vector<Span>& spans, const std::vector<double>& before, double time) {
@@ -83,8 +87,15 @@ void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
   }
 }
 
+double AxisUse::spent(double time) const {
+  return spentBefore(spans, before, time);
+}
+
 void Lane::pushSync(const SyncSpan& span) {
-  pushSpan(sync, syncBefore_, span);
+  if (!pushSpan(sync, syncBefore_, span)) return;
+  auto use = std::ranges::find(uses, span.axis, &AxisUse::axis);
+  if (use == uses.end()) use = uses.insert(uses.end(), {.axis = span.axis});
+  pushSpan(use->spans, use->before, AxisSpan{span.begin, span.end});
 }
 
 LaneShare Lane::spent(double time) const {
@@ -108,6 +119,13 @@ void Lane::truncate(std::int64_t microStep) {
   cut(backward, backwardBefore_, microStep);
   cut(step, stepBefore_, microStep);
   cut(sync, syncBefore_, microStep);
+  const double end = sync.empty() ? -1.0 : sync.back().begin;
+  for (AxisUse& use : uses)
+    while (!use.spans.empty() && use.spans.back().begin > end) {
+      use.spans.pop_back();
+      use.before.pop_back();
+    }
+  std::erase_if(uses, [](const AxisUse& use) { return use.spans.empty(); });
 }
 
 void SyncTimeline::take(std::int64_t rank, const accrue::Operations& body) {

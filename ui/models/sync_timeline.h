@@ -47,6 +47,19 @@ struct LaneShare {
   double step = 0.0;
 };
 
+/// When a rank communicated over one axis.
+struct AxisSpan {
+  double begin = 0.0;
+  double end = 0.0;
+};
+struct AxisUse {
+  std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
+  std::vector<AxisSpan> spans;
+  std::vector<double> before;  ///< prefix sums of their lengths
+  /// Seconds before a moment: O(log n).
+  double spent(double time) const;
+};
+
 /// One rank's spans, each kind ordered by begin.
 class Lane {
  public:
@@ -55,6 +68,7 @@ class Lane {
   std::vector<ComputeSpan> backward;
   std::vector<ComputeSpan> step;
   std::vector<SyncSpan> sync;
+  std::vector<AxisUse> uses;  ///< the same communication by axis
 
   double begin() const;
   double end() const;

@@ -8,6 +8,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "models/rank_status.h"
 #include "models/run_control.h"
@@ -45,7 +47,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(1, 1);
   tokens_ = addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
-                   tr("What the window has counted so far, and each rank's share of it"));
+                   tr("What the window has counted so far, and each replica's share of it"));
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank contributed to the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
@@ -178,14 +180,16 @@ QString AccumulationPanel::text() const {
 }
 
 QString AccumulationPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
-  std::int64_t total = 0;
-  for (const auto& [rank, status] : ranks) total += status.window_tokens;
-  if (total == 0 || ranks.size() > 4) return groupedNumber(total);
-  QStringList shares;
+  // The ranks that share a model count the same items.
+  std::vector<std::int64_t> counted;
   for (const auto& [rank, status] : ranks)
-    shares.append(
-        QString::number(std::lround(100.0 * static_cast<double>(status.window_tokens) / static_cast<double>(total))));
-  //: A count and each rank's share, e.g. "4 096 (50 + 50 %)"
+    if (status.has_loss) counted.push_back(status.window_tokens);
+  const std::int64_t total = std::accumulate(counted.begin(), counted.end(), std::int64_t{0});
+  if (total == 0 || counted.size() < 2 || counted.size() > 4) return groupedNumber(total);
+  QStringList shares;
+  for (const std::int64_t items : counted)
+    shares.append(QString::number(std::lround(100.0 * static_cast<double>(items) / static_cast<double>(total))));
+  //: A count and each replica's share, e.g. "4 096 (50 + 50 %)"
   return tr("%1 (%2 %)").arg(groupedNumber(total), shares.join(QStringLiteral(" + ")));
 }
 

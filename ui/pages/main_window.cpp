@@ -31,6 +31,7 @@
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "pipeline_panel.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
 #include "plugin_rack.h"
@@ -59,6 +60,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       rank_panel_(new RankGridPanel(parts.preflight, parts.control, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
+      pipeline_(new PipelinePanel(parts.document, parts.preflight, this)),
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
@@ -111,6 +113,7 @@ void MainWindow::buildPanels() {
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
   rack_dock_ = addPanel(QStringLiteral("rackDock"), tr("Plug-ins"), rack_, Qt::LeftDockWidgetArea);
   ranks_dock_ = addPanel(QStringLiteral("ranksDock"), tr("Ranks"), rank_panel_, Qt::RightDockWidgetArea);
+  pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   tabifyDocks();
@@ -120,8 +123,9 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  recent_menu_ = buildMenus(this, actions_,
-                            {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_}, {run_bar_});
+  recent_menu_ = buildMenus(
+      this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, pipeline_dock_},
+      {run_bar_});
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
   statusBar()->addPermanentWidget(status_, 1);
@@ -333,6 +337,7 @@ void MainWindow::tick() {
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
     accumulation_panel_->refresh();
     rank_panel_->refresh();
+    pipeline_->refresh();
   }
   if (!isVisible() || isMinimized()) return;
   centre_->plots()->tick();
@@ -376,7 +381,9 @@ void MainWindow::showState() {
   actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));
   actions_.stop->setIconText(stopping ? tr("Kill") : tr("Stop"));
   actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
-  setup_->form()->setEditable(possible.contains(RunAction::edit) || parts_.control->isLive());
+  const bool editable = possible.contains(RunAction::edit) || parts_.control->isLive();
+  setup_->form()->setEditable(editable);
+  pipeline_->setEditable(editable);
   numbers_moved_ = true;
   showTitle();
 }
@@ -400,6 +407,7 @@ void MainWindow::showRuns() {
   centre_->plots()->setRuns(shown);
   centre_->plots()->setFocusedRun(focused);
   events_->setRun(focused);
+  pipeline_->setRun(focused);
   const bool any = focused != nullptr;
   actions_.runFolder->setEnabled(any);
   actions_.copyCommand->setEnabled(any);

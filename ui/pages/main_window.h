@@ -26,6 +26,7 @@ class DialectRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
+class PipelinePanel;
 class PlotArea;
 class PluginRack;
 class PreflightRunner;
@@ -131,6 +132,7 @@ class MainWindow : public QMainWindow {
   RankGridPanel* rank_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
+  PipelinePanel* pipeline_;
   StatusRow* status_;
   WindowFiles* files_;
   RunMessages* messages_;
@@ -146,6 +148,7 @@ class MainWindow : public QMainWindow {
   QDockWidget* events_dock_ = nullptr;
   QDockWidget* rack_dock_ = nullptr;
   QDockWidget* ranks_dock_ = nullptr;
+  QDockWidget* pipeline_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;

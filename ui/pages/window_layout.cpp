@@ -14,6 +14,7 @@
 #include "main_window.h"
 #include "models/clock.h"
 #include "models/run_control.h"
+#include "pipeline_panel.h"
 #include "plots/plot_area.h"
 #include "plugin_rack.h"
 #include "rank_grid_panel.h"
@@ -33,7 +34,7 @@ constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
 
-constexpr int pane_count = 6;  ///< the centre, set-up, runs, events, plug-ins, ranks
+constexpr int pane_count = 7;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline
 
 }  // namespace
 
@@ -78,7 +79,8 @@ void MainWindow::resetLayout() {
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
       {setup_dock_, Qt::LeftDockWidgetArea},  {window_dock_, Qt::RightDockWidgetArea},
       {runs_dock_, Qt::BottomDockWidgetArea}, {events_dock_, Qt::BottomDockWidgetArea},
-      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea}};
+      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea},
+      {pipeline_dock_, Qt::BottomDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
@@ -90,8 +92,8 @@ void MainWindow::resetLayout() {
 }
 
 void MainWindow::tabifyDocks() {
-  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(setup_dock_, rack_dock_),
-                                      std::pair(window_dock_, ranks_dock_)}) {
+  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_),
+                                      std::pair(setup_dock_, rack_dock_), std::pair(window_dock_, ranks_dock_)}) {
     tabifyDockWidget(front, behind);
     front->raise();
   }
@@ -130,6 +132,10 @@ void MainWindow::focusPane(int pane) {
       open(ranks_dock_);
       rank_panel_->focusCells();
       break;
+    case 6:
+      open(pipeline_dock_);
+      pipeline_->planned()->setFocus(Qt::ShortcutFocusReason);
+      break;
     default:
       break;
   }
@@ -137,7 +143,7 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_};
+  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;
   return 0;

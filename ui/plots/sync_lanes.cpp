@@ -11,7 +11,6 @@ namespace {
 /// A micro-step narrower than this is not painted as a block.
 constexpr double smallestBlock = 4.0;
 constexpr double boundarySpacing = 14.0;
-constexpr double laneGap = 4.0;
 constexpr double tallestLane = 30.0;
 /// The smallest collective has this part of the lane's height.
 constexpr double shortestBar = 0.35;
@@ -20,6 +19,20 @@ constexpr double shortestBar = 0.35;
 
 SyncLanes::SyncLanes(QCPAxis* key, QCPAxis* value, const QString& layer)
     : QCPLayerable(key->parentPlot(), layer), key_(key), value_(value) {}
+
+std::vector<SyncLanes::Row> SyncLanes::rowsOf(const RunSeries& run) {
+  std::vector<Row> rows;
+  const bool by_axis = run.timeline().axes().size() > 1;
+  for (const auto& [rank, lane] : run.timeline().lanes()) {
+    rows.push_back({rank, &lane, nullptr});
+    if (!by_axis) continue;
+    const std::size_t first = rows.size();
+    for (const AxisUse& use : lane.uses) rows.push_back({rank, &lane, &use});
+    std::sort(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
+              [](const Row& a, const Row& b) { return a.use->axis < b.use->axis; });
+  }
+  return rows;
+}
 
 void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& colors) {
   run_ = run;
@@ -31,10 +44,6 @@ void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& color
     const auto [first, last] = clockOf(lane).spansWithin(key_->range().lower, key_->range().upper);
     shares_ = shares_ || static_cast<double>(last - first) * smallestBlock > clipRect().width();
   }
-}
-
-int SyncLanes::laneCount() const {
-  return run_ ? static_cast<int>(run_->timeline().lanes().size()) : 0;
 }
 
 QRectF SyncLanes::laneRect(int lane) const {
@@ -49,24 +58,34 @@ QRectF SyncLanes::laneRect(int lane) const {
 
 void SyncLanes::draw(QCPPainter* painter) {
   if (!run_) return;
-  int index = 0;
-  for (const auto& [rank, lane] : run_->timeline().lanes()) {
-    const QRectF rect = laneRect(index++);
-    const LaneClock clock = clockOf(lane);
-    // The hatching below stays visible where the rank neither computed nor communicated.
-    const double left = std::max(key_->coordToPixel(clock.toX(lane.begin())), rect.left());
-    const double right = std::min(key_->coordToPixel(clock.toX(lane.end())), rect.right() + 1.0);
-    if (right > left)
-      painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()),
-                        QBrush(colors_.waiting, Qt::BDiagPattern));
-    if (shares_) {
-      drawShares(painter, lane, clock, rect);
-    } else {
-      drawBlocks(painter, lane, clock, rect);
-      drawCollectives(painter, lane, clock, rect);
+  const QRect area = clipRect();
+  const std::vector<Row> rows = rowsOf(*run_);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const QRectF rect = laneRect(static_cast<int>(i));
+    if (rect.bottom() < area.top() || rect.top() > area.bottom()) continue;
+    if (byAxis() && i > 0 && rows[i].use == nullptr) {
+      const double y = std::round(value_->coordToPixel(static_cast<double>(i))) - 0.5;
+      painter->setPen(QPen(colors_.hairline, 1.0));
+      painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
     }
+    drawRow(painter, rows[i], rect);
   }
   drawBoundaries(painter);
+}
+
+void SyncLanes::drawRow(QCPPainter* painter, const Row& row, const QRectF& rect) {
+  const LaneClock clock = clockOf(*row.lane);
+  // The hatching below stays visible where the rank neither computed nor communicated.
+  const double left = std::max(key_->coordToPixel(clock.toX(row.lane->begin())), rect.left());
+  const double right = std::min(key_->coordToPixel(clock.toX(row.lane->end())), rect.right() + 1.0);
+  if (right > left && row.use == nullptr)
+    painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), QBrush(colors_.waiting, Qt::BDiagPattern));
+  if (shares_) {
+    drawShares(painter, row, clock, rect);
+    return;
+  }
+  if (row.use == nullptr) drawBlocks(painter, *row.lane, clock, rect);
+  if (row.use != nullptr || !byAxis()) drawCollectives(painter, row, clock, rect);
 }
 
 void SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
@@ -100,13 +119,15 @@ void SyncLanes::drawBlocks(QCPPainter* painter, const Lane& lane, const LaneCloc
   }
 }
 
-void SyncLanes::drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+void SyncLanes::drawCollectives(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect) {
   const double from = clock.toTime(key_->range().lower);
   const double to = clock.toTime(key_->range().upper);
   const double largest = static_cast<double>(std::max<std::int64_t>(run_->timeline().largestBytes(), 1));
-  auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), from,
-                               [](const SyncSpan& span, double t) { return span.end < t; });
-  for (; sync != lane.sync.end() && sync->begin <= to; ++sync) {
+  const std::vector<SyncSpan>& spans = row.lane->sync;
+  auto sync =
+      std::lower_bound(spans.begin(), spans.end(), from, [](const SyncSpan& span, double t) { return span.end < t; });
+  for (; sync != spans.end() && sync->begin <= to; ++sync) {
+    if (row.use != nullptr && sync->axis != row.use->axis) continue;
     const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
     const double height = std::round(rect.height() * part);
     fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->begin, sync->end, clock,
@@ -114,13 +135,17 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Lane& lane, const Lan
   }
 }
 
-void SyncLanes::drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect) {
+void SyncLanes::drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect) {
+  const Lane& lane = *row.lane;
+  const std::vector<QString>& axes = run_->timeline().axes();
   double time = clock.toTime(key_->pixelToCoord(rect.left()));
   LaneShare before = lane.spent(time);
+  double usedBefore = row.use != nullptr ? row.use->spent(time) : 0.0;
   const double end = key_->coordToPixel(clock.toX(lane.end()));
   for (double pixel = rect.left(); pixel < std::min(rect.right(), end); pixel += 1.0) {
     const double next = clock.toTime(key_->pixelToCoord(pixel + 1.0));
     const LaneShare after = lane.spent(next);
+    const double usedAfter = row.use != nullptr ? row.use->spent(next) : 0.0;
     const double length = next - time;
     if (length > 0.0) {
       double bottom = rect.bottom();
@@ -130,12 +155,17 @@ void SyncLanes::drawShares(QCPPainter* painter, const Lane& lane, const LaneCloc
         if (bottom - top > 0.05) painter->fillRect(QRectF(pixel, top, 1.0, bottom - top), color);
         bottom = top;
       };
-      stack(colors_.forward, after.forward - before.forward);
-      stack(colors_.backward, after.backward - before.backward);
-      stack(colors_.optimizerStep, after.step - before.step);
-      stack(colors_.collective, after.collective - before.collective);
+      if (row.use != nullptr) {
+        stack(axisColor(colors_, axes[row.use->axis]), usedAfter - usedBefore);
+      } else {
+        stack(colors_.forward, after.forward - before.forward);
+        stack(colors_.backward, after.backward - before.backward);
+        stack(colors_.optimizerStep, after.step - before.step);
+        if (axes.size() == 1) stack(axisColor(colors_, axes.front()), after.collective - before.collective);
+      }
     }
     before = after;
+    usedBefore = usedAfter;
     time = next;
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncLanes: all spans of all ranks as one QCPLayerable. Spans that are wide enough are painted as blocks; if many fall
-// on one pixel, each pixel column shows shares of its time, so that the cost depends on the number of pixels.
+// SyncLanes: all spans of all ranks as one QCPLayerable. A rank has one lane; where ranks communicate over more than
+// one axis, it has a lane for what it computes and under it one for each axis. Spans that are wide enough are painted
+// as blocks; if many fall on one pixel, each pixel column shows shares of its time, so that the cost depends on the
+// number of pixels.
 #pragma once
 
 #include <QPointer>
@@ -18,9 +20,20 @@ class SyncLanes final : public QCPLayerable {
  public:
   SyncLanes(QCPAxis* key, QCPAxis* value, const QString& layer);
 
+  struct Row {
+    std::int64_t rank = 0;
+    const Lane* lane = nullptr;
+    const AxisUse* use = nullptr;  ///< what is shown is the communication over this axis; none: everything else
+  };
+  /// The lanes of a run, by rank and then axis; they point into its timeline as it is now.
+  static std::vector<Row> rowsOf(const RunSeries& run);
+
   void show(const RunSeries* run, Clock clock, const ThemeColors& colors);
-  /// Y range [0, lanes]; lane i lies between i and i + 1, the first on top.
-  int laneCount() const;
+  /// Lane i lies between i and i + 1 of Y, the first on top.
+  int laneCount() const { return run_ ? static_cast<int>(rowsOf(*run_).size()) : 0; }
+  /// A lane is never lower than `leastLane`; with the space under it, it takes this much.
+  static constexpr double leastLane = 14.0;
+  static constexpr double laneGap = 4.0;
   /// True while columns show shares of their time instead of blocks.
   bool showsShares() const { return shares_; }
 
@@ -34,9 +47,12 @@ class SyncLanes final : public QCPLayerable {
   LaneClock clockOf(const Lane& lane) const { return {lane, run_->series(Metric::microLoss).clocks(), clock_}; }
   void drawSpans(QCPPainter* painter, const std::vector<ComputeSpan>& spans, const QColor& color,
                  const LaneClock& clock, const QRectF& rect);
+  void drawRow(QCPPainter* painter, const Row& row, const QRectF& rect);
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
-  void drawShares(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
-  void drawCollectives(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
+  void drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
+  void drawCollectives(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
+  /// Lanes of their own show what is communicated.
+  bool byAxis() const { return run_ && run_->timeline().axes().size() > 1; }
   void drawBoundaries(QCPPainter* painter);
   void fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
             const QRectF& rect);

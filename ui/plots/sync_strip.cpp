@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/sync_strip.h"
 
+#include <QScrollBar>
 #include <algorithm>
 #include <cmath>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
 #include "plots/lane_clock.h"
-#include "plots/sync_lanes.h"
+#include "style/theme.h"
 
 namespace accrue::ui {
 
@@ -15,6 +16,8 @@ namespace {
 
 /// A micro-step's operations are searched among this many after its first.
 constexpr int furthest = 1024;
+/// The strip asks for the height of so many lanes.
+constexpr int lanesWanted = 4;
 
 /// Time of a micro-step's operations on this lane, over all chunks of a pipeline.
 double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place) {
@@ -31,7 +34,12 @@ double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place)
 SyncStrip::SyncStrip(PlotHub& hub, QWidget* parent)
     : PlotView(hub, 2, QStringLiteral("syncStrip"), parent),
       lanes_(new SyncLanes(canvas().x(), canvas().y(), QStringLiteral("curves"))),
+      bar_(new QScrollBar(Qt::Vertical, &canvas())),
       ticker_(new QCPAxisTickerText) {
+  bar_->setObjectName(QStringLiteral("syncScroll"));
+  bar_->setAccessibleName(tr("Lanes"));
+  bar_->hide();
+  connect(bar_, &QScrollBar::valueChanged, this, &SyncStrip::markStale);
   canvas().setAccessibleName(tr("Sync strip"));
   canvas().setZoomsY(false);
   canvas().y()->setTicker(ticker_);
@@ -50,30 +58,45 @@ const RunSeries* SyncStrip::shown() const {
 void SyncStrip::updateLabels(const RunSeries* run) {
   ticker_->clear();
   if (run == nullptr) return;
+  const QFontMetrics metrics(canvas().y()->tickLabelFont());
   double lane = 0.5;
-  const auto& lanes = run->timeline().lanes();
-  const std::size_t stride =
-      std::max<std::size_t>(lanes.size() * 16 / static_cast<std::size_t>(std::max(canvas().height(), 1)), 1);
-  std::size_t index = 0;
-  for (const auto& [rank, spans] : lanes) {
-    if (index++ % stride == 0) ticker_->addTick(lane, tr("rank %1").arg(rank));
+  for (const SyncLanes::Row& row : SyncLanes::rowsOf(*run)) {
+    const QString name = row.use == nullptr ? tr("rank %1").arg(row.rank) : run->timeline().axes()[row.use->axis];
+    ticker_->addTick(lane, metrics.elidedText(name, Qt::ElideRight, PlotCanvas::leftMargin - space::inGroup));
     lane += 1.0;
   }
+}
+
+void SyncStrip::placeLanes() {
+  constexpr double place = SyncLanes::leastLane + SyncLanes::laneGap;
+  const int count = std::max(lanes_->laneCount(), 1);
+  const int below = canvas().showsClock() ? PlotCanvas::axisMargin : PlotCanvas::bottomMargin;
+  const int height = canvas().height() - PlotCanvas::topMargin - below;
+  const int fits = std::clamp(static_cast<int>(height / place), 1, count);
+  setMinimumHeight(headerHeight() + PlotCanvas::topMargin + below +
+                   static_cast<int>(place) * std::min(count, lanesWanted));
+  bar_->setGeometry(canvas().width() - PlotCanvas::rightMargin + space::base, PlotCanvas::topMargin,
+                    PlotCanvas::rightMargin - space::base, std::max(height, 1));
+  bar_->setPageStep(fits);
+  bar_->setRange(0, count - fits);
+  bar_->setVisible(fits < count);
+  setYRange({static_cast<double>(bar_->value()), static_cast<double>(bar_->value() + fits)});
 }
 
 void SyncStrip::rebuild(double) {
   const RunSeries* run = shown();
   lanes_->show(run, hub().clock(), canvas().colors());
   updateLabels(run);
-  const int count = std::max(lanes_->laneCount(), 1);
-  setYRange({0.0, static_cast<double>(count)});
+  placeLanes();
   if (run == nullptr || run->timeline().empty()) {
     header().setTitle(tr("Sync"), tr("ranks and their collectives appear here while a run trains"));
     header().setBadge({});
     return;
   }
   const SyncTimeline& timeline = run->timeline();
-  const QString whose = hub().runs().size() > 1 ? run->name() : tr("one lane a rank");
+  const QString whose = hub().runs().size() > 1      ? run->name()
+                        : timeline.axes().size() > 1 ? tr("by rank and axis")
+                                                     : tr("one lane a rank");
   header().setTitle(tr("Sync"), lanes_->showsShares() ? tr("%1, columns show shares of time").arg(whose)
                                                       : tr("%1, collectives by bytes").arg(whose));
   header().setBadge(timeline.collectives() == 0 ? tr("no collectives")
@@ -91,7 +114,9 @@ std::vector<HeaderItem> SyncStrip::legend() const {
                                 {Swatch::block, 0, colors.backward, tr("backward")},
                                 {Swatch::block, 0, colors.optimizerStep, tr("step")}};
   const std::vector<QString>& axes = run->timeline().axes();
-  if (axes.size() < 2) items.push_back({Swatch::bar, 0, colors.collective, tr("collective")});
+  if (axes.size() < 2)
+    items.push_back(
+        {Swatch::bar, 0, axes.empty() ? colors.collective : axisColor(colors, axes.front()), tr("collective")});
   if (axes.size() >= 2)
     for (const QString& axis : axes)
       items.push_back({Swatch::bar, 0, axisColor(colors, axis), tr("%1 axis").arg(axis)});
@@ -99,7 +124,8 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   return items;
 }
 
-QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane& lane, double x) const {
+QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, double x) const {
+  const Lane& lane = *row.lane;
   if (lane.micro.empty()) return {};
   const LaneClock clock(lane, run.series(Metric::microLoss).clocks(), hub().clock());
   const double time = clock.toTime(x);
@@ -107,7 +133,7 @@ QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane&
                                       [](double t, const MicroPlace& place) { return t < place.begin; });
   const MicroPlace& span = after == lane.micro.begin() ? *after : *(after - 1);
   QString text = tr("rank %1, micro-step %2: forward %3, backward %4")
-                     .arg(rank)
+                     .arg(row.rank)
                      .arg(groupedNumber(span.microStep), spanText(secondsOf(lane.forward, span)),
                           spanText(secondsOf(lane.backward, span)));
   double seconds = 0.0;
@@ -115,34 +141,32 @@ QString SyncStrip::laneText(const RunSeries& run, std::int64_t rank, const Lane&
   int count = 0;
   auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), span.begin,
                                [](const SyncSpan& item, double t) { return item.begin < t; });
-  for (; sync != lane.sync.end() && sync->microStep == span.microStep; ++sync, ++count) {
+  for (int passed = 0; sync != lane.sync.end() && passed < furthest; ++sync, ++passed) {
+    if (sync->microStep != span.microStep || (row.use != nullptr && sync->axis != row.use->axis)) continue;
     seconds += sync->end - sync->begin;
     bytes += sync->bytes;
+    ++count;
   }
-  if (count > 0) {
-    const QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
-    text += tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
-  }
-  return text;
+  if (count == 0) return text;
+  QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
+  if (row.use != nullptr) which = tr("%1 over the %2 axis").arg(which, run.timeline().axes()[row.use->axis]);
+  return text + tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
 }
 
 PlotView::Readout SyncStrip::readout(double x) const {
   Readout result;
   const RunSeries* run = shown();
   if (run == nullptr || run->timeline().empty()) return result;
-  const auto& lanes = run->timeline().lanes();
-  const auto index =
-      static_cast<std::size_t>(std::clamp(hoveredLane_, 0.0, static_cast<double>(lanes.size() - 1) + 0.5));
-  const auto lane = std::next(lanes.begin(), static_cast<std::ptrdiff_t>(std::min(index, lanes.size() - 1)));
-  if (const QString text = laneText(*run, lane->first, lane->second, x); !text.isEmpty())
+  const std::vector<SyncLanes::Row> rows = SyncLanes::rowsOf(*run);
+  const auto index = static_cast<std::size_t>(std::clamp(hoveredLane_, 0.0, static_cast<double>(rows.size()) - 0.5));
+  if (const QString text = laneText(*run, rows[index], x); !text.isEmpty())
     result.items.push_back({HeaderItem::Swatch::none, 0, {}, text});
   return result;
 }
 
 QString SyncStrip::valueAt(const RunSeries& run, double x) const {
   if (&run != shown() || run.timeline().empty()) return {};
-  const auto& [rank, lane] = *run.timeline().lanes().begin();
-  return laneText(run, rank, lane, x);
+  return laneText(run, SyncLanes::rowsOf(run).front(), x);
 }
 
 QString SyncStrip::summary() const {

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "pipeline_panel.h"
+
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <algorithm>
+#include <cmath>
+
+#include "accrue/run/accumulation_knobs.h"
+#include "models/number_text.h"
+#include "models/preflight_runner.h"
+#include "models/run_series.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "plots/plot_header.h"
+#include "style/theme.h"
+#include "widgets/field_editor.h"
+#include "widgets/wheel_guard.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// The most that a view can be zoomed in.
+constexpr double most_zoom = 1e4;
+
+QString percentText(double part) {
+  return QStringLiteral("%1%2%").arg(QString::number(100.0 * part, 'f', 1), QString(thinSpace));
+}
+
+}  // namespace
+
+PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      preflight_(preflight),
+      planned_header_(new PlotHeader(this)),
+      planned_(new PipelineView(PipelineView::Kind::planned, this)),
+      problem_(new QLabel(this)),
+      measured_header_(new PlotHeader(this)),
+      measured_(new PipelineView(PipelineView::Kind::measured, this)) {
+  setObjectName(QStringLiteral("pipelinePanel"));
+  setAutoFillBackground(true);
+  setBackgroundRole(QPalette::Base);
+  planned_->setObjectName(QStringLiteral("pipelinePlanned"));
+  planned_->setAccessibleName(tr("Planned window"));
+  measured_->setObjectName(QStringLiteral("pipelineMeasured"));
+  measured_->setAccessibleName(tr("Measured window"));
+  problem_->setObjectName(QStringLiteral("pipelineProblem"));
+  problem_->setWordWrap(true);
+  problem_->setContentsMargins(space::betweenGroups, 0, space::betweenGroups, 0);
+  problem_->hide();
+
+  auto* content = new QWidget;
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(space::betweenGroups, 2, space::betweenGroups, 0);
+  row->setSpacing(space::base);
+  addField(row, "accumulation.steps", tr("Micro-steps"));
+  addField(row, "parallel.pipeline", tr("Stages"));
+  addField(row, "parallel.virtual_pipeline", tr("Chunks"));
+  addField(row, "parallel.pipeline_order", tr("Order"));
+  row->addStretch(1);
+  replica_ = addChooser(row, "pipelineReplica", tr("Replica"));
+  tensor_ = addChooser(row, "pipelineTensor", tr("Tensor rank"));
+  update_ = addChooser(row, "pipelineUpdate", tr("Update"));
+  update_->setMinimum(1);
+  newest_ = new QCheckBox(tr("newest"), this);
+  newest_->setObjectName(QStringLiteral("pipelineNewest"));
+  newest_->setFont(textFont(TextSize::small));
+  newest_->setToolTip(tr("Follow the newest window that all stages have reported"));
+  newest_->setChecked(true);
+  row->addWidget(newest_);
+
+  auto* layout = new QVBoxLayout(content);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(row);
+  layout->addWidget(planned_header_);
+  layout->addWidget(problem_);
+  layout->addWidget(planned_, 1);
+  layout->addWidget(measured_header_);
+  layout->addWidget(measured_, 1);
+  layout->addStretch(0);
+  auto* scroll = new QScrollArea(this);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setWidget(content);
+  content->setBackgroundRole(QPalette::Base);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->addWidget(scroll);
+
+  connect(document_, &SpecDocument::changed, this, [this] {
+    showFields();
+    plan();
+  });
+  connect(preflight_, &PreflightRunner::finished, this, &PipelinePanel::plan);
+  connect(&planner_, &PipelinePlanner::finished, this, &PipelinePanel::showPlan);
+  for (PipelineView* view : {planned_, measured_}) {
+    connect(view, &PipelineView::pointed, this, &PipelinePanel::light);
+    connect(view, &PipelineView::rangeWanted, this, &PipelinePanel::setRange);
+    connect(view, &PipelineView::fitWanted, this, [this] {
+      fitted_ = true;
+      showRange();
+    });
+  }
+  connect(update_, &QSpinBox::valueChanged, this, [this] {
+    newest_->setChecked(false);
+    takeWindow();
+  });
+  for (QSpinBox* chooser : {replica_, tensor_})
+    connect(chooser, &QSpinBox::valueChanged, this, &PipelinePanel::takeWindow);
+  connect(newest_, &QCheckBox::toggled, this, [this](bool on) {
+    if (on) takeWindow();
+  });
+  later_.setSingleShot(true);
+  connect(&later_, &QTimer::timeout, this, &PipelinePanel::refresh);
+  showFields();
+  showWindow();
+}
+
+void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& name) {
+  const SpecField& field = *find_field(key);
+  auto* label = new QLabel(name, this);
+  FieldEditor* editor = FieldEditor::create(field, this);
+  QWidget* widget = editor->widget();
+  widget->setObjectName(QStringLiteral("pipeline.%1").arg(QLatin1String(key)));
+  widget->setToolTip(fromView(field.help));
+  widget->setMaximumWidth(field.type == FieldType::choice ? 128 : 64);
+  widget->setMinimumWidth(56);
+  label->setFont(textFont(TextSize::small));
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setToolTip(widget->toolTip());
+  label->setBuddy(widget);
+  row->addWidget(label);
+  row->addWidget(widget);
+  row->addSpacing(space::base);
+  connect(editor, &FieldEditor::edited, this,
+          [this, &field](const SpecValue& value) { document_->setField(field, value); });
+  fields_.emplace_back(&field, editor);
+}
+
+QSpinBox* PipelinePanel::addChooser(QHBoxLayout* row, const char* object_name, const QString& name) {
+  auto* label = new QLabel(name, this);
+  auto* chooser = new QSpinBox(this);
+  chooser->setObjectName(QLatin1String(object_name));
+  chooser->setAccessibleName(name);
+  chooser->setAlignment(Qt::AlignRight);
+  chooser->setMaximum(0);
+  chooser->setMinimumWidth(56);
+  WheelGuard::protect(chooser);
+  label->setObjectName(QStringLiteral("%1.label").arg(QLatin1String(object_name)));
+  label->setFont(textFont(TextSize::small));
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setBuddy(chooser);
+  row->addWidget(label);
+  row->addWidget(chooser);
+  row->addSpacing(space::base);
+  return chooser;
+}
+
+void PipelinePanel::setEditable(bool editable) {
+  for (const auto& [field, editor] : fields_) editor->widget()->setEnabled(editable);
+}
+
+void PipelinePanel::showFields() {
+  for (const auto& [field, editor] : fields_) editor->show(document_->spec());
+}
+
+void PipelinePanel::setRun(const RunSeries* run) {
+  if (run == run_) return;
+  run_ = run;
+  newest_->setChecked(true);
+  takeWindow();
+}
+
+void PipelinePanel::refresh() {
+  if (!isVisible() || !run_ || run_->revision() == seen_revision_) return;
+  if (since_window_.isValid() && since_window_.elapsed() < window_interval.count()) {
+    if (!later_.isActive()) later_.start(window_interval);
+    return;
+  }
+  takeWindow();
+}
+
+void PipelinePanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  takeWindow();
+}
+
+/// Once the panel is shown.
+void PipelinePanel::plan() {
+  if (!isVisible()) return;
+  const RunSpec& spec = document_->spec();
+  const bool derived = spec.accumulation.knobs.group_length == GroupLength::global_batch;
+  const std::int64_t steps = derived && preflight_->isCurrent() && preflight_->sketch() ? preflight_->sketch()->steps
+                                                                                        : spec.accumulation.steps;
+  const PipelineShape shape = pipeline_shape(spec.parallel, steps);
+  planner_.plan(shape, window_ ? window_->pace(shape.stages) : PipelinePace{});
+}
+
+void PipelinePanel::showPlan() {
+  const PlannedPipeline& result = planner_.result();
+  problem_->setText(result.problem);
+  problem_->setVisible(!result.problem.isEmpty());
+  planned_->setVisible(result.problem.isEmpty());
+  planned_->setTimeline(result.timeline, window_.has_value());
+  showRange();
+  showHeaders();
+}
+
+void PipelinePanel::takeWindow() {
+  if (!isVisible()) return;
+  later_.stop();
+  since_window_.start();
+  seen_revision_ = run_ ? run_->revision() : 0;
+  window_.reset();
+  if (run_) {
+    const auto most = [this](auto coordinate) {
+      std::int64_t last = 0;
+      for (const auto& [rank, at] : run_->places()) last = std::max(last, coordinate(at));
+      return static_cast<int>(last);
+    };
+    const auto limit = [](QSpinBox* chooser, int last) {
+      const QSignalBlocker quiet(chooser);
+      chooser->setMaximum(last);
+    };
+    limit(replica_, most([](const GridCoordinate& at) { return at.data; }));
+    limit(tensor_, most([](const GridCoordinate& at) { return at.tensor; }));
+    limit(update_, static_cast<int>(std::max<std::int64_t>(run_->last().update, 1)));
+    window_ = newest_->isChecked() ? newestPipeline(*run_, replica_->value(), tensor_->value())
+                                   : measuredPipeline(*run_, update_->value(), replica_->value(), tensor_->value());
+  }
+  showWindow();
+  plan();
+}
+
+void PipelinePanel::showWindow() {
+  const auto reveal = [this](QSpinBox* chooser, bool visible) {
+    chooser->setVisible(visible);
+    findChild<QLabel*>(QStringLiteral("%1.label").arg(chooser->objectName()))->setVisible(visible);
+  };
+  const bool any = run_ && run_->last().update > 0;
+  reveal(replica_, any && replica_->maximum() > 0);
+  reveal(tensor_, any && tensor_->maximum() > 0);
+  reveal(update_, any);
+  newest_->setVisible(any);
+  measured_->setVisible(window_.has_value());
+  planned_->setShowsAxis(!window_);
+  if (window_) {
+    if (newest_->isChecked()) {
+      const QSignalBlocker quiet(update_);
+      update_->setValue(static_cast<int>(window_->update));
+    }
+    measured_->setTimeline(window_->timeline, true, window_->steps);
+  } else {
+    measured_->setTimeline({}, true);
+  }
+  showRange();
+  showHeaders();
+}
+
+double PipelinePanel::wholeEnd() const {
+  // A plan that is still drawn at another pace does not belong to the window's scale.
+  const PipelinePace pace = planner_.result().pace;
+  const bool together = !window_ || pace == window_->pace(planner_.result().shape.stages);
+  return std::max(together ? planned_->timeline().end() : 0.0, window_ ? window_->end() : 0.0);
+}
+
+void PipelinePanel::showRange() {
+  const double end = wholeEnd();
+  if (end <= 0.0) return;
+  if (fitted_)
+    for (PipelineView* view : {planned_, measured_}) view->setRange(0.0, end);
+  else
+    setRange(planned_->range().first, planned_->range().second);
+}
+
+void PipelinePanel::setRange(double from, double to) {
+  const double end = wholeEnd();
+  const double length = std::clamp(to - from, end / most_zoom, end);
+  from = std::clamp(from, 0.0, end - length);
+  fitted_ = length >= end;
+  for (PipelineView* view : {planned_, measured_}) view->setRange(from, from + length);
+}
+
+void PipelinePanel::light(const std::optional<PipelineSpot>& spot) {
+  for (PipelineView* view : {planned_, measured_}) view->setLit(spot);
+  showHeaders();
+}
+
+QString PipelinePanel::textOf(const PipelineView& view, const PipelineSpot& spot) const {
+  const PipelineBlock* block = view.find(spot);
+  if (!block) return tr("this window has no such block");
+  const auto time = [this](double t) { return window_ ? spanText(t) : valueText(t, 3); };
+  QString what = spot.action == PipelineAction::forward ? tr("forward of micro-step %1").arg(spot.micro_step + 1)
+                                                        : tr("backward of micro-step %1").arg(spot.micro_step + 1);
+  if (planner_.result().shape.chunks > 1 || spot.chunk > 0) what = tr("%1, chunk %2").arg(what).arg(spot.chunk);
+  return tr("stage %1, %2: %3, from %4 to %5")
+      .arg(QString::number(spot.stage), what, time(block->end - block->begin), time(block->begin), time(block->end));
+}
+
+void PipelinePanel::showHeaders() {
+  const auto scheduleName = [](const PipelineShape& shape) {
+    if (shape.schedule == PipelineSchedule::all_forward_all_backward) return tr("all forwards first");
+    return shape.schedule == PipelineSchedule::interleaved ? tr("one forward, one backward, interleaved")
+                                                           : tr("one forward, one backward");
+  };
+  const PlannedPipeline& plan = planner_.result();
+  const ThemeColors colors = themeColors(palette());
+  using Swatch = HeaderItem::Swatch;
+  std::vector<HeaderItem> legend{{Swatch::block, 0, colors.forward, tr("forward")},
+                                 {Swatch::block, 0, colors.backward, tr("backward")},
+                                 {Swatch::hatch, 0, colors.waiting, tr("waiting")}};
+  if (window_) legend.insert(legend.begin() + 2, {Swatch::block, 0, colors.optimizerStep, tr("step")});
+  const bool drawn = plan.timeline.blocks() > 0;
+  QString pace = scheduleName(plan.shape);
+  pace += window_ ? tr("; at the measured pace, forward %1, backward %2")
+                        .arg(spanText(plan.pace.forward), spanText(plan.pace.backward))
+                  : tr("; forward 1, backward 2");
+  planned_header_->setTitle(tr("Planned"), drawn ? pace : QString());
+  const double ideal = static_cast<double>(plan.shape.micro_steps) * (plan.pace.forward + plan.pace.backward);
+  const auto time = [this](double t) { return window_ ? spanText(t) : valueText(t, 4); };
+  planned_header_->setBadge(drawn
+                                ? tr("%1 where %2 is ideal, bubble %3")
+                                      .arg(time(plan.timeline.end()), time(ideal), percentText(plan.timeline.bubble()))
+                                : QString());
+  const auto& lit = planned_->lit();
+  const auto items = [&](const PipelineView& view) {
+    return std::vector<HeaderItem>{{Swatch::none, 0, {}, textOf(view, *lit)}};
+  };
+  planned_header_->setItems(lit && drawn ? items(*planned_) : drawn && !window_ ? legend : std::vector<HeaderItem>{});
+  if (!window_) {
+    const bool gone = run_ && run_->last().update > 0;
+    measured_header_->setTitle(tr("Measured"),
+                               gone ? tr("the operations of this window are not in the run's events")
+                                    : tr("train this set-up: its windows appear here, on the same scale"));
+    measured_header_->setBadge({});
+    measured_header_->setItems({});
+    return;
+  }
+  QString which = tr("update %1 of %2").arg(groupedNumber(window_->update), run_->name());
+  if (!window_->whole) which = tr("%1; some operations were not reported").arg(which);
+  measured_header_->setTitle(tr("Measured"), which);
+  measured_header_->setBadge(
+      tr("%1, bubble %2")
+          .arg(spanText(window_->timeline.end() - window_->timeline.begin()), percentText(window_->timeline.bubble())));
+  measured_header_->setItems(lit ? items(*measured_) : legend);
+  planned_->setAccessibleDescription(planned_header_->badge());
+  measured_->setAccessibleDescription(measured_header_->badge());
+}
+
+}  // namespace accrue::ui

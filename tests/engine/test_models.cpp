@@ -254,7 +254,9 @@ class TestModels : public QObject {
     }
     QVERIFY(at::allclose(losses[1], losses[0], 1e-12, 0.0));
     QVERIFY(at::allclose(padded->logits(batch.inputs), usual->logits(batch.inputs), 1e-12, 1e-12));
-    const auto rows = [](const at::Tensor& tensor, const at::Tensor& like) { return tensor.narrow(0, 0, like.size(0)); };
+    const auto rows = [](const at::Tensor& tensor, const at::Tensor& like) {
+      return tensor.narrow(0, 0, like.size(0));
+    };
     for (std::size_t i = 0; i < usual->parameters().size(); ++i) {
       const at::Tensor a = usual->parameters()[i], b = padded->parameters()[i];
       QVERIFY(at::equal(rows(b, a), a));

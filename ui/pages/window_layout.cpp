@@ -77,9 +77,9 @@ void MainWindow::resetLayout() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
-      {setup_dock_, Qt::LeftDockWidgetArea},  {window_dock_, Qt::RightDockWidgetArea},
-      {runs_dock_, Qt::BottomDockWidgetArea}, {events_dock_, Qt::BottomDockWidgetArea},
-      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea},
+      {setup_dock_, Qt::LeftDockWidgetArea},     {window_dock_, Qt::RightDockWidgetArea},
+      {runs_dock_, Qt::BottomDockWidgetArea},    {events_dock_, Qt::BottomDockWidgetArea},
+      {rack_dock_, Qt::LeftDockWidgetArea},      {ranks_dock_, Qt::RightDockWidgetArea},
       {pipeline_dock_, Qt::BottomDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);

@@ -150,17 +150,6 @@ std::int64_t largest_micro_batch(const RunPlan& plan, std::int64_t bytes) {
   return fits;
 }
 
-/// The largest micro-batch below the plan's with which a rank takes at most so many bytes; 0 = none.
-std::int64_t largest_micro_batch(const RunPlan& plan, std::int64_t bytes) {
-  RunSpec spec = plan.spec;
-  std::int64_t fits = 0, too_large = plan.order.micro_batch;
-  while (too_large - fits > 1) {
-    spec.accumulation.micro_batch = (fits + too_large) / 2;
-    (estimate_memory(spec).total() <= bytes ? fits : too_large) = spec.accumulation.micro_batch;
-  }
-  return fits;
-}
-
 // Ranks of one host share its memory; each CUDA rank has a device of its own.
 void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings) {
   const bool cuda = plan.spec.launch.device == DeviceKind::cuda;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each operation of a pipeline's window runs: the lists of pipeline_schedule() played with a clock. All stages take
-// equally long, a transfer takes no time, a send does not wait, and a stage stands at a receive until its tensor has
-// been made. A measured window fills the same struct, so that both sides of a comparison are counted by one rule.
+// When each operation of a pipeline's window runs: the lists of pipeline_schedule() played with a clock. All stages
+// take equally long, a transfer takes no time, a send does not wait, and a stage stands at a receive until its tensor
+// has been made. A measured window fills the same struct, so that both sides of a comparison are counted by one rule.
 #pragma once
 
 #include <vector>

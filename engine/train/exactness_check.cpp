@@ -255,7 +255,8 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   check.needed = shape.knobs.reduce_when == ReduceWhen::never ? 0 : planned_each ? std::ssize(pass.micro_steps) : 1;
   for (const MicroPlan& micro : pass.micro_steps) check.reductions += training.faults.reduces(micro) ? 1 : 0;
   if (training.mesh.data().size() > 1 && check.reductions > check.needed) return ExactnessReason::wasted_reductions;
-  if (training.spec().teaching.bug == Bug::none) return ExactnessReason::none;
+  // A schedule that counts samples cannot run ahead of them.
+  if (training.spec().teaching.bug == Bug::none || shape.schedule_in_samples) return ExactnessReason::none;
   shape.steps_set = training.window.shape().steps_set;
   AccumulationWindow planned(shape);
   planned.seek(pass.last.micro_step);

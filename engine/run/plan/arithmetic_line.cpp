@@ -192,7 +192,7 @@ std::string warmup_part(const RunPlan& plan) {
   const bool samples = plan.curve.clock == RateClock::samples;
   const char* const unit = samples ? "sample" : "position";
   const std::string length =
-      static_cast<double>(whole) == warmup ? counted(whole, unit) : fmt::format("{:g} {}s", warmup, unit);
+      static_cast<double>(whole) == warmup ? counted(whole, unit) : fmt::format("{:.1f} {}s", warmup, unit);
   std::string text = "; warm-up ";
   if (warmup > static_cast<double>(plan.totals.schedule_ticks))
     return text + fmt::format("{}, longer than the run's {}", length, plan.totals.schedule_ticks);

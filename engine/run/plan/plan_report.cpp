@@ -70,10 +70,15 @@ void add_window(Report& report, const RunPlan& plan) {
   }
 }
 
-/// Positions of the schedule; a part of its length need not be whole.
-std::string positions(double count) {
-  const auto whole = static_cast<std::int64_t>(count);
-  return static_cast<double>(whole) == count ? amount(whole, "position") : fmt::format("{:g} positions", count);
+/// The warm-up in every unit; a part of the schedule's length need not be whole.
+std::string warmup(const RunPlan& plan) {
+  const double length = plan.curve.warmup;
+  const auto whole = static_cast<std::int64_t>(length);
+  const char* const unit = plan.curve.clock == RateClock::samples ? "sample" : "position";
+  const std::string positions =
+      static_cast<double>(whole) == length ? amount(whole, unit) : fmt::format("{:.1f} {}s", length, unit);
+  return fmt::format("{} = {} = {} = {}", positions, amount(plan.warmup_updates, "update"),
+                     amount(plan.warmup_micro_steps, "micro-step"), amount(plan.warmup_samples, "sample"));
 }
 
 std::string peak_and_lowest(const LrCurve& curve) {
@@ -94,9 +99,7 @@ void add_schedule(Report& report, const RunPlan& plan) {
   report.row("clock", std::string(samples ? to_name(plan.curve.clock) : to_name(plan.knobs.schedule_clock)));
   report.row("positions", fmt::format("{} in this run, the schedule has {}", grouped(plan.totals.schedule_ticks),
                                       grouped(plan.curve.total)));
-  report.row("warm-up",
-             fmt::format("{} = {} = {} = {}", positions(plan.curve.warmup), amount(plan.warmup_updates, "update"),
-                         amount(plan.warmup_micro_steps, "micro-step"), amount(plan.warmup_samples, "sample")));
+  report.row("warm-up", warmup(plan));
   report.row("peak, lowest", peak_and_lowest(plan.curve));
   if (optimizer.decoupled_lr) report.row("of the embeddings", peak_and_lowest(decoupled_curve(plan.curve, optimizer)));
   if (plan.weight_decay.style != WeightDecayStyle::constant)

@@ -44,7 +44,8 @@ void add_accumulation_fields(FieldList& list) {
           "per_device_train_batch_size; PyTorch: batch_size");
   list.advanced(ACCRUE_FIELD(accumulation.rampup), "Ramp-up",
                 "[first, increment, samples]: an update starts with `first` samples over all ranks and grows by "
-                "`increment` in equal steps until, after `samples` samples, it has its full size.")
+                "`increment` in equal steps until, after `samples` samples, it has its full size. The micro-steps of a "
+                "window follow from it.")
       .range(1, 1e13, "samples")
       .elsewhere("Megatron-LM: --rampup-batch-size");
 }

@@ -18,8 +18,13 @@ bool is_sgd(const RunSpec& spec) {
 bool decay_moves(const RunSpec& spec) {
   return spec.optimizer.weight_decay_style != WeightDecayStyle::constant;
 }
-bool schedule_has_end(const RunSpec& spec) {
-  return has_end(spec.schedule.kind);
+bool schedule_has_total(const RunSpec& spec) {
+  const ScheduleSpec& schedule = spec.schedule;
+  const bool in_samples = schedule.clock == RateClock::samples;
+  return has_end(schedule.kind) || (in_samples && schedule.kind == ScheduleKind::inverse_square_root);
+}
+bool scales_loss(const RunSpec& spec) {
+  return spec.optimizer.loss_scale ? *spec.optimizer.loss_scale > 0.0 : spec.model.dtype == Dtype::float16;
 }
 
 }  // namespace
@@ -65,7 +70,7 @@ void add_optimizer_fields(FieldList& list) {
       .when([](const RunSpec& spec) { return !spec.optimizer.scaled_lr.empty(); })
       .elsewhere("Megatron-LM: lr_mult");
   list.advanced(ACCRUE_FIELD(optimizer.decoupled_lr), "Rate of the embeddings",
-                "Peak rate of the embeddings and the output layer. Left out: the same as lr.")
+                "Peak rate of the token embedding, which is a GPT's output layer too. Left out: the same as lr.")
       .above(0, 1e6)
       .elsewhere("Megatron-LM: --decoupled-lr");
   list.advanced(ACCRUE_FIELD(optimizer.decoupled_min_lr), "Lowest rate of the embeddings",
@@ -109,14 +114,19 @@ void add_optimizer_fields(FieldList& list) {
   list.advanced(ACCRUE_FIELD(optimizer.loss_scale_window), "Loss scale window",
                 "Updates without an overflow after which the scale doubles.")
       .range(1, 1e9, "updates")
+      .when(scales_loss)
       .elsewhere("PyTorch: growth_interval; Megatron-LM: --loss-scale-window");
   list.advanced(ACCRUE_FIELD(optimizer.loss_scale_hysteresis), "Loss scale hysteresis",
-                "Overflows that the scale bears before it is halved. It has borne none again once the scale doubles.")
+                "The overflow at which the scale is first halved, counted since it last doubled. Each one after it "
+                "halves it again.")
       .range(1, 1e6, "overflows")
+      .when(scales_loss)
       .elsewhere("Megatron-LM: --hysteresis");
   list.advanced(ACCRUE_FIELD(optimizer.min_loss_scale), "Lowest loss scale",
-                "The scale never falls below it. Left out: it falls as long as updates overflow.")
+                "The scale never falls below it; an overflow there is treated as run.on_non_finite says. Left out: it "
+                "falls as long as updates overflow.")
       .above(0, 1e30)
+      .when(scales_loss)
       .elsewhere("Megatron-LM: --min-loss-scale");
 }
 
@@ -128,8 +138,8 @@ void add_schedule_fields(FieldList& list) {
       .elsewhere("transformers: lr_scheduler_type; Megatron-LM: --lr-decay-style");
   list.add(ACCRUE_FIELD(schedule.clock), "Counts",
            "What a position of the schedule is. positions: one tick of accumulation.schedule_clock, which is an update "
-           "unless the dialect counts otherwise. samples: one sample trained on, over all ranks; skipped updates do "
-           "not count.")
+           "unless the dialect counts otherwise. samples: one sample trained on, over all ranks, whatever the dialect "
+           "counts; skipped updates do not count.")
       .elsewhere("Megatron-LM: --lr-decay-samples, --lr-warmup-samples");
   list.add(ACCRUE_FIELD(schedule.warmup), "Warm-up", "Positions over which the rate rises to its peak.")
       .range(0, 1e13, "schedule positions")
@@ -159,10 +169,10 @@ void add_schedule_fields(FieldList& list) {
       .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::wsd; })
       .elsewhere("Megatron-LM: --lr-wsd-decay-style");
   list.advanced(ACCRUE_FIELD(schedule.total), "Length",
-                "Positions at which linear, cosine and WSD end. Left out: as many as the run will tick, so it ends "
-                "with the run.")
+                "Positions at which linear, cosine and WSD end; in samples inverse-square-root too. Left out: as many "
+                "as the run will tick, so it ends with the run.")
       .range(1, 1e13, "schedule positions")
-      .when(schedule_has_end)
+      .when(schedule_has_total)
       .elsewhere("transformers: num_training_steps; PyTorch: total_steps; Megatron-LM: --lr-decay-iters");
 }
 

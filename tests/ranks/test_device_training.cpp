@@ -111,6 +111,19 @@ class TestDeviceTraining : public QObject {
     QVERIFY(once[0].all<Update>().back().loss < once[0].all<Update>().front().loss);
   }
 
+  void what_a_device_recomputes_has_the_same_bits() {
+    if (lacks(1)) QSKIP(why(1));
+    std::string spec = gpt_spec(1);
+    spec.replace(spec.find("[model]\n"), 8, "[model]\ndropout = 0.1\n");
+    const auto usual = train({.spec = spec, .cuda = true}, 1);
+    VERIFY_FINISHED(usual);
+    for (const char* kind : {"selective", "full"}) {
+      const auto again = train({.spec = spec, .set = {std::string("parallel.recompute=") + kind}, .cuda = true}, 1);
+      VERIFY_FINISHED(again);
+      QCOMPARE(again[0].weights_sha256, usual[0].weights_sha256);
+    }
+  }
+
   void two_devices_train_to_the_numbers_of_two_cpu_ranks() {
     if (lacks(2)) QSKIP(why(2));
     const auto on_cpus = train({.spec = gpt_spec(2)}, 2);

@@ -219,6 +219,30 @@ int cross_entropy(RankContext& rank) {
   return 0;
 }
 
+/// 16 columns over the ranks, of which the first 9 or 3 are classes: as if there were no others.
+int cross_entropy_of_padded_logits(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  const TensorAxis axis(*joined.data);
+  const at::Tensor targets = at::tensor({0, 2, 1, 1, 2, 0}, at::kLong).view({2, 3});
+  for (const std::int64_t classes : {9, 3})
+    for (const double smoothing : {0.0, 0.1}) {
+      // A padded logit is the largest of all.
+      const at::Tensor logits = at::cat({numbers({2, 3, classes}, 4) * 5, at::full({2, 3, 16 - classes}, 99.0)}, 2);
+      const at::Tensor whole = leaf(logits), own = leaf(part(logits, 2, axis));
+      const at::Tensor shares = at::full({2, 3, classes}, smoothing / static_cast<double>(classes - 1), in_double)
+                                    .scatter(2, targets.unsqueeze(2), 1.0 - smoothing);
+      const at::Tensor expected = -(shares * at::log_softmax(whole.narrow(2, 0, classes), 2)).sum(2);
+      const at::Tensor loss = vocab_parallel_cross_entropy(own, targets, axis, smoothing, classes);
+      DEMAND(close(loss, expected));
+      const at::Tensor gradient = numbers({2, 3}, 5);
+      loss.backward(gradient);
+      expected.backward(gradient);
+      DEMAND(close(own.grad(), part(whole.grad(), 2, axis)));
+      DEMAND(own.equal(part(logits, 2, axis)));  // logits are read, not written
+    }
+  return 0;
+}
+
 /// Logits 0 to 7 over and over, 32 classes: log(4 sum exp(i)) - target mod 8. The logarithm is 8.844634.
 int cross_entropy_by_hand(RankContext& rank) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
@@ -247,7 +271,7 @@ class TestTensorParallel : public QObject {
     for (const char* backend : {"shm", "gloo"})
       for (const int world : {1, 2, 4})
         for (const char* body : {"every_pair", "column_and_row", "column_and_row by rows", "whole_outside", "embedding",
-                                 "cross_entropy", "cross_entropy_by_hand"}) {
+                                 "cross_entropy", "cross_entropy_of_padded_logits", "cross_entropy_by_hand"}) {
           const QString text = body;
           QTest::addRow("%s, %d ranks, %s", body, world, backend)
               << text.section(' ', 0, 0) << world << backend << (text.endsWith("by rows") ? "sequence" : "whole");
@@ -268,6 +292,7 @@ ACCRUE_RANK_TEST_MAIN(TestTensorParallel, {{"every_pair", every_pair},
                                            {"whole_outside", whole_outside},
                                            {"embedding", embedding},
                                            {"cross_entropy", cross_entropy},
+                                           {"cross_entropy_of_padded_logits", cross_entropy_of_padded_logits},
                                            {"cross_entropy_by_hand", cross_entropy_by_hand}})
 
 }  // namespace test_tensor_parallel

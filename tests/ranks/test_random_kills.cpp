@@ -90,6 +90,7 @@ class TestRandomKills : public QObject {
     WatchedHost host(real_ranks());
     QVERIFY(host.start({plan, home_.fresh()}).has_value());
     for (const bool last : {false, true}) {
+      VERIFY_STORY(host.wait_for_state("running", 60s));  // all ranks have said who they are
       VERIFY_STORY(host.wait_for<Update>(60s));
       const auto rank = static_cast<std::int64_t>(below(static_cast<int>(world)));
       const GridCoordinate at = plan.grid.coordinate(rank);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/sync_timeline.h"
 
+#include <QStringList>
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace accrue::ui {
 
@@ -160,6 +162,18 @@ void SyncTimeline::rewind(std::int64_t microStep) {
       largestBytes_ = std::max(largestBytes_, span.bytes);
     }
   }
+}
+
+std::vector<std::uint8_t> SyncTimeline::shownAxes() const {
+  std::vector<std::uint8_t> order(axes_.size());
+  std::iota(order.begin(), order.end(), std::uint8_t{0});
+  const auto place = [this](std::uint8_t axis) {
+    static const QStringList first{QStringLiteral("data"), QStringLiteral("tensor"), QStringLiteral("pipeline")};
+    const auto at = first.indexOf(axes_[axis]);
+    return at < 0 ? first.size() : at;
+  };
+  std::ranges::stable_sort(order, {}, place);
+  return order;
 }
 
 double SyncTimeline::begin() const {

@@ -104,6 +104,8 @@ class SyncTimeline {
   bool empty() const { return lanes_.empty(); }
   const std::map<std::int64_t, Lane>& lanes() const { return lanes_; }
   const std::vector<QString>& axes() const { return axes_; }
+  /// Indices into axes() in the order in which they are shown: data, tensor, pipeline, then the combined ones.
+  std::vector<std::uint8_t> shownAxes() const;
   const std::vector<QString>& ops() const { return ops_; }
 
   double begin() const;

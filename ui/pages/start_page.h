@@ -5,17 +5,18 @@
 #include <QStringList>
 #include <QWidget>
 
+class QGridLayout;
 class QLabel;
-class QVBoxLayout;
 
 namespace accrue::ui {
 
-/// A card of the start page: a button with a picture, a title and a sentence.
+/// A card of the start page: a button with a picture, a title and a sentence; an example's is small.
 class StartCard : public QPushButton {
   Q_OBJECT
 
  public:
-  StartCard(const QString& icon, const QString& title, const QString& sentence, QWidget* parent = nullptr);
+  enum class Kind { way, example };
+  StartCard(Kind kind, const QString& icon, const QString& title, const QString& sentence, QWidget* parent = nullptr);
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -23,11 +24,16 @@ class StartCard : public QPushButton {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  int padding() const;
+  int lines() const { return kind_ == Kind::way ? 2 : 1; }
+
+  Kind kind_;
   QString icon_;
   QString sentence_;
 };
 
-/// Fills the centre while nothing is open: four ways to begin, two examples, and the recent files.
+/// Fills the centre while nothing is open: four ways to begin, the examples that come with the program,
+/// and the recent files.
 class StartPage : public QWidget {
   Q_OBJECT
 
@@ -51,12 +57,13 @@ class StartPage : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
+  QGridLayout* addExamples();
   void disableMissing();
 
   StartCard* demo_;
   QList<StartCard*> cards_;
   QLabel* recent_title_;
-  QVBoxLayout* recent_;
+  QGridLayout* recent_;
 };
 
 }  // namespace accrue::ui

@@ -19,7 +19,6 @@ namespace {
 constexpr double leastLane = 14.0;
 constexpr double mostLane = 30.0;
 constexpr int laneSpacing = 2;
-constexpr int markHeight = 3;
 /// A lane with blocks narrower than this on average shows shares of each pixel column's time.
 constexpr double leastBlock = 3.0;
 
@@ -154,6 +153,7 @@ void PipelineView::drawBlock(QPainter& painter, const PipelineBlock& block, cons
                              const ThemeColors& colors) const {
   const bool forward = block.action == PipelineAction::forward;
   const QColor ground = fill(block.action, colors);
+  const double mark = rect.height() < 20.0 ? 2.0 : 3.0;
   const QRectF box = rect.width() >= 4.0 ? rect.adjusted(0, 0, -1, 0) : rect;  // neighbours stay apart
   painter.fillRect(box, ground);
   if (kind_ == Kind::planned && box.width() >= 4.0) {
@@ -163,14 +163,14 @@ void PipelineView::drawBlock(QPainter& painter, const PipelineBlock& block, cons
   }
   if (chunks_ > 1 && box.width() >= 2.0 * static_cast<double>(chunks_)) {
     const double part = (box.width() - 2.0) / static_cast<double>(chunks_);
-    painter.fillRect(QRectF(box.left() + 1.0 + part * static_cast<double>(block.chunk), box.bottom() - markHeight - 1.0,
-                            part, markHeight),
-                     colors.optimizerStep);
+    painter.fillRect(
+        QRectF(box.left() + 1.0 + part * static_cast<double>(block.chunk), box.bottom() - mark - 1.0, part, mark),
+        colors.optimizerStep);
   }
   const QString number = QString::number(block.micro_step + 1);
   if (fontMetrics().horizontalAdvance(number) + 2 > box.width() || box.height() < leastLane - 1.0) return;
   painter.setPen(readableOn(ground, colors));
-  painter.drawText(box.adjusted(0, 0, 0, chunks_ > 1 ? -markHeight : 0), Qt::AlignCenter, number);
+  painter.drawText(box.adjusted(0, 0, 0, chunks_ > 1 ? -mark : 0.0), Qt::AlignCenter, number);
 }
 
 void PipelineView::drawShares(QPainter& painter, std::size_t stage, const QRectF& lane,

@@ -22,14 +22,13 @@ SyncLanes::SyncLanes(QCPAxis* key, QCPAxis* value, const QString& layer)
 
 std::vector<SyncLanes::Row> SyncLanes::rowsOf(const RunSeries& run) {
   std::vector<Row> rows;
-  const bool by_axis = run.timeline().axes().size() > 1;
+  const std::vector<std::uint8_t> axes = run.timeline().shownAxes();
   for (const auto& [rank, lane] : run.timeline().lanes()) {
     rows.push_back({rank, &lane, nullptr});
-    if (!by_axis) continue;
-    const std::size_t first = rows.size();
-    for (const AxisUse& use : lane.uses) rows.push_back({rank, &lane, &use});
-    std::sort(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
-              [](const Row& a, const Row& b) { return a.use->axis < b.use->axis; });
+    if (axes.size() < 2) continue;
+    for (const std::uint8_t axis : axes)
+      for (const AxisUse& use : lane.uses)
+        if (use.axis == axis) rows.push_back({rank, &lane, &use});
   }
   return rows;
 }

@@ -118,8 +118,8 @@ std::vector<HeaderItem> SyncStrip::legend() const {
     items.push_back(
         {Swatch::bar, 0, axes.empty() ? colors.collective : axisColor(colors, axes.front()), tr("collective")});
   if (axes.size() >= 2)
-    for (const QString& axis : axes)
-      items.push_back({Swatch::bar, 0, axisColor(colors, axis), tr("%1 axis").arg(axis)});
+    for (const std::uint8_t axis : run->timeline().shownAxes())
+      items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis])});
   items.push_back({Swatch::hatch, 0, colors.waiting, tr("waiting")});
   return items;
 }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/mapped_file.h"
+#include "accrue/run/mapped_file.h"
 
 namespace accrue {
 namespace {

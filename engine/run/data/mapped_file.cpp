@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/mapped_file.h"
+#include "accrue/run/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace accrue {
 namespace {
 
 tl::unexpected<Error> data_error(const std::filesystem::path& path, const std::string& what) {
-  return fail(ErrorCode::data, what, path.string(), "Check data.path.");
+  return fail(ErrorCode::data, what, path.string(), "Check the path.");
 }
 
 }  // namespace

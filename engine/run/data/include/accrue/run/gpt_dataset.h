@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a GPT: what a split of an indexed dataset and its three indices give, cut out of the mapped files.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accrue/run/gpt_index.h"
+#include "accrue/run/indexed_dataset.h"
+
+namespace accrue {
+
+struct GptItem {
+  std::vector<std::int64_t> tokens;  ///< [sequence_length]
+  std::vector<std::int64_t> labels;  ///< the token after each
+  std::vector<float> loss_mask;      ///< 0 where the label is padding, else 1
+};
+
+class GptDataset {
+ public:
+  /// pad: the token that fills a partial sample; -1 for a tokenizer that has none. Padding becomes token 0, masked.
+  GptDataset(std::shared_ptr<const IndexedDataset> dataset, GptIndex index, const GptIndexRequest& request,
+             std::int64_t pad = -1)
+      : dataset_(std::move(dataset)), index_(std::move(index)), request_(request), pad_(pad) {}
+
+  std::int64_t size() const { return index_.shuffle_index.size(); }
+  const GptIndex& index() const { return index_; }
+  const IndexedDataset& dataset() const { return *dataset_; }
+  /// Errors: data for an item that is not there; protocol where an index points outside its dataset.
+  Result<GptItem> item(std::int64_t item) const;
+  /// What fills up a batch: the tokens of item 0, and no loss anywhere.
+  Result<GptItem> padding_item() const;
+  /// sequence_length tokens and the extra one, before they are divided into tokens and labels; padded.
+  Result<std::vector<std::int64_t>> text(std::int64_t item) const;
+
+ private:
+  std::shared_ptr<const IndexedDataset> dataset_;
+  GptIndex index_;
+  GptIndexRequest request_;
+  std::int64_t pad_;
+};
+
+}  // namespace accrue

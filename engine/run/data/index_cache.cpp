@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/index_cache.h"
+
+#include <fmt/format.h>
+
+#include "md5.h"
+#include "posix_file.h"
+#include "python_json.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+PythonJson json_of(const TokenizerIdentity& tokenizer) {
+  std::vector<PythonJson> paths;
+  for (const std::string& path : tokenizer.paths) paths.push_back(PythonJson::of(path));
+  std::vector<std::pair<std::string, PythonJson>> members = {{"class", PythonJson::of(tokenizer.class_name)},
+                                                             {"tokenizer_path", PythonJson::list(paths)}};
+  for (const auto& [name, value] : tokenizer.options) members.emplace_back(name, PythonJson::of(value));
+  return PythonJson::object(members);
+}
+
+/// The first bound is the whole number 0 that the cumulative sum starts with.
+PythonJson json_of(const SplitMatrix& matrix) {
+  std::vector<PythonJson> rows;
+  for (std::size_t i = 0; i < matrix.size(); ++i)
+    rows.push_back(matrix[i]
+                       ? PythonJson::list({i == 0 ? PythonJson::of(std::int64_t{0}) : PythonJson::of(matrix[i]->begin),
+                                           PythonJson::of(matrix[i]->end)})
+                       : PythonJson::null());
+  return PythonJson::list(rows);
+}
+
+Result<PythonJson> json_of(const GptDatasetIdentity& identity) {
+  PythonJson matrix = PythonJson::null();
+  if (identity.split) {
+    const auto parsed = parse_split(*identity.split);
+    if (!parsed) return tl::unexpected(parsed.error());
+    matrix = json_of(*parsed);
+  }
+  return PythonJson::object({{"class", PythonJson::of("GPTDataset")},
+                             {"dataset_path", PythonJson::of(identity.dataset_path)},
+                             {"num_samples", PythonJson::of(identity.num_samples)},
+                             {"index_split", PythonJson::of(to_string(identity.index_split))},
+                             {"random_seed", PythonJson::of(std::int64_t{identity.random_seed})},
+                             {"sequence_length", PythonJson::of(identity.sequence_length)},
+                             {"split", PythonJson::of(identity.split)},
+                             {"split_matrix", matrix},
+                             {"tokenizer", json_of(identity.tokenizer)}});
+}
+
+Result<PythonJson> json_of(const BlendIdentity& identity) {
+  std::vector<PythonJson> datasets, weights;
+  for (const GptDatasetIdentity& each : identity.datasets) {
+    auto dataset = json_of(each);
+    if (!dataset) return tl::unexpected(dataset.error());
+    datasets.push_back(*std::move(dataset));
+  }
+  for (const double weight : identity.weights)
+    weights.push_back(identity.size ? PythonJson::of(weight) : PythonJson::of(static_cast<std::int64_t>(weight)));
+  return PythonJson::object({{"class", PythonJson::of("BlendedDataset")},
+                             {"datasets", PythonJson::list(datasets)},
+                             {"split", PythonJson::of(to_string(identity.split))},
+                             {"weights", PythonJson::list(weights)},
+                             {"size", PythonJson::of(identity.size)}});
+}
+
+template <typename Identity>
+Result<std::string> text_of(const Identity& identity) {
+  auto json = json_of(identity);
+  if (!json) return tl::unexpected(json.error());
+  return std::move(json->text);
+}
+
+std::string class_and_split(const GptDatasetIdentity& identity) {
+  return fmt::format("GPTDataset-{}", to_string(identity.index_split));
+}
+
+std::string class_and_split(const BlendIdentity& identity) {
+  return fmt::format("BlendedDataset-{}", to_string(identity.split));
+}
+
+/// The files of an index, by what their names end with.
+struct CacheNames {
+  fs::path stem;
+  std::string description;
+  fs::path operator[](const char* ending) const { return stem.string() + ending; }
+};
+
+template <typename Identity>
+Result<CacheNames> cache_names(const fs::path& folder, const Identity& identity) {
+  auto text = description_of(identity);
+  if (!text) return tl::unexpected(text.error());
+  const auto hash = md5_hex(*text);
+  if (!hash) return tl::unexpected(hash.error());
+  return CacheNames{folder / fmt::format("{}-{}-", *hash, class_and_split(identity)), *std::move(text)};
+}
+
+using Part = std::pair<const char*, IndexArray*>;
+
+/// False where a file is missing.
+Result<bool> load_parts(const CacheNames& names, std::initializer_list<Part> parts) {
+  std::error_code ignored;
+  bool all = fs::is_regular_file(names["description.txt"], ignored);
+  for (const auto& [ending, array] : parts) all = all && fs::is_regular_file(names[ending], ignored);
+  if (!all) return false;
+  for (const auto& [ending, array] : parts) {
+    auto loaded = IndexArray::load(names[ending]);
+    if (!loaded) return tl::unexpected(loaded.error());
+    *array = *std::move(loaded);
+  }
+  return true;
+}
+
+/// The description comes last: files without it are no index.
+Result<void> save_parts(const CacheNames& names,
+                        std::initializer_list<std::pair<const char*, const IndexArray*>> parts) {
+  std::error_code error;
+  fs::create_directories(names.stem.parent_path(), error);
+  if (error) return disk_error(names.stem.parent_path(), "cannot be made", error.value());
+  for (const auto& [ending, array] : parts)
+    if (auto saved = array->save(names[ending]); !saved) return saved;
+  return write_file(names["description.txt"], names.description);
+}
+
+tl::unexpected<Error> no_fit(const CacheNames& names) {
+  return fail(ErrorCode::protocol, "holds indices that do not fit together", names["description.txt"].string(),
+              "Remove the file; the indices are then built again");
+}
+
+}  // namespace
+
+Result<std::string> description_of(const GptDatasetIdentity& identity) {
+  return text_of(identity);
+}
+
+Result<std::string> description_of(const BlendIdentity& identity) {
+  return text_of(identity);
+}
+
+fs::path default_index_folder(const fs::path& prefix) {
+  return prefix / "cache" / "GPTDataset_indices";
+}
+
+Result<std::optional<GptIndex>> load_index(const fs::path& folder, const GptDatasetIdentity& identity) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  GptIndex index;
+  const auto loaded = load_parts(*names, {{"document_index.npy", &index.document_index},
+                                          {"sample_index.npy", &index.sample_index},
+                                          {"shuffle_index.npy", &index.shuffle_index}});
+  if (!loaded) return tl::unexpected(loaded.error());
+  if (!*loaded) return std::nullopt;
+  if (index.document_index.columns() != 0 || index.sample_index.columns() != 2 || index.shuffle_index.columns() != 0 ||
+      index.sample_index.size() != index.shuffle_index.size() + 1)
+    return no_fit(*names);
+  return index;
+}
+
+Result<std::optional<BlendIndex>> load_index(const fs::path& folder, const BlendIdentity& identity) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  BlendIndex index;
+  const auto loaded = load_parts(
+      *names, {{"dataset_index.npy", &index.dataset_index}, {"dataset_sample_index.npy", &index.dataset_sample_index}});
+  if (!loaded) return tl::unexpected(loaded.error());
+  if (!*loaded) return std::nullopt;
+  if (index.dataset_index.columns() != 0 || index.dataset_sample_index.columns() != 0 ||
+      index.dataset_index.size() != index.dataset_sample_index.size())
+    return no_fit(*names);
+  return index;
+}
+
+Result<void> save_index(const fs::path& folder, const GptDatasetIdentity& identity, const GptIndex& index) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  return save_parts(*names, {{"document_index.npy", &index.document_index},
+                             {"sample_index.npy", &index.sample_index},
+                             {"shuffle_index.npy", &index.shuffle_index}});
+}
+
+Result<void> save_index(const fs::path& folder, const BlendIdentity& identity, const BlendIndex& index) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  return save_parts(
+      *names, {{"dataset_index.npy", &index.dataset_index}, {"dataset_sample_index.npy", &index.dataset_sample_index}});
+}
+
+}  // namespace accrue

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/indexed_dataset_builder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "index_layout.h"
+#include "json_limits.h"
+#include "part_file.h"
+#include "posix_file.h"
+
+namespace accrue {
+namespace {
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+tl::unexpected<Error> taken(const std::filesystem::path& path) {
+  return fail(ErrorCode::config, "exists already", path.string(), "Choose another prefix, or remove the dataset");
+}
+
+}  // namespace
+
+struct IndexedDatasetBuilder::State {
+  /// What is written before the dataset is whole.
+  struct Files {
+    explicit Files(const std::filesystem::path& prefix)
+        : bin(part_of(bin_path(prefix))),
+          idx(part_of(idx_path(prefix))),
+          lengths(hidden(prefix, ".lengths.part")),
+          documents(hidden(prefix, ".documents.part")),
+          checkpoint(hidden(prefix, ".checkpoint.json")) {}
+    std::filesystem::path bin, idx, lengths, documents, checkpoint;
+
+   private:
+    static std::filesystem::path hidden(const std::filesystem::path& prefix, const char* ending) {
+      return prefix.parent_path() / ("." + prefix.filename().string() + ending);
+    }
+  };
+
+  std::filesystem::path prefix;
+  Files files;
+  DType dtype;
+  PartFile bin, lengths, documents;
+  std::int64_t open_tokens = 0;
+  std::string place;
+  std::int64_t documented = 0;  ///< sequences in documents that have ended
+
+  std::int64_t tokens() const { return bin.size() / item_size(dtype); }
+  std::int64_t sequences() const { return lengths.size() / 4; }
+  std::int64_t document_count() const { return documents.size() / 8; }
+  bool in_document() const { return open_tokens > 0 || documented < sequences(); }
+  Result<void> write_index();
+};
+
+IndexedDatasetBuilder::IndexedDatasetBuilder(std::unique_ptr<State> state) : state_(std::move(state)) {}
+IndexedDatasetBuilder::IndexedDatasetBuilder(IndexedDatasetBuilder&&) noexcept = default;
+IndexedDatasetBuilder& IndexedDatasetBuilder::operator=(IndexedDatasetBuilder&&) noexcept = default;
+IndexedDatasetBuilder::~IndexedDatasetBuilder() = default;
+
+bool IndexedDatasetBuilder::interrupted(const std::filesystem::path& prefix) {
+  return is_there(State::Files(prefix).checkpoint) && !is_there(idx_path(prefix));
+}
+
+Result<IndexedDatasetBuilder> IndexedDatasetBuilder::create(const std::filesystem::path& prefix, DType dtype) {
+  if (!prefix.has_filename()) return fail(ErrorCode::config, "is no prefix of a dataset", prefix.string());
+  for (const auto& path : {idx_path(prefix), bin_path(prefix)})
+    if (is_there(path)) return taken(path);
+  const State::Files files(prefix);
+  auto bin = PartFile::create(files.bin);
+  if (!bin) return tl::unexpected(bin.error());
+  ::unlink(files.checkpoint.c_str());
+  auto lengths = PartFile::create(files.lengths);
+  if (!lengths) return tl::unexpected(lengths.error());
+  auto documents = PartFile::create(files.documents);
+  if (!documents) return tl::unexpected(documents.error());
+  return IndexedDatasetBuilder(std::unique_ptr<State>(
+      new State{prefix, files, dtype, *std::move(bin), *std::move(lengths), *std::move(documents)}));
+}
+
+Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesystem::path& prefix) {
+  if (is_there(idx_path(prefix))) return taken(idx_path(prefix));
+  const State::Files files(prefix);
+  // Ended between the two renames of finalize(): the tokens have their name already.
+  if (!is_there(files.bin) && is_there(bin_path(prefix))) ::rename(bin_path(prefix).c_str(), files.bin.c_str());
+  const auto text = read_file(files.checkpoint, 1 << 20);
+  if (!text) return tl::unexpected(text.error());
+  const auto json =
+      json_depth(*text) <= max_json_depth ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  const auto number = [&json](const char* key) -> std::int64_t {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number_integer()) return -1;
+    const auto value = found->get<std::int64_t>();
+    return value <= max_json_integer / 8 ? value : -1;
+  };
+  const bool readable = json.is_object() && json.contains("place") && json["place"].is_string();
+  const std::int64_t code = readable ? number("dtype") : -1, tokens = readable ? number("tokens") : -1,
+                     open = readable ? number("open_tokens") : -1, sequences = readable ? number("sequences") : -1,
+                     documents = readable ? number("documents") : -1, documented = readable ? number("documented") : -1;
+  if (code < 1 || code > 8 || tokens < open || open < 0 || documented > sequences || documented < 0 || documents < 0)
+    return fail(ErrorCode::protocol, "is damaged", files.checkpoint.string(), "Remove the file and begin again");
+  const auto dtype = static_cast<DType>(code);
+  auto bin = PartFile::reopen(files.bin, tokens * item_size(dtype));
+  if (!bin) return tl::unexpected(bin.error());
+  auto lengths = PartFile::reopen(files.lengths, 4 * sequences);
+  if (!lengths) return tl::unexpected(lengths.error());
+  auto ends = PartFile::reopen(files.documents, 8 * documents);
+  if (!ends) return tl::unexpected(ends.error());
+  auto state = std::unique_ptr<State>(new State{prefix, files, dtype, *std::move(bin), *std::move(lengths),
+                                                *std::move(ends), open, json["place"].get<std::string>(), documented});
+  return IndexedDatasetBuilder(std::move(state));
+}
+
+Result<void> IndexedDatasetBuilder::append(std::span<const std::int64_t> tokens) {
+  if (state_->dtype == DType::float32 || state_->dtype == DType::float64)
+    return fail(ErrorCode::config, fmt::format("its tokens are {} numbers, not token ids", to_string(state_->dtype)),
+                state_->prefix.string());
+  return visit_dtype(state_->dtype, [&](auto kind) -> Result<void> {
+    using Token = decltype(kind);
+    std::vector<Token> stored(tokens.size());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      stored[i] = static_cast<Token>(tokens[i]);
+      if (static_cast<std::int64_t>(stored[i]) != tokens[i])
+        return fail(ErrorCode::data, fmt::format("the token {} does not fit {}", tokens[i], to_string(state_->dtype)),
+                    state_->prefix.string(), "Take a larger type");
+    }
+    return append_bytes(std::as_bytes(std::span<const Token>(stored)));
+  });
+}
+
+Result<void> IndexedDatasetBuilder::append_bytes(std::span<const std::byte> tokens) {
+  const auto size = static_cast<std::size_t>(item_size(state_->dtype));
+  if (tokens.size() % size != 0) throw std::invalid_argument("append_bytes: whole tokens only");
+  state_->open_tokens += static_cast<std::int64_t>(tokens.size() / size);
+  if (state_->open_tokens > std::numeric_limits<std::int32_t>::max())
+    return fail(ErrorCode::data, "a sequence has more than 2,147,483,647 tokens", state_->prefix.string(),
+                "Divide the text into more documents");
+  return state_->bin.append_values(tokens);
+}
+
+Result<void> IndexedDatasetBuilder::end_sequence() {
+  const auto length = static_cast<std::int32_t>(std::exchange(state_->open_tokens, 0));
+  return state_->lengths.append_values(std::span(&length, 1));
+}
+
+Result<void> IndexedDatasetBuilder::add_item(std::span<const std::int64_t> tokens) {
+  if (auto appended = append(tokens); !appended) return appended;
+  return end_sequence();
+}
+
+Result<void> IndexedDatasetBuilder::end_document() {
+  if (state_->open_tokens > 0) throw std::logic_error("end_document: end the sequence first");
+  state_->documented = state_->sequences();
+  return state_->documents.append_values(std::span<const std::int64_t>(&state_->documented, 1));
+}
+
+Result<void> IndexedDatasetBuilder::add_index(const std::filesystem::path& prefix) {
+  if (state_->in_document()) throw std::logic_error("add_index: end the document first");
+  const auto other = IndexedDataset::open(prefix);
+  if (!other) return tl::unexpected(other.error());
+  if (other->dtype() != dtype())
+    return fail(ErrorCode::config, fmt::format("has {} tokens, not {}", to_string(other->dtype()), to_string(dtype())),
+                prefix.string());
+  if (auto sound = other->check(); !sound) return sound;
+  for (std::int64_t document = 0; document < other->documents(); ++document) {
+    const auto range = other->document(document);
+    if (!range) return tl::unexpected(range.error());
+    for (std::int64_t sequence = range->begin; sequence < range->end; ++sequence) {
+      const auto tokens = other->bytes(sequence);
+      if (!tokens) return tl::unexpected(tokens.error());
+      if (auto appended = append_bytes(*tokens); !appended) return appended;
+      if (auto ended = end_sequence(); !ended) return ended;
+    }
+    if (auto ended = end_document(); !ended) return ended;
+  }
+  return {};
+}
+
+Result<void> IndexedDatasetBuilder::checkpoint(const std::string& place) {
+  for (PartFile* file : {&state_->bin, &state_->lengths, &state_->documents})
+    if (auto synced = file->sync(); !synced) return synced;
+  const nlohmann::ordered_json json = {{"dtype", static_cast<int>(dtype())},
+                                       {"tokens", tokens()},
+                                       {"open_tokens", open_tokens()},
+                                       {"sequences", sequences()},
+                                       {"documents", documents()},
+                                       {"documented", state_->documented},
+                                       {"place", place}};
+  return write_file(state_->files.checkpoint, json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+}
+
+/// The lengths are read again for the column of byte offsets; no column is held in memory.
+Result<void> IndexedDatasetBuilder::State::write_index() {
+  auto idx = PartFile::create(files.idx);
+  if (!idx) return tl::unexpected(idx.error());
+  std::string head(index_magic);
+  const auto put = [&head](auto value) { head.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(index_version);
+  put(static_cast<std::uint8_t>(dtype));
+  put(static_cast<std::uint64_t>(sequences()));
+  put(static_cast<std::uint64_t>(document_count() + 1));
+  if (auto written = idx->append(head); !written) return written;
+  const auto as_it_is = [&idx](std::string_view bytes) { return idx->append(bytes); };
+  if (auto copied = lengths.read_all(as_it_is); !copied) return copied;
+  std::int64_t offset = 0;
+  const auto offsets = [&](std::string_view bytes) {
+    std::vector<std::int64_t> column(bytes.size() / 4);
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      column[i] = offset;
+      offset += load<std::int32_t>(bytes.data() + 4 * i) * item_size(dtype);
+    }
+    return idx->append_values(std::span<const std::int64_t>(column));
+  };
+  if (auto written = lengths.read_all(offsets); !written) return written;
+  const std::int64_t first = 0;
+  if (auto written = idx->append_values(std::span(&first, 1)); !written) return written;
+  if (auto copied = documents.read_all(as_it_is); !copied) return copied;
+  if (auto synced = idx->sync(); !synced) return synced;
+  if (auto named = bin.commit(bin_path(prefix)); !named) return named;
+  return idx->commit(idx_path(prefix));
+}
+
+Result<void> IndexedDatasetBuilder::finalize() {
+  if (state_->in_document()) throw std::logic_error("finalize: end the document first");
+  if (tokens() == 0)
+    return fail(ErrorCode::data, "there are no tokens, so there is no dataset", state_->prefix.string());
+  if (auto written = state_->write_index(); !written) return written;
+  for (const auto& path : {state_->files.lengths, state_->files.documents, state_->files.checkpoint})
+    ::unlink(path.c_str());
+  return sync_folder(state_->prefix.parent_path());
+}
+
+const std::string& IndexedDatasetBuilder::place() const {
+  return state_->place;
+}
+
+DType IndexedDatasetBuilder::dtype() const {
+  return state_->dtype;
+}
+
+std::int64_t IndexedDatasetBuilder::tokens() const {
+  return state_->tokens();
+}
+
+std::int64_t IndexedDatasetBuilder::sequences() const {
+  return state_->sequences();
+}
+
+std::int64_t IndexedDatasetBuilder::documents() const {
+  return state_->document_count();
+}
+
+std::int64_t IndexedDatasetBuilder::open_tokens() const {
+  return state_->open_tokens;
+}
+
+}  // namespace accrue

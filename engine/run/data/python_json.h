@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as Python's json.dumps(value, indent=4) writes it: file names are hashes of such texts, so every byte counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace accrue {
+
+/// A value that has been written, lines after the first indented for the outermost level.
+struct PythonJson {
+  std::string text;
+
+  static PythonJson null() { return {"null"}; }
+  static PythonJson of(std::string_view value);
+  static PythonJson of(std::int64_t value) { return {std::to_string(value)}; }
+  /// The shortest digits that give the same number, as repr() writes them.
+  static PythonJson of(double value);
+  template <typename T>
+  static PythonJson of(const std::optional<T>& value) {
+    return value ? of(*value) : null();
+  }
+  static PythonJson list(const std::vector<PythonJson>& values);
+  static PythonJson object(const std::vector<std::pair<std::string, PythonJson>>& members);
+};
+
+}  // namespace accrue

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "accrue/run/branch.h"
 #include "accrue/run/version.h"
 #include "verbs.h"
 
@@ -96,7 +97,16 @@ void add_training(Verbs& verbs) {
 
   const auto [resume, resumes] =
       verbs.add("resume", "Continue an interrupted, stopped or failed run from its last checkpoint", resume_run);
-  add_dir(*resume, resumes->dir, "The run folder, or one checkpoint in it");
+  add_dir(*resume, resumes->from, "The run folder, or one checkpoint in it");
+  auto* out = resume->add_option("--out", resumes->dir, "Branch: a new folder, and the run in DIR is only read");
+  out->type_name("NEW");
+  resume->add_option("--set", resumes->sets, "Change one key of a branch: --set parallel.tensor=2")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->needs(out);
+  resume->add_option("--from", resumes->checkpoint, "The checkpoint to go on from (default: the newest)")
+      ->type_name("step-N");
+  resume->footer(std::string(branch_keys_help()));
   add_run_flags(*resume, *resumes);
 
   const auto [verify, verifies] = verbs.add(

@@ -87,6 +87,24 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
   return std::move(checked.plan);
 }
 
+std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets) {
+  const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
+  SpecReading reading;
+  reading.spec = from.spec;
+  for (const auto& assignment : sets) set_field(reading, assignment);
+  std::vector<Finding> findings = reading.findings;
+  if (!has_errors(findings)) findings = check_branch(from.spec, reading.spec);
+  std::optional<RunPlan> plan;
+  if (!has_errors(findings)) {
+    Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir);
+    findings = std::move(checked.findings);
+    plan = std::move(checked.plan);
+  }
+  locate(findings, reading, input);
+  print(findings);
+  return plan;
+}
+
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
   const SpecReading reading = reading_of(input);
   if (!reading.ok()) return std::nullopt;

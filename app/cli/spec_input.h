@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/branch.h"
 #include "accrue/run/dialect_comparison.h"
 #include "accrue/run/run_plan.h"
 
@@ -18,6 +19,8 @@ struct SpecInput {
 
 /// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
 std::optional<RunPlan> plan_from(const SpecInput& input);
+/// The plan of a branch: the spec of the run that it leaves, with the keys that "sets" change. Likewise.
+std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets);
 /// The plan of a spec that is refused for nothing but the memory that it needs: its numbers show where that goes.
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.

@@ -62,13 +62,43 @@ int run_spec(const RunOptions& options) {
   return follow_hosted(host, options, before, detached);
 }
 
-int resume_run(const RunOptions& options) {
-  if (options.detach) return start_detached({"resume", options.dir});
+namespace {
+
+std::vector<std::string> arguments_of(const ResumeOptions& options) {
+  std::vector<std::string> arguments = {"resume", options.from};
+  if (!options.checkpoint.empty()) arguments.insert(arguments.end(), {"--from", options.checkpoint});
+  if (!options.dir.empty()) arguments.insert(arguments.end(), {"--out", options.dir});
+  for (const auto& set : options.sets) arguments.insert(arguments.end(), {"--set", set});
+  return arguments;
+}
+
+int branch_run(const ResumeOptions& options, const std::filesystem::path& from, DetachedReport& detached) {
+  const auto point = read_branch_point(from);
+  if (!point) return report(point.error());
+  auto plan = branch_plan(*point, options.sets);
+  if (!plan) return status_refused;
+  RunSummary before;
+  before.planned_updates = plan->totals.updates;
+  before.updates = point->checkpoint.update;
+  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
+  EngineHost host({});
+  const auto started = host.branch(*point, {std::move(*plan), options.dir});
+  if (!started) return report(started.error());
+  return follow_hosted(host, options, before, detached);
+}
+
+}  // namespace
+
+int resume_run(const ResumeOptions& options) {
+  if (options.detach) return start_detached(arguments_of(options));
   block_handled_signals();
   DetachedReport detached(options.supervise_fd);
+  std::filesystem::path from = options.from;
+  if (!options.checkpoint.empty()) from = from / "checkpoints" / options.checkpoint;
+  if (!options.dir.empty()) return branch_run(options, from, detached);
   EngineHost host({});
-  if (const auto found = read_run(options.dir)) warn_of(found->problems);
-  const auto resumed = host.resume(options.dir);
+  if (const auto found = read_run(options.from)) warn_of(found->problems);
+  const auto resumed = host.resume(from);
   if (!resumed) return report(resumed.error());
   return follow_hosted(host, options, read_run(*resumed).value_or(RunSummary{}), detached);
 }

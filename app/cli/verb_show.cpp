@@ -76,6 +76,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
     line("bug", std::string(to_name(run.spec.teaching.bug)) + " (teaching.bug: a deliberate bug)");
   line("state", run.state);
   line("started", run.started_at);
+  line("branched", run.branched_from.empty() ? "" : "from " + run.branched_from);
   line("why", run.message);
   line("updates", run.planned_updates > 0 ? fmt::format("{} of {}", run.updates, run.planned_updates)
                                           : fmt::format("{}", run.updates));

@@ -45,7 +45,14 @@ struct RunOptions {
   int supervise_fd = -1;
 };
 int run_spec(const RunOptions& options);
-int resume_run(const RunOptions& options);
+
+/// Without a folder of its own the run goes on where it is; in one it becomes a branch.
+struct ResumeOptions : RunOptions {
+  std::string from;               ///< which run, or which checkpoint of it
+  std::string checkpoint;         ///< of the run: "step-100"; empty = the newest
+  std::vector<std::string> sets;  ///< of a branch
+};
+int resume_run(const ResumeOptions& options);
 
 struct AttachOptions {
   std::string dir;

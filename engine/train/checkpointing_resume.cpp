@@ -42,11 +42,22 @@ Result<void> check_place(const Training& training, const TrainingCursor& cursor)
               "manifest.json", "The checkpoint is damaged.");
 }
 
+/// The checkpoint's place. In a branch whose micro-steps are of another size it is the one after as many updates, which
+/// have the same samples; the schedule stands where it stood.
+TrainingCursor cursor_of(const Training& training, const CheckpointReader& checkpoint) {
+  TrainingCursor cursor = checkpoint.cursor();
+  if (training.order.recounts_at != cursor.update() || cursor.window.position() > 0) return cursor;
+  AccumulationWindow window(training.window.shape());
+  window.pass_updates(cursor.update());
+  cursor.window = window.position().with_schedule_of(cursor.window);
+  return cursor;
+}
+
 /// Where the window stands, by what its dialect keeps of it (K15).
-void restore_position(Training& training, const CheckpointReader& checkpoint) {
+void restore_position(Training& training, const CheckpointReader& checkpoint, const WindowPosition& position) {
   const AccumulationKnobs& knobs = training.plan().knobs;
   AccumulationWindow& window = training.window;
-  window.restore(checkpoint.cursor().window);
+  window.restore(position);
   const std::int64_t lost = window.open_micro_steps();
   const bool kept = lost == 0 || has_open_window(training, checkpoint);
   if (!kept && knobs.checkpoint_scope == CheckpointScope::nothing) {
@@ -66,8 +77,8 @@ void restore_position(Training& training, const CheckpointReader& checkpoint) {
 
 Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   if (auto restored = restore_state(training, checkpoint); !restored) return restored;
-  const TrainingCursor& cursor = checkpoint.cursor();
-  restore_position(training, checkpoint);
+  const TrainingCursor cursor = cursor_of(training, checkpoint);
+  restore_position(training, checkpoint, cursor.window);
   if (training.loss_scale.enabled() && cursor.loss_scale > 0.0) {
     training.loss_scale.scale = cursor.loss_scale;
     training.loss_scale.growth = cursor.scale_growth;
@@ -127,7 +138,7 @@ Result<void> resume(Training& training) {
   if (!training.order.run_dir.empty() && training.report.first()) tidy_checkpoints(training.order.run_dir);
   if (training.order.resume_from.empty()) return {};
   const auto fits = [&training](const CheckpointReader& checkpoint) -> Result<void> {
-    if (auto place = check_place(training, checkpoint.cursor()); !place) return place;
+    if (auto place = check_place(training, cursor_of(training, checkpoint)); !place) return place;
     return check_state(training, checkpoint);
   };
   training.report.phase("checkpoint");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains every scenario that names weights, as a person would: accrue-run, real rank processes,
-// final/model.safetensors.
+// Trains every scenario that names weights, losses of one rank or branches, as a person would: accrue-run and real rank
+// processes.
 #include <QtTest>
 
 #include <cstring>
@@ -38,34 +38,68 @@ QVector<double> weights_in(const QString& path) {
   return weights;
 }
 
+/// Runs accrue-run; its standard output. Fails the test where it does not end well.
+QByteArray run_program(const QStringList& arguments) {
+  QProcess process;
+  process.start(accrue::test::programPath("accrue-run"), arguments);
+  if (!process.waitForFinished(120'000)) qFatal("accrue-run %s did not end", qPrintable(arguments.join(' ')));
+  if (process.exitCode() != 0)
+    qFatal("accrue-run %s: %s", qPrintable(arguments.join(' ')), process.readAllStandardError().constData());
+  return process.readAllStandardOutput();
+}
+
+QStringList with_sets(QStringList arguments, const QStringList& sets) {
+  for (const QString& set : sets) arguments << "--set" << set;
+  return arguments;
+}
+
+QJsonObject shown(const QString& folder) {
+  return QJsonDocument::fromJson(run_program({"show", folder, "--json"})).object();
+}
+
+/// By update.
+QMap<int, double> losses_in(const QJsonObject& shown) {
+  QMap<int, double> losses;
+  const QJsonArray updates = shown["curve"]["update"].toArray(), values = shown["curve"]["loss"].toArray();
+  for (int i = 0; i < updates.size(); ++i) losses[updates[i].toInt()] = values[i].toDouble();
+  return losses;
+}
+
+/// Every file of a folder with its hash.
+QMap<QString, QByteArray> contents_of(const QString& folder) {
+  QMap<QString, QByteArray> contents;
+  QDirIterator files(folder, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
+  while (files.hasNext()) {
+    QFile file(files.next());
+    if (!file.open(QIODevice::ReadOnly)) qFatal("cannot read %s", qPrintable(file.fileName()));
+    contents[file.fileName()] = QCryptographicHash::hash(file.readAll(), QCryptographicHash::Sha256);
+  }
+  return contents;
+}
+
+/// Empty where they agree.
+QString difference(const QMap<int, double>& losses, const QMap<int, double>& expected, double tolerance) {
+  for (auto each = losses.begin(); each != losses.end(); ++each) {
+    const double other = expected.value(each.key(), NAN);
+    if (!(std::abs(each.value() - other) <= tolerance * std::abs(other)))
+      return QString("update %1: %2, expected %3").arg(each.key()).arg(each.value(), 0, 'g', 17).arg(other, 0, 'g', 17);
+  }
+  return losses.isEmpty() ? "there are no losses" : QString();
+}
+
 }  // namespace
 
 class TestScenariosTrain : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void trains_to_the_weights_the_text_says_data() {
-    QTest::addColumn<int>("index");
-    QTest::addColumn<QString>("expected");
-    cases_ = load_scenarios(accrue::test::sourcePath("tests/scenarios"));
-    for (int i = 0; i < cases_.size(); ++i)
-      for (const auto& [directive, expected] : cases_[i].expectations)
-        if (directive == "weights") QTest::newRow(qPrintable(cases_[i].file + ": " + cases_[i].words)) << i << expected;
-  }
+  void trains_to_the_weights_the_text_says_data() { add_rows("weights"); }
   void trains_to_the_weights_the_text_says() {
     QFETCH(int, index);
     QFETCH(QString, expected);
     QTemporaryDir folder;
-    QFile spec(folder.filePath("case.accrue"));
-    QVERIFY(spec.open(QIODevice::WriteOnly));
-    spec.write(cases_[index].spec_toml.toUtf8());
-    spec.close();
-    QStringList arguments = {"run", spec.fileName(), "--out", folder.filePath("run")};
-    for (const QString& set : cases_[index].sets) arguments << "--set" << set;
-    QProcess process;
-    process.start(accrue::test::programPath("accrue-run"), arguments);
-    QVERIFY2(process.waitForFinished(60'000), "accrue-run did not end in a minute");
-    QVERIFY2(process.exitCode() == 0, process.readAllStandardError());
+    const QStringList run = {"run", write_case(cases_[index], folder), "--out", folder.filePath("run")};
+    run_program(with_sets(run, cases_[index].sets));
     const QVector<double> weights = weights_in(folder.filePath("run/final/model.safetensors"));
     const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
     const double tolerance = words.value(0).toDouble();
@@ -75,7 +109,99 @@ class TestScenariosTrain : public QObject {
                qPrintable(QString::number(weights[i], 'g', 17)));
   }
 
+  void several_ranks_have_the_losses_of_one_data() { add_rows("one_rank"); }
+  void several_ranks_have_the_losses_of_one() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    const ScenarioCase& scenario = cases_[index];
+    QTemporaryDir folder;
+    const QString spec = write_case(scenario, folder), several = folder.filePath("several"),
+                  one = folder.filePath("one");
+    run_program(with_sets({"run", spec, "--quiet", "--out", several}, scenario.sets));
+    const auto plan = QJsonDocument::fromJson(run_program(with_sets({"plan", spec, "--json"}, scenario.sets))).object();
+    const qint64 steps = plan["steps"].toInteger() * plan["data_ranks"].toInteger();
+    run_program(with_sets({"run", spec, "--quiet", "--out", one}, {QString("accumulation.steps=%1").arg(steps)}));
+    const QJsonObject found = shown(several);
+    const QMap<int, double> expected_losses = losses_in(shown(one));
+    QCOMPARE(losses_in(found).keys(), expected_losses.keys());
+    const QString apart = difference(losses_in(found), expected_losses, expected.toDouble());
+    QVERIFY2(apart.isEmpty(), qPrintable(apart));
+    const QJsonArray figures = found["plan_check"].toArray();
+    QVERIFY(figures.size() >= 5);
+    for (const QJsonValue& each : figures)
+      QVERIFY2(std::abs(each["deviation_percent"].toDouble()) < 1.0,
+               QJsonDocument(each.toObject()).toJson(QJsonDocument::Compact));
+  }
+
+  void a_branch_goes_on_as_the_run_does_data() { add_rows("branch"); }
+  void a_branch_goes_on_as_the_run_does() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    const ScenarioCase& scenario = cases_[index];
+    const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
+    QTemporaryDir folder;
+    const QString run = folder.filePath("run"), branch = folder.filePath("branch");
+    run_program(with_sets({"run", write_case(scenario, folder), "--quiet", "--out", run}, scenario.sets));
+    const auto before = contents_of(run);
+    const QStringList from = {"resume", run, "--quiet", "--from", "step-" + words[1], "--out", branch};
+    run_program(with_sets(from, words.mid(2)));
+    QCOMPARE(contents_of(run), before);
+    const QJsonObject original = shown(run), found = shown(branch);
+    QCOMPARE(found["branched_from"], original["run_id"]);
+    const QMap<int, double> losses = losses_in(found);
+    QCOMPARE(losses.firstKey(), words[1].toInt() + 1);
+    QCOMPARE(losses.lastKey(), losses_in(original).lastKey());
+    const QString apart = difference(losses, losses_in(original), words[0].toDouble());
+    QVERIFY2(apart.isEmpty(), qPrintable(apart));
+  }
+
+  void a_branch_is_refused_before_anything_is_made() {
+    cases_ = load_scenarios(accrue::test::sourcePath("tests/scenarios"));
+    const auto points = std::find_if(cases_.begin(), cases_.end(),
+                                     [](const ScenarioCase& each) { return each.file == "eight_points.run"; });
+    QTemporaryDir folder;
+    const QString run = folder.filePath("run"), taken = folder.filePath("taken"), branch = folder.filePath("branch");
+    run_program({"run", write_case(*points, folder), "--quiet", "--out", run});
+    QVERIFY(QDir().mkpath(taken + "/something"));
+    const auto refused = [](const QStringList& arguments, const QString& words) {
+      QProcess process;
+      process.start(accrue::test::programPath("accrue-run"), arguments);
+      QVERIFY(process.waitForFinished(60'000));
+      const QString said = QString::fromUtf8(process.readAllStandardError());
+      QVERIFY2(process.exitCode() == 2 && said.contains(words), qPrintable(said));
+    };
+    const auto before = contents_of(run);
+    refused({"resume", run, "--out", branch, "--set", "model.outputs=2"}, "model.outputs: cannot change in a branch");
+    refused({"resume", run, "--out", branch, "--set", "run.epochs=x"}, "run.epochs");
+    refused({"resume", run, "--out", branch, "--from", "step-7"}, "is not a checkpoint of this run");
+    refused({"resume", run, "--out", branch, "--set", "run.epochs=1"}, "the branch would end after update 1");
+    refused({"resume", run, "--set", "run.epochs=2"}, "--out");
+    QVERIFY(!QFile::exists(branch));
+    refused({"resume", run, "--out", taken}, "the folder is not empty");
+    QCOMPARE(QDir(taken).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot), QStringList("something"));
+    QCOMPARE(contents_of(run), before);
+  }
+
  private:
+  /// A row for each such directive of each case.
+  void add_rows(const QString& wanted) {
+    QTest::addColumn<int>("index");
+    QTest::addColumn<QString>("expected");
+    cases_ = load_scenarios(accrue::test::sourcePath("tests/scenarios"));
+    for (int i = 0; i < cases_.size(); ++i)
+      for (const auto& [directive, expected] : cases_[i].expectations)
+        if (directive == wanted)
+          QTest::newRow(qPrintable(cases_[i].file + ": " + cases_[i].words + ": " + expected)) << i << expected;
+  }
+
+  /// The spec's path.
+  static QString write_case(const ScenarioCase& scenario, const QTemporaryDir& folder) {
+    QFile spec(folder.filePath("case.accrue"));
+    if (!spec.open(QIODevice::WriteOnly)) qFatal("cannot write the spec");
+    spec.write(scenario.spec_toml.toUtf8());
+    return spec.fileName();
+  }
+
   QVector<ScenarioCase> cases_;
 };
 

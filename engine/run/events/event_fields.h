@@ -45,7 +45,7 @@ RawJson<Text> raw(Text& text) {
 // clang-format off
 ACCRUE_EVENT(RunStarted, "run_started", REQUIRED(run) REQUIRED(spec_sha256) REQUIRED_AS("plan", raw(b.plan_json))
              REQUIRED_AS("versions", raw(b.versions_json)) REQUIRED_AS("host", raw(b.host_json)) OPTIONAL(started_at)
-             OPTIONAL(resumed) OPTIONAL(resumed_update) OPTIONAL(resumed_position))
+             OPTIONAL(resumed) OPTIONAL(resumed_update) OPTIONAL(resumed_position) OPTIONAL(branched_from))
 ACCRUE_EVENT(RankReady, "rank_ready", REQUIRED(data) REQUIRED(pipeline) REQUIRED(tensor) REQUIRED(device)
              REQUIRED(pid) OPTIONAL(backend) OPTIONAL(threads) OPTIONAL(instruction_set))
 ACCRUE_EVENT(MicroSteps, "micro_steps", REQUIRED(micro_step) REQUIRED(update) REQUIRED(position) REQUIRED(size)

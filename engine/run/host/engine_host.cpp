@@ -14,6 +14,7 @@
 
 #include "accrue/run/counted.h"
 #include "accrue/run/data_facts.h"
+#include "accrue/run/findings.h"
 #include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_limits.h"
 #include "accrue/run/sha256.h"
@@ -79,6 +80,23 @@ Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
                               set.from),
                   (dir / "plan.json").string(), "Start the run again from its spec, or restore the run folder");
   }
+  return {};
+}
+
+Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) {
+  for (const Finding& finding : check_branch(from.spec, located_spec(plan)))
+    return fail(ErrorCode::config, finding.message, finding.key, "Leave it as it is, or start a new run");
+  if (from.data_fingerprint != plan.data.fingerprint)
+    return fail(ErrorCode::data, "the training data changed since the run began",
+                data_path(plan.spec.data, plan.base_dir).string(), "Put the file back as it was, or start a new run");
+  if (plan.totals.updates <= from.checkpoint.update)
+    return fail(ErrorCode::config,
+                fmt::format("the branch would end after update {}, and its checkpoint is of update {}",
+                            plan.totals.updates, from.checkpoint.update),
+                "run.updates", "Make the branch longer, or take an earlier checkpoint");
+  if (from.checkpoint.position > 0 && recounts_micro_steps(from.spec, plan.spec))
+    return fail(ErrorCode::config, "was taken inside a window, whose micro-steps would become others",
+                from.checkpoint_dir().string(), "Branch from a checkpoint between two windows");
   return {};
 }
 
@@ -296,7 +314,16 @@ EngineHost::EngineHost(EngineHostOptions options)
 EngineHost::~EngineHost() = default;
 
 Result<fs::path> EngineHost::start(RunRequest request) {
-  if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
+  return impl_->start(std::move(request), nullptr);
+}
+
+Result<fs::path> EngineHost::branch(const BranchPoint& from, RunRequest request) {
+  if (auto fits = check_branch_request(from, request.plan); !fits) return tl::unexpected(fits.error());
+  return impl_->start(std::move(request), &from);
+}
+
+Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* from) {
+  if (auto ready = make_ready(); !ready) return tl::unexpected(ready.error());
   if (auto fits = check_limits(request.plan); !fits) return tl::unexpected(fits.error());
   RunOrder order;
   order.run_id = new_run_id();
@@ -308,19 +335,30 @@ Result<fs::path> EngineHost::start(RunRequest request) {
   order.plan.base_dir = fs::absolute(order.plan.base_dir);
   order.run_dir = writer->dir();
   order.origin_ns = monotonic_ns();
-  order.interactive = impl_->options.interactive;
+  order.interactive = options.interactive;
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
-  if (auto written = writer->write_plan(to_json(order)); !written) {
+  Result<void> written;
+  if (from != nullptr) {
+    order.resume_from = "newest";
+    order.branched_from = from->run_id;
+    if (recounts_micro_steps(from->spec, order.plan.spec)) order.recounts_at = from->checkpoint.update;
+    written = copy_checkpoint(*from, writer->dir());
+  }
+  if (written) written = writer->write_plan(to_json(order));
+  if (!written) {
+    std::error_code ignored;
+    if (from != nullptr) fs::remove_all(writer->dir() / "checkpoints" / checkpoint_name(from->checkpoint), ignored);
     writer->give_up();
     return tl::unexpected(written.error());
   }
 
-  impl_->attached = false;
-  const fs::path run_dir = writer->dir();
+  attached = false;
+  const fs::path new_dir = writer->dir();
   auto session = std::make_shared<SessionRequest>(
-      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), false, {}, {}});
-  impl_->launch(RunState::starting, run_dir, [impl = impl_.get(), session] { impl->supervise(std::move(*session)); });
-  return run_dir;
+      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), from != nullptr, {}, {}});
+  if (from != nullptr) session->last_update = from->last;
+  launch(RunState::starting, new_dir, [this, session] { supervise(std::move(*session)); });
+  return new_dir;
 }
 
 Result<fs::path> EngineHost::resume(const fs::path& folder) {

@@ -38,6 +38,9 @@ struct EngineHost::Impl {
   void post(HostCommand command);
   void post(HostVerb verb) { post(HostCommand{verb}); }
 
+  /// `from`: the checkpoint that the run goes on from; null = it begins anew.
+  Result<std::filesystem::path> start(RunRequest request, const BranchPoint* from);
+
   // Engine thread.
   void supervise(SessionRequest request);
   void resume(ResumeRequest request);

@@ -112,6 +112,7 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
   if (const CheckpointMark newest = newest_checkpoint(order_.run_dir); newest.valid())
     summary.last_checkpoint = checkpoint_name(newest);
   summary.started_at = started_at_;
+  summary.branched_from = order_.branched_from;
   summary.message = reason;
   summary.plan_check = check_plan(order_.plan, measured_);
   return summary;

@@ -179,6 +179,7 @@ void RunSession::announce_start(bool resumed) {
   started.started_at = utc_now();
   if (started_at_.empty()) started_at_ = started.started_at;
   started.resumed = resumed;
+  started.branched_from = order_.branched_from;
   if (const auto newest = newest_checkpoint(order_.run_dir); resumed && newest.valid()) {
     const CheckpointMark named = checkpoint_mark(order_.resume_from);
     started.resumed_update = (named.valid() ? named : newest).update;

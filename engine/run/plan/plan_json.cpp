@@ -151,6 +151,10 @@ std::string order_problem(const RunOrder& order) {
     return "resume_from \"" + order.resume_from + "\" is not a checkpoint's name";
   if (order.origin_ns > max_json_integer || order.origin_ns < -max_json_integer)
     return out_of_range("origin_ns", order.origin_ns);
+  if (!order.branched_from.empty() && !is_run_id(order.branched_from))
+    return "branched_from \"" + order.branched_from + "\" is not a run's name";
+  if (order.recounts_at < -1 || order.recounts_at > max_json_integer)
+    return out_of_range("recounts_at", order.recounts_at);
   for (const std::int64_t seq : order.first_seq)
     if (seq < 0 || seq > max_json_integer) return out_of_range("first_seq", seq);
   return {};
@@ -195,6 +199,8 @@ Result<RunOrder> order_from(const Json& json) {
   json.at("resume_from").get_to(order.resume_from);
   order.first_seq = wholes(json.at("first_seq"));
   json.at("interactive").get_to(order.interactive);
+  order.branched_from = json.value("branched_from", std::string());
+  if (json.contains("recounts_at")) order.recounts_at = whole(json.at("recounts_at"));
   for (const Json& change : json.value("steps_set", Json::array()))
     order.plan.window.steps_set.push_back({whole(change.at("from")), whole(change.at("steps"))});
   if (auto problem = order_problem(order); !problem.empty()) return damaged(problem);
@@ -221,6 +227,8 @@ std::string to_json(const RunOrder& order) {
                      {"resume_from", order.resume_from},
                      {"first_seq", order.first_seq},
                      {"interactive", order.interactive},
+                     {"branched_from", order.branched_from},
+                     {"recounts_at", order.recounts_at},
                      {"steps_set", steps_set_json(plan.window.steps_set)},
                      {"base_dir", plan.base_dir.string()},
                      {"spec", write_spec(plan.spec)},

@@ -105,6 +105,7 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "weights_sha256", summary.weights_sha256);
   take(json, "spec_sha256", summary.spec_sha256);
   take(json, "started_at", summary.started_at);
+  take(json, "branched_from", summary.branched_from);
   take(json, "message", summary.message);
   take(json, "plan_check", summary.plan_check);
   return true;
@@ -121,6 +122,7 @@ void take_event(const RunEvent& event, RunSummary& summary, Recorded& found) {
     summary.run_id = started->run;
     summary.spec_sha256 = started->spec_sha256;
     if (summary.started_at.empty()) summary.started_at = started->started_at;
+    summary.branched_from = started->branched_from;
     summary.state.clear();
     summary.message.clear();
   } else if (const auto* update = std::get_if<Update>(&event.body)) {
@@ -300,6 +302,7 @@ Json json_of(const RunSummary& summary) {
   json["spec_sha256"] = summary.spec_sha256;
   json["last_checkpoint"] = summary.last_checkpoint;
   json["started_at"] = summary.started_at;
+  json["branched_from"] = summary.branched_from;
   json["message"] = summary.message;
   json["plan_check"] = Json::array();
   for (const PlanFigure& each : summary.plan_check)

@@ -26,6 +26,7 @@ struct RunStarted {
   bool resumed = false;
   std::int64_t resumed_update = 0;
   std::int64_t resumed_position = 0;  ///< micro-steps of the window after it that are done already
+  std::string branched_from;          ///< id of the run whose checkpoint this one began with
   bool operator==(const RunStarted&) const = default;
 };
 struct RankReady {
@@ -146,13 +147,13 @@ struct Gauge {
 /// What a rank held and sent, counted from its tensors and calls: the figures beside the plan's predictions. The last
 /// one of a rank holds for the whole run.
 struct Measured {
-  std::int64_t updates = 0;  ///< this rank did since it started
+  std::int64_t updates = 0;  ///< of full windows, since this rank started
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;      ///< masters and moments
   std::int64_t activation_bytes = 0;     ///< most that forwards had allocated at once for backwards still to come
   std::vector<std::string> axis;         ///< "data", "tensor", "pipeline", ...; one entry an axis that this rank used
-  std::vector<std::int64_t> sent_bytes;  ///< along that axis, since this rank started
+  std::vector<std::int64_t> sent_bytes;  ///< along that axis, for these updates
   std::vector<std::int64_t> calls;
   bool operator==(const Measured&) const = default;
 };

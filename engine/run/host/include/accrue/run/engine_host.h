@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "accrue/run/branch.h"
 #include "accrue/run/event_queue.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
@@ -59,6 +60,10 @@ class EngineHost {
   /// not a run folder, complete already, of a newer version, trained by another process, a limit of this process is too
   /// low.
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
+  /// Starts a run that goes on from another's checkpoint, which is copied into the new folder; the other run is only
+  /// read. Errors: as start(), and the plan's spec differs in what it has to keep (check_branch) or ends before
+  /// the checkpoint, the data changed, the checkpoint was taken inside a window whose micro-steps become others.
+  Result<std::filesystem::path> branch(const BranchPoint& from, RunRequest request);
   /// Follows a run that another process hosts: history from events.jsonl, commands through its control socket.
   Result<void> attach(const std::filesystem::path& run_dir);
   /// Replays a folder's events into the queue, ending with the state it ended in. Ranks are not started.

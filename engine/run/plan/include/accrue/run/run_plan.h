@@ -77,7 +77,10 @@ struct RunOrder {
   std::int64_t origin_ns = 0;           ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
   std::string resume_from;              ///< "newest", "step-100" or empty
   std::vector<std::int64_t> first_seq;  ///< per rank: seq to continue with after a resume
-  bool interactive = false;             ///< a user can answer a pause
+  std::string branched_from;            ///< id of the run whose checkpoint this one began with; empty = it began anew
+  /// That checkpoint's update, where its micro-steps were of another size: the place is counted anew. -1 = no.
+  std::int64_t recounts_at = -1;
+  bool interactive = false;  ///< a user can answer a pause
 };
 
 /// The largest plan.json that is written and read. Inline data are part of it.

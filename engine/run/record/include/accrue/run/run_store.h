@@ -43,6 +43,7 @@ struct RunSummary {
   std::string spec_sha256;      ///< of spec.toml as it was when the run last started
   std::string last_checkpoint;  ///< "step-100" or empty
   std::string started_at;
+  std::string branched_from;           ///< id of the run whose checkpoint it began with
   std::string message;                 ///< why it failed
   std::vector<std::string> problems;   ///< what of the folder is damaged, changed or missing; one sentence each
   std::vector<PlanFigure> plan_check;  ///< what was planned beside what the ranks counted, once they have

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/branch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "accrue/run/compare.h"
+#include "accrue/run/spec_fields.h"
+#include "plan_derivation.h"
+#include "posix_file.h"
+#include "run_folder.h"
+
+namespace accrue {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a branch keeps: a key, or a section with its dot.
+struct KeptKey {
+  std::string_view key;
+  const char* why;
+};
+constexpr std::array<KeptKey, 7> kept_keys = {{
+    {"model.", "the checkpoint holds the parameters of this model"},
+    {"data.", "the place in the epoch is one in these data"},
+    {"run.seed", "the order of the samples follows from it"},
+    {"optimizer.kind", "the checkpoint holds the state of this optimizer"},
+    {"schedule.clock", "the place in the schedule is counted by it"},
+    {"accumulation.", "the place in the window is counted by it"},
+    {"teaching.", "a lesson is a run of its own"},
+}};
+constexpr std::array<std::string_view, 3> free_keys = {"model.dropout", "accumulation.steps",
+                                                       "accumulation.micro_batch"};
+
+const char* why_kept(std::string_view key) {
+  if (std::ranges::find(free_keys, key) != free_keys.end()) return nullptr;
+  for (const KeptKey& kept : kept_keys)
+    if (key == kept.key || (kept.key.ends_with('.') && key.starts_with(kept.key))) return kept.why;
+  return nullptr;
+}
+
+Finding error(std::string key, std::string message, std::string found, std::string expected) {
+  Finding finding{.key = std::move(key), .message = std::move(message), .found = std::move(found)};
+  finding.expected = std::move(expected);
+  return finding;
+}
+
+std::int64_t samples_per_update(const RunSpec& spec) {
+  return steps_of(spec.accumulation, spec.parallel.data) * spec.accumulation.micro_batch * spec.parallel.data;
+}
+
+/// Micro-steps of another size must make the same windows.
+void check_samples(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
+  const AccumulationKnobs knobs = resolve_knobs(to);
+  const std::int64_t before = samples_per_update(from), now = samples_per_update(to);
+  const auto refuse = [&](std::string message) {
+    findings.push_back(
+        error("accumulation.steps", std::move(message),
+              fmt::format("{} x {} x {} samples", to.accumulation.steps, to.accumulation.micro_batch, to.parallel.data),
+              fmt::format("{} samples", before)));
+  };
+  if (now != before) {
+    refuse("a branch keeps the samples of an update: accumulation.steps x accumulation.micro_batch x parallel.data");
+    const std::int64_t each = to.accumulation.micro_batch * to.parallel.data;
+    if (before % each == 0) findings.back().fix_value = std::to_string(before / each);
+  } else if (knobs.group_length != GroupLength::fixed && knobs.group_length != GroupLength::global_batch) {
+    refuse("windows of changing length have no place that other micro-steps could be counted to");
+  } else if (!follows_updates(knobs.schedule_clock)) {
+    refuse("the schedule of this dialect counts micro-steps, which would become others");
+  }
+}
+
+Result<void> sync_path(const fs::path& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (fd < 0) return disk_error(path, "cannot be opened", errno);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (error != 0) return disk_error(path, "cannot be brought to the disk", error);
+  return {};
+}
+
+Result<void> copy_files(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directory(to, error);
+  for (fs::directory_iterator at(from, error), end; !error && at != end; at.increment(error)) {
+    const fs::path copy = to / at->path().filename();
+    fs::copy_file(at->path(), copy, error);
+    if (error) return disk_error(copy, "cannot be copied from " + at->path().string(), error.value());
+    if (auto synced = sync_path(copy, O_RDONLY); !synced) return synced;
+  }
+  if (error) return disk_error(from, "cannot be copied", error.value());
+  return sync_path(to, O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace
+
+fs::path BranchPoint::checkpoint_dir() const {
+  return run_dir / "checkpoints" / checkpoint_name(checkpoint);
+}
+
+Result<BranchPoint> read_branch_point(const fs::path& from) {
+  auto dir = absolute_folder(from);
+  if (!dir) return tl::unexpected(dir.error());
+  BranchPoint point;
+  const bool named = dir->parent_path().filename() == "checkpoints";
+  point.run_dir = named ? dir->parent_path().parent_path() : *dir;
+  auto order = read_run_order(point.run_dir / "plan.json");
+  std::error_code error;
+  if (!order && !fs::exists(point.run_dir / "plan.json", error))
+    return fail(ErrorCode::config, "is not a run that can be branched from", point.run_dir.string(),
+                "Give the folder that \"accrue-run run\" printed");
+  if (!order) return tl::unexpected(order.error());
+  point.checkpoint = named ? checkpoint_mark(dir->filename().string()) : newest_checkpoint(point.run_dir);
+  if (!point.checkpoint.valid() || !fs::exists(point.checkpoint_dir() / "manifest.json", error))
+    return fail(ErrorCode::config, named ? "is not a checkpoint of this run" : "the run has no checkpoint yet",
+                dir->string(), "Name one of the folders step-N in its checkpoints, or start a new run");
+  for (const LengthChange& set : order->plan.window.steps_set)
+    if (set.from <= point.checkpoint.update)
+      return fail(
+          ErrorCode::config,
+          fmt::format("N was set to {} after update {}, which no spec of a branch could repeat", set.steps, set.from),
+          dir->string(), "Branch from an earlier checkpoint");
+  point.run_id = order->run_id;
+  point.spec = located_spec(order->plan);
+  point.data_fingerprint = order->plan.data.fingerprint;
+  if (const auto course = read_course(point.run_dir)) {
+    const auto last = course->updates.find(point.checkpoint.update);
+    if (last != course->updates.end()) point.last = last->second;
+  }
+  return point;
+}
+
+bool recounts_micro_steps(const RunSpec& from, const RunSpec& to) {
+  return from.parallel.data != to.parallel.data || from.accumulation.steps != to.accumulation.steps ||
+         from.accumulation.micro_batch != to.accumulation.micro_batch;
+}
+
+std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to) {
+  std::vector<Finding> findings;
+  for (const SpecDifference& each : diff_specs(from, to))
+    if (const char* why = why_kept(each.key))
+      findings.push_back(error(each.key, std::string("cannot change in a branch: ") + why, each.right, each.left));
+  if ((from.optimizer.momentum > 0) != (to.optimizer.momentum > 0))
+    findings.push_back(error("optimizer.momentum", "cannot change in a branch: the checkpoint holds the buffers of it",
+                             fmt::format("{}", to.optimizer.momentum), from.optimizer.momentum > 0 ? "above 0" : "0"));
+  if (findings.empty() && recounts_micro_steps(from, to)) check_samples(from, to, findings);
+  return findings;
+}
+
+std::string_view branch_keys_help() {
+  return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind; schedule but its clock; "
+         "run but its seed; model.dropout; and accumulation.steps and micro_batch where an update keeps its samples.";
+}
+
+Result<void> copy_checkpoint(const BranchPoint& from, const fs::path& run_dir) {
+  const fs::path folder = run_dir / "checkpoints";
+  const fs::path part = folder / ("." + checkpoint_name(from.checkpoint) + ".part");
+  auto done = copy_files(from.checkpoint_dir(), part);
+  std::error_code error;
+  if (done) {
+    fs::rename(part, folder / checkpoint_name(from.checkpoint), error);
+    if (error) done = disk_error(folder, "the checkpoint cannot be given its name", error.value());
+  }
+  if (done) done = sync_path(folder, O_RDONLY | O_DIRECTORY);
+  if (!done) fs::remove_all(part, error);
+  return done;
+}
+
+}  // namespace accrue

@@ -124,9 +124,24 @@ class TestPlugins : public QObject {
 
   void what_has_no_meaning_without_a_plugin_goes_with_it() {
     RunSpec spec = with(with(small_gpt(), Capability::sequence), Capability::zero);
+    spec.parallel.overlap_param_gather = true;
     spec = switched(switched(spec, Capability::tensor), Capability::data);
     QVERIFY(!is_on(Capability::sequence, spec) && !is_on(Capability::zero, spec));
     QVERIFY(spec == small_gpt());
+    spec = with(with(spec, Capability::pipeline), Capability::recompute);
+    spec.parallel.virtual_pipeline = 2;
+    spec.parallel.pipeline_order = PipelineOrder::all_forward;
+    spec.parallel.pipeline_group = 4;
+    spec.parallel.recompute_method = RecomputeMethod::block;
+    spec.parallel.recompute_layers = 2;
+    QVERIFY(switched(switched(spec, Capability::recompute), Capability::pipeline) == small_gpt());
+  }
+
+  void attention_is_recomputed_only_where_it_keeps_its_weights() {
+    RunSpec spec = small_gpt();
+    QCOMPARE(switched(spec, Capability::recompute).parallel.recompute, RecomputeKind::full);
+    spec.model.dropout = 0.1;
+    QCOMPARE(switched(spec, Capability::recompute).parallel.recompute, RecomputeKind::selective);
   }
 
   void a_degree_is_the_smallest_that_divides_the_model() {

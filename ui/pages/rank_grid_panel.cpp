@@ -34,7 +34,7 @@ QString gridText(const RankGrid& grid) {
   if (parts.isEmpty()) return RankGridPanel::tr("One rank");
   const QString product = parts.join(QStringLiteral(" \u00D7 "));
   //: A number of ranks, and the product that it is
-  return parts.size() == 1 ? product : RankGridPanel::tr("%1 ranks: %2").arg(groupedNumber(grid.world()), product);
+  return parts.size() == 1 ? product : RankGridPanel::tr("%1 ranks = %2").arg(groupedNumber(grid.world()), product);
 }
 
 QString listText(const RankList& ranks) {
@@ -172,9 +172,10 @@ void RankGridPanel::showRank() {
     said << tr("%1 group %2, sends %3").arg(name, ranks, sent);
   }
   //: Above a table of axes, ranks and bytes
-  groups_->setText(QStringLiteral("<table width='100%'><tr style='color:%1'><td>%2</td><td>%3</td>"
-                                  "<td align='right'>%4</td></tr>%5</table>")
-                       .arg(colors.muted.name(), tr("Axis"), tr("Group"), tr("Sent an update"), rows));
+  groups_->setText(
+      QStringLiteral("<table width='100%' cellspacing='0' cellpadding='1'><tr style='color:%1'><td>%2</td><td>%3</td>"
+                     "<td align='right'>%4</td></tr>%5</table>")
+          .arg(colors.muted.name(), tr("Axis"), tr("Group"), tr("Sent an update"), rows));
   groups_->setAccessibleName(said.join(QStringLiteral("; ")));
   groups_->setVisible(!said.isEmpty());
   cells_->setAccessibleDescription(rank_->text() + QStringLiteral(". ") + groups_->accessibleName());

@@ -2,12 +2,10 @@
 #include "plugin_card.h"
 
 #include <QAbstractSpinBox>
-#include <QCheckBox>
 #include <QEvent>
 #include <QGridLayout>
 #include <QLabel>
 #include <QPainter>
-#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cstdlib>
@@ -19,6 +17,7 @@
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
+#include "switch_box.h"
 
 namespace accrue::ui {
 
@@ -69,7 +68,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
     : QWidget(parent),
       document_(document),
       plugin_(plugin),
-      switch_(new QCheckBox(fromView(title_of(plugin)), this)),
+      switch_(new SwitchBox(fromView(title_of(plugin)), this)),
       fields_(new QWidget(this)),
       note_(new QWidget(this)) {
   const QString id = fromView(to_string(plugin));
@@ -77,7 +76,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
   switch_->setObjectName(QStringLiteral("pluginSwitch.%1").arg(id));
   switch_->setFont(textFont(TextSize::body, QFont::DemiBold));
   switch_->setToolTip(fromView(help_of(plugin)));
-  connect(switch_, &QCheckBox::clicked, this, [this](bool on) {
+  connect(switch_, &SwitchBox::clicked, this, [this](bool on) {
     //: Undo step; %1 is a plug-in
     const QString what = on ? tr("Switch on %1") : tr("Switch off %1");
     document_->setSpec(switched(document_->spec(), plugin_), what.arg(switch_->text()));
@@ -86,9 +85,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
   help_ = addText("pluginHelp");
   help_->setText(fromView(help_of(plugin)));
   help_->setForegroundRole(QPalette::PlaceholderText);
-  // Text begins below the switch's own.
-  const int indent = style()->pixelMetric(QStyle::PM_IndicatorWidth, nullptr, switch_) +
-                     style()->pixelMetric(QStyle::PM_CheckBoxLabelSpacing, nullptr, switch_);
+  const int indent = SwitchBox::textOffset();
   auto* grid = new QGridLayout(fields_);
   grid->setContentsMargins(indent, 0, 0, 0);
   grid->setHorizontalSpacing(space::inGroup);

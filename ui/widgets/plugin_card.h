@@ -7,7 +7,6 @@
 
 #include "accrue/run/plugins.h"
 
-class QCheckBox;
 class QGridLayout;
 class QLabel;
 
@@ -15,6 +14,7 @@ namespace accrue::ui {
 
 class FieldEditor;
 class SpecDocument;
+class SwitchBox;
 
 /// One plug-in: a switch, the fields that set how it works, what it costs and saves, and why it cannot be switched on.
 class PluginCard : public QWidget {
@@ -48,7 +48,7 @@ class PluginCard : public QWidget {
 
   SpecDocument* document_;
   Capability plugin_;
-  QCheckBox* switch_;
+  SwitchBox* switch_;
   QLabel* help_;
   QWidget* fields_;
   QLabel* memory_;

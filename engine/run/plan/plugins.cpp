@@ -36,13 +36,18 @@ const PluginRow& row_of(Capability plugin) {
        {{"parallel.sequence", "false"}}},
       {"Each stage holds some of the blocks; micro-steps pass through the stages in turn.",
        {"parallel.pipeline", "parallel.virtual_pipeline", "parallel.pipeline_order"},
-       {{"parallel.pipeline", "1"}, {"parallel.virtual_pipeline", "1"}, {"parallel.pipeline_group", ""}}},
+       {{"parallel.pipeline", "1"}, {"parallel.virtual_pipeline", "1"},
+        {"parallel.pipeline_order", "1f1b"},
+        {"parallel.pipeline_group", ""}}},
       {"Replicas share the optimizer's state and its work.",
        {"parallel.zero"},
        {{"parallel.zero", "0"}, {"parallel.overlap_param_gather", "false"}}},
       {"The backward computes activations again in place of keeping them.",
        {"parallel.recompute", "parallel.recompute_method", "parallel.recompute_layers"},
-       {{"parallel.recompute", "none"}, {"parallel.distribute_saved_activations", "false"}}},
+       {{"parallel.recompute", "none"},
+        {"parallel.recompute_method", "uniform"},
+        {"parallel.recompute_layers", "1"},
+        {"parallel.distribute_saved_activations", "false"}}},
       {"Parameters and activations take two bytes a number; the optimizer keeps a float32 copy.",
        {"model.dtype"},
        {{"model.dtype", "float32"}}},
@@ -187,7 +192,8 @@ std::vector<CapabilitySetting> settings_on(Capability capability, const RunSpec&
     case zero:
       return {{"parallel.zero", "1"}};
     case recompute:
-      return {{"parallel.recompute", "selective"}};
+      // Without dropout attention keeps next to nothing that could be spared.
+      return {{"parallel.recompute", model.dropout > 0 ? "selective" : "full"}};
     case precision:
       return {{"model.dtype", "bfloat16"}};
     case dense_model:

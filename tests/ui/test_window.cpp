@@ -326,6 +326,45 @@ class TestWindow : public QObject {
     QCOMPARE(studio.control->run()->series(Metric::updateLoss).size(), std::size_t{60});
   }
 
+  void a_branch_goes_on_from_the_selected_run_under_the_current_set_up() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    QString first;
+    {
+      RunningStudio studio("micro_ms=5", smallSpec(60), home);
+      studio.control->stop();
+      QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+      first = studio.control->run()->folder();
+    }
+    StudioFixture studio(home, "micro_ms=1");
+    studio.show();
+    auto* table = studio.find<QTreeView>("runsTable");
+    QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 1, patience_ms);
+    QVERIFY(!studio.action("branchAction")->isEnabled());
+    table->setCurrentIndex(table->model()->index(0, 0));
+    QVERIFY(studio.action("branchAction")->isEnabled());
+
+    // Another model cannot go on from there.
+    RunSpec other = smallSpec(60);
+    other.run.seed += 1;
+    studio.document->setSpec(other, QStringLiteral("another order"));
+    QSignalSpy refused(studio.control, &RunControl::refused);
+    studio.action("branchAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
+    const auto findings = refused.first().first().value<std::vector<Finding>>();
+    QCOMPARE(QString::fromStdString(findings.front().key), QStringLiteral("run.seed"));
+    QVERIFY(!studio.control->isLive());
+
+    other = smallSpec(60);
+    other.optimizer.lr *= 0.5;
+    studio.document->setSpec(other, QStringLiteral("half the rate"));
+    studio.action("branchAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QVERIFY(studio.control->run()->folder() != first);
+    const auto summary = read_run(studio.control->run()->folder().toStdString());
+    QVERIFY(summary && !summary->branched_from.empty());
+    QCOMPARE(summary->updates, 60);
+  }
+
   void the_selected_run_can_be_resumed() {
     const auto home = std::make_shared<QTemporaryDir>();
     {

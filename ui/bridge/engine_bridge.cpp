@@ -54,6 +54,15 @@ Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& 
   return started;
 }
 
+Result<std::filesystem::path> EngineBridge::branch(const BranchPoint& from, RunPlan plan) {
+  auto host = makeHost(options_);
+  auto started = host->branch(from, RunRequest{std::move(plan), {}});
+  if (!started) return started;
+  host_ = std::move(host);
+  beginFollowing(*started);
+  return started;
+}
+
 Result<void> EngineBridge::attach(const std::filesystem::path& run_dir) {
   auto host = makeHost(options_);
   auto attached = host->attach(run_dir);

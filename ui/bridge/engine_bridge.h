@@ -43,6 +43,8 @@ class EngineBridge : public QObject {
 
   Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {});
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
+  /// A run in a folder of its own that goes on from another's checkpoint.
+  Result<std::filesystem::path> branch(const BranchPoint& from, RunPlan plan);
   Result<void> attach(const std::filesystem::path& run_dir);
 
   void pause();

@@ -60,6 +60,22 @@ std::optional<int> RunControl::editsNotRun() const {
 
 void RunControl::start() {
   if (checking_ || isLive()) return;
+  branch_from_.reset();
+  check();
+}
+
+void RunControl::branch(const QString& folder) {
+  if (checking_ || isLive()) return;
+  auto from = read_branch_point(folder.toStdString());
+  if (!from) {
+    Q_EMIT commandFailed(from.error());
+    return;
+  }
+  branch_from_ = std::move(*from);
+  check();
+}
+
+void RunControl::check() {
   checking_ = true;
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
@@ -69,18 +85,24 @@ void RunControl::start() {
 void RunControl::startChecked() {
   checking_ = false;
   const Preflight& checked = preflight_->result();
-  if (!checked.plan) {
+  std::vector<Finding> findings = checked.findings;
+  if (checked.plan && branch_from_) findings = check_branch(*branch_from_, *checked.plan);
+  if (!checked.plan || has_errors(findings)) {
     Q_EMIT stateChanged(state());
     Q_EMIT changed();
-    Q_EMIT refused(checked.findings);
+    Q_EMIT refused(findings);
     return;
   }
-  startPlan(RunPlan(*checked.plan));
+  const RunPlan plan = *checked.plan;
+  beginStarted(branch_from_ ? bridge_.branch(*branch_from_, plan) : bridge_.start(plan), plan);
 }
 
 bool RunControl::startPlan(const RunPlan& plan) {
   if (checking_ || isLive()) return false;
-  const auto started = bridge_.start(plan);
+  return beginStarted(bridge_.start(plan), plan);
+}
+
+bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan) {
   if (!started) {
     Q_EMIT stateChanged(state());
     Q_EMIT changed();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/run/branch.h"
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
 #include "bridge/engine_bridge.h"
@@ -69,6 +70,8 @@ class RunControl : public QObject {
   void setSteps(std::int64_t steps);
   /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
   void resume(const QString& folder);
+  /// Runs the document from that run's newest checkpoint, as a run of its own.
+  void branch(const QString& folder);
   /// Follows a run that another process hosts.
   void attach(const QString& folder);
 
@@ -86,7 +89,9 @@ class RunControl : public QObject {
   void ended(accrue::ui::RunSeries* run, int exit_status);
 
  private:
+  void check();
   void startChecked();
+  bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
   void showStopping();
   void resumeLoaded(const QString& folder);
@@ -101,7 +106,8 @@ class RunControl : public QObject {
   RankTracker ranks_;
   std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
   std::optional<RunSpec> last_spec_;
-  QString resume_pending_;  ///< waits for its history
+  QString resume_pending_;                  ///< waits for its history
+  std::optional<BranchPoint> branch_from_;  ///< of what is being checked
   bool checking_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;

@@ -165,6 +165,8 @@ void MainWindow::connectRuns() {
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
   connect(runs_, &RunsPanel::resumeRequested, parts_.control,
           [this](RunSeries* run) { parts_.control->resume(run->folder()); });
+  connect(runs_, &RunsPanel::branchRequested, parts_.control,
+          [this](RunSeries* run) { parts_.control->branch(run->folder()); });
   connect(runs_, &RunsPanel::attachRequested, parts_.control,
           [this](RunSeries* run) { parts_.control->attach(run->folder()); });
   connect(runs_, &RunsPanel::folderRequested, this, &MainWindow::openRunFolder);
@@ -226,6 +228,9 @@ void MainWindow::connectRunActions() {
   });
   connect(actions_.resume, &QAction::triggered, this, [this, control] {
     if (const RunSeries* run = focusedRun()) control->resume(run->folder());
+  });
+  connect(actions_.branch, &QAction::triggered, this, [this, control] {
+    if (const RunSeries* run = focusedRun()) control->branch(run->folder());
   });
   connect(actions_.attach, &QAction::triggered, this, [this, control] {
     if (const RunSeries* run = focusedRun()) control->attach(run->folder());
@@ -397,6 +402,7 @@ void MainWindow::showContinuations() {
   actions_.attach->setEnabled(idle && elsewhere);
   actions_.resume->setEnabled(idle && run && !elsewhere && !run->isLive() &&
                               run->outcome().outcome != QLatin1String("finished"));
+  actions_.branch->setEnabled(idle && run && !run->isLive());
 }
 
 void MainWindow::showRuns() {

@@ -152,6 +152,8 @@ void RunsPanel::showMenu(const QPoint& at) {
   QAction* attach = elsewhere ? menu.addAction(tr("Attach")) : nullptr;
   QAction* resume = menu.addAction(tr("Resume"));
   resume->setEnabled(!run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
+  QAction* branch = menu.addAction(tr("Branch with the current set-up"));
+  branch->setEnabled(!run->isLive());
   menu.addSeparator();
   QAction* folder = menu.addAction(tr("Open its folder"));
   const QAction* chosen = menu.exec(view_->viewport()->mapToGlobal(at));
@@ -160,6 +162,7 @@ void RunsPanel::showMenu(const QPoint& at) {
   if (chosen == clone) Q_EMIT cloneRequested(run);
   if (chosen == attach) Q_EMIT attachRequested(run);
   if (chosen == resume) Q_EMIT resumeRequested(run);
+  if (chosen == branch) Q_EMIT branchRequested(run);
   if (chosen == folder) Q_EMIT folderRequested(run);
 }
 

@@ -37,6 +37,7 @@ class RunsPanel : public QWidget {
   void shownRunsChanged();
   void cloneRequested(accrue::ui::RunSeries* run);
   void resumeRequested(accrue::ui::RunSeries* run);
+  void branchRequested(accrue::ui::RunSeries* run);
   void attachRequested(accrue::ui::RunSeries* run);
   void folderRequested(accrue::ui::RunSeries* run);
   /// Double click or Enter: look at this run alone.

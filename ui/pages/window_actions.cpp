@@ -75,6 +75,9 @@ WindowActions::WindowActions(QObject* owner) {
                  tr("Change N from the next window on (dialects accrue and accelerate only)"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
                tr("Continue the selected run from its newest checkpoint"));
+  branch = add(owner, "branchAction", tr("&Branch from the selected run"), {}, nullptr,
+               tr("Run this set-up from the selected run's newest checkpoint, as a run of its own: in another layout, "
+                  "at another rate, for longer"));
   attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,
                tr("Follow the selected run, which another process trains"));
   compareDialects = add(owner, "compareDialectsAction", tr("&What would each dialect do\u2026"), keys("Ctrl+Shift+W"),
@@ -130,10 +133,10 @@ WindowActions::WindowActions(QObject* owner) {
 
 QList<QAction*> WindowActions::all() const {
   QList<QAction*> list = {
-      newSpec,         open,           openRun,     save, saveAs,     exportPlot, exportData,    askOnClosing,
-      closeSpec,       quit,           undo,        redo, find,       run,        pause,         stepMicro,
-      stepUpdate,      stop,           stopUnsaved, kill, checkpoint, setSteps,   resume,        attach,
-      compareDialects, runAllDialects, demo,        fit,  follow,     logY,       lessSmoothing, moreSmoothing};
+      newSpec,     open, openRun,    save,     saveAs,        exportPlot,   exportData, askOnClosing,    closeSpec,
+      quit,        undo, redo,       find,     run,           pause,        stepMicro,  stepUpdate,      stop,
+      stopUnsaved, kill, checkpoint, setSteps, resume,        branch,       attach,     compareDialects, runAllDialects,
+      demo,        fit,  follow,     logY,     lessSmoothing, moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};
   list += themes->actions();

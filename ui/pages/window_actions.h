@@ -18,8 +18,8 @@ struct WindowActions {
 
   QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *askOnClosing, *closeSpec, *quit;
   QAction *undo, *redo, *find;
-  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved, *setSteps, *resume, *attach,
-      *demo;
+  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved, *setSteps, *resume, *branch,
+      *attach, *demo;
   QAction *compareDialects, *runAllDialects;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;

@@ -78,7 +78,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addSeparator();
   run->addActions({actions.stop, actions.stopUnsaved, actions.kill});
   run->addSeparator();
-  run->addActions({actions.checkpoint, actions.resume, actions.attach});
+  run->addActions({actions.checkpoint, actions.resume, actions.branch, actions.attach});
   run->addSeparator();
   run->addAction(actions.setSteps);
   run->addSeparator();

@@ -84,7 +84,7 @@ Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
 }
 
 Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) {
-  for (const Finding& finding : check_branch(from.spec, located_spec(plan)))
+  for (const Finding& finding : check_branch(from, plan))
     return fail(ErrorCode::config, finding.message, finding.key, "Leave it as it is, or start a new run");
   if (from.data_fingerprint != plan.data.fingerprint)
     return fail(ErrorCode::data, "the training data changed since the run began",

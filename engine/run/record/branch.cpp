@@ -153,6 +153,10 @@ std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to) {
   return findings;
 }
 
+std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan) {
+  return check_branch(from.spec, located_spec(plan));
+}
+
 std::string_view branch_keys_help() {
   return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind; schedule but its clock; "
          "run but its seed; model.dropout; and accumulation.steps and micro_batch where an update keeps its samples.";

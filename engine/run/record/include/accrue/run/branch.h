@@ -12,6 +12,7 @@
 #include "accrue/run/event_reader.h"
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
+#include "accrue/run/run_plan.h"
 #include "accrue/run/run_spec.h"
 
 namespace accrue {
@@ -35,6 +36,8 @@ Result<BranchPoint> read_branch_point(const std::filesystem::path& from);
 /// An error for each key that differs and that a branch has to keep, with the reason; none if `to` can go on where
 /// `from` stands.
 std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to);
+/// The same of a plan made anywhere: its data are compared by their place in full.
+std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan);
 /// The keys that may differ, in a sentence.
 std::string_view branch_keys_help();
 /// An update of the branch has the samples that it had, in other micro-steps: its place is counted anew.

@@ -107,7 +107,7 @@ Result<void> PartFile::commit(const std::filesystem::path& name) {
   return {};
 }
 
-Result<void> sync_folder(const std::filesystem::path& folder) {
+Result<void> sync_directory(const std::filesystem::path& folder) {
   const auto place = folder.empty() ? std::filesystem::path(".") : folder;
   const int fd = ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return disk_error(place, "cannot be opened", errno);

@@ -51,6 +51,6 @@ class PartFile {
 };
 
 /// Waits until the disk has the names of a folder.
-Result<void> sync_folder(const std::filesystem::path& folder);
+Result<void> sync_directory(const std::filesystem::path& folder);
 
 }  // namespace accrue

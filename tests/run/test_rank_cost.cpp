@@ -76,8 +76,37 @@ class TestRankCost : public QObject {
     QCOMPARE(kept(RecomputeMethod::uniform, 4), 2 * input);  // groups of 4 and 2
     QCOMPARE(kept(RecomputeMethod::block, 2), 2 * input + 4 * block);
     QCOMPARE(kept(RecomputeMethod::block, 6), 6 * input);
+    // Two tensor ranks keep half of each input; ids and masks of the embedding come to it, half a block is each's.
+    spec.parallel.tensor = 2;
+    spec.parallel.recompute_layers = 1;
+    spec.parallel.recompute_method = RecomputeMethod::uniform;
+    const std::int64_t whole = only(spec).activations;
+    spec.parallel.distribute_saved_activations = true;
+    QCOMPARE(whole - only(spec).activations, 6 * input / 2);
+  }
+
+  void selective_recomputation_keeps_no_attention_weights() {
+    RunSpec spec = gpt(6, 8, 4, 10);
+    const std::int64_t fused = only(spec).activations;
+    spec.model.dropout = 0.1;
+    const std::int64_t dropped = only(spec).activations;
     spec.parallel.recompute = RecomputeKind::selective;
-    QCOMPARE(only(spec).activations - ends, 6 * (block - 4 * 12 * 2));  // without the log-sums
+    QCOMPARE(dropped - only(spec).activations, 6 * 4 * 12 * 3 * 2 * 4);
+    spec.model.dropout = 0;  // the fused attention keeps none
+    QCOMPARE(only(spec).activations, fused);
+  }
+
+  void recomputation_sends_what_forwards_send_again() {
+    RunSpec spec = gpt(4, 8, 4, 10);
+    spec.parallel.tensor = 2;
+    const std::int64_t activation = 12 * 8 * 4, steps = 4, once = only(spec).sent(Axis::tensor);
+    spec.parallel.recompute = RecomputeKind::full;
+    QCOMPARE(only(spec).sent(Axis::tensor) - once, steps * 4 * 2 * activation);  // two sums a block: 2 (t - 1) / t each
+    spec.parallel.distribute_saved_activations = true;
+    QCOMPARE(only(spec).sent(Axis::tensor) - once, steps * 4 * (2 * activation + activation / 2));
+    spec.parallel.distribute_saved_activations = false;
+    spec.parallel.recompute_method = RecomputeMethod::block;
+    QCOMPARE(only(spec).sent(Axis::tensor) - once, steps * 2 * activation);
   }
 
   void parameters_of_a_stage_are_the_published_ones() {

@@ -177,7 +177,7 @@ class TestScenariosTrain : public QObject {
     refused({"resume", run, "--out", branch, "--set", "run.epochs=1"}, "the branch would end after update 1");
     refused({"resume", run, "--set", "run.epochs=2"}, "--out");
     QVERIFY(!QFile::exists(branch));
-    refused({"resume", run, "--out", taken}, "the folder is not empty");
+    refused({"resume", run, "--out", taken, "--set", "run.epochs=2"}, "the folder is not empty");
     QCOMPARE(QDir(taken).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot), QStringList("something"));
     QCOMPARE(contents_of(run), before);
   }

@@ -6,10 +6,10 @@
 //   operators              4 D + 4         12 D + H         the norms' outputs, GELU's output as well
 //   operators, dropout     6 D + 4         12 D + 3 H T     two masks of D; softmax, its mask and their product
 //
-// The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T and H:
-// the attention core is computed again from q, k and v. Full recomputation keeps the input of each group of blocks.
-// A chunk keeps its output too, which its last block's count leaves out, until its gradient comes. The head keeps the
-// gradients of its input and its table (fused), or the norm's output and the log-softmax; and the loss.
+// The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T, and H
+// of operators: the attention core is computed again from q, k and v. Full recomputation keeps the input of each group
+// of blocks. A chunk keeps its output too, which its last block's count leaves out, until its gradient comes. The head
+// keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and the loss.
 #include "kept_activations.h"
 
 #include <algorithm>
@@ -25,6 +25,7 @@ double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
 }
 
+/// `core`: with what attention keeps beside q, k and v.
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
   double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
@@ -36,7 +37,7 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
     rows += 2 * shape.width;
     attention = 3 * heads * number(model.context);
   }
-  if (core) tokens += attention;
+  if (core || shape.fused) tokens += attention;
   return shape.element * (shape.rows * rows + shape.tokens * tokens / shape.tensor);
 }
 
@@ -44,13 +45,10 @@ double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double bl
   const ParallelSpec& parallel = spec.parallel;
   const double output = shape.hidden * shape.element;
   const double whole = block_bytes(spec.model, shape, parallel.recompute != RecomputeKind::selective);
-  if (parallel.recompute != RecomputeKind::full) return blocks * whole + output;
-  const bool shared = parallel.distribute_saved_activations && shape.rows == shape.tokens;
-  const double input = output / (shared ? shape.tensor : 1);
-  const double group = std::max(1.0, number(parallel.recompute_layers));
-  if (parallel.recompute_method == RecomputeMethod::uniform) return std::ceil(blocks / group) * input + output;
-  const double recomputed = std::min(group, blocks);
-  return recomputed * input + (blocks - recomputed) * whole + output;
+  const RecomputedBlocks again = recomputed_of_chunk(parallel, blocks);
+  // A chunk holds the input that it received until it has sent the gradient, whatever part of it is kept.
+  const double inputs = again.shared ? again.inputs * output / shape.tensor + output : again.inputs * output;
+  return inputs + (blocks - again.blocks) * whole + output;
 }
 
 KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
@@ -59,6 +57,7 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   KeptByChunk kept{.blocks = blocks_bytes(spec, shape, number(blocks))};
   const bool split = shape.tensor > 1;
   if (split) kept.first += label_bytes(shape.tokens);
+  if (recomputed_of_chunk(spec.parallel, number(blocks)).shared) kept.first -= shape.hidden * shape.element;
   if (model.dropout > 0) kept.first += shape.hidden * shape.element;
   if (shape.fused_head) {
     kept.last = shape.element * (shape.width * (2 + shape.classes) + 1);
@@ -94,6 +93,15 @@ MicroBatchShape::MicroBatchShape(const RunSpec& spec)
       classes(number(spec.model.vocabulary) / tensor),
       fused_head(spec.launch.device == DeviceKind::cpu && element >= 4),
       fused(fused_head && spec.model.dropout == 0) {}
+
+RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks) {
+  if (parallel.recompute != RecomputeKind::full) return {};
+  const bool shared = parallel.distribute_saved_activations && parallel.tensor > 1;
+  const double at_once = std::max(1.0, number(parallel.recompute_layers));
+  if (parallel.recompute_method == RecomputeMethod::uniform) return {blocks, std::ceil(blocks / at_once), shared};
+  const double first = std::min(at_once, blocks);
+  return {first, first, shared};
+}
 
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks) {
   return spec.model.kind == ModelKind::gpt ? gpt_bytes(spec, blocks) : dense_bytes(spec);

@@ -28,6 +28,14 @@ struct MicroBatchShape {
   bool fused;       ///< and the blocks
 };
 
+/// Full recomputation: how many of a chunk's blocks run again in backward, and the inputs that are kept for it.
+struct RecomputedBlocks {
+  double blocks = 0;
+  double inputs = 0;
+  bool shared = false;  ///< tensor-parallel ranks keep equal parts of an input
+};
+RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks);
+
 /// Of one micro-step on one chunk, between its forward and its backward; of a model that is not divided, between those
 /// of the whole.
 struct KeptByChunk {

@@ -20,7 +20,7 @@ constexpr double word = 8;          ///< numbers that ranks agree by travel as d
 constexpr double tally_words = 10;  ///< of each rank to all, at a boundary
 constexpr double sum_words = 3;     ///< a sum over ranks gathers as many from each
 
-/// One micro-step of a chunk's blocks and ends on the tensor axis.
+/// One micro-step of a stage's blocks and ends on the tensor axis.
 AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool last) {
   const MicroBatchShape shape(spec);
   const bool sequence = spec.parallel.sequence;
@@ -30,6 +30,14 @@ AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool 
     traffic = {.scattered = 4 * blocks * all, .gathered = 6 * blocks * own};
   else
     traffic = {.all_reduced = 4 * blocks * all};
+  // What is recomputed makes its forward's exchanges again; an input that ranks share is gathered first.
+  const double chunks = number(spec.parallel.virtual_pipeline);
+  const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks / chunks);
+  if (sequence)
+    traffic += {.scattered = 2 * chunks * again.blocks * all, .gathered = 2 * chunks * again.blocks * own};
+  else
+    traffic.all_reduced += 2 * chunks * again.blocks * all;
+  if (again.shared) traffic.gathered += chunks * again.inputs * own / shape.tensor;
   if (first) traffic += {.all_reduced = all, .gathered = sequence ? own : 0};
   if (!last) return traffic;
   // The loss: each row's largest logit and two or three sums.

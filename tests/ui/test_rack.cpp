@@ -82,6 +82,9 @@ class TestRack : public QObject {
     const RunSpec before = studio.document.spec();
     QTest::mouseClick(studio.box("tensor"), Qt::LeftButton, {}, QPoint(8, studio.box("tensor")->height() / 2));
     QVERIFY(studio.document.spec() == before);
+    // The reason stays while another edit is being checked.
+    studio.set("accumulation.steps", std::int64_t{8});
+    QVERIFY(!studio.card("tensor")->reason().isEmpty());
     studio.set("evaluate.exactness_every", std::int64_t{0});
     QTRY_VERIFY_WITH_TIMEOUT(!studio.card("tensor")->isLocked(), patience_ms);
     QVERIFY(studio.card("tensor")->reason().isEmpty());
@@ -226,7 +229,7 @@ class TestRack : public QObject {
     RankCells cells;
     cells.setGrid({.data = data, .pipeline = pipeline, .tensor = tensor});
     for (const int width : {190, 420}) {
-      cells.resize(width, cells.heightForWidth(width));
+      cells.resize(width, cells.height());
       QVERIFY(!cells.grab().isNull());
       const std::int64_t drawn = std::min<std::int64_t>(cells.grid().world(), RankCells::most_drawn);
       QRegion taken;
@@ -261,6 +264,7 @@ class TestRack : public QObject {
     QCOMPARE(more->text(), QStringLiteral("The first 64 of 128 ranks are drawn."));
     studio.set("parallel.data", std::int64_t{64});
     QTRY_VERIFY_WITH_TIMEOUT(!more->isVisible(), patience_ms);
+    QVERIFY(studio.cells()->rect().contains(studio.cells()->cellRect(63)));
   }
 
   void a_ranks_memory_is_its_stages_in_the_plan_by_kind() {

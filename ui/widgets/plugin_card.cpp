@@ -158,8 +158,10 @@ void PluginCard::addField(QGridLayout* grid, std::string_view key) {
   grid->addWidget(added.unit, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
   connect(added.editor, &FieldEditor::edited, this,
           [this, &field](const SpecValue& value) { document_->setField(field, value); });
-  connect(added.editor, &FieldEditor::problemChanged, this,
-          [this](const QString& problem) { showReason(problem, true); });
+  connect(added.editor, &FieldEditor::problemChanged, this, [this](const QString& problem) {
+    problem_ = problem;
+    showNote();
+  });
   // Text that is no value does not outlive the visit: a run would not obey it.
   if (auto* number = qobject_cast<QAbstractSpinBox*>(editor))
     connect(number, &QAbstractSpinBox::editingFinished, added.editor,
@@ -187,7 +189,8 @@ void PluginCard::showState(const PluginState* state) {
   const bool known = state && state->on == on_;
   const QString locked = known ? QString::fromStdString(state->locked) : QString();
   switch_->setEnabled(locked.isEmpty());
-  showReason(locked.isEmpty() && known ? QString::fromStdString(state->fault) : locked, locked.isEmpty());
+  reason_ = locked.isEmpty() && known ? QString::fromStdString(state->fault) : locked;
+  showNote();
   difference_ = known && locked.isEmpty() ? state->difference : std::nullopt;
   showCosts();
 }
@@ -203,17 +206,13 @@ void PluginCard::showCosts() {
                  byAxis(*difference_));
 }
 
-void PluginCard::showReason(const QString& text, bool refused) {
-  refused_ = refused;
+void PluginCard::showNote() {
+  const QString text = problem_.isEmpty() ? reason_ : problem_;
   note_text_->setText(text);
   note_->setVisible(!text.isEmpty());
   switch_->setAccessibleDescription(text.isEmpty() ? fromView(help_of(plugin_)) : text);
-  showIcon();
-}
-
-void PluginCard::showIcon() {
   const int side = QFontMetrics(note_text_->font()).height();
-  const QIcon icon = refused_ ? stateIcon(RunState::failed) : themedIcon(QStringLiteral("lock"));
+  const QIcon icon = isLocked() ? themedIcon(QStringLiteral("lock")) : stateIcon(RunState::failed);
   note_icon_->setPixmap(icon.pixmap(QSize(side, side), devicePixelRatioF()));
 }
 
@@ -228,7 +227,7 @@ QString PluginCard::reason() const {
 void PluginCard::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() != QEvent::PaletteChange) return;
-  showIcon();
+  showNote();
   showCosts();
 }
 

@@ -42,8 +42,7 @@ class PluginCard : public QWidget {
   };
   void addField(QGridLayout* grid, std::string_view key);
   QLabel* addText(const char* object_name);
-  void showReason(const QString& text, bool refused);
-  void showIcon();
+  void showNote();
   void showCosts();
 
   SpecDocument* document_;
@@ -59,7 +58,8 @@ class PluginCard : public QWidget {
   QList<Row> rows_;
   std::optional<RankCost> difference_;
   bool on_ = false;
-  bool refused_ = false;  ///< the note says why the spec is refused, not why the switch is locked
+  QString reason_;   ///< why the switch is locked, or why the spec is refused for it
+  QString problem_;  ///< of text in a field
 };
 
 /// "+1.2 MiB", "−20 B", "0 B"

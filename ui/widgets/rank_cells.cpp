@@ -48,9 +48,7 @@ RankCells::RankCells(QWidget* parent) : QWidget(parent) {
   setFont(tabularFont(TextSize::small));
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
-  QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  policy.setHeightForWidth(true);
-  setSizePolicy(policy);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName(tr("Ranks"));
 }
 
@@ -58,8 +56,7 @@ void RankCells::setGrid(const RankGrid& grid) {
   if (grid == grid_ && !cells_.empty()) return;
   grid_ = grid;
   hovered_.reset();
-  cells_ = arranged(width());
-  updateGeometry();
+  arrange();
   setCurrent(current_);
   update();
 }
@@ -107,21 +104,21 @@ QRect RankCells::cellRect(std::int64_t rank) const {
   return cells_.at(static_cast<std::size_t>(rank));
 }
 
-int RankCells::heightForWidth(int width) const {
-  const std::vector<QRect> cells = arranged(width);
-  return cells.empty() ? 0 : cells.back().bottom() + 2;
+void RankCells::arrange() {
+  cells_ = arranged(width());
+  setFixedHeight(cells_.back().bottom() + 2);
 }
 
 QSize RankCells::sizeHint() const {
-  return {8 * least_width, heightForWidth(std::max(width(), 8 * least_width))};
+  return {8 * least_width, height()};
 }
 
 QSize RankCells::minimumSizeHint() const {
   return {3 * (least_width + gap), 0};
 }
 
-void RankCells::resizeEvent(QResizeEvent*) {
-  cells_ = arranged(width());
+void RankCells::resizeEvent(QResizeEvent* event) {
+  if (event->size().width() != event->oldSize().width() && !cells_.empty()) arrange();
 }
 
 RankList RankCells::lit(Axis axis) const {

@@ -35,8 +35,6 @@ class RankCells : public QWidget {
   QRect cellRect(std::int64_t rank) const;
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
-  bool hasHeightForWidth() const override { return true; }
-  int heightForWidth(int width) const override;
 
  Q_SIGNALS:
   void currentChanged(std::int64_t rank);
@@ -53,6 +51,8 @@ class RankCells : public QWidget {
 
  private:
   std::vector<QRect> arranged(int width) const;
+  /// Places the cells and takes the height that they need.
+  void arrange();
   std::optional<std::int64_t> rankAt(const QPoint& at) const;
   void hover(std::optional<std::int64_t> rank);
   void moveTo(int dx, int dy);

@@ -3,6 +3,7 @@
 #include <QAccessible>
 #include <QApplication>
 #include <QElapsedTimer>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -390,6 +391,58 @@ class TestPlots : public QObject {
     const double backward = count(image, lightColors().backward, area, 0.9);
     QVERIFY(forward > 1000.0);
     QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
+  }
+
+  void each_axis_has_lanes_of_its_own() {
+    const MadeRun made{.ranks = 4, .updates = 12};
+    RunSeries& run = add(made, 6, 0);
+    show({&run});
+    area_->setClock(Clock::seconds);
+    QCOMPARE(SyncLanes::rowsOf(run).size(), std::size_t{4});
+    // Tensor before pipeline, whichever is reported first; rank 3 uses the pipeline only. Each takes a forward's time.
+    std::vector<RunEvent> events;
+    for (const RunEvent& event : made.events(12, 6)) {
+      if (const auto* spans = std::get_if<Operations>(&event.body);
+          spans && spans->kind.front() == ComputeKind::forward)
+        for (const char* axis : {"pipeline", "tensor"})
+          if (event.rank != 3 || axis == std::string("pipeline"))
+            events.push_back({event.rank, -1, 0,
+                              Sync{{1},
+                                   {spans->micro_step[0]},
+                                   {axis},
+                                   {"all_reduce"},
+                                   {4096},
+                                   {spans->begin_ns[0]},
+                                   {spans->end_ns[0]}}});
+    }
+    run.append(events);
+    area_->fit();
+    QStringList rows;
+    for (const SyncLanes::Row& row : SyncLanes::rowsOf(run))
+      rows << QStringLiteral("%1 %2").arg(row.rank).arg(row.use ? run.timeline().axes()[row.use->axis]
+                                                                : QStringLiteral("all"));
+    QCOMPARE(rows.mid(0, 4), QStringList({QStringLiteral("0 all"), QStringLiteral("0 data"), QStringLiteral("0 tensor"),
+                                          QStringLiteral("0 pipeline")}));
+    QCOMPARE(rows.mid(12),
+             QStringList({QStringLiteral("3 all"), QStringLiteral("3 data"), QStringLiteral("3 pipeline")}));
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    for (const char* axis : {"data", "tensor", "pipeline"})
+      QVERIFY2(count(image, axisColor(lightColors(), QLatin1String(axis)), area, 0.93) > 20, axis);
+    QStringList legend;
+    for (const HeaderItem& item : strip().header().items()) legend << item.text;
+    QCOMPARE(legend, QStringList({QStringLiteral("forward"), QStringLiteral("backward"), QStringLiteral("step"),
+                                  QStringLiteral("data axis"), QStringLiteral("tensor axis"),
+                                  QStringLiteral("pipeline axis"), QStringLiteral("waiting")}));
+    // Lanes stay high enough to be read; those that do not fit are below.
+    const QCPRange shown = strip().canvas().y()->range();
+    QVERIFY(shown.size() >= 4.0);
+    QVERIFY(area.height() / shown.size() >= SyncLanes::leastLane + SyncLanes::laneGap - 0.5);
+    auto* bar = strip().findChild<QScrollBar*>(QStringLiteral("syncScroll"));
+    QVERIFY(bar->isVisible());
+    bar->setValue(bar->maximum());
+    area_->tick();
+    QCOMPARE(strip().canvas().y()->range().upper, 15.0);
   }
 
   void the_theme_changes_live() {

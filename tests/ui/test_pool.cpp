@@ -162,6 +162,38 @@ class TestPool : public QObject {
     for (const PoolSlot& slot : slots_of) QCOMPARE(slot, (PoolSlot{4, 4}));
   }
 
+  /// Two replicas of two stages of two tensor ranks: ranks 4 and 6, of the last stage, report.
+  void ranks_without_the_loss_follow_their_replica() {
+    RunPlan plan = planOf(EpochTail::flush);
+    plan.grid = {.data = 2, .pipeline = 2, .tensor = 2};
+    RankTracker tracker(plan);
+    tracker.take({micro(4, 1, 31), micro(4, 2, 5), micro(6, 1, 36)});
+    const auto ranks = tracker.inWindow();
+    QCOMPARE(ranks.size(), std::size_t{8});
+    for (const auto& [rank, status] : ranks) {
+      const bool first = rank % 4 < 2;
+      QCOMPARE(status.has_loss, rank == 4 || rank == 6);
+      QCOMPARE(status.filled, first ? 2 : 1);
+      QCOMPARE(status.slots, first ? (std::vector<PoolSlot>{{31, 1}, {5, 1}}) : (std::vector<PoolSlot>{{36, 1}}));
+    }
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    QVERIFY2(
+        pool.text().startsWith(QStringLiteral("rank 0: 2 of 4, 36 items; rank 1: 2 of 4, 36 items; rank 2: 1 of 4")),
+        qPrintable(pool.text()));
+    for (std::int64_t step = 3; step <= 4; ++step) tracker.take({micro(4, step, 8)});
+    for (std::int64_t step = 2; step <= 4; ++step) tracker.take({micro(6, step, 8)});
+    tracker.take({updated(1, 4)});
+    QVERIFY(tracker.drained());
+  }
+
+  /// A run that is joined without its plan learns the places from its ranks.
+  void places_come_from_the_ranks_too() {
+    RankTracker tracker;
+    tracker.take({{0, 0, 0, RankReady{.pipeline = 0}}, {1, 0, 0, RankReady{.pipeline = 1}}, micro(1, 1, 8)});
+    QCOMPARE(tracker.inWindow().at(0).filled, 1);
+  }
+
   void a_lost_rank_is_said() {
     const RunPlan plan = planOf(EpochTail::flush);
     RankTracker tracker(plan);

@@ -130,8 +130,8 @@ void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& n
   QWidget* widget = editor->widget();
   widget->setObjectName(QStringLiteral("pipeline.%1").arg(QLatin1String(key)));
   widget->setToolTip(fromView(field.help));
-  widget->setMaximumWidth(field.type == FieldType::choice ? 128 : 64);
-  widget->setMinimumWidth(56);
+  widget->setMaximumWidth(field.type == FieldType::choice ? 112 : 60);
+  widget->setMinimumWidth(50);
   label->setFont(textFont(TextSize::small));
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setToolTip(widget->toolTip());
@@ -151,7 +151,7 @@ QSpinBox* PipelinePanel::addChooser(QHBoxLayout* row, const char* object_name, c
   chooser->setAccessibleName(name);
   chooser->setAlignment(Qt::AlignRight);
   chooser->setMaximum(0);
-  chooser->setMinimumWidth(56);
+  chooser->setMinimumWidth(50);
   WheelGuard::protect(chooser);
   label->setObjectName(QStringLiteral("%1.label").arg(QLatin1String(object_name)));
   label->setFont(textFont(TextSize::small));
@@ -172,7 +172,7 @@ void PipelinePanel::showFields() {
 }
 
 void PipelinePanel::setRun(const RunSeries* run) {
-  if (run == run_) return;
+  if (run && run == run_) return;
   run_ = run;
   newest_->setChecked(true);
   takeWindow();

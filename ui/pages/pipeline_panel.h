@@ -5,17 +5,16 @@
 #include <QPointer>
 #include <QTimer>
 #include <QWidget>
+#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "models/pipeline_lanes.h"
 #include "plots/pipeline_view.h"
 
-class QBoxLayout;
 class QCheckBox;
 class QHBoxLayout;
 class QLabel;
-class QScrollArea;
 class QSpinBox;
 
 namespace accrue {

@@ -6,10 +6,10 @@
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/number_text.h"
-#include "models/run_text.h"
 #include "style/theme.h"
 
 namespace accrue::ui {

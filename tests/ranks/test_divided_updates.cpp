@@ -4,6 +4,7 @@
 // every update: both copies of a tied embedding are the same.
 #include <QtTest>
 #include <algorithm>
+#include <map>
 
 #include "support/training_body.h"
 
@@ -18,12 +19,13 @@ using Settings = QStringList;
 
 /// Small buckets, so that there are many; no clipping, whose factor is summed in another order in every layout.
 TrainingScript script_of(const Settings& settings, const Settings& more = {}) {
-  TrainingScript script{.spec =
-                            "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\n"
-                            "vocabulary = 48\n[data]\nkind = \"synthetic\"\nsamples = 200\n"
-                            "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\n"
-                            "[accumulation]\nsteps = 4\nmicro_batch = 2\n[parallel]\nbucket_mb = 0.004\n"
-                            "[run]\nupdates = 5\n"};
+  TrainingScript script{
+      .spec =
+          "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\n"
+          "vocabulary = 48\n[data]\nkind = \"synthetic\"\nsamples = 200\n"
+          "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\nweight_decay = 0.1\n"
+          "[accumulation]\nsteps = 4\nmicro_batch = 2\nreduce_mechanism = \"reducer\"\n[parallel]\nbucket_mb = 0.004\n"
+          "[run]\nupdates = 5\n"};
   for (const QString& each : settings + more) script.set.push_back(each.toStdString());
   return script;
 }
@@ -50,6 +52,20 @@ std::int64_t reductions(const TrainedRank& rank, const std::string& op, std::int
   for (const Sync& sync : rank.all<Sync>())
     for (std::size_t i = 0; i < sync.op.size(); ++i)
       count += sync.op[i] == op && sync.axis[i] == "data" && sync.update[i] == update && sync.bytes[i] > 1024;
+  return count;
+}
+
+/// Gradient reductions that a rank began before its last backward of the window had ended.
+std::int64_t began_early(const TrainedRank& rank) {
+  std::map<std::int64_t, std::int64_t> ends;  // by micro-step
+  for (const Operations& operations : rank.all<Operations>())
+    for (std::size_t i = 0; i < operations.kind.size(); ++i)
+      if (operations.kind[i] == ComputeKind::backward) ends[operations.micro_step[i]] = operations.end_ns[i];
+  std::int64_t count = 0;
+  for (const Sync& sync : rank.all<Sync>())
+    for (std::size_t i = 0; i < sync.op.size(); ++i)
+      count += (sync.op[i] == "all_reduce" || sync.op[i] == "reduce_scatter") && sync.axis[i] == "data" &&
+               ends.contains(sync.micro_step[i]) && sync.begin_ns[i] < ends[sync.micro_step[i]];
   return count;
 }
 
@@ -98,6 +114,8 @@ class TestDividedUpdates : public QObject {
     QCOMPARE(weights_of(early), expected);
     const std::int64_t buckets = order_for(with("true", "true")).plan.gradient_buckets;
     QVERIFY(buckets > 3);
+    QCOMPARE(began_early(late.front()), 0);
+    QVERIFY(began_early(early.front()) > 0);
     for (const auto* ranks : {&late, &early}) {
       QCOMPARE(reductions(ranks->front(), shards ? "reduce_scatter" : "all_reduce", 2), buckets);
       if (shards) QCOMPARE(reductions(ranks->front(), "all_gather", 2), buckets);

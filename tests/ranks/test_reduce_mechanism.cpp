@@ -55,11 +55,11 @@ std::map<std::int64_t, std::int64_t> backward_ends(const TrainedRank& rank) {
   return ends;
 }
 
-/// Reductions that ended before the backward they belong to did.
+/// Reductions that began before the backward they belong to ended.
 std::ptrdiff_t overlapped(const TrainedRank& rank) {
   const auto ends = backward_ends(rank);
   return std::ranges::count_if(reductions(rank),
-                               [&](const Reduction& each) { return each.end_ns <= ends.at(each.micro_step); });
+                               [&](const Reduction& each) { return each.begin_ns <= ends.at(each.micro_step); });
 }
 
 }  // namespace
@@ -130,6 +130,13 @@ class TestReduceMechanism : public QObject {
     QCOMPARE(overlapped(handlers), 0);
   }
 
+  void nothing_is_reduced_during_a_backward_where_the_spec_says_so() {
+    const auto rank =
+        train({.spec = several_buckets(2, by("reducer")), .set = {"parallel.overlap_grad_reduce=false"}}, 2).front();
+    QVERIFY2(rank.outcome == "finished", rank.text().c_str());
+    QCOMPARE(overlapped(rank), 0);
+  }
+
   void originals_reduce_during_backward_and_accrue_after_it_data() {
     const Rows<QString, bool> row;
     for (const char* dialect : {"llm", "colossalai", "accelerate", "mmengine"}) row(dialect, dialect, true);
@@ -143,8 +150,9 @@ class TestReduceMechanism : public QObject {
   }
 
   void compute_time_is_without_the_wait_for_others() {
-    // A rank that is alone computes all the time; with others a part of its backward is theirs.
-    const auto rank = train({.spec = several_buckets(2, by("reducer"))}, 2).front();
+    // A rank that is alone computes all the time; where others share its layers a part of each pass is theirs.
+    const auto rank =
+        train({.spec = several_buckets(2, by("reducer")), .set = {"parallel.data=1", "parallel.tensor=2"}}, 2).front();
     double backward = 0.0;
     for (const MicroSteps& steps : rank.all<MicroSteps>())
       for (std::size_t i = 0; i < steps.micro_step.size(); ++i)

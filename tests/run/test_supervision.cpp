@@ -166,6 +166,17 @@ class TestSupervision : public QObject {
     QVERIFY(watch.writing(start + 11s, 10s) == (std::vector<std::size_t>{0, 1}));
   }
 
+  void a_rank_that_is_stopped_is_told_from_a_tree_that_is() {
+    const auto start = ProgressWatch::Clock::now();
+    ProgressWatch watch(2, start);
+    watch.heard(1, {"checkpoint", 3, 12, 4}, start);
+    watch.heard(0, {"checkpoint", 3, 12, 4}, start + 5s);
+    QVERIFY(!watch.stopped(start + 5s, 6s).has_value());
+    QVERIFY(!watch.stopped(start + 20s, 6s).has_value());  // nobody is heard
+    watch.heard(0, {"checkpoint", 3, 12, 4}, start + 20s);
+    QVERIFY(watch.stopped(start + 20s, 6s) == std::optional<std::size_t>{1});
+  }
+
   void who_gave_up_is_told_from_who_was_waited_for() {
     const auto start = ProgressWatch::Clock::now();
     ProgressWatch silent(3, start);

@@ -156,7 +156,7 @@ void RunSession::settle_failures() {
     const bool explained = ending_ == Ending::failure && failure_;
     if (explained || ending_ == Ending::by_user || ending_ == Ending::killed_by_user) continue;
     if (const auto awaited = progress_.awaited(Clock::now())) {
-      fail_awaited(*awaited, rank);
+      fail_motionless(*awaited, fmt::format("rank {} gave up waiting for it", rank));
       continue;
     }
     const auto failed = std::get<RankFailed>(event.body);
@@ -165,14 +165,13 @@ void RunSession::settle_failures() {
   }
 }
 
-/// A rank gave up waiting for another that still runs: the other one has failed.
-void RunSession::fail_awaited(std::size_t rank, std::size_t waited) {
+/// A rank that has not ended has failed all the same: another one gave up waiting for it, or it is stopped.
+void RunSession::fail_motionless(std::size_t rank, const std::string& why) {
   const auto& last = progress_.last(rank);
   const auto seconds = std::chrono::duration<double>(Clock::now() - progress_.last_progress(rank)).count();
   RankFailed failed;
   failed.class_name = to_string(ErrorCode::hang);
-  failed.message = fmt::format("{} made no progress for {:.0f} s{}; rank {} gave up waiting for it", name_of(rank),
-                               seconds, place_of(rank), waited);
+  failed.message = fmt::format("{} made no progress for {:.0f} s{}; {}", name_of(rank), seconds, place_of(rank), why);
   failed.what_to_do = advice_for(rank, {});
   failed.phase = last.phase;
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);

@@ -68,6 +68,13 @@ std::vector<std::size_t> ProgressWatch::silent(Clock::time_point now, Clock::dur
   return living([&](const Rank& rank) { return now - rank.sign_of_life > std::min(limit, longest_silence); });
 }
 
+std::optional<std::size_t> ProgressWatch::stopped(Clock::time_point now, Clock::duration limit) const {
+  const auto quiet = living([&](const Rank& rank) { return now - rank.sign_of_life > limit; });
+  const auto heard = living([&](const Rank& rank) { return now - rank.sign_of_life <= missed_heartbeats; });
+  if (quiet.empty() || heard.empty()) return std::nullopt;
+  return quiet.front();
+}
+
 std::vector<std::size_t> ProgressWatch::motionless(Clock::time_point now, Clock::duration limit) const {
   return living([&](const Rank& rank) { return now - rank.progress > limit; });
 }

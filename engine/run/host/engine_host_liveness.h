@@ -35,6 +35,8 @@ class ProgressWatch {
   std::vector<std::size_t> stalled(Clock::time_point now, Clock::duration limit) const;
   /// Ranks without a sign of life for `limit`, or for 10 s where that is less.
   std::vector<std::size_t> silent(Clock::time_point now, Clock::duration limit) const;
+  /// A rank without a sign of life for `limit` while another one has just given one: its process does not run.
+  std::optional<std::size_t> stopped(Clock::time_point now, Clock::duration limit) const;
   /// Ranks without progress for `limit`, whatever they do.
   std::vector<std::size_t> motionless(Clock::time_point now, Clock::duration limit) const;
   /// Ranks that write to a disk (checkpoint, final model) and have done so for `limit`.

@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int stalls_of_a_last_save = 30;  ///< stall time-outs: a quarter of an hour by default
+constexpr auto after_the_peers = 2s;       ///< how much later than they the supervisor gives a stopped rank up
 constexpr auto frozen = 1s;  ///< a turn this late means that this process was stopped, or waited for its own disk
 
 std::chrono::steady_clock::duration seconds_of(double seconds) {
@@ -295,6 +296,10 @@ void RunSession::check_progress(Clock::time_point now) {
       stop_sent_ ? Clock::duration(settings_.stop_grace) : seconds_of(order_.plan.spec.launch.stall_timeout_s);
   const bool watched = state_ == RunState::running || state_ == RunState::degraded || state_ == RunState::stopping;
   if (!watched) return;
+  // Who waits for it may do so without a limit, as for another's disk; who does not knows better what it waited for.
+  const auto given_up = seconds_of(order_.plan.spec.launch.collective_timeout_s) + after_the_peers;
+  if (const auto rank = progress_.stopped(now, given_up); rank && state_ != RunState::stopping)
+    return fail_motionless(*rank, "its process is stopped");
   const auto blamed = progress_.stalled(now, limit);
   if (blamed.empty()) {
     if (!blamed_.empty() && state_ == RunState::degraded) set_state(RunState::running, "Running again");

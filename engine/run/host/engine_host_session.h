@@ -116,7 +116,7 @@ class RunSession {
   void fail_run(ErrorCode code, std::string message, std::string what_to_do);
   RunEvent failure_event(std::size_t rank, ExitReport exit);
   void settle_failures();
-  void fail_awaited(std::size_t rank, std::size_t waited);
+  void fail_motionless(std::size_t rank, const std::string& why);
   std::string place_of(std::size_t rank) const;
   std::string name_of(std::size_t rank) const;
   std::string log_advice(std::size_t rank) const;

@@ -266,6 +266,9 @@ void check_effects(const RunSpec& spec, const AccumulationKnobs& knobs, Findings
   no_effect("accumulation.reduce_mechanism",
             asked.reduce_mechanism == ReduceMechanism::reducer && spec.teaching.bug != Bug::none,
             "a run with a bug of the gallery reduces after the backward");
+  no_effect("accumulation.reduce_mechanism",
+            asked.reduce_mechanism == ReduceMechanism::reducer && !spec.parallel.overlap_grad_reduce,
+            "parallel.overlap_grad_reduce is off, so all buckets are reduced after the backward");
   no_effect("accumulation.reduce_op", asked.reduce_op && alone, "there is only one rank");
   const bool counts = counts_items(knobs);
   no_effect("accumulation.normalizer_scope", asked.normalizer_scope && (!counts || alone),

@@ -107,36 +107,28 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens) const {
 }
 
 at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) const {
-  const RecomputeOptions options{.draws = is_training() && spec_.dropout > 0.0,
-                                 .shared_by = distribute_ ? axis_ : TensorAxis()};
-  std::int64_t next = 0;
-  for (const BlockRange& range : recomputed_) {
-    const auto blocks = [this, positions, range](const at::Tensor& in) { return through_blocks(in, positions, range); };
-    x = recomputed(blocks, x, options);
-    next = range.last;
-  }
-  return through_blocks(std::move(x), positions, {next, std::ssize(blocks_)});
-}
-
-at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const BlockRange& range) const {
   const double dropout = is_training() ? spec_.dropout : 0.0;
   const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
                          .positions = positions,
                          .axis = axis_,
                          .recompute_attention = recompute_ == RecomputeKind::selective};
-  for (std::int64_t i = range.first; i < range.last; ++i) {
-    const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
-    if (fused(x)) {
-      x = fused_mlp_half(fused_attention_half(x, block, shape), block, shape);
-    } else {
-      x = mlp_half(attention_half(x, block, shape, dropout), block, shape, dropout);
+  // What backward computes again must not depend on what the model is told in between.
+  const bool plain = plain_;
+  const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
+    for (std::int64_t i = range.first; i < range.last; ++i) {
+      const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
+      y = plain || !can_fuse(y, dropout) ? mlp_half(attention_half(y, block, shape, dropout), block, shape, dropout)
+                                         : fused_mlp_half(fused_attention_half(y, block, shape), block, shape);
     }
+    return y;
+  };
+  const RecomputeOptions options{.draws = dropout > 0.0, .shared_by = distribute_ ? axis_ : TensorAxis()};
+  std::int64_t next = 0;
+  for (const BlockRange& range : recomputed_) {
+    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
+    next = range.last;
   }
-  return x;
-}
-
-bool GptModel::fused(const at::Tensor& x) const {
-  return !plain_ && can_fuse(x, is_training() ? spec_.dropout : 0.0);
+  return run(std::move(x), {next, std::ssize(blocks_)});
 }
 
 at::Tensor GptModel::logits(const at::Tensor& tokens) {

@@ -38,12 +38,10 @@ class GptModel final : public ModelPart {
  private:
   at::Tensor embedded(const at::Tensor& tokens) const;
   at::Tensor through_blocks(at::Tensor x, std::int64_t positions) const;
-  at::Tensor through_blocks(at::Tensor x, std::int64_t positions, const BlockRange& range) const;
   /// The rows of this rank's token embedding that logits are computed from.
   at::Tensor table() const;
   /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
-  bool fused(const at::Tensor& x) const;
   void add_block(torch::nn::Module& blocks, std::int64_t index);
   void init(WeightSource& source);
 

@@ -107,6 +107,8 @@ class TestRecompute : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void initTestCase() { at::set_num_threads(1); }  // tensors this small are not worth waking a thread
+
   /// First, while the pool has mapped nothing: it never gives memory back.
   void the_fused_blocks_need_less_memory_at_once() {
     constexpr std::int64_t layers = 12;
@@ -160,6 +162,21 @@ class TestRecompute : public QObject {
     constexpr std::int64_t saved = 3 * weight_bytes;  // softmax, mask and their product
     QVERIFY(usual.tensors - again.tensors >= saved - generator_bytes());
     QVERIFY(usual.most - again.most >= saved - generator_bytes());
+  }
+
+  void an_evaluation_before_backward_changes_nothing() {
+    const Batch batch = batch_of();
+    const auto gradients = [&](const ParallelSpec& parallel) {
+      const auto model = model_of(spec_of(2, 0.1), parallel);
+      at::manual_seed(7);
+      const at::Tensor loss = model->whole_loss(batch).sum;
+      model->eval();
+      loss.backward();
+      return model->parameters().front().grad();
+    };
+    const at::Tensor expected = gradients(none);
+    QVERIFY(at::equal(gradients(full(RecomputeMethod::uniform, 1)), expected));
+    QVERIFY(at::equal(gradients(selective), expected));
   }
 
   void without_a_graph_the_function_runs_once() {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "accrue/run/overlap.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
 
@@ -15,14 +16,8 @@ std::int64_t bucket_bytes_of(const RunPlan& plan) {
   return bucket_bytes(plan.knobs.reduce_mechanism, plan.spec.parallel.bucket_mb);
 }
 
-/// K8: only the reducer sends buckets out during a backward. The bugs of the gallery meddle with a window's gradients
-/// before they are reduced, so those runs reduce after it. On a pipeline each chunk's last backward of a window sends
-/// its buckets out; where every micro-step reduces, others of the same chunk may come before that is over.
 LaunchBuckets launch_of(const RunPlan& plan) {
-  const bool once = plan.grid.pipeline == 1 || plan.knobs.reduce_when == ReduceWhen::boundary;
-  const bool overlaps = plan.spec.parallel.overlap_grad_reduce && once &&
-                        plan.knobs.reduce_mechanism == ReduceMechanism::reducer && plan.spec.teaching.bug == Bug::none;
-  return overlaps ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
+  return reduces_during_backward(plan) ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
 }
 
 bool is_half(at::ScalarType type) {

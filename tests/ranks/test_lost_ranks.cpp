@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -85,6 +86,28 @@ int waits_for_a_message(RankContext& rank) {
     ::_exit(0);
   }
   ::_exit(1);
+}
+
+/// Rank 0 waits for a message of rank 1, which first has more to do with rank 2 than a time-out lasts.
+int waits_for_a_slow_stage(RankContext& rank) {
+  const auto joined = join_as_told(rank);
+  at::Tensor value = at::zeros({10}, at::kFloat);
+  constexpr int messages = 8;
+  joined.data->barrier();
+  try {
+    if (rank.rank == 0) joined.data->receive(value, 1);
+    for (int i = 0; rank.rank == 2 && i < messages; ++i) joined.data->receive(value, 1);
+    for (int i = 0; rank.rank == 1 && i < messages; ++i) {
+      ::poll(nullptr, 0, 300);  // its work
+      joined.data->send(value, 2);
+    }
+    if (rank.rank == 1) joined.data->send(value, 0);
+  } catch (const CommError& error) {
+    rank.report(error.what());
+    ::_exit(1);
+  }
+  joined.data->barrier();
+  return 0;
 }
 
 /// Rank 1 leaves; rank 0 then waits for it in a barrier, or sends it more than fits into its box.
@@ -291,6 +314,13 @@ class TestLostRanks : public QObject {
     }
   }
 
+  /// A stage may have the work of many micro-steps before it can send: as long as any stages exchange something, none
+  /// is lost.
+  void a_stage_that_is_only_slow_is_waited_for() {
+    RankGroup ranks("waits_for_a_slow_stage", 3, {.arguments = {"shm", "1500"}});
+    ACCRUE_ALL_RANKS_OK(ranks.finish(30s));
+  }
+
   void a_peer_that_sends_nothing_ends_in_a_time_out() {
     RankGroup ranks("waits_for_a_message", 2, {.arguments = {"gloo", "1500"}});
     const std::string said = ranks.wait_for(0, "error", 60s);
@@ -440,9 +470,10 @@ class TestLostRanks : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestLostRanks,
-                      {RANK_BODY(waits_for_the_last), RANK_BODY(waits_for_a_message), RANK_BODY(one_leaves),
-                       RANK_BODY(cannot_join_by_secret), RANK_BODY(waits_for_a_signal), RANK_BODY(ends_at_once),
-                       RANK_BODY(cannot_join), RANK_BODY(stands_still), RANK_BODY(joins_and_ends)})
+                      {RANK_BODY(waits_for_the_last), RANK_BODY(waits_for_a_message), RANK_BODY(waits_for_a_slow_stage),
+                       RANK_BODY(one_leaves), RANK_BODY(cannot_join_by_secret), RANK_BODY(waits_for_a_signal),
+                       RANK_BODY(ends_at_once), RANK_BODY(cannot_join), RANK_BODY(stands_still),
+                       RANK_BODY(joins_and_ends)})
 
 }  // namespace test_lost_ranks
 #include "test_lost_ranks.moc"

@@ -144,6 +144,7 @@ int main(int argc, char** argv) {
     else
       rest.push_back(argv[i]);
   }
+  qputenv("QTEST_FUNCTION_TIMEOUT", "3600000");  // of all rows together; each wait has its own deadline
   TestRandomKills tests;
   return QTest::qExec(&tests, static_cast<int>(rest.size()), rest.data());
 }

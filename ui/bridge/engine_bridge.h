@@ -17,6 +17,7 @@
 #include "event_pump.h"
 
 namespace accrue {
+struct BranchPoint;
 class EngineHost;
 }
 

@@ -126,7 +126,7 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   const RankGrid& grid = order_.plan.grid;
   if (failed.message.empty())
     failed.message = cause_text(name_of(rank), exit) + doing_text(last);
-  else if (grid.pipeline * grid.tensor > 1)
+  else if (grid.pipeline * grid.tensor > 1 && code_of_name(failed.class_name) != ErrorCode::numerics)  // of all ranks
     failed.message = name_of(rank) + doing_text(last) + ": " + failed.message;
   if (failed.micro_step == 0) failed.micro_step = last.micro_step;
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);

@@ -5,6 +5,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/inside_windows.h"
+#include "accrue/run/overlap.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/run_plan.h"
 #include "posix_file.h"
@@ -121,6 +122,11 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.row("gradients sent",
              fmt::format("{} per update by each rank, in {}", format_bytes(plan.wire_bytes_per_update),
                          amount(plan.gradient_buckets, "bucket")));
+  if (plan.grid.data > 1)
+    report.row("they travel", reduces_during_backward(plan) ? "while a window's last backward runs"
+                                                            : "after a window's last backward");
+  if (plan.spec.parallel.overlap_param_gather && plan.spec.parallel.zero > 0)
+    report.row("parameters travel", "until the next forward needs them");
   if (plan.grid.pipeline > 1)
     report.row("bubble", fmt::format("{:.1f} % of a window's time a stage waits", 100 * plan.bubble));
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether what replicas exchange travels beside computation: the ranks do as the plan says.
+#pragma once
+
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+/// Gradients are reduced bucket by bucket while a window's last backward still runs, not after it. K8: only the reducer
+/// does so. The bugs of the gallery meddle with a window's gradients before they are reduced, so those runs reduce
+/// after it. On a pipeline each chunk's last backward of a window sends its buckets out; where every micro-step
+/// reduces, others of the same chunk may come before that is over.
+bool reduces_during_backward(const RunPlan& plan);
+
+}  // namespace accrue

@@ -163,6 +163,9 @@ class TestRankCost : public QObject {
     QCOMPARE(costs.at(3).sent(Axis::pipeline), once + words);
     QCOMPARE(costs.at(0).sent(Axis::embedding), 10 * 8 * 4);  // of two ranks, each sends what it has once
     QCOMPARE(costs.at(1).sent(Axis::embedding), 0);
+    spec.parallel.data = 2;
+    spec.parallel.zero = 1;  // of what each of two replicas owns
+    QCOMPARE(stage_costs(spec).at(0).sent(Axis::embedding), 10 * 8 * 4 / 2);
   }
 
   void gradients_are_sent_twice_less_a_share() {

@@ -118,11 +118,14 @@ class Stages {
     if (stage == 0) held.add(pieces_.first);
     if (stage == grid_.pipeline - 1) held.add(pieces_.last);
     if (stage == grid_.pipeline - 1 && stage > 0) held.add(pieces_.table);
-    const double step = 16.0 * static_cast<double>(sharded() ? grid_.data : 1);
-    return {.numel = std::ceil(held.padded / step) * step,
+    // Under ZeRO a tied embedding has buckets of its own, and its two holders add up what each owns.
+    const bool tied = grid_.pipeline > 1 && ends(stage);
+    const double shards = static_cast<double>(sharded() ? grid_.data : 1), step = 16 * shards;
+    const double alone = tied && sharded() ? pieces_.table.padded : 0;
+    return {.numel = (std::ceil(alone / step) + std::ceil((held.padded - alone) / step)) * step,
             .parameters = held.tensors,
             .on_rows = held.on_rows,
-            .tied = grid_.pipeline > 1 && ends(stage) ? pieces_.table_numel : 0};
+            .tied = tied ? pieces_.table_numel / shards : 0};
   }
 
   /// Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters. Under ZeRO each

@@ -13,7 +13,7 @@ struct StageGradients {
   double numel = 0;       ///< of the flat layout, padding included
   double parameters = 0;  ///< how many tensors
   double on_rows = 0;     ///< numbers that sequence parallelism sums over the tensor axis
-  double tied = 0;        ///< numbers of the token embedding, where the first and the last stage hold it
+  double tied = 0;        ///< numbers of the token embedding that the first and the last stage add up
 };
 
 using TrafficByAxis = std::array<AxisTraffic, 8>;  ///< by Axis

@@ -18,6 +18,12 @@ constexpr int gap = 2;        ///< between tensor ranks
 constexpr int group_gap = 8;  ///< between replicas, and between stages
 constexpr QSize largest_cell(44, 36);
 constexpr int least_width = 24;
+constexpr int letter_width = 36;  ///< of a cell with room for an axis's first letter
+
+/// Axes are told apart by more than their colour.
+Qt::PenStyle axisLine(Axis axis) {
+  return axis == Axis::tensor ? Qt::SolidLine : axis == Axis::data ? Qt::DashLine : Qt::DotLine;
+}
 
 QColor phaseColor(const ThemeColors& colors, const std::string& phase) {
   if (phase == "forward") return colors.forward;
@@ -232,14 +238,12 @@ void RankCells::paintCell(QPainter& painter, std::int64_t rank, const std::optio
   const bool dark = contrastRatio(Qt::black, fill) > contrastRatio(Qt::white, fill);
   painter.setPen(dark ? Qt::black : Qt::white);
   painter.drawText(cell, Qt::AlignCenter, QString::number(rank));
-  if (axis || pointed) {
-    const QColor ink = axis ? axisColor(colors, fromView(to_string(*axis))) : hasFocus() ? colors.accent : colors.text;
-    painter.setPen(QPen(ink, 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(cell.adjusted(1, 1, -1, -1));
-  }
-  // Not by colour alone: the axis's first letter.
-  if (!axis) return;
+  if (!axis && !pointed) return;
+  const QColor ink = axis ? axisColor(colors, fromView(to_string(*axis))) : hasFocus() ? colors.accent : colors.text;
+  painter.setPen(QPen(ink, 2, axis ? axisLine(*axis) : Qt::SolidLine));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(cell.adjusted(1, 1, -1, -1));
+  if (!axis || cell.width() < letter_width) return;
   painter.setPen(dark ? Qt::black : Qt::white);
   painter.drawText(cell.adjusted(5, 2, -4, -2), Qt::AlignTop | Qt::AlignRight,
                    fromView(to_string(*axis)).left(1).toUpper());

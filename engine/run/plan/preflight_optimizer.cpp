@@ -128,6 +128,8 @@ void check_names(const RunSpec& spec, Findings& findings) {
   if (optimizer.scaled_lr.empty() && optimizer.lr_mult != 1.0)
     findings.error("optimizer.lr_mult", "has an effect only with optimizer.scaled_lr", real_text(optimizer.lr_mult),
                    "names in optimizer.scaled_lr", "1");
+  if (!optimizer.scaled_lr.empty() && optimizer.lr_mult == 1.0)
+    findings.note("optimizer.scaled_lr", "changes nothing here: optimizer.lr_mult is 1");
 }
 
 void check_loss_scale(const RunSpec& spec, Findings& findings) {

@@ -13,7 +13,7 @@
 
 namespace accrue {
 
-/// A batch that is never the last: the batch does not change any more.
+/// The batch does not change any more.
 inline constexpr std::int64_t never_changes = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// What an update is made of: `samples` in `micro_steps` micro-steps.

@@ -288,8 +288,8 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
 }
 
 void DistributedDataParallel::State::wait_for_reductions() {
-  for (Work& each : under_way) each.wait();
-  under_way.clear();
+  auto started = std::exchange(under_way, {});  // after an error nothing of it is left to wait for
+  for (Work& each : started) each.wait();
 }
 
 void DistributedDataParallel::State::restart() {

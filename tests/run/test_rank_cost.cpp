@@ -91,7 +91,8 @@ class TestRankCost : public QObject {
     spec.model.dropout = 0.1;
     const std::int64_t dropped = only(spec).activations;
     spec.parallel.recompute = RecomputeKind::selective;
-    QCOMPARE(dropped - only(spec).activations, 6 * 4 * 12 * 3 * 2 * 4);
+    const std::int64_t weights = 4 * 12 * 3 * 2 * 4, generator = 5056;  // whose state is kept to draw the same again
+    QCOMPARE(dropped - only(spec).activations, 6 * (weights - generator));
     spec.model.dropout = 0;  // the fused attention keeps none
     QCOMPARE(only(spec).activations, fused);
   }

@@ -563,6 +563,23 @@ class TestRunPlan : public QObject {
     QCOMPARE(json["memory_bytes_per_rank"].toObject()["total"].toInteger(), plan.memory.total());
   }
 
+  void ranks_that_are_alike_share_a_row() {
+    const RunPlan plan = plan_of(spec_of("model.layers=4;parallel.data=2;parallel.pipeline=4;data.samples=6000"));
+    const QString report = QString::fromStdString(plan_report(plan));
+    for (const char* row : {"0 to 1 .* 4  data .*, pipeline ", "2 to 3 .* 3  data ", "4 to 5 .* 2  data ",
+                            "6 to 7 .* 1  data ", "bubble +42.9 % of a window's time"})
+      QVERIFY2(report.contains(QRegularExpression(row)), qPrintable(report));
+    const QJsonObject json = QJsonDocument::fromJson(QByteArray::fromStdString(plan_summary_json(plan))).object();
+    QCOMPARE(json["bubble"].toDouble(), 3.0 / 7.0);
+    QCOMPARE(json["stages"].toArray().size(), 4);
+    const QJsonObject last = json["stages"][3].toObject();
+    QCOMPARE(last["ranks"].toArray(), QJsonArray({6, 7}));
+    QCOMPARE(last["chunks_in_flight"].toInt(), 1);
+    QCOMPARE(last["memory_bytes"]["activations"].toInteger(), plan.stages.back().activations);
+    QCOMPARE(last["wire_bytes_per_update"]["data"].toInteger(), plan.stages.back().sent(Axis::data));
+    QVERIFY(!QString::fromStdString(plan_report(plan_of(spec_of("parallel.data=1")))).contains("Each rank"));
+  }
+
   void the_report_shows_every_kind_of_number() {
     const QString report =
         QString::fromStdString(plan_report(plan_of(spec_of("parallel.data=2;schedule.warmup=3;data.samples=6000"))));

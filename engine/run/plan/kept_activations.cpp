@@ -41,6 +41,14 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
   return shape.element * (shape.rows * rows + shape.tokens * tokens / shape.tensor);
 }
 
+/// States of the random generators, from which what is computed again draws the same: the default one's on a CPU, and
+/// the tensor axis's.
+double random_bytes(const RunSpec& spec, double calls) {
+  constexpr double state = 5056;
+  if (spec.model.dropout == 0 || spec.launch.device != DeviceKind::cpu) return 0;
+  return calls * state * (spec.parallel.tensor > 1 ? 2 : 1);
+}
+
 double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks) {
   const ParallelSpec& parallel = spec.parallel;
   const double output = shape.hidden * shape.element;
@@ -48,7 +56,8 @@ double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double bl
   const RecomputedBlocks again = recomputed_of_chunk(parallel, blocks);
   // A chunk holds the input that it received until it has sent the gradient, whatever part of it is kept.
   const double inputs = again.shared ? again.inputs * output / shape.tensor + output : again.inputs * output;
-  return inputs + (blocks - again.blocks) * whole + output;
+  const double calls = parallel.recompute == RecomputeKind::selective ? blocks : again.inputs;
+  return inputs + (blocks - again.blocks) * whole + output + random_bytes(spec, calls);
 }
 
 KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {

@@ -83,9 +83,6 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
 
 void check_zero(const RunSpec& spec, Findings& findings) {
   if (spec.parallel.zero == 0) return;
-  if (spec.parallel.data == 1)
-    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
-                  "0, or parallel.data above 1", "0");
   const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
     findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
   };
@@ -96,6 +93,9 @@ void check_zero(const RunSpec& spec, Findings& findings) {
     unsharded("accumulation.reduce_when", quoted(knobs.reduce_when), "boundary");
   if (spec.optimizer.clip_norm > 0.0 && knobs.clip_stage == ClipStage::every_micro_step)
     unsharded("accumulation.clip_stage", quoted(knobs.clip_stage), "in_update");
+  if (spec.parallel.data == 1)
+    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
+                  "0, or parallel.data above 1", "0");
 }
 
 /// parallel.data where so many ranks fit; nothing where one replica is more.

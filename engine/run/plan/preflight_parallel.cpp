@@ -170,9 +170,6 @@ void check_zero(const RunSpec& spec, Findings& findings) {
                     "true", "false, or parallel.zero 1", "false");
     return;
   }
-  if (spec.parallel.data == 1)
-    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
-                  "0, or parallel.data above 1", "0");
   const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
     findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
   };
@@ -183,6 +180,9 @@ void check_zero(const RunSpec& spec, Findings& findings) {
     unsharded("accumulation.reduce_when", quoted(knobs.reduce_when), "boundary");
   if (spec.optimizer.clip_norm > 0.0 && knobs.clip_stage == ClipStage::every_micro_step)
     unsharded("accumulation.clip_stage", quoted(knobs.clip_stage), "in_update");
+  if (spec.parallel.data == 1)
+    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
+                  "0, or parallel.data above 1", "0");
 }
 
 /// parallel.data where so many ranks fit; nothing where one replica is more.

@@ -88,6 +88,7 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   auto* scroll = new QScrollArea(this);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
   scroll->setWidget(content);
   content->setBackgroundRole(QPalette::Base);
   auto* outer = new QVBoxLayout(this);

@@ -6,6 +6,7 @@
 #include <QtTest>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "support/training_body.h"
@@ -189,13 +190,13 @@ class TestDividedTraining : public QObject {
     for (const TrainedRank& rank : ranks) {
       QVERIFY2(rank.outcome == "finished", rank.text().c_str());
       std::map<std::int64_t, std::int64_t> computed;
-      std::int64_t last = 0, turns = 0;
+      std::int64_t last = 0, before = 0, turns = 0;
       for (const Operations& spans : rank.all<Operations>())
         for (std::size_t i = 0; i < spans.kind.size(); ++i) {
           QVERIFY(spans.begin_ns[i] >= last);
           QVERIFY(spans.end_ns[i] >= spans.begin_ns[i]);
           last = spans.end_ns[i];
-          turns += i > 0 && spans.micro_step[i] < spans.micro_step[i - 1];
+          turns += spans.micro_step[i] < std::exchange(before, spans.micro_step[i]);
           if (spans.kind[i] != ComputeKind::step) computed[spans.micro_step[i]] += spans.end_ns[i] - spans.begin_ns[i];
         }
       QCOMPARE(computed.size(), std::size_t{12 * 4});

@@ -402,6 +402,7 @@ class TestPlots : public QObject {
     // Tensor before pipeline, whichever is reported first; rank 3 uses the pipeline only. Each takes a forward's time.
     std::vector<RunEvent> events;
     for (const RunEvent& event : made.events(12, 6)) {
+      events.push_back(event);
       if (const auto* spans = std::get_if<Operations>(&event.body);
           spans && spans->kind.front() == ComputeKind::forward)
         for (const char* axis : {"pipeline", "tensor"})
@@ -425,6 +426,7 @@ class TestPlots : public QObject {
                                           QStringLiteral("0 pipeline")}));
     QCOMPARE(rows.mid(12),
              QStringList({QStringLiteral("3 all"), QStringLiteral("3 data"), QStringLiteral("3 pipeline")}));
+    picture();  // the strip asks for the height of more lanes
     const QImage image = picture();
     const QRect area = drawing(strip());
     for (const char* axis : {"data", "tensor", "pipeline"})

@@ -64,16 +64,20 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   addField(row, "parallel.virtual_pipeline", tr("Chunks"));
   addField(row, "parallel.pipeline_order", tr("Order"));
   row->addStretch(1);
-  replica_ = addChooser(row, "pipelineReplica", tr("Replica"));
-  tensor_ = addChooser(row, "pipelineTensor", tr("Tensor rank"));
-  update_ = addChooser(row, "pipelineUpdate", tr("Update"));
+  auto* measured_row = new QHBoxLayout;
+  measured_row->setContentsMargins(0, 0, space::betweenGroups, 0);
+  measured_row->setSpacing(space::base);
+  measured_row->addWidget(measured_header_, 1);
+  replica_ = addChooser(measured_row, "pipelineReplica", tr("Replica"));
+  tensor_ = addChooser(measured_row, "pipelineTensor", tr("Tensor rank"));
+  update_ = addChooser(measured_row, "pipelineUpdate", tr("Update"));
   update_->setMinimum(1);
   newest_ = new QCheckBox(tr("newest"), this);
   newest_->setObjectName(QStringLiteral("pipelineNewest"));
   newest_->setFont(textFont(TextSize::small));
   newest_->setToolTip(tr("Follow the newest window that all stages have reported"));
   newest_->setChecked(true);
-  row->addWidget(newest_);
+  measured_row->addWidget(newest_);
 
   auto* layout = new QVBoxLayout(content);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -82,12 +86,13 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   layout->addWidget(planned_header_);
   layout->addWidget(problem_);
   layout->addWidget(planned_, 1);
-  layout->addWidget(measured_header_);
+  layout->addLayout(measured_row);
   layout->addWidget(measured_, 1);
   layout->addStretch(0);
   auto* scroll = new QScrollArea(this);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
   scroll->setWidget(content);
   content->setBackgroundRole(QPalette::Base);
   auto* outer = new QVBoxLayout(this);
@@ -131,7 +136,7 @@ void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& n
   widget->setObjectName(QStringLiteral("pipeline.%1").arg(QLatin1String(key)));
   widget->setToolTip(fromView(field.help));
   widget->setMaximumWidth(field.type == FieldType::choice ? 112 : 60);
-  widget->setMinimumWidth(50);
+  widget->setMinimumWidth(field.type == FieldType::choice ? 80 : 50);
   label->setFont(textFont(TextSize::small));
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setToolTip(widget->toolTip());

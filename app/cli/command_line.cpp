@@ -165,6 +165,39 @@ void add_records(Verbs& verbs) {
   doctor->add_flag("--json", checks->json, "As JSON");
 }
 
+void add_data(CLI::App& app, int& status) {
+  CLI::App* data = app.add_subcommand("data", "Build indexed datasets (PREFIX.bin and PREFIX.idx) and look into them");
+  data->require_subcommand(1);
+  Verbs verbs(*data, status);
+  const auto [build, built] = verbs.add("build", "Make an indexed dataset of text files, a token a byte", build_data);
+  build->add_option("TEXT", built->texts, "Text files, in this order")->required();
+  build->add_option("--out", built->prefix, "PREFIX of the dataset to create")->type_name("PREFIX")->required();
+  build->add_option("--documents", built->documents, "What becomes a document: a file, a paragraph or a line")
+      ->check(CLI::IsMember({"file", "paragraph", "line"}))
+      ->capture_default_str();
+  build->add_flag("--append-eod", built->append_eod, "End each document with the token 256");
+  build->footer(
+      "A build that was stopped or killed goes on when it is asked for again. Without --append-eod nothing marks\n"
+      "where one document of a sample ends and the next begins.");
+
+  const auto [show, shown] = verbs.add("show", "Check an indexed dataset and print what it holds", show_data);
+  show->add_option("PREFIX", shown->prefix, "The dataset, without .bin or .idx")->required();
+  show->add_flag("--json", shown->json, "As JSON");
+
+  const auto [index, indexed] =
+      verbs.add("index", "Print which tokens a GPT's samples hold: document, sample and shuffle index", index_data);
+  index->add_option("PREFIX", indexed->prefix, "The dataset, without .bin or .idx")->required();
+  index->add_option("--seq-length", indexed->sequence_length, "Tokens of a sample")->required();
+  index
+      ->add_option("--samples", indexed->samples,
+                   "At least so many of train, valid and test: 1000,100,10 (default: one epoch)")
+      ->delimiter(',')
+      ->expected(1, 3);
+  index->add_option("--seed", indexed->seed, "Seed of the shuffles")->capture_default_str();
+  index->add_option("--split", indexed->split, "Proportions of train, valid and test")->capture_default_str();
+  index->add_flag("--json", indexed->json, "As JSON, with all three indices");
+}
+
 /// `command`: what stands after "--" on the command line.
 void add_launch(Verbs& verbs, std::vector<std::string> command) {
   const auto [launch, options] =
@@ -216,11 +249,12 @@ int run_command_line(int argc, char** argv) {
   add_training(verbs);
   add_control(verbs);
   add_records(verbs);
+  add_data(app, status);
   add_launch(verbs, {argv + others, argv + argc});
   try {
     app.parse(others < argc ? others - 1 : argc, argv);
   } catch (const CLI::RequiredError& error) {
-    const auto unknown = app.remaining();
+    const auto unknown = app.remaining(true);
     if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;
     std::fprintf(stderr, "accrue-run: there is no subcommand \"%s\"\nRun with --help for more information.\n",
                  unknown.front().c_str());

@@ -101,6 +101,30 @@ struct LaunchOptions {
 };
 int launch_programs(const LaunchOptions& launch);
 
+struct DataBuildOptions {
+  std::vector<std::string> texts;
+  std::string prefix;
+  std::string documents = "file";
+  bool append_eod = false;
+};
+int build_data(const DataBuildOptions& options);
+
+struct DataShowOptions {
+  std::string prefix;
+  bool json = false;
+};
+int show_data(const DataShowOptions& options);
+
+struct DataIndexOptions {
+  std::string prefix;
+  std::int64_t sequence_length = 0;
+  std::vector<std::int64_t> samples;  ///< of train, valid and test; those left out take one epoch
+  std::uint32_t seed = 1234;
+  std::string split = "969,30,1";
+  bool json = false;
+};
+int index_data(const DataIndexOptions& options);
+
 struct DoctorOptions {
   bool json = false;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "accrue/run/plugins.h"
+#include "accrue/run/spec_fields.h"
 
 class QGridLayout;
 class QLabel;

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// data: builds indexed datasets and looks into them.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "accrue/run/counted.h"
+#include "accrue/run/dataset_splits.h"
+#include "accrue/run/gpt_index.h"
+#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/text_dataset.h"
+#include "printable.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+volatile sig_atomic_t stop_asked = 0;
+
+/// The build ends at its next part after a signal, with a checkpoint.
+void stop_build_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked = 1; };
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
+}
+
+/// Redraws one line of a terminal; says nothing elsewhere.
+class BuildBar {
+ public:
+  bool show(const TextProgress& progress) {
+    const auto now = Clock::now();
+    if (!terminal_ || (now - shown_ < std::chrono::milliseconds(100) && progress.bytes < progress.total))
+      return stop_asked == 0;
+    shown_ = now;
+    const double seconds = std::chrono::duration<double>(now - begun_).count();
+    const double rate = static_cast<double>(progress.bytes - progress.resumed_at) / std::max(seconds, 1e-3);
+    std::fputs(fmt::format("\r\033[K{:.0f} %  {:.1f} of {:.1f} MiB  {:.1f} MiB/s  {:.0f} s left",
+                           100.0 * static_cast<double>(progress.bytes) /
+                               static_cast<double>(std::max<std::int64_t>(progress.total, 1)),
+                           static_cast<double>(progress.bytes) / 0x1p20, static_cast<double>(progress.total) / 0x1p20,
+                           rate / 0x1p20, static_cast<double>(progress.total - progress.bytes) / std::max(rate, 1.0))
+                   .c_str(),
+               stderr);
+    drawn_ = true;
+    return stop_asked == 0;
+  }
+  ~BuildBar() {
+    if (drawn_) std::fputc('\n', stderr);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  bool drawn_ = false;
+  Clock::time_point begun_ = Clock::now();
+  Clock::time_point shown_{};
+};
+
+DocumentKind document_kind(const std::string& name) {
+  if (name == "line") return DocumentKind::line;
+  return name == "paragraph" ? DocumentKind::paragraph : DocumentKind::file;
+}
+
+void print_array(const char* name, const IndexArray& array, const char* end) {
+  std::printf("      \"%s\": [", name);
+  for (std::int64_t row = 0; row < array.size(); ++row) {
+    std::fputs(row == 0 ? "" : ", ", stdout);
+    if (array.columns() == 0)
+      std::printf("%lld", static_cast<long long>(array.at(row)));
+    else
+      std::printf("[%lld, %lld]", static_cast<long long>(array.at(row, 0)), static_cast<long long>(array.at(row, 1)));
+  }
+  std::printf("]%s\n", end);
+}
+
+struct SplitIndex {
+  DatasetSplit split;
+  IndexRange sequences;
+  GptIndexShape shape;
+  GptIndex index;
+};
+
+/// Written as it goes: an index may be larger than a JSON tree of it should be.
+void print_json(const DataIndexOptions& options, const std::vector<SplitIndex>& splits) {
+  std::printf("{\n  \"prefix\": %s,\n  \"sequence_length\": %lld,\n  \"seed\": %lld,\n  \"splits\": {",
+              ordered_json(options.prefix).dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str(),
+              static_cast<long long>(options.sequence_length), static_cast<long long>(options.seed));
+  const char* separator = "\n";
+  for (const SplitIndex& each : splits) {
+    std::fputs(
+        fmt::format("{}    \"{}\": {{\n      \"sequences\": [{}, {}],\n      \"tokens_per_epoch\": {},\n"
+                    "      \"epochs\": {},\n      \"separate_final_epoch\": {},\n      \"samples\": {},\n",
+                    separator, to_string(each.split), each.sequences.begin, each.sequences.end,
+                    each.shape.tokens_per_epoch, each.shape.epochs, each.shape.separate_final_epoch, each.shape.samples)
+            .c_str(),
+        stdout);
+    print_array("document_index", each.index.document_index, ",");
+    print_array("sample_index", each.index.sample_index, ",");
+    print_array("shuffle_index", each.index.shuffle_index, "");
+    std::fputs("    }", stdout);
+    separator = ",\n";
+  }
+  std::fputs("\n  }\n}\n", stdout);
+}
+
+std::string first_of(const IndexArray& array) {
+  constexpr std::int64_t shown = 8;
+  std::string text;
+  for (std::int64_t row = 0; row < std::min(shown, array.size()); ++row)
+    text += array.columns() == 0 ? fmt::format(" {}", array.at(row))
+                                 : fmt::format(" ({},{})", array.at(row, 0), array.at(row, 1));
+  return text + (array.size() > shown ? " ..." : "");
+}
+
+void print_text(const std::vector<SplitIndex>& splits) {
+  for (const SplitIndex& each : splits) {
+    std::fputs(
+        fmt::format("{}: sequences {} to {}, {} in {}{}, {}\n", to_string(each.split), each.sequences.begin,
+                    each.sequences.end - 1, counted(each.shape.tokens_per_epoch, "token"),
+                    counted(each.shape.epochs, "epoch"), each.shape.separate_final_epoch ? ", the last one apart" : "",
+                    counted(each.shape.samples, "sample"))
+            .c_str(),
+        stdout);
+    std::fputs(
+        fmt::format("  document index{}\n  sample index  {}\n  shuffle index {}\n", first_of(each.index.document_index),
+                    first_of(each.index.sample_index), first_of(each.index.shuffle_index))
+            .c_str(),
+        stdout);
+  }
+}
+
+}  // namespace
+
+int build_data(const DataBuildOptions& options) {
+  stop_build_on_signals();
+  TextDatasetRequest request{.texts = {options.texts.begin(), options.texts.end()},
+                             .prefix = options.prefix,
+                             .documents = document_kind(options.documents),
+                             .append_eod = options.append_eod};
+  const auto built = [&request] {
+    BuildBar bar;
+    return build_text_dataset(request, [&bar](const TextProgress& progress) { return bar.show(progress); });
+  }();
+  if (!built) return report(built.error());
+  if (built->resumed_at > 0)
+    std::fprintf(stderr, "accrue-run: went on after %s of an interrupted build\n",
+                 counted(built->resumed_at, "byte").c_str());
+  std::printf("%s: %s, %s\n", printable(options.prefix).c_str(), counted(built->documents, "document").c_str(),
+              counted(built->tokens, "token").c_str());
+  return status_done;
+}
+
+int show_data(const DataShowOptions& options) {
+  const auto dataset = IndexedDataset::open(options.prefix);
+  if (!dataset) return report(dataset.error());
+  if (const auto sound = dataset->check(); !sound) return report(sound.error());
+  const auto lengths = dataset->lengths({0, dataset->sequences()});
+  if (!lengths) return report(lengths.error());
+  const auto [shortest, longest] = std::minmax_element(lengths->begin(), lengths->end());
+  const ordered_json json = {{"prefix", options.prefix},          {"dtype", to_string(dataset->dtype())},
+                             {"documents", dataset->documents()}, {"sequences", dataset->sequences()},
+                             {"tokens", dataset->tokens()},       {"shortest_sequence", *shortest},
+                             {"longest_sequence", *longest}};
+  if (options.json) {
+    std::printf("%s\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace).c_str());
+    return status_done;
+  }
+  for (const auto& [name, value] : json.items()) {
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    const std::string text = value.is_string() ? printable(value.get<std::string>()) : value.dump();
+    std::fputs(fmt::format("{:<18} {}\n", words, text).c_str(), stdout);
+  }
+  return status_done;
+}
+
+int index_data(const DataIndexOptions& options) {
+  const auto dataset = IndexedDataset::open(options.prefix);
+  if (!dataset) return report(dataset.error());
+  const auto matrix = parse_split(options.split);
+  if (!matrix) return report(matrix.error());
+  std::vector<SplitIndex> splits;
+  for (std::size_t i = 0; i < matrix->size(); ++i) {
+    const IndexRange range = (*matrix)[i] ? elements_of(*(*matrix)[i], dataset->sequences()) : IndexRange{};
+    if (range.size() == 0) continue;
+    GptIndexRequest request{.sequence_length = options.sequence_length, .samples = {}, .seed = options.seed};
+    if (i < options.samples.size()) request.samples = options.samples[i];
+    const auto lengths = dataset->lengths(range);
+    if (!lengths) return report(lengths.error());
+    std::int64_t tokens = 0;
+    for (const std::int32_t length : *lengths) tokens += length;
+    const auto shape = gpt_index_shape(tokens, request);
+    if (!shape) return report(shape.error());
+    auto index = build_gpt_index(*dataset, range, request);
+    if (!index) return report(index.error());
+    splits.push_back({dataset_splits[i], range, *shape, *std::move(index)});
+  }
+  if (options.json)
+    print_json(options, splits);
+  else
+    print_text(splits);
+  return status_done;
+}
+
+}  // namespace accrue::cli

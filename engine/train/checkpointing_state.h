@@ -8,8 +8,8 @@
 //   replica.<d>.compensation.<p> what the sums have rounded off,
 //   replica.<d>.tally            and what the micro-steps held
 //
-// Of a token embedding whose vocabulary is padded, the rows that are no part of the model (model_share.h) are in none of
-// them.
+// Of a token embedding whose vocabulary is padded, the rows that are no part of the model (model_share.h) are in none
+// of them.
 //
 // Under sequence parallelism a rank's gradients of undivided parameters are a part of the replica's, and are kept as
 // rank.<r>.gradients.<p> and rank.<r>.compensation.<p>.

@@ -19,7 +19,7 @@
 namespace accrue {
 struct BranchPoint;
 class EngineHost;
-}
+}  // namespace accrue
 
 namespace accrue::ui {
 

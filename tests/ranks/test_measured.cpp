@@ -50,6 +50,7 @@ class TestMeasured : public QObject {
     row("one rank, float64", 1, "", "dtype = \"float64\"\n");
     row("one rank, bfloat16", 1, "", "dtype = \"bfloat16\"\n");
     row("one rank, dropout", 1, "", "dropout = 0.1\n");
+    row("one rank, dropout, bfloat16", 1, "", "dropout = 0.1\ndtype = \"bfloat16\"\n");
     row("two replicas", 2, "data = 2\n");
     row("two replicas that evaluate", 2, "data = 2\n", "", "[evaluate]\nevery_updates = 1\nbatches = 2\n");
     row("two sharded replicas", 2, "data = 2\nzero = 1\n");

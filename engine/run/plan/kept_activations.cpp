@@ -29,16 +29,17 @@ double label_bytes(double tokens) {
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
   double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
-  double attention = heads;
+  double attention = shape.element * heads;
   if (shape.fused) {
     rows = 2 * shape.width + 4;
     tokens = 8 * shape.width;
   } else if (model.dropout > 0) {
     rows += 2 * shape.width;
-    attention = 3 * heads * number(model.context);
+    // Half types are attended in float32.
+    attention = 3 * (shape.sum * heads * number(model.context) + (shape.sum - shape.element) * shape.width);
   }
-  if (core || shape.fused) tokens += attention;
-  return shape.element * (shape.rows * rows + shape.tokens * tokens / shape.tensor);
+  if (!core && !shape.fused) attention = 0;
+  return shape.element * shape.rows * rows + shape.tokens * (shape.element * tokens + attention) / shape.tensor;
 }
 
 /// States of the random generators, from which what is computed again draws the same: the default one's on a CPU, and

@@ -254,7 +254,7 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(others < argc ? others - 1 : argc, argv);
   } catch (const CLI::RequiredError& error) {
-    const auto unknown = app.remaining(true);
+    const auto unknown = app.remaining();
     if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;
     std::fprintf(stderr, "accrue-run: there is no subcommand \"%s\"\nRun with --help for more information.\n",
                  unknown.front().c_str());

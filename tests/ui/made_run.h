@@ -43,7 +43,11 @@ struct MadeRun {
     plan.totals = total_windows(plan.window);
     plan.global_batch = steps * microBatch * ranks;
     plan.tokens_per_update = steps * items * ranks;
-    plan.curve = {ScheduleKind::cosine, 3e-3, 3e-4, 1.0, 0.2, updates / 10, updates};
+    plan.curve = {.kind = ScheduleKind::cosine,
+                  .lr = 3e-3,
+                  .min_lr = 3e-4,
+                  .warmup = static_cast<double>(updates / 10),
+                  .total = updates};
     return plan;
   }
 

@@ -346,8 +346,8 @@ class TestWindow : public QObject {
     // Another model cannot go on from there.
     RunSpec other = smallSpec(60);
     other.run.seed += 1;
-    studio.document->setSpec(other, QStringLiteral("another order"));
-    QSignalSpy refused(studio.control, &RunControl::refused);
+    studio.document.setSpec(other, QStringLiteral("another order"));
+    QSignalSpy refused(studio.control.get(), &RunControl::refused);
     studio.action("branchAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
     const auto findings = refused.first().first().value<std::vector<Finding>>();
@@ -356,7 +356,7 @@ class TestWindow : public QObject {
 
     other = smallSpec(60);
     other.optimizer.lr *= 0.5;
-    studio.document->setSpec(other, QStringLiteral("half the rate"));
+    studio.document.setSpec(other, QStringLiteral("half the rate"));
     studio.action("branchAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
     QVERIFY(studio.control->run()->folder() != first);

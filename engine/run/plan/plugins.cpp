@@ -69,6 +69,7 @@ constexpr CapabilityRule rules[] = {
     {tensor, excludes, recorded_weights, "run.record_weights", undivided},
     {tensor, excludes, early_clipping, "accumulation.clip_stage", undivided},
     {pipeline, excludes, dense_model, "model.kind", gpt_only},
+    {recompute, excludes, dense_model, "parallel.recompute", "computes blocks of a GPT again, and this model has none"},
     {pipeline, excludes, exactness_checks, "evaluate.exactness_every", undivided},
     {pipeline, excludes, bug, "teaching.bug", undivided},
     {pipeline, excludes, recorded_weights, "run.record_weights", undivided},

@@ -92,7 +92,7 @@ class TestSpecWriter : public QObject {
     if (reading.spec.data.path.starts_with('/') && !QFileInfo::exists(qs(reading.spec.data.path)))
       QSKIP("the text that this spec reads is not installed here");
     HostFacts host;
-    host.cores = 2;
+    host.cores = 8;  // one for each rank of the largest grid
     const Preflight result =
         preflight_files(reading.spec, host, accrue::test::sourcePath("resources/presets").toStdString());
     QVERIFY2(result.plan.has_value(), result.findings.empty() ? "" : result.findings.front().text().c_str());

@@ -83,6 +83,7 @@ micro_batch = {shape.micro_batch}
 data = {shape.data}
 tensor = {shape.tensor}
 pipeline = {shape.pipeline}
+virtual_pipeline = {shape.chunks}
 [launch]
 threads_per_rank = 1
 [run]
@@ -199,7 +200,7 @@ def run_python(script, work, name, shape, updates, environment, options):
 
 def initial_weights(build, work, shape, tokens):
     """One update at a rate too small to change a float32 weight writes the initial weights to final/model.safetensors."""
-    single = argparse.Namespace(**{**vars(shape), "accumulate": 1, "micro_batch": 1, "data": 1, "tensor": 1, "pipeline": 1})
+    single = argparse.Namespace(**{**vars(shape), "accumulate": 1, "micro_batch": 1, "data": 1, "tensor": 1, "pipeline": 1, "chunks": 1})
     _, folder = run_accrue(build, work, "initial", single, tokens, 1, lr=1e-30)
     return folder / "final/model.safetensors"
 

@@ -101,7 +101,7 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
     work = args.work.resolve()
     shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
-                               accumulate=args.accumulate, data=args.ranks, tensor=1, pipeline=1)
+                               accumulate=args.accumulate, data=args.ranks, tensor=1, pipeline=1, chunks=1)
     if args.only in (None, "bytes"):
         count_bytes(args, work, shape)
     if args.only == "bytes":

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A divided model compared with the same in plain PyTorch: throughput, memory beside the plan's prediction, loss curves.
 
-Two tensor-parallel ranks, then two pipeline stages (one-forward-one-backward). How the two sides are held side by side: ../side_by_side.py. The
+Two tensor-parallel ranks; two pipeline stages, one-forward-one-backward on both sides; and the same with Accrue's stages in chunks of one block,
+interleaved, which the PyTorch script does not do. How the two sides are held side by side: ../side_by_side.py. The
 Python environment is made under build/ (2.2 GB to download once). Needs a built tree (packaging/check).
 
     tests/bench/divided/compare.py                          6 layers, 384 wide, micro-batch 4 x 256, M = 4, two rounds: about ten minutes on two cores
@@ -17,6 +18,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from side_by_side import ROOT, ensure_environment, initial_weights, run_accrue, run_python, say, spread, write_tokens
 
+LAYOUTS = ("tensor", "pipeline", "interleaved")
 SCRIPT = pathlib.Path(__file__).resolve().parent / "train_divided.py"
 
 
@@ -26,8 +28,10 @@ def predicted_bytes(build, spec):
 
 
 def compare(args, work, layout, environment):
+    theirs_layout = "tensor" if layout == "tensor" else "pipeline"
     shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
-                               accumulate=args.accumulate, data=1, tensor=2 if layout == "tensor" else 1, pipeline=2 if layout == "pipeline" else 1)
+                               accumulate=args.accumulate, data=1, tensor=2 if layout == "tensor" else 1, pipeline=1 if layout == "tensor" else 2,
+                               chunks=args.layers // 2 if layout == "interleaved" else 1)
     tokens = work / "tokens.u16"
     write_tokens(tokens, args.updates * shape.accumulate * shape.micro_batch * shape.context + 1)
     weights = initial_weights(args.build, work, shape, tokens)
@@ -35,7 +39,7 @@ def compare(args, work, layout, environment):
     for number in range(args.rounds):
         ours, _ = run_accrue(args.build, work, f"accrue-{layout}-{number}", shape, tokens, args.updates)
         theirs = run_python(SCRIPT, work, f"pytorch-{layout}-{number}", shape, args.updates, environment,
-                            ["--tokens", tokens, "--weights", weights, "--layout", layout])
+                            ["--tokens", tokens, "--weights", weights, "--layout", theirs_layout])
         pair = ours.tokens_per_s(shape, args.warmup), theirs.tokens_per_s(shape, args.warmup)
         say(f"{layout}, round {number + 1}: Accrue {pair[0]:.0f} tokens/s, {max(ours.peaks) / 1e9:.2f} GB a rank; "
             f"PyTorch {pair[1]:.0f} tokens/s, {max(theirs.peaks) / 1e9:.2f} GB a rank")
@@ -57,7 +61,7 @@ def arguments():
     for name, value in (("layers", 6), ("width", 384), ("heads", 6), ("context", 256), ("micro-batch", 4), ("accumulate", 4), ("updates", 12),
                         ("warmup", 3), ("rounds", 2)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--only", choices=("tensor", "pipeline"), help="one of the two layouts")
+    parser.add_argument("--only", choices=LAYOUTS, help="one of the three")
     return parser.parse_args()
 
 
@@ -67,7 +71,7 @@ def main():
         raise SystemExit(f"{args.build}/bin/accrue-run is not built: run packaging/check first")
     args.work.mkdir(parents=True, exist_ok=True)
     environment = ensure_environment()
-    for layout in (args.only,) if args.only else ("tensor", "pipeline"):
+    for layout in (args.only,) if args.only else LAYOUTS:
         compare(args, args.work.resolve(), layout, environment)
 
 

@@ -98,7 +98,9 @@ std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<st
   if (!has_errors(findings)) {
     Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir);
     findings = std::move(checked.findings);
-    plan = std::move(checked.plan);
+    if (checked.plan)
+      for (Finding& finding : check_branch(from, *checked.plan)) findings.push_back(std::move(finding));
+    if (!has_errors(findings)) plan = std::move(checked.plan);
   }
   locate(findings, reading, input);
   print(findings);

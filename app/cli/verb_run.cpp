@@ -80,10 +80,11 @@ int branch_run(const ResumeOptions& options, const std::filesystem::path& from, 
   RunSummary before;
   before.planned_updates = plan->totals.updates;
   before.updates = point->checkpoint.update;
-  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
+  const std::string arithmetic = plan->arithmetic();
   EngineHost host({});
   const auto started = host.branch(*point, {std::move(*plan), options.dir});
   if (!started) return report(started.error());
+  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", arithmetic.c_str());
   return follow_hosted(host, options, before, detached);
 }
 

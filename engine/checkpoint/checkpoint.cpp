@@ -202,7 +202,7 @@ std::vector<std::string> differences(const CheckpointIdentity& saved, const Chec
   compare(different, "threads per rank", std::to_string(saved.threads_per_rank), std::to_string(now.threads_per_rank));
   compare(different, "LibTorch version", saved.torch_version, now.torch_version);
   compare(different, "CPU capability", saved.cpu_capability, now.cpu_capability);
-  if (saved.spec_sha256 != now.spec_sha256) different.push_back("the spec");
+  if (saved.spec_sha256 != now.spec_sha256) different.push_back("spec");
   return different;
 }
 

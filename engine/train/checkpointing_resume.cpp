@@ -126,10 +126,12 @@ void report_resume(Training& training, const OpenedCheckpoint& opened) {
   }
   if (opened.not_bit_exact.empty()) return;
   std::string text;
-  for (const std::string& difference : opened.not_bit_exact) text += (text.empty() ? "" : "; ") + difference;
+  for (const std::string& difference : opened.not_bit_exact) text += (text.empty() ? "" : ", another ") + difference;
   training.report.warn_first(
-      "protocol", "continuing from " + opened.checkpoint->name() + " is not bit-exact: different are " + text,
-      "The mathematics is the same; the last digits are not.");
+      "protocol", "continuing from " + opened.checkpoint->name() + " is not bit-exact, because of another " + text,
+      training.order.branched_from.empty() || opened.not_bit_exact.back() != "spec"
+          ? "The mathematics is the same; the last digits are not."
+          : "\"accrue-run compare\" with the run that this one branched from names the keys that differ.");
 }
 
 }  // namespace

@@ -141,6 +141,22 @@ class TestAccumulationWindow : public QObject {
     }
   }
 
+  void a_place_counted_anew_keeps_the_samples_of_skipped_updates() {
+    WindowShape shape = shape_of(Dialect::accrue, 8, 2, 2);
+    shape.samples = {8, 8};
+    AccumulationWindow window(shape);
+    window.pass_updates(1);
+    window.report(StepOutcome::skipped_overflow);
+    shape.steps = 4;  // an update of 16 samples in four micro-steps, where there were two
+    shape.samples = {4, 4};
+    shape.batches_per_epoch = 16;
+    AccumulationWindow recounted(shape);
+    recounted.pass_updates(1);
+    recounted.restore(recounted.position().with_schedule_of(window.position()));
+    QCOMPARE(recounted.next()->samples_before, 0);  // 16 passed, and all 16 skipped
+    QCOMPARE(recounted.position().skipped_samples(), 16);
+  }
+
   void a_window_that_crosses_epochs_counts_the_short_batch_inside_it() {
     WindowShape shape = shape_of(Dialect::llm, 3, 2, 2);
     shape.knobs.schedule_clock = ScheduleClock::update;

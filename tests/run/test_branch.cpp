@@ -25,6 +25,29 @@ std::vector<Finding> findings_of(const QString& sets) {
   return check_branch(run_spec(), changed);
 }
 
+/// Ten samples; an update has 4 of them, in micro-steps of that many.
+RunPlan plan_of_ten_samples(std::int64_t micro_batch, EpochTail tail) {
+  RunPlan plan;
+  plan.spec.accumulation.micro_batch = micro_batch;
+  plan.spec.accumulation.steps = 4 / micro_batch;
+  plan.window.knobs.tail = tail;
+  plan.window.steps = plan.spec.accumulation.steps;
+  plan.window.batches_per_epoch = (10 + micro_batch - 1) / micro_batch;
+  plan.window.samples = {micro_batch, 10 % micro_batch == 0 ? micro_batch : 10 % micro_batch};
+  plan.window.max_epochs = 4;
+  plan.totals = total_windows(plan.window);
+  return plan;
+}
+
+BranchPoint point_of(const RunPlan& plan, std::int64_t update) {
+  BranchPoint point;
+  point.checkpoint = {update};
+  point.spec = plan.spec;
+  point.window = plan.window;
+  point.curve = plan.curve;
+  return point;
+}
+
 }  // namespace
 
 class TestBranch : public QObject {
@@ -57,6 +80,7 @@ class TestBranch : public QObject {
              {"run.seed=1", "run.seed"},
              {"optimizer.kind=sgd", "optimizer.kind"},
              {"optimizer.momentum=0.9", "optimizer.momentum"},
+             {"optimizer.loss_scale=1024", "optimizer.loss_scale"},
              {"accumulation.dialect=accelerate", "accumulation.dialect"},
              {"accumulation.clip_kind=value", "accumulation.clip_kind"},
              {"teaching.bug=no_division", "teaching.bug"}})
@@ -79,6 +103,76 @@ class TestBranch : public QObject {
     findings = findings_of("parallel.data=3");
     QCOMPARE(findings.size(), std::size_t{1});
     QVERIFY(!findings.front().fix_value);  // 32 samples are no multiple of 12
+  }
+
+  void a_schedule_that_an_update_moves_by_the_ranks_keeps_their_number() {
+    RunSpec from = run_spec();
+    from.accumulation.dialect = Dialect::accelerate;
+    RunSpec to = from;
+    to.parallel.data = 1;
+    to.accumulation.steps = 8;
+    const auto findings = check_branch(from, to);
+    QCOMPARE(findings.size(), std::size_t{1});
+    QCOMPARE(findings.front().key, std::string("parallel.data"));
+    to = from;
+    to.accumulation.micro_batch = 8;
+    to.accumulation.steps = 2;
+    QVERIFY(check_branch(from, to).empty());
+  }
+
+  // 257 letters padded to a multiple of 128 x T: 384 rows for one rank, 512 for two and for four.
+  void the_table_keeps_its_rows() {
+    RunSpec from = run_spec();
+    from.model.kind = ModelKind::gpt;
+    from.model.vocabulary = 257;
+    from.model.vocabulary_multiple = 128;
+    from.model.vocabulary_padding = VocabularyPadding::megatron;
+    RunSpec to = from;
+    to.parallel.tensor = 2;
+    const auto findings = check_branch(from, to);
+    QCOMPARE(findings.size(), std::size_t{1});
+    QCOMPARE(findings.front().key, std::string("parallel.tensor"));
+    from.parallel.tensor = 4;
+    QVERIFY(check_branch(from, to).empty());
+  }
+
+  void other_micro_steps_begin_at_the_same_sample_data() {
+    QTest::addColumn<EpochTail>("tail");
+    QTest::addColumn<qint64>("update");
+    QTest::addColumn<QString>("found");
+    QTest::newRow("inside the first epoch") << EpochTail::carry << qint64{2} << QString();
+    QTest::newRow("after a short batch") << EpochTail::flush << qint64{3} << QString();
+    // 2 + 2 across the end of the epoch, where the batch of 4 has but the last 2
+    QTest::newRow("across the end") << EpochTail::carry << qint64{3}
+                                    << QString("epoch 2, 0 samples into it, 10 in all");
+  }
+  void other_micro_steps_begin_at_the_same_sample() {
+    QFETCH(EpochTail, tail);
+    QFETCH(qint64, update);
+    QFETCH(QString, found);
+    const auto findings = check_branch(point_of(plan_of_ten_samples(2, tail), update), plan_of_ten_samples(4, tail));
+    QCOMPARE(findings.size(), std::size_t(found.isEmpty() ? 0 : 1));
+    if (found.isEmpty()) return;
+    QVERIFY(has_errors(findings));
+    QCOMPARE(QString::fromStdString(findings.front().found), found);
+    QCOMPARE(findings.front().expected, std::string("epoch 2, 2 samples into it, 12 in all"));
+  }
+
+  // Linear from 0.1 to 0: after 2 of 4 updates 0.05, after 2 of 8 0.075.
+  void a_longer_run_that_stretches_its_schedule_is_told_of() {
+    RunPlan plan = plan_of_ten_samples(2, EpochTail::flush);
+    plan.curve = {.kind = ScheduleKind::linear, .lr = 0.1, .total = 4};
+    const BranchPoint from = point_of(plan, 2);
+    QVERIFY(check_branch(from, plan).empty());
+    plan.curve.total = 8;
+    const auto findings = check_branch(from, plan);
+    QCOMPARE(findings.size(), std::size_t{1});
+    QVERIFY(!has_errors(findings));
+    QCOMPARE(findings.front().message,
+             std::string("follows the length of the run: at update 2 the rate goes from 0.05 to 0.075"));
+    QCOMPARE(findings.front().fix_value, std::optional<std::string>("4"));
+    plan.spec.schedule.total = 8;
+    QVERIFY(check_branch(from, plan).empty());
   }
 
   void a_folder_without_a_run_or_a_checkpoint_is_refused() {

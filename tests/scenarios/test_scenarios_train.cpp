@@ -169,6 +169,7 @@ class TestScenariosTrain : public QObject {
       QVERIFY(process.waitForFinished(60'000));
       const QString said = QString::fromUtf8(process.readAllStandardError());
       QVERIFY2(process.exitCode() == 2 && said.contains(words), qPrintable(said));
+      QVERIFY2(!said.contains("samples per update"), qPrintable(said));
     };
     const auto before = contents_of(run);
     refused({"resume", run, "--out", branch, "--set", "model.outputs=2"}, "model.outputs: cannot change in a branch");
@@ -178,6 +179,10 @@ class TestScenariosTrain : public QObject {
     refused({"resume", run, "--set", "run.epochs=2"}, "--out");
     QVERIFY(!QFile::exists(branch));
     refused({"resume", run, "--out", taken, "--set", "run.epochs=2"}, "the folder is not empty");
+    refused({"resume", run, "--out", taken, "--set", "run.epochs=1"}, "the folder is not empty");
+    refused({"resume", run, "--out", run + "/inside", "--set", "run.epochs=2"}, "which is only read");
+    refused({"resume", run}, "resume " + run + " --out NEW --set run.epochs=");
+    refused({"resume", run, "--from", "step-1"}, "resume " + run + " --out NEW --set run.epochs=");
     QCOMPARE(QDir(taken).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot), QStringList("something"));
     QCOMPARE(contents_of(run), before);
   }

@@ -83,9 +83,29 @@ Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
   return {};
 }
 
+bool lies_inside(const fs::path& dir, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path inner = fs::weakly_canonical(dir, ignored), outer = fs::weakly_canonical(folder, ignored);
+  return std::ranges::mismatch(outer, inner).in1 == outer.end();
+}
+
+/// `dir`: of the branch; empty = not chosen.
+Result<void> check_branch_folder(const BranchPoint& from, const fs::path& dir) {
+  if (dir.empty()) return {};
+  const auto absolute = absolute_folder(dir);
+  if (!absolute) return tl::unexpected(absolute.error());
+  std::error_code ignored;
+  if (fs::is_directory(*absolute, ignored))
+    if (auto free = check_free(*absolute); !free) return free;
+  if (!lies_inside(*absolute, from.run_dir)) return {};
+  return fail(ErrorCode::config, "lies in the folder of the run that it branches from, which is only read",
+              absolute->string(), "Choose a folder beside it");
+}
+
 Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) {
   for (const Finding& finding : check_branch(from, plan))
-    return fail(ErrorCode::config, finding.message, finding.key, "Leave it as it is, or start a new run");
+    if (finding.severity == Severity::error)
+      return fail(ErrorCode::config, finding.message, finding.key, "Leave it as it is, or start a new run");
   if (from.data_fingerprint != plan.data.fingerprint)
     return fail(ErrorCode::data, "the training data changed since the run began",
                 data_path(plan.spec.data, plan.base_dir).string(), "Put the file back as it was, or start a new run");
@@ -98,6 +118,12 @@ Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) 
     return fail(ErrorCode::config, "was taken inside a window, whose micro-steps would become others",
                 from.checkpoint_dir().string(), "Branch from a checkpoint between two windows");
   return {};
+}
+
+const char* length_key(const RunSection& run) {
+  if (run.samples) return "run.samples";
+  if (run.tokens) return "run.tokens";
+  return run.updates ? "run.updates" : "run.epochs";
 }
 
 Result<ResumeRequest> read_resumable(const fs::path& folder) {
@@ -318,6 +344,7 @@ Result<fs::path> EngineHost::start(RunRequest request) {
 }
 
 Result<fs::path> EngineHost::branch(const BranchPoint& from, RunRequest request) {
+  if (auto free = check_branch_folder(from, request.run_dir); !free) return tl::unexpected(free.error());
   if (auto fits = check_branch_request(from, request.plan); !fits) return tl::unexpected(fits.error());
   return impl_->start(std::move(request), &from);
 }
@@ -375,7 +402,8 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
       clear_dead_sockets(request->order.run_id);
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
-                  "Start a new run from its spec to train further");
+                  fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
+                              length_key(request->order.plan.spec.run)));
     }
     auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "accrue/run/compare.h"
+#include "accrue/run/model_share.h"
 #include "accrue/run/spec_fields.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
@@ -26,11 +27,12 @@ struct KeptKey {
   std::string_view key;
   const char* why;
 };
-constexpr std::array<KeptKey, 7> kept_keys = {{
+constexpr std::array<KeptKey, 8> kept_keys = {{
     {"model.", "the checkpoint holds the parameters of this model"},
     {"data.", "the place in the epoch is one in these data"},
     {"run.seed", "the order of the samples follows from it"},
     {"optimizer.kind", "the checkpoint holds the state of this optimizer"},
+    {"optimizer.loss_scale", "the checkpoint holds the scale, which goes on from there"},
     {"schedule.clock", "the place in the schedule is counted by it"},
     {"accumulation.", "the place in the window is counted by it"},
     {"teaching.", "a lesson is a run of its own"},
@@ -55,6 +57,19 @@ std::int64_t samples_per_update(const RunSpec& spec) {
   return steps_of(spec.accumulation, spec.parallel.data) * spec.accumulation.micro_batch * spec.parallel.data;
 }
 
+/// Megatron-LM's padding gives the table rows by the number of tensor-parallel ranks, and the softmax counts them.
+void check_table(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
+  if (to.model.kind != ModelKind::gpt) return;
+  const std::int64_t before = classes_of(from.model, from.parallel.tensor);
+  const std::int64_t now = classes_of(to.model, to.parallel.tensor);
+  if (before == now) return;
+  findings.push_back(
+      error("parallel.tensor",
+            fmt::format("cannot change so in a branch: model.vocabulary_padding would make the {} rows of the table {}",
+                        before, now),
+            fmt::format("{}", to.parallel.tensor), fmt::format("{}", from.parallel.tensor)));
+}
+
 /// Micro-steps of another size must make the same windows.
 void check_samples(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
   const AccumulationKnobs knobs = resolve_knobs(to);
@@ -73,7 +88,72 @@ void check_samples(const RunSpec& from, const RunSpec& to, std::vector<Finding>&
     refuse("windows of changing length have no place that other micro-steps could be counted to");
   } else if (!follows_updates(knobs.schedule_clock)) {
     refuse("the schedule of this dialect counts micro-steps, which would become others");
+  } else if (knobs.schedule_clock == ScheduleClock::update_times_world && from.parallel.data != to.parallel.data) {
+    findings.push_back(error("parallel.data",
+                             "cannot change in a branch: an update moves the schedule of this dialect by so many ticks",
+                             fmt::format("{}", to.parallel.data), fmt::format("{}", from.parallel.data)));
   }
+}
+
+struct DataPlace {
+  std::int64_t epoch = 0;
+  std::int64_t epoch_samples = 0;  ///< passed in the epoch
+  std::int64_t samples = 0;        ///< in all
+  bool operator==(const DataPlace&) const = default;
+};
+
+WindowPosition position_after(const WindowShape& shape, std::int64_t updates) {
+  AccumulationWindow window(shape);
+  window.pass_updates(updates);
+  return window.position();
+}
+
+/// Where the next micro-step after that many updates reads, also where the run ends there.
+DataPlace place_after(WindowShape shape, std::int64_t updates) {
+  const WindowPosition at = position_after(shape, updates);
+  shape.max_epochs.reset();
+  shape.max_micro_steps.reset();
+  shape.max_iters.reset();
+  shape.max_updates = updates + 1;
+  AccumulationWindow longer(shape);
+  longer.restore(at);
+  const auto next = longer.next();
+  const std::int64_t epoch = next ? next->epoch : at.epoch(), batch = next ? next->batch : at.batch();
+  return {.epoch = epoch, .epoch_samples = batch * shape.samples.each, .samples = at.passed_samples()};
+}
+
+std::string words(const DataPlace& place) {
+  return fmt::format("epoch {}, {} samples into it, {} in all", place.epoch + 1, place.epoch_samples, place.samples);
+}
+
+/// Tails, short batches and uneven ranks may end the same updates elsewhere.
+void check_place(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
+  const DataPlace before = place_after(from.window, from.checkpoint.update);
+  const DataPlace now = place_after(plan.window, from.checkpoint.update);
+  if (before == now) return;
+  findings.push_back(error("accumulation.micro_batch",
+                           fmt::format("the place in the data after update {} would be another: keep micro_batch, "
+                                       "accumulation.steps and parallel.data, or branch at the end of an epoch",
+                                       from.checkpoint.update),
+                           words(now), words(before)));
+}
+
+/// A schedule with an end, left as it was, is stretched to another length of the run.
+void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
+  LrCurve stretched = from.curve;
+  stretched.total = plan.curve.total;
+  stretched.warmup = plan.curve.warmup;  // a part of the total
+  if (plan.spec.schedule.total || stretched != plan.curve) return;
+  const std::int64_t position = position_after(from.window, from.checkpoint.update).schedule_position();
+  const double before = lr_at(from.curve, position), now = lr_at(plan.curve, position);
+  if (before == now) return;
+  Finding warning = error("schedule.total",
+                          fmt::format("follows the length of the run: at update {} the rate goes from {:.4g} to {:.4g}",
+                                      from.checkpoint.update, before, now),
+                          fmt::format("{}", plan.curve.total), fmt::format("{}", from.curve.total));
+  warning.severity = Severity::warning;
+  warning.fix_value = warning.expected;
+  findings.push_back(std::move(warning));
 }
 
 Result<void> sync_path(const fs::path& path, int flags) {
@@ -128,6 +208,8 @@ Result<BranchPoint> read_branch_point(const fs::path& from) {
           dir->string(), "Branch from an earlier checkpoint");
   point.run_id = order->run_id;
   point.spec = located_spec(order->plan);
+  point.window = order->plan.window;
+  point.curve = order->plan.curve;
   point.data_fingerprint = order->plan.data.fingerprint;
   if (const auto course = read_course(point.run_dir)) {
     const auto last = course->updates.find(point.checkpoint.update);
@@ -149,16 +231,23 @@ std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to) {
   if ((from.optimizer.momentum > 0) != (to.optimizer.momentum > 0))
     findings.push_back(error("optimizer.momentum", "cannot change in a branch: the checkpoint holds the buffers of it",
                              fmt::format("{}", to.optimizer.momentum), from.optimizer.momentum > 0 ? "above 0" : "0"));
+  if (findings.empty()) check_table(from, to, findings);
   if (findings.empty() && recounts_micro_steps(from, to)) check_samples(from, to, findings);
   return findings;
 }
 
 std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan) {
-  return check_branch(from.spec, located_spec(plan));
+  std::vector<Finding> findings = check_branch(from.spec, located_spec(plan));
+  // A branch that ends before it begins has no such place: starting it says so.
+  if (!findings.empty() || plan.totals.updates <= from.checkpoint.update) return findings;
+  if (from.checkpoint.position == 0 && recounts_micro_steps(from.spec, plan.spec)) check_place(from, plan, findings);
+  check_rate(from, plan, findings);
+  return findings;
 }
 
 std::string_view branch_keys_help() {
-  return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind; schedule but its clock; "
+  return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind and loss_scale; schedule "
+         "but its clock; "
          "run but its seed; model.dropout; and accumulation.steps and micro_batch where an update keeps its samples.";
 }
 

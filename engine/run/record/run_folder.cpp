@@ -64,6 +64,17 @@ Result<bool> is_free_folder(const fs::path& dir) {
   return true;
 }
 
+Result<void> check_free(const fs::path& dir) {
+  const auto free = is_free_folder(dir);
+  if (!free) return tl::unexpected(free.error());
+  if (*free) return {};
+  std::error_code error;
+  if (fs::exists(dir / "events.jsonl", error) || fs::exists(dir / "plan.json", error))
+    return fail(ErrorCode::config, "the folder already holds a run", dir.string(),
+                "Continue it with \"resume\", or choose another folder");
+  return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
+}
+
 void clear_failed_start(const fs::path& dir) {
   std::error_code error;
   for (const auto name : made_before_plan)

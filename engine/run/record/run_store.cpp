@@ -40,17 +40,6 @@ bool is_full(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-Result<void> check_free(const fs::path& dir) {
-  const auto free = is_free_folder(dir);
-  if (!free) return tl::unexpected(free.error());
-  if (*free) return {};
-  std::error_code error;
-  if (fs::exists(dir / "events.jsonl", error) || fs::exists(dir / "plan.json", error))
-    return fail(ErrorCode::config, "the folder already holds a run", dir.string(),
-                "Continue it with \"resume\", or choose another folder");
-  return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
-}
-
 Result<void> make_subfolder(const fs::path& dir) {
   if (::mkdir(dir.c_str(), 0700) == 0) return {};
   return disk_error(dir, "cannot be created", errno);

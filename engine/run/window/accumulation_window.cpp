@@ -92,6 +92,7 @@ WindowPosition WindowPosition::with_schedule_of(const WindowPosition& other) con
   at.schedule_position_ = other.schedule_position_;
   at.schedule_calls_ = other.schedule_calls_;
   at.guard_count_ = other.guard_count_;
+  at.skipped_samples_ = other.skipped_samples_;  // a schedule in samples does not count them
   return at;
 }
 

@@ -23,6 +23,8 @@ struct BranchPoint {
   std::string run_id;
   CheckpointMark checkpoint;
   RunSpec spec;  ///< of the run, with the place of its data in full
+  WindowShape window;
+  LrCurve curve;
   std::string data_fingerprint;
   std::optional<Update> last;  ///< the update at the checkpoint, as far as the events know it
 
@@ -36,7 +38,8 @@ Result<BranchPoint> read_branch_point(const std::filesystem::path& from);
 /// An error for each key that differs and that a branch has to keep, with the reason; none if `to` can go on where
 /// `from` stands.
 std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to);
-/// The same of a plan made anywhere: its data are compared by their place in full.
+/// The same of a plan made anywhere, whose data are compared by their place in full. Another place in the data is an
+/// error, too; a rate that jumps because its schedule follows the run's length is a warning.
 std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan);
 /// The keys that may differ, in a sentence.
 std::string_view branch_keys_help();

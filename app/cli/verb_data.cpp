@@ -137,6 +137,13 @@ void print_text(const std::vector<SplitIndex>& splits) {
   }
 }
 
+/// The error of a dataset that cannot be opened; one of its two files was perhaps given for it.
+int report_dataset(Error error, const std::string& prefix) {
+  if (prefix.ends_with(".bin") || prefix.ends_with(".idx"))
+    error.hint = "Give the dataset without .bin or .idx: " + prefix.substr(0, prefix.size() - 4);
+  return report(error);
+}
+
 }  // namespace
 
 int build_data(const DataBuildOptions& options) {
@@ -160,7 +167,7 @@ int build_data(const DataBuildOptions& options) {
 
 int show_data(const DataShowOptions& options) {
   const auto dataset = IndexedDataset::open(options.prefix);
-  if (!dataset) return report(dataset.error());
+  if (!dataset) return report_dataset(dataset.error(), options.prefix);
   if (const auto sound = dataset->check(); !sound) return report(sound.error());
   const auto lengths = dataset->lengths({0, dataset->sequences()});
   if (!lengths) return report(lengths.error());
@@ -184,13 +191,19 @@ int show_data(const DataShowOptions& options) {
 
 int index_data(const DataIndexOptions& options) {
   const auto dataset = IndexedDataset::open(options.prefix);
-  if (!dataset) return report(dataset.error());
+  if (!dataset) return report_dataset(dataset.error(), options.prefix);
   const auto matrix = parse_split(options.split);
   if (!matrix) return report(matrix.error());
   std::vector<SplitIndex> splits;
   for (std::size_t i = 0; i < matrix->size(); ++i) {
     const IndexRange range = (*matrix)[i] ? elements_of(*(*matrix)[i], dataset->sequences()) : IndexRange{};
-    if (range.size() == 0) continue;
+    if (range.size() == 0) {
+      if (i < options.samples.size() && options.samples[i] > 0)
+        std::fprintf(stderr, "accrue-run: %s was left out: --split gives it none of %s\n",
+                     std::string(to_string(dataset_splits[i])).c_str(),
+                     counted(dataset->sequences(), "sequence").c_str());
+      continue;
+    }
     GptIndexRequest request{.sequence_length = options.sequence_length, .samples = {}, .seed = options.seed};
     if (i < options.samples.size()) request.samples = options.samples[i];
     const auto lengths = dataset->lengths(range);
@@ -201,6 +214,10 @@ int index_data(const DataIndexOptions& options) {
     if (!shape) return report(shape.error());
     auto index = build_gpt_index(*dataset, range, request);
     if (!index) return report(index.error());
+    if (shape->samples == 0)
+      std::fprintf(stderr, "accrue-run: %s has no sample: %s do not fill one of %lld\n",
+                   std::string(to_string(dataset_splits[i])).c_str(), counted(tokens, "token").c_str(),
+                   static_cast<long long>(options.sequence_length));
     splits.push_back({dataset_splits[i], range, *shape, *std::move(index)});
   }
   if (options.json)

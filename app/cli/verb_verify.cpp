@@ -112,12 +112,22 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
 
 }  // namespace
 
+/// A window is checked against one batch in one process, which must have the whole model and the whole sum.
+bool can_be_checked(const ParallelSpec& parallel) {
+  if (parallel.tensor == 1 && parallel.pipeline == 1 && parallel.zero == 0) return true;
+  std::fputs(
+      "accrue-run: verify needs an undivided model and an unsharded optimizer: on each rank it computes the gradient "
+      "of "
+      "the whole\n  model (set parallel.tensor and parallel.pipeline to 1, parallel.zero to 0)\n",
+      stderr);
+  return false;
+}
+
 int verify_spec(const VerifyOptions& options) {
   block_handled_signals();
-  SpecInput input = options.input;
-  input.sets.push_back("evaluate.exactness_every=1");
-  const auto whole = plan_from(input);
-  if (!whole) return status_refused;
+  auto whole = plan_from(options.input);
+  if (!whole || !can_be_checked(whole->spec.parallel)) return status_refused;
+  whole->spec.evaluate.exactness_every = 1;
   if (whole->totals.updates == 0) {
     std::fputs("accrue-run: there is no update to check\n", stderr);
     return status_refused;

@@ -315,9 +315,9 @@ class TestEngineHost : public QObject {
   /// Where ranks hold parts of one model, a number alone says little: neither of a death nor of a rank's own report.
   void a_rank_of_a_divided_model_is_named_with_its_place_data() {
     const Rows<QByteArray, QByteArray> row;
-    row("killed", "micro_ms=5,die=3@6:9", "Rank 3 (data 0, stage 1, tensor 1) was killed (signal 9) in ");
-    row("exits", "micro_ms=5,exit=2@6:7", "Rank 2 (data 0, stage 1, tensor 0) ended with exit status 7 in ");
-    row("reports a failure", "micro_ms=5,fail=1@6:data", "Rank 1 (data 0, stage 0, tensor 1) in ");
+    row("killed", "micro_ms=5,die=3@6:9", "Rank 3 (data 0, stage 1, tensor 1) was killed (signal 9), last seen in ");
+    row("exits", "micro_ms=5,exit=2@6:7", "Rank 2 (data 0, stage 1, tensor 0) ended with exit status 7, last seen in ");
+    row("reports a failure", "micro_ms=5,fail=1@6:data", "Rank 1 (data 0, stage 0, tensor 1), last seen in ");
   }
   void a_rank_of_a_divided_model_is_named_with_its_place() {
     const auto [script, begin] = current_row<QByteArray, QByteArray>();

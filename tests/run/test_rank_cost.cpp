@@ -51,6 +51,25 @@ class TestRankCost : public QObject {
     QCOMPARE(only(spec).activations, 4 * (2 * dropped + 12 * 8 + 12 * 8 + 2 * 8 + 10 * 8 + 1));
   }
 
+  void padded_rows_are_kept_where_logits_are_computed_of_them() {
+    const auto bytes_of_classes = [](VocabularyPadding padding, std::int64_t ranks) {
+      std::int64_t kept = 0;
+      for (const std::int64_t multiple : {1, 8}) {
+        RunSpec spec = gpt(2, 8, 4, 10);
+        spec.model.vocabulary_padding = padding;
+        spec.model.vocabulary_multiple = multiple;
+        spec.parallel.tensor = ranks;
+        kept = only(spec).activations - kept;
+      }
+      return kept;
+    };
+    const std::int64_t row = 8 * 4;  // of the table's gradient
+    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 1), 6 * row);   // 16 rows
+    QCOMPARE(bytes_of_classes(VocabularyPadding::fixed, 1), 0);            // left out of the softmax
+    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 2), 3 * row);   // 16 rows, 8 on each
+    QCOMPARE(bytes_of_classes(VocabularyPadding::fixed, 2), 3 * row);
+  }
+
   void dense_layers_keep_what_their_activation_needs() {
     RunSpec spec;
     spec.model.kind = ModelKind::mlp;

@@ -304,7 +304,8 @@ class TestRunPlan : public QObject {
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
                         "parallel.bucket_mb=1"));
     QCOMPARE(plan.parameter_count, 842496);
-    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4);  // two ranks send once what they hold
+    // Two ranks send once what they hold, and 10 words in which they agree about the update.
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 10 * 8);
     QCOMPARE(plan.gradient_buckets, 4);
     QCOMPARE(plan.memory.parameters, 842496 * 4);
     QCOMPARE(plan.memory.optimizer, 842496 * 8);
@@ -313,8 +314,18 @@ class TestRunPlan : public QObject {
     const RunPlan each =
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
                         "accumulation.reduce_when=every_micro_step"));
-    QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4);
+    QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4 + 10 * 8);
     QCOMPARE(plan_of(spec_of("")).wire_bytes_per_update, 0);
+  }
+
+  void ranks_of_one_model_send_activations() {
+    // Four stages of one replica; 4 micro-steps of 4 samples, T = 8, D = 16. An inner stage sends outputs and
+    // gradients.
+    const RunPlan plan = plan_of(
+        spec_of("model.layers=4;model.width=16;model.context=8;model.heads=2;parallel.pipeline=4;data.samples=6000"));
+    const std::int64_t once = 4 * (4 * 8) * 16 * 4, words = 3 * 8 * (3 + 10);
+    const std::int64_t table = plan.spec.model.vocabulary * 16 * 4;  // which the outer stages add up
+    QCOMPARE(plan.wire_bytes_per_update, words + std::max(2 * once, once + table));
   }
 
   void a_no_sync_scope_around_the_backward_alone_reduces_every_micro_step() {
@@ -334,7 +345,7 @@ class TestRunPlan : public QObject {
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;parallel.bucket_mb=1;"
                         "accumulation.reduce_mechanism=handlers"));
     QCOMPARE(plan.gradient_buckets, 1);
-    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4);
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 10 * 8);
   }
 
   void every_knob_is_a_field_of_the_spec_and_a_line_of_the_summary() {
@@ -586,7 +597,7 @@ class TestRunPlan : public QObject {
     for (const char* words : {"4 micro x 4 accum x 2 ranks = 32 samples per update", "6,000 samples",
                               "3 positions = 3 updates = 12 "
                               "micro-steps = 96 samples",
-                              "activations", "optimizer state", "gradients sent", "in 1 bucket"})
+                              "activations", "optimizer state", "by the rank that sends most", "in 1 bucket"})
       QVERIFY2(report.contains(words), qPrintable(report));
   }
 

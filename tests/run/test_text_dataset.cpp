@@ -121,6 +121,12 @@ class TestTextDataset : public QObject {
     QCOMPARE(train["sample_index"].toArray()[0].toArray(), (QJsonArray{0, 0}));
     QCOMPARE(train["shuffle_index"].toArray().size(), 4);
     QVERIFY(data({"index", prefix, "--seq-length", "4"}).out.startsWith("train: sequences 0 to 1, 18 tokens"));
+    const Outcome asked = data({"index", prefix, "--seq-length", "4", "--samples", "4,2"});
+    QCOMPARE(asked.status, 0);
+    QVERIFY2(asked.err.contains("valid was left out: --split gives it none of 2 sequences"), qPrintable(asked.err));
+    const Outcome none = data({"index", prefix, "--seq-length", "100"});
+    QCOMPARE(none.status, 0);
+    QVERIFY2(none.err.contains("train has no sample: 18 tokens do not fill one of 100"), qPrintable(none.err));
   }
   void what_the_program_cannot_do_it_refuses_data() {
     const Rows<QStringList, int, QString> row;
@@ -128,6 +134,7 @@ class TestTextDataset : public QObject {
     row("no text", {"build", "/nowhere.txt", "--out", "PREFIX"}, 2, "/nowhere.txt");
     row("a folder", {"build", "/tmp", "--out", "PREFIX"}, 2, "regular");
     row("no dataset", {"show", "/nowhere"}, 2, "/nowhere.idx");
+    row("one of its files", {"show", "GOOD.bin"}, 2, "without .bin or .idx");
     row("damaged", {"show", "DAMAGED"}, 5, "MMIDIDX");
     row("no sample", {"index", "GOOD", "--seq-length", "0"}, 2, "sequence length");
     row("no split", {"index", "GOOD", "--seq-length", "2", "--split", "a"}, 2, "split");

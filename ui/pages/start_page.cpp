@@ -42,7 +42,7 @@ constexpr Example examples[] = {
     {"pipeline-two.accrue", "startPipelineTwo", "pipeline", QT_TRANSLATE_NOOP("StartPage", "Two stages"),
      QT_TRANSLATE_NOOP("StartPage", "A pipeline, planned and measured.")},
     {"zero-two.accrue", "startZeroTwo", "shards", QT_TRANSLATE_NOOP("StartPage", "One optimizer on two ranks"),
-     QT_TRANSLATE_NOOP("StartPage", "Each holds half of its state.")},
+     QT_TRANSLATE_NOOP("StartPage", "Each holds half of its state, and a copy of its half of the weights.")},
     {"grid-eight.accrue", "startGridEight", "grid", QT_TRANSLATE_NOOP("StartPage", "Eight ranks"),
      QT_TRANSLATE_NOOP("StartPage", "Data, tensor and pipeline at once.")},
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "accrue/run/counted.h"
 #include "engine_host_session.h"
@@ -59,12 +60,15 @@ std::string cause_text(const std::string& rank, const ExitReport& exit) {
   return fmt::format("{} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
 }
 
-/// " in backward of micro-step 7, chunk 0", or the phase with what is known of it; of the last heartbeat.
-std::string doing_text(const Heartbeat& last) {
-  if (last.operation.find("micro-step") != std::string::npos) return " in " + last.operation;
+/// ", last seen in backward of micro-step 7, chunk 0", or the phase with what is known of it; of the last heartbeat. No
+/// operation of a micro-step whose update is known to have ended is named: the rank has gone on since.
+std::string doing_text(const Heartbeat& last, const std::optional<Update>& done) {
+  const bool of_micro_step = last.operation.find("micro-step") != std::string::npos;
+  const bool ended = done && last.update <= done->update && last.micro_step <= done->micro_step;
+  if (of_micro_step && !ended) return ", last seen in " + last.operation;
   if (last.phase.empty()) return {};
-  const std::string phase = fmt::format(" in phase \"{}\"", last.phase);
-  return last.operation.empty() ? phase : phase + fmt::format(" ({})", last.operation);
+  const std::string phase = fmt::format(", last seen in phase \"{}\"", last.phase);
+  return last.operation.empty() || of_micro_step ? phase : phase + fmt::format(" ({})", last.operation);
 }
 
 }  // namespace
@@ -125,9 +129,9 @@ RunEvent RunSession::failure_event(std::size_t rank, ExitReport exit) {
   if (failed.update == 0) failed.update = last.update;
   const RankGrid& grid = order_.plan.grid;
   if (failed.message.empty())
-    failed.message = cause_text(name_of(rank), exit) + doing_text(last);
+    failed.message = cause_text(name_of(rank), exit) + doing_text(last, last_update_);
   else if (grid.pipeline * grid.tensor > 1 && code_of_name(failed.class_name) != ErrorCode::numerics)  // of all ranks
-    failed.message = name_of(rank) + doing_text(last) + ": " + failed.message;
+    failed.message = name_of(rank) + doing_text(last, last_update_) + ": " + failed.message;
   if (failed.micro_step == 0) failed.micro_step = last.micro_step;
   if (failed.log_tail.empty()) failed.log_tail = last_lines(slot.log_tail, log_tail_bytes);
   failed.signal = exit.signal;

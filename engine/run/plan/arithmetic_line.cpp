@@ -50,9 +50,10 @@ std::string batch_part(const RunPlan& plan) {
   const std::int64_t micro = plan.order.micro_batch * plan.order.world;
   const bool short_epoch = plan.window.batches_per_epoch < least && plan.knobs.tail == EpochTail::flush;
   const bool never_full = short_epoch || plan.totals.micro_steps < least;
+  const char* replica = plan.grid.tensor * plan.grid.pipeline > 1 ? "replica" : "rank";
   std::string text =
       fmt::format("{} micro x {} accum x {} = {} {} per {}update", plan.order.micro_batch, range(least, most),
-                  counted(plan.order.world, "rank"), range(least * micro, most * micro),
+                  counted(plan.order.world, replica), range(least * micro, most * micro),
                   most * micro == 1 ? "sample" : "samples", never_full ? "full " : "");
   if (short_epoch)
     text += fmt::format("; no window gets full, an epoch has {}", counted(plan.window.batches_per_epoch, "micro-step"));

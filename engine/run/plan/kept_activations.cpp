@@ -15,11 +15,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accrue/run/model_share.h"
 #include "memory_estimate.h"
 
 namespace accrue {
 
 namespace {
+
+/// A rank of a divided table scores all rows that it holds, padding too.
+double classes_of_rank(const RunSpec& spec) {
+  const std::int64_t ranks = std::max<std::int64_t>(spec.parallel.tensor, 1);
+  if (ranks == 1) return number(classes_of(spec.model, 1));
+  return number(padded_vocabulary(spec.model, ranks)) / number(ranks);
+}
 
 double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
@@ -100,7 +108,7 @@ MicroBatchShape::MicroBatchShape(const RunSpec& spec)
       hidden(rows * width),
       element(number(dtype_bytes(spec.model.dtype))),
       sum(std::max(element, 4.0)),
-      classes(number(spec.model.vocabulary) / tensor),
+      classes(classes_of_rank(spec)),
       fused_head(spec.launch.device == DeviceKind::cpu && element >= 4),
       fused(fused_head && spec.model.dropout == 0) {}
 

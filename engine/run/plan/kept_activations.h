@@ -23,7 +23,7 @@ struct MicroBatchShape {
   double hidden;    ///< rows x D: what is exchanged between layers and stages
   double element;   ///< bytes of a number
   double sum;       ///< bytes of a number in which losses are summed
-  double classes;   ///< of the vocabulary on this rank
+  double classes;   ///< that this rank computes logits of
   bool fused_head;  ///< the fused functions serve the head
   bool fused;       ///< and the blocks
 };

@@ -34,13 +34,6 @@ std::optional<RampUp> ramp_of(const AccumulationSpec& spec, std::int64_t world) 
 
 namespace {
 
-/// The gradients of a rank, as they lie in memory and leave it.
-struct GradientArena {
-  std::int64_t numel = 0;  ///< with the padding, of the rank that holds most
-  std::int64_t buckets = 0;
-  std::int64_t element = 0;  ///< bytes of one number on the wire
-};
-
 /// The numbers that a token embedding takes whose two copies lie on different stages: under ZeRO it shares no bucket.
 std::int64_t tied_numel(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
@@ -51,16 +44,14 @@ std::int64_t tied_numel(const RunSpec& spec) {
       parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = parallel.pipeline}).front().numel());
 }
 
-GradientArena gradient_arena(const RunSpec& spec, const AccumulationKnobs& knobs) {
-  GradientArena arena;
-  arena.numel = fullest_rank_totals(spec.model, spec.parallel).padded_numel;
-  arena.element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
+/// Of the rank that holds most.
+std::int64_t bucket_count_of(const RunSpec& spec, const AccumulationKnobs& knobs) {
+  const std::int64_t element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
   const std::int64_t bytes = bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb);
   const std::int64_t shards = spec.parallel.zero > 0 ? spec.parallel.data : 1;
   const std::int64_t alone = spec.parallel.zero > 0 ? tied_numel(spec) : 0;
-  arena.buckets = bucket_count(arena.numel - alone, arena.element, bytes, shards) +
-                  bucket_count(alone, arena.element, bytes, shards);
-  return arena;
+  const std::int64_t numel = fullest_rank_totals(spec.model, spec.parallel).padded_numel;
+  return bucket_count(numel - alone, element, bytes, shards) + bucket_count(alone, element, bytes, shards);
 }
 
 /// K1 memory_search: the largest micro-batch, up to the one in the spec, with which a rank fits, such that a window
@@ -176,17 +167,16 @@ void derive_warmup(RunPlan& plan) {
 }
 
 void derive_costs(RunPlan& plan) {
-  const GradientArena arena = gradient_arena(plan.spec, plan.knobs);
   plan.parameter_count = parameter_totals(plan.spec.model, plan.spec.parallel.tensor).numel;
-  plan.gradient_buckets = arena.buckets;
+  plan.gradient_buckets = bucket_count_of(plan.spec, plan.knobs);
   RunSpec fitted = plan.spec;
   fitted.accumulation.micro_batch = plan.order.micro_batch;
   fitted.accumulation.steps = plan.window.steps;
   plan.stages = stage_costs(fitted);
   plan.memory = estimate_memory(fitted);
-  const std::int64_t once = all_reduce_wire_bytes(arena.numel * arena.element, plan.grid.data);
-  if (plan.knobs.reduce_when == ReduceWhen::boundary) plan.wire_bytes_per_update = once;
-  if (plan.knobs.reduce_when == ReduceWhen::every_micro_step) plan.wire_bytes_per_update = once * plan.window.steps;
+  for (const RankCost& cost : plan.stages)
+    plan.wire_bytes_per_update =
+        std::max(plan.wire_bytes_per_update, std::accumulate(cost.wire.begin(), cost.wire.end(), std::int64_t{0}));
   plan.bubble = pipeline_bubble(pipeline_shape(plan.spec.parallel, plan.window.steps));
 }
 

@@ -119,9 +119,10 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.row("device",
              fmt::format("{}, {} per rank", to_name(plan.spec.launch.device), amount(plan.threads_per_rank, "thread")));
   report.row("backend", std::string(to_name(plan.backend)));
-  report.row("gradients sent",
-             fmt::format("{} per update by each rank, in {}", format_bytes(plan.wire_bytes_per_update),
-                         amount(plan.gradient_buckets, "bucket")));
+  if (plan.grid.world() > 1)
+    report.row("sent per update",
+               fmt::format("{} by the rank that sends most", format_bytes(plan.wire_bytes_per_update)));
+  report.row("gradients", "in " + amount(plan.gradient_buckets, "bucket"));
   if (plan.grid.data > 1)
     report.row("they travel", reduces_during_backward(plan) ? "while a window's last backward runs"
                                                             : "after a window's last backward");

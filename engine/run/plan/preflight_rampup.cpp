@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "accrue/run/pipeline_schedule.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 
@@ -54,6 +55,16 @@ void check_positions(const ScheduleSpec& schedule, Findings& findings) {
                    "\"positions\"", "\"samples\"", "samples");
 }
 
+bool interleaves(const ParallelSpec& parallel, std::int64_t micro_steps) {
+  return pipeline_shape(parallel, micro_steps).schedule == PipelineSchedule::interleaved;
+}
+
+bool fills_groups(const ParallelSpec& parallel, const RampUp& ramp, std::int64_t micro) {
+  for (std::int64_t batch = ramp.first; batch < ramp.full; batch += ramp.increment)
+    if (!interleaves(parallel, batch / micro)) return false;
+  return true;
+}
+
 }  // namespace
 
 void check_rampup(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
@@ -64,19 +75,20 @@ void check_rampup(const RunSpec& spec, const AccumulationKnobs& knobs, Findings&
     return findings.error("accumulation.rampup", "does not hold three numbers",
                           static_cast<std::int64_t>(accumulation.rampup.size()), "[first, increment, samples]", "[]");
   const std::int64_t micro = accumulation.micro_batch * spec.parallel.data;
-  // The interleaved order of a pipeline needs whole groups of micro-steps.
-  const bool grouped = spec.parallel.virtual_pipeline > 1;
-  const std::int64_t group = grouped ? spec.parallel.pipeline_group.value_or(spec.parallel.pipeline) : 1;
+  const std::int64_t group = interleaves(spec.parallel, steps_of(accumulation, spec.parallel.data))
+                                 ? spec.parallel.pipeline_group.value_or(spec.parallel.pipeline)
+                                 : 1;
   const std::int64_t unit = micro * group;
   const bool one_increment = ramp->full - ramp->first == ramp->increment;
   if (const std::string_view problem = ramp_problem(*ramp); !problem.empty())
     findings.error("accumulation.rampup", std::string(problem), text_of(*ramp),
                    fmt::format("a start below {}, from which the increment comes to it", ramp->full),
                    mended(*ramp, unit));
-  else if (ramp->first % unit != 0 || (ramp->increment % unit != 0 && !one_increment))
-    findings.error("accumulation.rampup",
-                   grouped ? "is not in multiples of micro_batch x ranks x parallel.pipeline_group"
-                           : "is not in multiples of micro_batch x ranks",
+  else if (ramp->first % micro != 0 || (ramp->increment % micro != 0 && !one_increment))
+    findings.error("accumulation.rampup", "is not in multiples of micro_batch x ranks", text_of(*ramp),
+                   fmt::format("a start and an increment that {} divides", unit), mended(*ramp, unit));
+  else if (group > 1 && !fills_groups(spec.parallel, *ramp, micro))
+    findings.error("accumulation.rampup", "comes to a batch that does not fill the groups of the interleaved pipeline",
                    text_of(*ramp), fmt::format("a start and an increment that {} divides", unit), mended(*ramp, unit));
   check_lengths(knobs, findings);
   check_positions(spec.schedule, findings);

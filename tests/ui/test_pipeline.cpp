@@ -131,6 +131,30 @@ class TestPipeline : public QObject {
       }
   }
 
+  void the_legend_has_the_colours_that_are_drawn() {
+    OpenPanel open(specOf(8, 4, 2));
+    QTRY_VERIFY_WITH_TIMEOUT(open.isPlanned(), patience_ms);
+    const PipelineView& view = *open.panel.planned();
+    const auto said = [&](int half) {
+      QStringList names;
+      for (const HeaderItem& item : open.header(half)->items()) names << item.text;
+      return names.join(QLatin1Char(' '));
+    };
+    QCOMPARE(said(0), QStringLiteral("forward backward which chunk waiting"));
+    for (const bool dark : {false, true}) {
+      open.panel.setPalette(widgetPalette(dark ? darkColors() : lightColors()));
+      const QImage image = open.panel.planned()->grab().toImage();
+      const auto& blocks = view.timeline().lanes.front();
+      for (const PipelineAction action : {forward, backward}) {
+        const auto block = std::ranges::find(blocks, action, &PipelineBlock::action);
+        const QPointF inside = view.blockRect(0, *block).topLeft() + QPointF(2, 2);
+        QCOMPARE(open.header(0)->items().at(action == forward ? 0 : 1).color, image.pixelColor(inside.toPoint()));
+      }
+    }
+    open.document.reset(specOf(8, 4), QStringLiteral("one chunk"));
+    QTRY_COMPARE_WITH_TIMEOUT(said(0), QStringLiteral("forward backward waiting"), patience_ms);
+  }
+
   void one_stage_alternates_forward_and_backward() {
     OpenPanel open(specOf(3, 1));
     QTRY_VERIFY_WITH_TIMEOUT(open.isPlanned(), patience_ms);

@@ -124,6 +124,16 @@ class TestRack : public QObject {
     QVERIFY(studio.find<QLabel>("pluginTotal")->text().contains(bytesOf(cost(spec).total())));
   }
 
+  void a_changed_theme_reaches_the_numbers() {
+    OpenRack studio;
+    for (const ThemeMode mode : {ThemeMode::light, ThemeMode::dark}) {
+      studio.theme->setMode(mode);
+      const ThemeColors& colors = mode == ThemeMode::dark ? darkColors() : lightColors();
+      for (const char* label : {"pluginMemory.data", "pluginWire.data"})
+        QTRY_VERIFY_WITH_TIMEOUT(studio.find<QLabel>(label)->text().contains(colors.muted.name()), patience_ms);
+    }
+  }
+
   void signs_are_written() {
     QCOMPARE(signedBytesText(2048), QStringLiteral("+2.0 KiB"));
     QCOMPARE(signedBytesText(-20), QStringLiteral("\u221220 B"));

@@ -7,6 +7,7 @@
 
 #include "made_run.h"
 #include "models/run_table_model.h"
+#include "models/run_text.h"
 #include "support/places.h"
 
 using namespace accrue;
@@ -47,6 +48,32 @@ class TestRunTable : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_branch_says_where_it_began() {
+    CheckedTable model{{.updates = 20}, {.updates = 20}};
+    model.at(0).setName(QStringLiteral("the first"));
+    model.at(0).setFolder(QStringLiteral("/runs/first"));
+    model.at(1).setFolder(QStringLiteral("/runs/second"));
+    const RunStarted began{.run = "run-1", .resumed = true, .resumed_update = 12, .branched_from = "run-0"};
+    model.at(1).append({{supervisor_rank, 0, 0, began}});
+    RunStarted later = began;
+    later.resumed_update = 16;
+    model.at(1).append({{supervisor_rank, 1, 0, later}});
+    const auto tip = [&](int row) {
+      return model.index(row, RunTableModel::nameColumn).data(Qt::ToolTipRole).toString();
+    };
+    QCOMPARE(tip(0), QStringLiteral("/runs/first"));
+    QCOMPARE(tip(1), QStringLiteral("/runs/second\nfrom the first, update 12"));
+  }
+
+  void a_stop_says_whether_it_is_saved() {
+    RunSeries run(QStringLiteral("run-0"), 0);
+    run.append({{supervisor_rank, 0, 0, CheckpointDone{.update = 10}},
+                {supervisor_rank, 1, 0, RunFinished{.outcome = "stopped", .updates = 15}}});
+    QVERIFY(!stateSentence(run, RunState::finished).contains(QStringLiteral("saved")));
+    run.append({{supervisor_rank, 2, 0, CheckpointDone{.update = 15}}});
+    QCOMPARE(stateSentence(run, RunState::finished), QStringLiteral("by you after update 15; saved, Resume continues"));
+  }
+
   void shows_set_up_and_results() {
     CheckedTable model;
     const MadeRun made{.steps = 16, .updates = 20};

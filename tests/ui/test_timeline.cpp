@@ -136,6 +136,33 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.lanes().at(0).forward.size(), std::size_t{2});
     QCOMPARE(timeline.lanes().at(0).micro.size(), std::size_t{2});
   }
+
+  void collectives_that_overlap_are_kept_and_their_time_counts_once() {
+    // A reduction over data from 1 to 5 s goes on beside two over tensor, and is reported last.
+    SyncTimeline timeline;
+    timeline.take(0, Sync{{1, 1, 1},
+                          {4, 4, 4},
+                          {"tensor", "tensor", "data"},
+                          {"all_reduce", "all_reduce", "reduce_scatter"},
+                          {1, 2, 3},
+                          {2'000'000'000, 4'000'000'000, 1'000'000'000},
+                          {3'000'000'000, 6'000'000'000, 5'000'000'000}});
+    const Lane& lane = timeline.lanes().at(0);
+    QCOMPARE(lane.sync.size(), std::size_t{3});
+    QCOMPARE(lane.sync.front().bytes, 3);
+    QCOMPARE(lane.begin(), 1.0);
+    QCOMPARE(lane.end(), 6.0);
+    QCOMPARE(lane.spent(4.5).collective, 3.5);
+    QCOMPARE(lane.spent(100.0).collective, 5.0);
+    for (const AxisUse& use : lane.uses) {
+      const bool data = timeline.axes()[use.axis] == QStringLiteral("data");
+      QCOMPARE(use.time.spent(100.0), data ? 4.0 : 3.0);
+      QCOMPARE(use.time.spent(4.5), data ? 3.5 : 1.5);
+    }
+    // At 3.5 s the reduction over data is still under way, though one that began later is over.
+    QCOMPARE(lane.syncReaching(3.5)->bytes, 3);
+    QVERIFY(lane.syncReaching(6.5) == lane.sync.end());
+  }
 };
 
 QTEST_GUILESS_MAIN(TestTimeline)

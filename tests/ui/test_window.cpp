@@ -201,6 +201,27 @@ class TestWindow : public QObject {
     QVERIFY(!studio.find("messageBar")->isVisible());
   }
 
+  void edits_are_not_restored_over_another_document() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    {
+      OpenStudio studio(home, smallSpec(), "");
+      studio.set("accumulation.steps", std::int64_t{11});
+      QVERIFY(studio.window->close());
+    }
+    {
+      StudioFixture studio(home, "");
+      studio.show();
+      QVERIFY(studio.offered("Restore"));
+      studio.action("newSpecAction")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(!studio.find("messageBar")->isVisible(), patience_ms);
+      QVERIFY(studio.window->close());
+    }
+    // They are still there at the next start.
+    StudioFixture studio(home, "");
+    studio.show();
+    QVERIFY(studio.offered("Restore"));
+  }
+
   void restored_edits_know_their_file() {
     const auto home = std::make_shared<QTemporaryDir>();
     const QString file = home->filePath(QStringLiteral("mine.accrue"));

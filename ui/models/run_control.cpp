@@ -23,7 +23,7 @@ RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, Pre
   connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
   connect(preflight_, &PreflightRunner::finished, this, [this] {
-    if (checking_ && preflight_->isCurrent()) startChecked();
+    if (checking_ && branch_pending_.isEmpty() && preflight_->isCurrent()) startChecked();
   });
   connect(document_, &SpecDocument::changed, this, &RunControl::changed);
   connect(library_, &RunLibrary::loaded, this, [this](RunSeries* run) {
@@ -60,26 +60,41 @@ std::optional<int> RunControl::editsNotRun() const {
 
 void RunControl::start() {
   if (checking_ || isLive()) return;
+  branch_pending_.clear();
   branch_from_.reset();
-  check();
+  beginCheck();
+  preflight_->refresh();
 }
 
 void RunControl::branch(const QString& folder) {
   if (checking_ || isLive()) return;
-  auto from = read_branch_point(folder.toStdString());
-  if (!from) {
-    Q_EMIT commandFailed(from.error());
-    return;
-  }
-  branch_from_ = std::move(*from);
-  check();
+  branch_pending_ = folder;
+  beginCheck();
+  // The run's whole record is read for it.
+  jobs_.run([dir = std::filesystem::path(folder.toStdString())] { return read_branch_point(dir); },
+            [this, folder](Result<BranchPoint> from) {
+              if (!checking_ || branch_pending_ != folder) return;  // stopped meanwhile
+              branch_pending_.clear();
+              if (!from) {
+                endCheck();
+                Q_EMIT commandFailed(from.error());
+                return;
+              }
+              branch_from_ = std::move(*from);
+              preflight_->refresh();
+            });
 }
 
-void RunControl::check() {
+void RunControl::beginCheck() {
   checking_ = true;
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
-  preflight_->refresh();
+}
+
+void RunControl::endCheck() {
+  checking_ = false;
+  Q_EMIT stateChanged(state());
+  Q_EMIT changed();
 }
 
 void RunControl::startChecked() {
@@ -184,12 +199,7 @@ void RunControl::stepUpdate() {
 }
 
 void RunControl::stop() {
-  if (checking_) {
-    checking_ = false;
-    Q_EMIT stateChanged(state());
-    Q_EMIT changed();
-    return;
-  }
+  if (checking_) return endCheck();
   if (!isLive() || !controls()) return;
   if (state() == RunState::stopping) {
     kill();

@@ -13,6 +13,7 @@
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
 #include "bridge/engine_bridge.h"
+#include "bridge/job_runner.h"
 #include "rank_status.h"
 #include "run_actions.h"
 #include "run_library.h"
@@ -89,7 +90,8 @@ class RunControl : public QObject {
   void ended(accrue::ui::RunSeries* run, int exit_status);
 
  private:
-  void check();
+  void beginCheck();
+  void endCheck();
   void startChecked();
   bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
@@ -107,12 +109,14 @@ class RunControl : public QObject {
   std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
   std::optional<RunSpec> last_spec_;
   QString resume_pending_;                  ///< waits for its history
+  QString branch_pending_;                  ///< folder whose branch point is being read
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked
   bool checking_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;
   bool over_told_ = true;
   int exit_status_ = 0;
+  JobRunner jobs_;
 };
 
 }  // namespace accrue::ui

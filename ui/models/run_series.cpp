@@ -124,6 +124,7 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   name_ = text(summary.name);
   folder_ = QString::fromStdString(summary.dir.string());
   startedAt_ = text(summary.started_at);
+  branchedFrom_ = text(summary.branched_from);
   if (!plan_) setSpec(summary.spec);
   outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
               summary.updates,     summary.loss,          summary.seconds};
@@ -212,6 +213,8 @@ void RunSeries::take(const accrue::RunEvent& event) {
       lamp_.take(body);
     else if constexpr (std::is_same_v<Body, accrue::StepsChanged>)
       takeStepsChanged(body);
+    else if constexpr (std::is_same_v<Body, accrue::CheckpointDone>)
+      checkpointUpdate_ = body.update;
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
       takeGauge(event.rank, body);
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
@@ -237,6 +240,9 @@ void RunSeries::take(const accrue::RunEvent& event) {
 
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
   startedAt_ = text(body.started_at);
+  // A branch that is resumed later says where it goes on, not where it began.
+  if (branchUpdate_ == 0 && !body.branched_from.empty()) branchUpdate_ = body.resumed_update;
+  branchedFrom_ = text(body.branched_from);
   if (body.resumed) rewindTo(body.resumed_update, body.resumed_position);
   outcome_ = {};
 }
@@ -399,6 +405,7 @@ void RunSeries::clear() {
   last_ = {};
   last_.plannedUpdates = planned;
   places_.clear();
+  branchUpdate_ = checkpointUpdate_ = 0;
   offsetPending_ = false;
   timeOffset_ = keptSeconds_ = 0.0;
   eventsTaken_ = tracesNotDrawn_ = 0;

@@ -96,6 +96,12 @@ class RunSeries : public QObject {
   int colorIndex() const { return colorIndex_; }
   void setColorIndex(int index);
   QString startedAt() const { return startedAt_; }
+  /// Id of the run whose checkpoint this one began with; empty if it began anew.
+  QString branchedFrom() const { return branchedFrom_; }
+  /// Update of that checkpoint; 0 = not known.
+  std::int64_t branchUpdate() const { return branchUpdate_; }
+  /// Update of the newest checkpoint that was reported; 0 = none.
+  std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
   void setName(const QString& name);
   void setFolder(const QString& folder);
 
@@ -185,6 +191,9 @@ class RunSeries : public QObject {
   QString name_;
   QString folder_;
   QString startedAt_;
+  QString branchedFrom_;
+  std::int64_t branchUpdate_ = 0;
+  std::int64_t checkpointUpdate_ = 0;
   int colorIndex_ = 0;
   std::optional<accrue::RunSpec> spec_;
   std::optional<accrue::RunPlan> plan_;

@@ -38,6 +38,17 @@ bool isNumber(int column) {
   return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
 }
 
+/// The run's folder, and for a branch where it began.
+QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
+  if (run.branchedFrom().isEmpty()) return run.folder();
+  const auto parent = std::ranges::find(known, run.branchedFrom(), &RunSeries::id);
+  const QString name = parent == known.end() ? run.branchedFrom() : (*parent)->name();
+  const QString from = run.branchUpdate() > 0
+                           ? RunTableModel::tr("from %1, update %2").arg(name, groupedNumber(run.branchUpdate()))
+                           : RunTableModel::tr("from %1").arg(name);
+  return run.folder() + QLatin1Char('\n') + from;
+}
+
 /// Keys that name a run rather than describe it.
 bool isIdentity(const std::string& key) {
   return key == "run.name";
@@ -227,7 +238,7 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
       if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
       if (fixed == exactColumn) return run.lamp().text();
       if (fixed == weightsColumn) return lastWeightsText(run, 64);
-      return fixed == nameColumn ? QVariant(run.folder()) : QVariant();
+      return fixed == nameColumn ? QVariant(originText(run, runs_)) : QVariant();
     case Qt::AccessibleTextRole: {
       const QString header = headerData(index.column(), Qt::Horizontal).toString();
       return tr("%1: %2").arg(header, data(index).toString());

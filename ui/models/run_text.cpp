@@ -34,8 +34,13 @@ QString pausedSentence(const RunSeries& run) {
 
 QString finishedSentence(const RunSeries& run) {
   const RunOutcome& outcome = run.outcome();
-  if (outcome.outcome == QLatin1String("stopped"))
-    return tr("by you after update %1").arg(groupedNumber(outcome.updates));
+  if (outcome.outcome == QLatin1String("stopped")) {
+    const QString updates = groupedNumber(outcome.updates);
+    const bool saved = outcome.updates > 0 && run.checkpointUpdate() == outcome.updates;
+    //: After "Stopped"; Resume is the menu's entry
+    return saved ? tr("by you after update %1; saved, Resume continues").arg(updates)
+                 : tr("by you after update %1").arg(updates);
+  }
   if (std::isfinite(outcome.loss))
     return tr("%1 updates, loss %2").arg(groupedNumber(outcome.updates), QLocale::c().toString(outcome.loss, 'g', 4));
   return tr("%1 updates").arg(groupedNumber(outcome.updates));

@@ -22,26 +22,16 @@ double lengthOf(const ComputeSpan& span) {
   return std::max(static_cast<double>(span.seconds), 0.0);
 }
 
-double lengthOf(const SyncSpan& span) {
-  return std::max(span.end - span.begin, 0.0);
-}
-
-double lengthOf(const AxisSpan& span) {
-  return std::max(span.end - span.begin, 0.0);
-}
-
 /// Time covered by spans before a moment, given the prefix sums of their lengths.
-template <typename Span>
-double spentBefore(const std::vector<Span>& spans, const std::vector<double>& before, double time) {
+double spentBefore(const std::vector<ComputeSpan>& spans, const std::vector<double>& before, double time) {
   const std::size_t count = beginningBefore(spans, time);
   if (count == 0) return 0.0;
-  const Span& last = spans[count - 1];
+  const ComputeSpan& last = spans[count - 1];
   return before[count - 1] + std::clamp(time - last.begin, 0.0, lengthOf(last));
 }
 
 /// Spans arrive ordered by begin; one that is out of order is left out.
-template <typename Span>
-bool pushSpan(std::vector<Span>& spans, std::vector<double>& before, const Span& span) {
+bool pushSpan(std::vector<ComputeSpan>& spans, std::vector<double>& before, const ComputeSpan& span) {
   if (!spans.empty() && span.begin < spans.back().begin) return false;
   before.push_back(spans.empty() ? 0.0 : before.back() + lengthOf(spans.back()));
   spans.push_back(span);
@@ -49,8 +39,7 @@ bool pushSpan(std::vector<Span>& spans, std::vector<double>& before, const Span&
 }
 
 /// Keeps the spans of micro-steps up to this one.
-template <typename Span>
-void cut(std::vector<Span>& spans, std::vector<double>& before, std::int64_t microStep) {
+void cut(std::vector<ComputeSpan>& spans, std::vector<double>& before, std::int64_t microStep) {
   while (!spans.empty() && spans.back().microStep > microStep) {
     spans.pop_back();
     before.pop_back();
@@ -58,6 +47,32 @@ void cut(std::vector<Span>& spans, std::vector<double>& before, std::int64_t mic
 }
 
 }  // namespace
+
+void BusyTime::add(double begin, double end) {
+  end = std::max(begin, end);
+  // Intervals that share more than an edge with it become one.
+  auto first = std::ranges::upper_bound(intervals_, begin, {}, &Interval::end);
+  const auto last = std::ranges::lower_bound(first, intervals_.end(), end, {}, &Interval::begin);
+  Interval merged{begin, end};
+  if (first != last) merged = {std::min(begin, first->begin), std::max(end, (last - 1)->end)};
+  first = intervals_.insert(intervals_.erase(first, last), merged);
+  const auto at = static_cast<std::size_t>(first - intervals_.begin());
+  before_.resize(intervals_.size());
+  for (std::size_t i = at; i < intervals_.size(); ++i)
+    before_[i] = i == 0 ? 0.0 : before_[i - 1] + intervals_[i - 1].end - intervals_[i - 1].begin;
+}
+
+double BusyTime::spent(double time) const {
+  const std::size_t count = beginningBefore(intervals_, time);
+  if (count == 0) return 0.0;
+  const Interval& last = intervals_[count - 1];
+  return before_[count - 1] + std::min(time, last.end) - last.begin;
+}
+
+double BusyTime::beginReaching(double time) const {
+  const auto first = std::ranges::lower_bound(intervals_, time, {}, &Interval::end);
+  return first == intervals_.end() ? time : first->begin;
+}
 
 double Lane::begin() const {
   double first = std::numeric_limits<double>::infinity();
@@ -70,8 +85,7 @@ double Lane::end() const {
   double last = 0.0;
   for (const auto* spans : {&forward, &backward, &step})
     if (!spans->empty()) last = std::max(last, spans->back().end());
-  if (!sync.empty()) last = std::max(last, sync.back().end);
-  return last;
+  return std::max(last, communication_.end());
 }
 
 void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
@@ -89,20 +103,21 @@ void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
   }
 }
 
-double AxisUse::spent(double time) const {
-  return spentBefore(spans, before, time);
+void Lane::pushSync(const SyncSpan& span) {
+  sync.insert(std::ranges::upper_bound(sync, span.begin, {}, &SyncSpan::begin), span);
+  count(span);
 }
 
-void Lane::pushSync(const SyncSpan& span) {
-  if (!pushSpan(sync, syncBefore_, span)) return;
+void Lane::count(const SyncSpan& span) {
+  communication_.add(span.begin, span.end);
   auto use = std::ranges::find(uses, span.axis, &AxisUse::axis);
-  if (use == uses.end()) use = uses.insert(uses.end(), {.axis = span.axis});
-  pushSpan(use->spans, use->before, AxisSpan{span.begin, span.end});
+  if (use == uses.end()) use = uses.insert(uses.end(), AxisUse{.axis = span.axis, .time = {}});
+  use->time.add(span.begin, span.end);
 }
 
 LaneShare Lane::spent(double time) const {
   return {spentBefore(forward, forwardBefore_, time), spentBefore(backward, backwardBefore_, time),
-          spentBefore(sync, syncBefore_, time), spentBefore(step, stepBefore_, time)};
+          communication_.spent(time), spentBefore(step, stepBefore_, time)};
 }
 
 std::int64_t Lane::largestBytes(double from, double to) const {
@@ -120,14 +135,14 @@ void Lane::truncate(std::int64_t microStep) {
   cut(forward, forwardBefore_, microStep);
   cut(backward, backwardBefore_, microStep);
   cut(step, stepBefore_, microStep);
-  cut(sync, syncBefore_, microStep);
-  const double end = sync.empty() ? -1.0 : sync.back().begin;
-  for (AxisUse& use : uses)
-    while (!use.spans.empty() && use.spans.back().begin > end) {
-      use.spans.pop_back();
-      use.before.pop_back();
-    }
-  std::erase_if(uses, [](const AxisUse& use) { return use.spans.empty(); });
+  std::erase_if(sync, [microStep](const SyncSpan& span) { return span.microStep > microStep; });
+  communication_ = {};
+  uses.clear();
+  for (const SyncSpan& span : sync) count(span);
+}
+
+std::vector<SyncSpan>::const_iterator Lane::syncReaching(double time) const {
+  return std::ranges::lower_bound(sync, communication_.beginReaching(time), {}, &SyncSpan::begin);
 }
 
 void SyncTimeline::take(std::int64_t rank, const accrue::Operations& body) {

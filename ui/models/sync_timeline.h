@@ -47,17 +47,29 @@ struct LaneShare {
   double step = 0.0;
 };
 
-/// When a rank communicated over one axis.
-struct AxisSpan {
-  double begin = 0.0;
-  double end = 0.0;
-};
-struct AxisUse {
-  std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
-  std::vector<AxisSpan> spans;
-  std::vector<double> before;  ///< prefix sums of their lengths
+/// When something was under way: disjoint intervals in order, however the spans that were added overlap.
+class BusyTime {
+ public:
+  void add(double begin, double end);
   /// Seconds before a moment: O(log n).
   double spent(double time) const;
+  /// Where the first interval that reaches a moment or lies after it begins; that moment if there is none.
+  double beginReaching(double time) const;
+  double end() const { return intervals_.empty() ? 0.0 : intervals_.back().end; }
+
+ private:
+  struct Interval {
+    double begin = 0.0;
+    double end = 0.0;
+  };
+  std::vector<Interval> intervals_;
+  std::vector<double> before_;  // prefix sums of their lengths
+};
+
+/// When a rank communicated over one axis.
+struct AxisUse {
+  std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
+  BusyTime time;
 };
 
 /// One rank's spans, each kind ordered by begin.
@@ -67,8 +79,8 @@ class Lane {
   std::vector<ComputeSpan> forward;
   std::vector<ComputeSpan> backward;
   std::vector<ComputeSpan> step;
-  std::vector<SyncSpan> sync;
-  std::vector<AxisUse> uses;  ///< the same communication by axis
+  std::vector<SyncSpan> sync;  ///< these may overlap: some go on while the rank computes
+  std::vector<AxisUse> uses;   ///< the same communication by axis
 
   double begin() const;
   double end() const;
@@ -77,17 +89,22 @@ class Lane {
   LaneShare spent(double time) const;
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
+  /// The collectives that end at or after a moment begin here or later.
+  std::vector<SyncSpan>::const_iterator syncReaching(double time) const;
 
   void push(accrue::ComputeKind kind, const ComputeSpan& span);
+  /// In any order: one that overlaps is reported when it is waited for, after others that began later.
   void pushSync(const SyncSpan& span);
   /// Keeps the spans of micro-steps up to this one.
   void truncate(std::int64_t microStep);
 
  private:
+  void count(const SyncSpan& span);
+
   std::vector<double> forwardBefore_;  // prefix sums, one entry a span
   std::vector<double> backwardBefore_;
-  std::vector<double> syncBefore_;
   std::vector<double> stepBefore_;
+  BusyTime communication_;  // over all axes
 };
 
 /// Thread: GUI.

@@ -430,6 +430,8 @@ PlotArea* MainWindow::plots() const {
 }
 
 void MainWindow::showDocumentOpened() {
+  // Restoring over another document would replace what the user asked for. The edits are offered at the next start.
+  centre_->messages()->withdraw(QStringLiteral("draft"));
   centre_->showPlots();
   setup_dock_->show();
   if (run_after_open_) {

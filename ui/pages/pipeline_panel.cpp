@@ -197,6 +197,11 @@ void PipelinePanel::showEvent(QShowEvent* event) {
   takeWindow();
 }
 
+void PipelinePanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) showHeaders();
+}
+
 /// Once the panel is shown.
 void PipelinePanel::plan() {
   if (!isVisible()) return;
@@ -318,10 +323,17 @@ void PipelinePanel::showHeaders() {
   const PlannedPipeline& plan = planner_.result();
   const ThemeColors colors = themeColors(palette());
   using Swatch = HeaderItem::Swatch;
-  std::vector<HeaderItem> legend{{Swatch::block, 0, colors.forward, tr("forward")},
-                                 {Swatch::block, 0, colors.backward, tr("backward")},
-                                 {Swatch::hatch, 0, colors.waiting, tr("waiting")}};
-  if (window_) legend.insert(legend.begin() + 2, {Swatch::block, 0, colors.optimizerStep, tr("step")});
+  const auto legend = [&](const PipelineView& view) {
+    using enum PipelineAction;
+    const auto block = [&](PipelineAction action, const QString& name) {
+      return HeaderItem{Swatch::block, 0, view.fill(action, colors), name, view.outline(action, colors)};
+    };
+    std::vector<HeaderItem> entries{block(forward, tr("forward")), block(backward, tr("backward"))};
+    if (&view == measured_) entries.push_back({Swatch::block, 0, colors.optimizerStep, tr("step")});
+    if (view.chunks() > 1) entries.push_back({Swatch::foot, 0, colors.optimizerStep, tr("which chunk")});
+    entries.push_back({Swatch::hatch, 0, colors.waiting, tr("waiting")});
+    return entries;
+  };
   const bool drawn = plan.timeline.blocks() > 0;
   QString pace = scheduleName(plan.shape);
   pace += window_ ? tr("; at the measured pace, forward %1, backward %2")
@@ -338,7 +350,7 @@ void PipelinePanel::showHeaders() {
   const auto items = [&](const PipelineView& view) {
     return std::vector<HeaderItem>{{Swatch::none, 0, {}, textOf(view, *lit)}};
   };
-  planned_header_->setItems(lit && drawn ? items(*planned_) : drawn && !window_ ? legend : std::vector<HeaderItem>{});
+  planned_header_->setItems(!drawn ? std::vector<HeaderItem>{} : lit ? items(*planned_) : legend(*planned_));
   if (!window_) {
     const bool gone = run_ && run_->last().update > 0;
     measured_header_->setTitle(tr("Measured"),
@@ -354,7 +366,7 @@ void PipelinePanel::showHeaders() {
   measured_header_->setBadge(
       tr("%1, bubble %2")
           .arg(spanText(window_->timeline.end() - window_->timeline.begin()), percentText(window_->timeline.bubble())));
-  measured_header_->setItems(lit ? items(*measured_) : legend);
+  measured_header_->setItems(lit ? items(*measured_) : legend(*measured_));
   planned_->setAccessibleDescription(planned_header_->badge());
   measured_->setAccessibleDescription(measured_header_->badge());
 }

@@ -48,6 +48,7 @@ class PipelinePanel : public QWidget {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void addField(QHBoxLayout* row, const char* key, const QString& name);

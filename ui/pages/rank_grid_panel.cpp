@@ -133,8 +133,9 @@ void RankGridPanel::showPlan() {
 
 void RankGridPanel::refresh() {
   const bool live = control_->isLive() && control_->run() && control_->run()->plan();
-  if (live != showing_run_) {
-    showing_run_ = live;
+  const QString folder = live ? control_->run()->folder() : QString();
+  if (folder != shown_run_) {
+    shown_run_ = folder;
     showPlan();
   }
   cells_->setStates(live ? control_->ranks().ranks() : std::map<std::int64_t, RankStatus>());

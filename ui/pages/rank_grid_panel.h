@@ -51,7 +51,7 @@ class RankGridPanel : public QWidget {
   QWidget* detail_;
   QLabel* empty_;
   std::optional<Shown> shown_;
-  bool showing_run_ = false;
+  QString shown_run_;  ///< folder of the run whose grid it is; empty: that of the set-up
 };
 
 }  // namespace accrue::ui

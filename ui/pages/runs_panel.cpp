@@ -152,7 +152,7 @@ void RunsPanel::showMenu(const QPoint& at) {
   QAction* attach = elsewhere ? menu.addAction(tr("Attach")) : nullptr;
   QAction* resume = menu.addAction(tr("Resume"));
   resume->setEnabled(!run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
-  QAction* branch = menu.addAction(tr("Branch with the current set-up"));
+  QAction* branch = menu.addAction(tr("Branch from this run with the current set-up"));
   branch->setEnabled(!run->isLive());
   menu.addSeparator();
   QAction* folder = menu.addAction(tr("Open its folder"));

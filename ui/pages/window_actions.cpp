@@ -75,7 +75,7 @@ WindowActions::WindowActions(QObject* owner) {
                  tr("Change N from the next window on (dialects accrue and accelerate only)"));
   resume = add(owner, "resumeAction", tr("R&esume"), keys("Ctrl+Shift+R"), nullptr,
                tr("Continue the selected run from its newest checkpoint"));
-  branch = add(owner, "branchAction", tr("&Branch from the selected run"), {}, nullptr,
+  branch = add(owner, "branchAction", tr("&Branch from this run with the current set-up"), {}, nullptr,
                tr("Run this set-up from the selected run's newest checkpoint, as a run of its own: in another layout, "
                   "at another rate, for longer"));
   attach = add(owner, "attachAction", tr("&Attach"), {}, nullptr,

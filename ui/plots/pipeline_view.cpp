@@ -103,7 +103,7 @@ QSize PipelineView::minimumSizeHint() const {
 
 QRectF PipelineView::area() const {
   const int left = fontMetrics().horizontalAdvance(tr("stage %1").arg(QStringLiteral("00"))) + 3 * space::inGroup;
-  const int right = fontMetrics().horizontalAdvance(tr("keeps %1").arg(QStringLiteral("000"))) + 2 * space::inGroup;
+  const int right = fontMetrics().horizontalAdvance(keepsText(888)) + 2 * space::inGroup;
   return QRectF(rect()).adjusted(left, 0, -right, -axisHeight());
 }
 
@@ -149,15 +149,25 @@ QColor PipelineView::fill(PipelineAction action, const ThemeColors& colors) cons
   return kind_ == Kind::measured ? tint : mixed(tint, colors.surface, forward ? 0.3 : 0.5);
 }
 
+QColor PipelineView::outline(PipelineAction action, const ThemeColors& colors) const {
+  if (kind_ == Kind::measured) return {};
+  return action == PipelineAction::forward ? colors.backward : colors.optimizerStep;
+}
+
+/// A stage of several chunks counts what it keeps in chunks.
+QString PipelineView::keepsText(std::int64_t count) const {
+  if (chunks_ > 1) return count == 1 ? tr("keeps 1 chunk") : tr("keeps %1 chunks").arg(count);
+  return count == 1 ? tr("keeps 1 micro-step") : tr("keeps %1 micro-steps").arg(count);
+}
+
 void PipelineView::drawBlock(QPainter& painter, const PipelineBlock& block, const QRectF& rect,
                              const ThemeColors& colors) const {
-  const bool forward = block.action == PipelineAction::forward;
   const QColor ground = fill(block.action, colors);
   const double mark = rect.height() < 20.0 ? 2.0 : 3.0;
   const QRectF box = rect.width() >= 4.0 ? rect.adjusted(0, 0, -1, 0) : rect;  // neighbours stay apart
   painter.fillRect(box, ground);
   if (kind_ == Kind::planned && box.width() >= 4.0) {
-    painter.setPen(forward ? colors.backward : colors.optimizerStep);
+    painter.setPen(outline(block.action, colors));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(box.adjusted(0, 0, -1, -1));
   }
@@ -259,7 +269,7 @@ QPixmap PipelineView::draw() const {
     painter.drawText(QRectF(0, lane.top(), lane.left() - space::inGroup, lane.height()),
                      Qt::AlignRight | Qt::AlignVCenter, tr("stage %1").arg(stage));
     painter.drawText(QRectF(lane.right() + space::inGroup, lane.top(), width() - lane.right(), lane.height()),
-                     Qt::AlignLeft | Qt::AlignVCenter, tr("keeps %1").arg(stash_[stage]));
+                     Qt::AlignLeft | Qt::AlignVCenter, keepsText(stash_[stage]));
     drawLane(painter, stage, colors);
   }
   if (shows_axis_) drawAxis(painter, colors);

@@ -48,6 +48,10 @@ class PipelineView : public QWidget {
   const PipelineBlock* find(const PipelineSpot& spot) const;
   /// Where a block is painted, in this widget's pixels.
   QRectF blockRect(std::size_t stage, const PipelineBlock& block) const;
+  /// What a block is painted with; an outline only where it is drawn hollow.
+  QColor fill(PipelineAction action, const ThemeColors& colors) const;
+  QColor outline(PipelineAction action, const ThemeColors& colors) const;
+  std::int64_t chunks() const { return chunks_; }
 
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
@@ -82,7 +86,7 @@ class PipelineView : public QWidget {
   void drawBlock(QPainter& painter, const PipelineBlock& block, const QRectF& rect, const ThemeColors& colors) const;
   void drawShares(QPainter& painter, std::size_t stage, const QRectF& lane, const ThemeColors& colors) const;
   void drawAxis(QPainter& painter, const ThemeColors& colors) const;
-  QColor fill(PipelineAction action, const ThemeColors& colors) const;
+  QString keepsText(std::int64_t count) const;
 
   Kind kind_;
   PipelineTimeline timeline_;

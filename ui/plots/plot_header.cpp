@@ -123,6 +123,10 @@ int PlotHeader::paintItem(QPainter& painter, const HeaderItem& item, int left, c
       break;
     case HeaderItem::Swatch::block:
       painter.fillRect(block, item.color);
+      if (item.outline.isValid()) {
+        painter.setPen(item.outline);
+        painter.drawRect(block.adjusted(0, 0, -1, -1));
+      }
       left += blockSide + space::base;
       break;
     case HeaderItem::Swatch::hatch:
@@ -131,6 +135,10 @@ int PlotHeader::paintItem(QPainter& painter, const HeaderItem& item, int left, c
       break;
     case HeaderItem::Swatch::bar:
       painter.fillRect(block.adjusted(2, 0, -2, 0), item.color);
+      left += blockSide + space::base;
+      break;
+    case HeaderItem::Swatch::foot:
+      painter.fillRect(block.adjusted(0, blockSide - 3, 0, 0), item.color);
       left += blockSide + space::base;
       break;
   }

@@ -14,11 +14,12 @@
 namespace accrue::ui {
 
 struct HeaderItem {
-  enum class Swatch { none, run, block, hatch, bar };
+  enum class Swatch { none, run, block, hatch, bar, foot };
   Swatch swatch = Swatch::none;
   int seriesIndex = 0;  ///< of a run
-  QColor color;         ///< of a block, hatch or bar
+  QColor color;         ///< of a block, hatch, bar or mark at a block's foot
   QString text;
+  QColor outline = {};  ///< of a block that is drawn hollow
 };
 
 class PlotHeader final : public QWidget {

@@ -122,10 +122,8 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Row& row, const LaneC
   const double from = clock.toTime(key_->range().lower);
   const double to = clock.toTime(key_->range().upper);
   const double largest = static_cast<double>(std::max<std::int64_t>(run_->timeline().largestBytes(), 1));
-  const std::vector<SyncSpan>& spans = row.lane->sync;
-  auto sync =
-      std::lower_bound(spans.begin(), spans.end(), from, [](const SyncSpan& span, double t) { return span.end < t; });
-  for (; sync != spans.end() && sync->begin <= to; ++sync) {
+  const auto end = row.lane->sync.end();
+  for (auto sync = row.lane->syncReaching(from); sync != end && sync->begin <= to; ++sync) {
     if (row.use != nullptr && sync->axis != row.use->axis) continue;
     const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
     const double height = std::round(rect.height() * part);
@@ -139,12 +137,12 @@ void SyncLanes::drawShares(QCPPainter* painter, const Row& row, const LaneClock&
   const std::vector<QString>& axes = run_->timeline().axes();
   double time = clock.toTime(key_->pixelToCoord(rect.left()));
   LaneShare before = lane.spent(time);
-  double usedBefore = row.use != nullptr ? row.use->spent(time) : 0.0;
+  double usedBefore = row.use != nullptr ? row.use->time.spent(time) : 0.0;
   const double end = key_->coordToPixel(clock.toX(lane.end()));
   for (double pixel = rect.left(); pixel < std::min(rect.right(), end); pixel += 1.0) {
     const double next = clock.toTime(key_->pixelToCoord(pixel + 1.0));
     const LaneShare after = lane.spent(next);
-    const double usedAfter = row.use != nullptr ? row.use->spent(next) : 0.0;
+    const double usedAfter = row.use != nullptr ? row.use->time.spent(next) : 0.0;
     const double length = next - time;
     if (length > 0.0) {
       double bottom = rect.bottom();

@@ -49,8 +49,10 @@ QString byAxis(const RankCost& cost) {
   return lines.join(QLatin1Char('\n'));
 }
 
-void showDifference(QLabel* label, const QString& name, std::int64_t bytes, const QString& help, const QString& parts) {
-  const ThemeColors colors = themeColors(label->palette());
+/// The palette is the card's: a label gets a changed one only after its parent was told of it.
+void showDifference(QLabel* label, const QPalette& palette, const QString& name, std::int64_t bytes,
+                    const QString& help, const QString& parts) {
+  const ThemeColors colors = themeColors(palette);
   const QColor color = bytes < 0 ? colors.finished : bytes > 0 ? colors.text : colors.muted;
   label->setText(QStringLiteral("<span style='color:%1'>%2</span> <span style='color:%3'>%4</span>")
                      .arg(colors.muted.name(), name, color.name(), signedBytesText(bytes)));
@@ -199,9 +201,9 @@ void PluginCard::showCosts() {
   memory_->setVisible(difference_.has_value());
   wire_->setVisible(difference_.has_value());
   if (!difference_) return;
-  showDifference(memory_, tr("Memory"), difference_->total(),
+  showDifference(memory_, palette(), tr("Memory"), difference_->total(),
                  tr("Bytes that the fullest rank holds, with the plug-in less without it"), byKind(*difference_));
-  showDifference(wire_, tr("Wire"), sent_bytes(*difference_),
+  showDifference(wire_, palette(), tr("Wire"), sent_bytes(*difference_),
                  tr("Bytes that this rank sends for an update, with the plug-in less without it"),
                  byAxis(*difference_));
 }

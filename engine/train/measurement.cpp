@@ -20,6 +20,8 @@ void measure_window(Training& training) {
 }
 
 void report_measured(Training& training) {
+  if (training.report.full_updates() == 0) return;
+  training.await_parameters();  // whose gathers are part of what was sent
   Measured measured{
       .parameter_bytes = bytes_of(training.model.flat()),
       .gradient_bytes = bytes_of(training.reducer.flat_gradients()) + bytes_of(training.reducer.flat_compensation()),

@@ -81,6 +81,7 @@ void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_s
   micro_step_ = micro_step;
   channel_.operation().ends();
   trains_ = is_training(name);
+  phase_ns_ = monotonic_ns();
   channel_.progress(name, update, micro_step);
 }
 
@@ -135,6 +136,8 @@ void Reporter::gauge_if_due() {
 
 void Reporter::window_done(bool counts) {
   const SentByAxis window = std::exchange(of_window_, {});
+  window_ns_ = monotonic_ns();
+  last_counts_ = counts;
   if (!counts) return;
   ++full_updates_;
   for (const auto& [axis, sent] : window) {
@@ -165,8 +168,11 @@ void Reporter::resumed(const TrainingCursor& cursor) {
 
 void Reporter::collective(const CollectiveRecord& record) {
   if (computing_) compute_ns_ -= record.end_ns - record.begin_ns;
-  if (trains_) {
-    Sent& sent = of_window_[record.axis];
+  // Training alone leaves calls under way when its phase ends; each belongs to the window in which it began.
+  const bool in_training = trains_ || record.begin_ns < phase_ns_;
+  const bool in_last = record.begin_ns < window_ns_;
+  if (in_training && (!in_last || last_counts_)) {
+    Sent& sent = (in_last ? sent_ : of_window_)[record.axis];
     sent.traffic.add(record.op, static_cast<double>(record.bytes));
     ++sent.calls;
   }

@@ -49,11 +49,12 @@ class Reporter {
   void from_first(EventBody body);
   void warn_first(std::string class_name, std::string message, std::string what_to_do);
   void gauge_if_due();
-  /// After each boundary. What was sent since the last one counts if the window was a full one that ended in an update.
+  /// After each boundary. What began to be sent since the last one counts if the window was a full one that ended in an
+  /// update.
   void window_done(bool counts);
   /// Windows that counted.
   std::int64_t full_updates() const { return full_updates_; }
-  /// Sends what is held, with what was sent in the windows that counted.
+  /// Sends what is held, with what was sent in the windows that counted. Nothing may be under way.
   void measured(Measured held);
 
   bool first() const { return mesh_.speaks(); }
@@ -86,8 +87,11 @@ class Reporter {
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
   bool trains_ = false;  ///< in this phase
-  SentByAxis sent_;      ///< in the windows that counted
+  std::int64_t phase_ns_ = 0;
+  SentByAxis sent_;  ///< in the windows that counted
   SentByAxis of_window_;
+  std::int64_t window_ns_ = 0;  ///< end of the last window, CLOCK_MONOTONIC
+  bool last_counts_ = false;
   std::int64_t full_updates_ = 0;
 };
 

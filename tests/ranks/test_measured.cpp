@@ -55,7 +55,10 @@ class TestMeasured : public QObject {
     row("two replicas that evaluate", 2, "data = 2\n", "", "[evaluate]\nevery_updates = 1\nbatches = 2\n");
     row("two sharded replicas", 2, "data = 2\nzero = 1\n");
     row("two sharded replicas, bfloat16", 2, "data = 2\nzero = 1\n", "dtype = \"bfloat16\"\n");
+    row("two replicas whose gathers overlap", 2, "data = 2\nzero = 1\noverlap_param_gather = true\n", "",
+        "[evaluate]\nevery_updates = 2\nbatches = 2\n");
     row("two ranks", 2, "tensor = 2\n");
+    row("two ranks, padded vocabulary", 2, "tensor = 2\n", "vocabulary_multiple = 128\n");
     row("two ranks, bfloat16", 2, "tensor = 2\n", "dtype = \"bfloat16\"\n");
     row("two ranks, dropout", 2, "tensor = 2\n", "dropout = 0.1\n");
     row("two ranks by rows", 2, "tensor = 2\nsequence = true\n");
@@ -99,6 +102,15 @@ class TestMeasured : public QObject {
         QVERIFY2(sent[axis] == 3 * cost.wire[axis],
                  to_string(static_cast<Axis>(axis)).data() + (": " + figures(sent[axis], 3 * cost.wire[axis])));
     }
+  }
+
+  void a_run_without_a_full_window_measures_nothing() {
+    std::string text = spec_text("", "", "");
+    text.replace(text.find("steps = 4"), 9, "steps = 4\nrampup = [4, 4, 1000]");  // 16 samples only after 1000 others
+    const TrainingScript script{.spec = text};
+    const auto trained = train(script, 1);
+    VERIFY_FINISHED(trained);
+    QVERIFY(trained[0].all<Measured>().empty());
   }
 
   void models_without_blocks_hold_what_the_plan_said() {

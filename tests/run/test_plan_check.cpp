@@ -55,9 +55,10 @@ class TestPlanCheck : public QObject {
     QVERIFY(!(PlanFigure{0, 0, "activations", 8, 16}.off()));  // less than a page
   }
 
-  void what_was_sent_is_of_full_windows() {
+  void what_was_kept_and_sent_is_of_full_windows() {
     const auto of = [](const Measured& measured) { return check_plan(two_stages(), {{0, measured}}); };
-    QCOMPARE(of(counted(100000, 400000, 0, 0)).back().figure, std::string("activations"));
+    QCOMPARE(of(counted(100000, 400000, 0, 0)).back().figure, std::string("gradients"));
+    QCOMPARE(of(counted(100000, 0, 0, 0)).size(), std::size_t{2});  // stopped before it trained
     QVERIFY(of(counted(100000, 400000, 100, 1)).back().off());
   }
 

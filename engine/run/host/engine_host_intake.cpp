@@ -53,7 +53,8 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
     last_update_ = *update;
     last_update_->weights.clear();
   }
-  if (const auto* measured = std::get_if<Measured>(&event.body)) measured_[event.rank] = *measured;
+  if (const auto* measured = std::get_if<Measured>(&event.body); measured != nullptr && measured->updates > 0)
+    measured_[event.rank] = *measured;
   if (const auto* warning = std::get_if<Warning>(&event.body); warning != nullptr && warning->class_name == "numerics")
     last_numerics_ = warning->message;
   const auto steps_event =

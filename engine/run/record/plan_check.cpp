@@ -34,8 +34,8 @@ class StageFigures {
     compare("parameters", cost_.parameters, measured.parameter_bytes);
     compare("gradients", cost_.gradients, measured.gradient_bytes);
     compare("optimizer", cost_.optimizer, measured.optimizer_bytes);
+    if (measured.updates == 0) return;  // nor has it kept what a full window keeps
     compare("activations", cost_.activations, measured.activation_bytes);
-    if (measured.updates == 0) return;
     for (std::size_t i = 0; i < cost_.wire.size(); ++i) {
       const auto axis = to_string(static_cast<Axis>(i));
       compare("sent " + std::string(axis), cost_.wire[i], sent_per_update(measured, axis));

@@ -134,7 +134,7 @@ void take_event(const RunEvent& event, RunSummary& summary, Recorded& found) {
     summary.tokens = update->tokens;
     summary.seconds = update->seconds;
   } else if (const auto* measured = std::get_if<Measured>(&event.body)) {
-    found.measured[event.rank] = *measured;
+    if (measured->updates > 0) found.measured[event.rank] = *measured;
   } else if (const auto* failed = std::get_if<RankFailed>(&event.body)) {
     summary.message = failed->message;
   } else if (const auto* finished = std::get_if<RunFinished>(&event.body)) {

@@ -63,10 +63,10 @@ class TestRankCost : public QObject {
       }
       return kept;
     };
-    const std::int64_t row = 8 * 4;  // of the table's gradient
-    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 1), 6 * row);   // 16 rows
-    QCOMPARE(bytes_of_classes(VocabularyPadding::fixed, 1), 0);            // left out of the softmax
-    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 2), 3 * row);   // 16 rows, 8 on each
+    const std::int64_t row = 8 * 4;                                       // of the table's gradient
+    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 1), 6 * row);  // 16 rows
+    QCOMPARE(bytes_of_classes(VocabularyPadding::fixed, 1), 0);           // left out of the softmax
+    QCOMPARE(bytes_of_classes(VocabularyPadding::megatron, 2), 3 * row);  // 16 rows, 8 on each
     QCOMPARE(bytes_of_classes(VocabularyPadding::fixed, 2), 3 * row);
   }
 

@@ -63,7 +63,7 @@ struct RunPlan : PlanInputs {
   std::vector<RankCost> stages;  ///< by pipeline stage, whose ranks are alike
   double bubble = 0.0;           ///< part of a full window's time that a stage idles
   std::int64_t gradient_buckets = 0;
-  std::int64_t wire_bytes_per_update = 0;  ///< sent by each rank for gradients, at the minimum
+  std::int64_t wire_bytes_per_update = 0;  ///< over all axes, by the rank that sends most, at the minimum
 
   /// "8 micro x 4 accum x 2 ranks = 64 samples per update; ..." The form's arithmetic line.
   std::string arithmetic() const;

@@ -38,6 +38,15 @@ Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned 
   return fail(ErrorCode::disk, "is not a regular file", path.string(), "Remove it, or restore the run folder");
 }
 
+Result<void> sync_path(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return disk_error(path, "cannot be opened", errno);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (error != 0) return disk_error(path, "cannot be brought to the disk", error);
+  return {};
+}
+
 std::filesystem::path part_of(const std::filesystem::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".part");
 }

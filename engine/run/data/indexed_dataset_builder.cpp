@@ -236,7 +236,8 @@ Result<void> IndexedDatasetBuilder::finalize() {
   if (auto written = state_->write_index(); !written) return written;
   for (const auto& path : {state_->files.lengths, state_->files.documents, state_->files.checkpoint})
     ::unlink(path.c_str());
-  return sync_directory(state_->prefix.parent_path());
+  const std::filesystem::path folder = state_->prefix.parent_path();
+  return sync_path(folder.empty() ? "." : folder);
 }
 
 const std::string& IndexedDatasetBuilder::place() const {

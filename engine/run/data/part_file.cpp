@@ -107,14 +107,4 @@ Result<void> PartFile::commit(const std::filesystem::path& name) {
   return {};
 }
 
-Result<void> sync_directory(const std::filesystem::path& folder) {
-  const auto place = folder.empty() ? std::filesystem::path(".") : folder;
-  const int fd = ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return disk_error(place, "cannot be opened", errno);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return disk_error(place, "cannot be written", error);
-  return {};
-}
-
 }  // namespace accrue

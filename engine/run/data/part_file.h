@@ -50,7 +50,4 @@ class PartFile {
   std::string buffer_;
 };
 
-/// Waits until the disk has the names of a folder.
-Result<void> sync_directory(const std::filesystem::path& folder);
-
 }  // namespace accrue

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/branch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string_view>
 
 #include "accrue/run/compare.h"
@@ -156,15 +153,6 @@ void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Findin
   findings.push_back(std::move(warning));
 }
 
-Result<void> sync_path(const fs::path& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return disk_error(path, "cannot be opened", errno);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return disk_error(path, "cannot be brought to the disk", error);
-  return {};
-}
-
 Result<void> copy_files(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_directory(to, error);
@@ -172,10 +160,10 @@ Result<void> copy_files(const fs::path& from, const fs::path& to) {
     const fs::path copy = to / at->path().filename();
     fs::copy_file(at->path(), copy, error);
     if (error) return disk_error(copy, "cannot be copied from " + at->path().string(), error.value());
-    if (auto synced = sync_path(copy, O_RDONLY); !synced) return synced;
+    if (auto synced = sync_path(copy); !synced) return synced;
   }
   if (error) return disk_error(from, "cannot be copied", error.value());
-  return sync_path(to, O_RDONLY | O_DIRECTORY);
+  return sync_path(to);
 }
 
 }  // namespace
@@ -260,7 +248,7 @@ Result<void> copy_checkpoint(const BranchPoint& from, const fs::path& run_dir) {
     fs::rename(part, folder / checkpoint_name(from.checkpoint), error);
     if (error) done = disk_error(folder, "the checkpoint cannot be given its name", error.value());
   }
-  if (done) done = sync_path(folder, O_RDONLY | O_DIRECTORY);
+  if (done) done = sync_path(folder);
   if (!done) fs::remove_all(part, error);
   return done;
 }

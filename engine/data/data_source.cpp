@@ -76,6 +76,8 @@ Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFac
       return open_tokens(spec, facts, path, 1);
     case DataKind::tokens:
       return open_tokens(spec, facts, path, spec.data.token_type == "uint32" ? 4 : 2);
+    case DataKind::indexed:
+      break;
     case DataKind::csv:
       return open_csv(spec, facts, path);
     case DataKind::inline_:

@@ -21,6 +21,9 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, co
       return std::make_shared<MlpModel>(spec, source);
     case ModelKind::gpt:
       return std::make_shared<GptModel>(spec, source, share, axis, parallel);
+    case ModelKind::bert:
+    case ModelKind::t5:
+      break;
   }
   throw std::invalid_argument("model.kind is not a model that this engine can build");
 }

@@ -45,7 +45,7 @@ class FlatAdamW final : public MomentsBase {
       AdamWStep part{.lr = stretch.lr,
                      .beta1 = spec_.beta1,
                      .beta2 = spec_.beta2,
-                     .eps = spec_.eps,
+                     .eps = epsilon_of(spec_),
                      .correction1 = 1.0 - std::pow(spec_.beta1, t),
                      .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
                      .grad_scale = grad_scale};

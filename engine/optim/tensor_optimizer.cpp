@@ -34,7 +34,7 @@ class TensorAdamW final : public MomentsBase {
       m.lerp_(grad, 1.0 - spec_.beta1);
       v.mul_(spec_.beta2).addcmul_(grad, grad, 1.0 - spec_.beta2);
       if (spec_.kind == OptimizerKind::adamw) p.mul_(1.0 - stretch.lr * stretch.weight_decay);
-      const at::Tensor root = v.sqrt().div_(std::sqrt(1.0 - std::pow(spec_.beta2, t))).add_(spec_.eps);
+      const at::Tensor root = v.sqrt().div_(std::sqrt(1.0 - std::pow(spec_.beta2, t))).add_(epsilon_of(spec_));
       p.addcdiv_(m, root, -stretch.lr / (1.0 - std::pow(spec_.beta1, t)));
     }
   }

@@ -270,6 +270,8 @@ Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& ba
       return scan_stream(spec, path, 1);
     case DataKind::tokens:
       return scan_stream(spec, path, spec.data.token_type == "uint32" ? 4 : 2);
+    case DataKind::indexed:
+      break;
     case DataKind::csv:
       return scan_csv(spec, path);
     case DataKind::inline_:

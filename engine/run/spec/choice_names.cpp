@@ -19,13 +19,14 @@ using Name = std::string_view;
     return names;                                                                                    \
   }
 
-ACCRUE_CHOICES(ModelKind, gpt, "linear", "mlp", "gpt")
+ACCRUE_CHOICES(ModelKind, t5, "linear", "mlp", "gpt", "bert", "t5")
 ACCRUE_CHOICES(Dtype, float16, "float32", "float64", "bfloat16", "float16")
 ACCRUE_CHOICES(WeightInit, values, "torch", "zeros", "normal", "values")
 ACCRUE_CHOICES(LossKind, cross_entropy, "mse", "cross_entropy")
 ACCRUE_CHOICES(Activation, tanh, "relu", "gelu", "tanh")
-ACCRUE_CHOICES(DataKind, synthetic, "text", "tokens", "csv", "inline", "synthetic")
-ACCRUE_CHOICES(OptimizerKind, adamw, "sgd", "adam", "adamw")
+ACCRUE_CHOICES(DataKind, synthetic, "text", "tokens", "indexed", "csv", "inline", "synthetic")
+ACCRUE_CHOICES(OptimizerKind, lars, "sgd", "adam", "adamw", "CPUAdam", "FusedAdam", "FusedLAMB", "FusedSGD",
+               "HybridAdam", "Lamb", "Lars")
 ACCRUE_CHOICES(ScheduleKind, exponential, "constant", "linear", "cosine", "inverse-square-root", "WSD", "exponential")
 ACCRUE_CHOICES(RateClock, samples, "positions", "samples")
 ACCRUE_CHOICES(DecayTail, minus_square_root, "linear", "cosine", "exponential", "minus-square-root")

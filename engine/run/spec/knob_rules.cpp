@@ -44,6 +44,19 @@ std::int64_t bytes_of_sum(AccumulationDtype accumulation, std::int64_t parameter
   return std::max<std::int64_t>(parameter_bytes, 4);
 }
 
+double epsilon_of(const OptimizerSpec& optimizer) {
+  if (optimizer.eps) return *optimizer.eps;
+  switch (optimizer.kind) {
+    case OptimizerKind::fused_lamb:
+    case OptimizerKind::lamb:
+      return 1e-6;
+    case OptimizerKind::lars:
+      return 0.0;
+    default:
+      return 1e-8;
+  }
+}
+
 bool has_end(ScheduleKind kind) {
   return kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
 }

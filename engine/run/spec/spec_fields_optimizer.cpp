@@ -90,8 +90,10 @@ void add_optimizer_fields(FieldList& list) {
       .range(0, 0.999999)
       .when(is_adam)
       .elsewhere("transformers: adam_beta2; Megatron-LM: --adam-beta2");
-  list.advanced(ACCRUE_FIELD(optimizer.eps), "Epsilon",
-                "Added to the divisor of a step, so that it never divides by zero.")
+  list.advanced(
+          ACCRUE_FIELD(optimizer.eps), "Epsilon",
+          "Added to the divisor of a step, so that it never divides by zero. Left out: 1e-8, for the LAMBs 1e-6, for "
+          "Lars 0.")
       .above(0, 1)
       .when(is_adam)
       .elsewhere("transformers: adam_epsilon; Megatron-LM: --adam-eps");

@@ -10,18 +10,20 @@
 #include <vector>
 
 #include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/megatron_spec.h"
 
 namespace accrue {
 
 using Matrix = std::vector<std::vector<double>>;  ///< rows may differ in length
 
-enum class ModelKind { linear, mlp, gpt };
+enum class ModelKind { linear, mlp, gpt, bert, t5 };
 enum class Dtype { float32, float64, bfloat16, float16 };
 enum class WeightInit { torch, zeros, normal, values };
 enum class LossKind { mse, cross_entropy };
 enum class Activation { relu, gelu, tanh };
-enum class DataKind { text, tokens, csv, inline_, synthetic };
-enum class OptimizerKind { sgd, adam, adamw };
+enum class DataKind { text, tokens, indexed, csv, inline_, synthetic };
+/// Those after adamw are Colossal-AI's, by their own names and rules.
+enum class OptimizerKind { sgd, adam, adamw, cpu_adam, fused_adam, fused_lamb, fused_sgd, hybrid_adam, lamb, lars };
 enum class ScheduleKind { constant, linear, cosine, inverse_square_root, wsd, exponential };
 /// What a position of the learning-rate schedule counts: ticks of accumulation.schedule_clock, or samples trained on.
 enum class RateClock { positions, samples };
@@ -52,6 +54,9 @@ struct ModelSpec {
   std::int64_t vocabulary_multiple = 1;
   VocabularyPadding vocabulary_padding = VocabularyPadding::fixed;
   double dropout = 0.0;
+  bool binary_head = true;                      ///< bert: a second loss, whether two segments are in order
+  std::optional<std::int64_t> decoder_layers;   ///< t5; default layers
+  std::optional<std::int64_t> decoder_context;  ///< t5: tokens; default context
   // linear, mlp
   std::int64_t inputs = 1;
   std::int64_t outputs = 1;
@@ -69,8 +74,23 @@ struct DataSpec {
   DataKind kind = DataKind::synthetic;
   std::string path;  ///< text, tokens, csv; relative to the spec file
   bool shuffle = true;
-  double validation_fraction = 0.0;               ///< the last part of the data is kept for evaluation
-  std::int64_t samples = 512;                     ///< synthetic: how many samples the seeded generator makes
+  double validation_fraction = 0.0;  ///< the last part of the data is kept for evaluation
+  std::int64_t samples = 512;        ///< synthetic: how many samples the seeded generator makes
+  // indexed
+  std::vector<std::string> paths;             ///< prefixes of .bin and .idx files; relative to the spec file
+  std::vector<double> weights;                ///< of the paths in the blend; empty: by their lengths
+  std::string split = "969, 30, 1";           ///< parts for training, validation and test
+  std::vector<std::string> validation_paths;  ///< in place of a split
+  std::vector<double> validation_weights;
+  std::string cache;                              ///< folder of the indices; default beside the data
+  std::optional<std::int64_t> seed;               ///< of the indices; default run.seed
+  std::optional<std::int64_t> end_of_document;    ///< gpt: this token ends a document
+  bool mask_end_of_document = false;              ///< gpt: it does not count in the loss
+  bool reset_positions = false;                   ///< gpt: positions start again after it
+  bool reset_attention = false;                   ///< gpt: tokens after it do not see those before
+  double mask_probability = 0.15;                 ///< bert, t5: share of tokens that are masked
+  double short_sequence_probability = 0.1;        ///< bert, t5: share of samples that are cut short
+  std::vector<std::int64_t> consumed_samples;     ///< of training, validation and test: where reading starts
   std::string token_type = "uint16";              ///< tokens: uint16 | uint32
   std::vector<std::string> label_columns;         ///< csv: columns that are labels; default the last one
   Matrix x;                                       ///< inline
@@ -92,10 +112,22 @@ struct OptimizerSpec {
   double lr_mult = 1.0;
   std::optional<double> decoupled_lr;      ///< of the embeddings and the output layer; default lr
   std::optional<double> decoupled_min_lr;  ///< default schedule.min_lr
-  double momentum = 0.0;                   ///< sgd
+  double momentum = 0.0;                   ///< sgd, FusedSGD, Lars
+  double dampening = 0.0;                  ///< FusedSGD
+  bool nesterov = false;                   ///< FusedSGD
+  bool wd_after_momentum = false;          ///< FusedSGD
+  std::optional<bool> bias_correction;     ///< the Adams, the LAMBs; default by kind
+  bool adamw_mode = true;                  ///< the Adams, FusedLAMB: decay apart from the gradient
+  bool adam = false;                       ///< Lamb: without its trust ratio
+  bool grad_averaging = true;              ///< FusedLAMB
+  double max_grad_norm = 1.0;              ///< FusedLAMB: its own clipping; 0 = none
+  bool use_nvlamb = false;                 ///< FusedLAMB
+  double eeta = 1e-3;                      ///< Lars
+  double nvme_offload_fraction = 0.0;      ///< CPUAdam, HybridAdam: share of the states kept in files
+  std::string nvme_offload_dir;            ///< CPUAdam, HybridAdam
   double beta1 = 0.9;                      ///< adamw
   double beta2 = 0.999;                    ///< adamw
-  double eps = 1e-8;                       ///< adamw
+  std::optional<double> eps;               ///< default by kind, see epsilon_of()
   double clip_norm = 0.0;                  ///< 0 = no clipping; global L2 norm over all parameters
   std::optional<double> loss_scale;        ///< float16: first value of the dynamic scale; 0 = no scaling
   std::int64_t loss_scale_window = 2000;   ///< updates without an overflow after which the scale doubles
@@ -103,6 +135,9 @@ struct OptimizerSpec {
   std::optional<double> min_loss_scale;    ///< default: as low as it gets
   bool operator==(const OptimizerSpec&) const = default;
 };
+
+/// What optimizer.eps means where it is left out: 1e-8 for the Adams, 1e-6 for the LAMBs, 0 for Lars.
+double epsilon_of(const OptimizerSpec& optimizer);
 
 /// The schedule ends at its total: linear, cosine and WSD. The others go on for as long as the run does.
 bool has_end(ScheduleKind kind);
@@ -147,6 +182,7 @@ struct ParallelSpec {
   std::int64_t virtual_pipeline = 1;
   PipelineOrder pipeline_order = PipelineOrder::one_forward_one_backward;
   std::optional<std::int64_t> pipeline_group;  ///< micro-steps that pass a chunk in turn; default pipeline
+  std::optional<std::int64_t> split_stage;     ///< t5: the first stage of the decoder
   bool sequence = false;
   std::int64_t zero = 0;
   bool overlap_grad_reduce = true;    ///< gradients travel while the window's last backward still runs
@@ -183,6 +219,7 @@ struct RunSection {
   std::int64_t seed = 0;
   bool record_weights = false;
   NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "pause" is "stop" in accrue-run, where no user can answer
+  std::string tensorboard_dir;                         ///< event files go there; empty = none
   std::string name;                                    ///< shown in the runs table; default made from the spec
   bool operator==(const RunSection&) const = default;
 };
@@ -243,6 +280,7 @@ struct RunSpec {
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
   TeachingSpec teaching;
+  MegatronSpec megatron;
   bool operator==(const RunSpec&) const = default;
 };
 

@@ -96,8 +96,15 @@ function(accrue_enter_test name program labels timeout serial environment)
     set(timeout 60)
   endif()
   add_test(NAME ${name} COMMAND ${program} ${ARGN} -o ${PROJECT_BINARY_DIR}/test-results/${name}.xml,junitxml -o -,txt)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" RUN_SERIAL ${serial}
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" RUN_SERIAL ${serial} PROCESSORS 2
     ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LANG=C.UTF-8;LC_ALL=C.UTF-8;${environment}")
+endfunction()
+
+# accrue_waits(test...): tests that mostly wait, for time-outs and for processes that they ended. CTest counts a test as two of
+# its four jobs, on two cores; one that waits counts as one, and runs beside others even where the rest of its program does not.
+# They start first, since the longest of them waits for a minute and a half.
+function(accrue_waits)
+  set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL OFF PROCESSORS 1 COST 100)
 endfunction()
 
 function(accrue_add_test)

@@ -19,6 +19,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "accrue/optim/cpu_adam.h"
+#include "accrue/optim/fused_adam.h"
+#include "accrue/optim/fused_lamb.h"
+#include "accrue/optim/fused_sgd.h"
+#include "accrue/optim/hybrid_adam.h"
+#include "accrue/optim/lamb.h"
+#include "accrue/optim/lars.h"
+#include "accrue/optim/param_state.h"
+
 namespace accrue {
 namespace {
 
@@ -112,6 +121,117 @@ struct Adagrad : Kind<torch::optim::Adagrad, torch::optim::AdagradOptions, torch
   }
 };
 
+/// Colossal-AI's.
+template <typename... Types>
+struct MomentsFamily : Kind<Types..., MomentsParamState> {
+  template <typename F>
+  static void state(const auto& /*options*/, MomentsParamState& of, F&& f) {
+    f("step", of.step(), true);
+    f("exp_avg", of.exp_avg(), true);
+    f("exp_avg_sq", of.exp_avg_sq(), true);
+  }
+};
+
+template <typename... Types>
+struct MomentumFamily : Kind<Types..., MomentumParamState> {
+  template <typename F>
+  static void state(const auto& /*options*/, MomentumParamState& of, F&& f) {
+    f("momentum_buffer", of.momentum_buffer(), false);
+  }
+};
+
+/// Where the states lie is not part of them.
+template <typename... Types>
+struct CpuAdamFamily : MomentsFamily<Types...> {
+  template <typename F>
+  static void options(auto& of, F&& f) {
+    f("lr", of.lr());
+    f("bias_correction", of.bias_correction());
+    f("betas", of.betas());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("adamw_mode", of.adamw_mode());
+  }
+};
+
+struct CpuAdam : CpuAdamFamily<accrue::CPUAdam, CPUAdamOptions> {
+  static constexpr const char* name = "CPUAdam";
+};
+
+struct Hybrid : CpuAdamFamily<accrue::HybridAdam, HybridAdamOptions> {
+  static constexpr const char* name = "HybridAdam";
+};
+
+struct FusedAdamKind : MomentsFamily<accrue::FusedAdam, FusedAdamOptions> {
+  static constexpr const char* name = "FusedAdam";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("bias_correction", of.bias_correction());
+    f("betas", of.betas());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("adamw_mode", of.adamw_mode());
+    f("step", of.step());
+  }
+};
+
+struct FusedLambKind : MomentsFamily<accrue::FusedLAMB, FusedLAMBOptions> {
+  static constexpr const char* name = "FusedLAMB";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("bias_correction", of.bias_correction());
+    f("betas", of.betas());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("adam_w_mode", of.adam_w_mode());
+    f("grad_averaging", of.grad_averaging());
+    f("max_grad_norm", of.max_grad_norm());
+    f("use_nvlamb", of.use_nvlamb());
+    f("step", of.step());
+  }
+};
+
+struct LambKind : MomentsFamily<accrue::Lamb, LambOptions> {
+  static constexpr const char* name = "Lamb";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("betas", of.betas());
+    f("eps", of.eps());
+    f("weight_decay", of.weight_decay());
+    f("adam", of.adam());
+    f("bias_correction", of.bias_correction());
+  }
+};
+
+struct FusedSgdKind : MomentumFamily<accrue::FusedSGD, FusedSGDOptions> {
+  static constexpr const char* name = "FusedSGD";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("momentum", of.momentum());
+    f("dampening", of.dampening());
+    f("weight_decay", of.weight_decay());
+    f("nesterov", of.nesterov());
+    f("wd_after_momentum", of.wd_after_momentum());
+  }
+};
+
+struct LarsKind : MomentumFamily<accrue::Lars, LarsOptions> {
+  static constexpr const char* name = "Lars";
+  template <typename F>
+  static void options(Options& of, F&& f) {
+    f("lr", of.lr());
+    f("momentum", of.momentum());
+    f("eeta", of.eeta());
+    f("weight_decay", of.weight_decay());
+    f("epsilon", of.epsilon());
+    f("lars", of.lars());
+  }
+};
+
 /// Calls f with the optimizer's kind.
 template <typename F>
 auto with_kind(const torch::optim::Optimizer& optimizer, F&& f) {
@@ -120,9 +240,16 @@ auto with_kind(const torch::optim::Optimizer& optimizer, F&& f) {
   if (dynamic_cast<const torch::optim::AdamW*>(&optimizer) != nullptr) return f(AdamW{});
   if (dynamic_cast<const torch::optim::RMSprop*>(&optimizer) != nullptr) return f(RmsProp{});
   if (dynamic_cast<const torch::optim::Adagrad*>(&optimizer) != nullptr) return f(Adagrad{});
+  if (dynamic_cast<const accrue::CPUAdam*>(&optimizer) != nullptr) return f(CpuAdam{});
+  if (dynamic_cast<const accrue::HybridAdam*>(&optimizer) != nullptr) return f(Hybrid{});
+  if (dynamic_cast<const accrue::FusedAdam*>(&optimizer) != nullptr) return f(FusedAdamKind{});
+  if (dynamic_cast<const accrue::FusedLAMB*>(&optimizer) != nullptr) return f(FusedLambKind{});
+  if (dynamic_cast<const accrue::Lamb*>(&optimizer) != nullptr) return f(LambKind{});
+  if (dynamic_cast<const accrue::FusedSGD*>(&optimizer) != nullptr) return f(FusedSgdKind{});
+  if (dynamic_cast<const accrue::Lars*>(&optimizer) != nullptr) return f(LarsKind{});
   throw std::invalid_argument(
-      "the state of this optimizer is not known: it is none of SGD, Adam, AdamW, RMSprop and Adagrad; give a "
-      "BaseOptimizer of your own, whose state_dict() says what it holds");
+      "the state of this optimizer is not known: it is none of SGD, Adam, AdamW, RMSprop, Adagrad, CPUAdam, "
+      "FusedAdam, FusedLAMB, FusedSGD, HybridAdam, Lamb and Lars; give a BaseOptimizer of your own, whose state_dict() says what it holds");
 }
 
 at::Tensor text_tensor(const std::string& text) {
@@ -285,10 +412,13 @@ std::shared_ptr<BaseOptimizer> built(const std::vector<at::Tensor>& parameters, 
 
 std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& parameters,
                                                const OptimizerConfig& config) {
-  for (const auto build : {built<Sgd>, built<Adam>, built<AdamW>, built<RmsProp>, built<Adagrad>})
+  for (const auto build : {built<Sgd>, built<Adam>, built<AdamW>, built<RmsProp>, built<Adagrad>, built<CpuAdam>,
+                           built<Hybrid>, built<FusedAdamKind>, built<FusedLambKind>, built<LambKind>,
+                           built<FusedSgdKind>, built<LarsKind>})
     if (auto optimizer = build(parameters, config)) return optimizer;
   throw std::invalid_argument("build_optimizer: there is no optimizer of type \"" + config.type +
-                              "\"; there are SGD, Adam, AdamW, RMSprop and Adagrad");
+                              "\"; there are SGD, Adam, AdamW, RMSprop, Adagrad, CPUAdam, FusedAdam, FusedLAMB, FusedSGD, "
+                              "HybridAdam, Lamb and Lars");
 }
 
 std::string optimizer_text(const torch::optim::Optimizer& optimizer) {

@@ -7,17 +7,27 @@
 #include "kernels/cross_entropy.inl.h"
 #include "kernels/flat_update.inl.h"
 #include "kernels/gemm.inl.h"
+#include "kernels/half.inl.h"
+#include "kernels/layer_update.inl.h"
 #include "kernels/rows.inl.h"
 
 namespace accrue::ACCRUE_ISA {
 
+extern const HalfKernels half_table;
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
 extern const BlockKernels<float> block_float;
 extern const BlockKernels<double> block_double;
 
-const FlatKernels<float> flat_float{adamw_update<float>, sgd_update<float>, square_sum<float>};
-const FlatKernels<double> flat_double{adamw_update<double>, sgd_update<double>, square_sum<double>};
+const HalfKernels half_table{from_half, to_half, from_bfloat16, to_bfloat16};
+
+template <typename T>
+constexpr FlatKernels<T> flat_table() {
+  return {adamw_update<T>, sgd_update<T>,       fused_adam_update<T>, lamb_moments<T>,
+          lamb_apply<T>,   fused_sgd_update<T>, lars_update<T>,       square_sum<T>};
+}
+const FlatKernels<float> flat_float = flat_table<float>();
+const FlatKernels<double> flat_double = flat_table<double>();
 
 template <typename T>
 constexpr BlockKernels<T> block_table() {

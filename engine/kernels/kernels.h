@@ -27,18 +27,78 @@ struct SgdStep {
   double grad_scale = 1.0;
 };
 
+/// Adam with the moments corrected before the root, and its kin. With u = (m / correction1) / (sqrt(v / correction2) +
+/// eps) + weight_decay * p, FusedAdam's step is lr * u and LAMB's is lr * |p| / |u| * u.
+struct MomentsStep {
+  double lr = 0.0;
+  double beta1 = 0.0;
+  double take1 = 0.0;  ///< the gradient's share of the first moment: 1 - beta1, or 1 where it is not averaged
+  double beta2 = 0.0;
+  double eps = 0.0;
+  double weight_decay = 0.0;  ///< decoupled from the gradient
+  double l2 = 0.0;            ///< added to the gradient
+  double correction1 = 1.0;   ///< 1 - beta1^t
+  double correction2 = 1.0;   ///< 1 - beta2^t
+  double grad_scale = 1.0;
+};
+
+struct FusedSgdStep {
+  double lr = 0.0;
+  double keep = 0.0;  ///< of the buffer: the momentum; 0 in a parameter's first update
+  double take = 1.0;  ///< of the gradient: 1 - dampening; 1 in a parameter's first update
+  double momentum = 0.0;
+  bool nesterov = false;
+  double l2 = 0.0;            ///< added to the gradient
+  double weight_decay = 0.0;  ///< added after the momentum
+  double grad_scale = 1.0;
+};
+
+struct LarsStep {
+  double lr = 0.0;  ///< times the parameter's trust ratio
+  double momentum = 0.0;
+  double weight_decay = 0.0;
+  double grad_scale = 1.0;
+};
+
+/// Sums of squares of a parameter and of what its trust ratio divides by.
+struct SquareSums {
+  double params = 0.0;
+  double steps = 0.0;
+};
+
 template <typename T>
 struct FlatKernels {
   /// Decoupled weight decay, then Adam. params, first and second are updated in place; n elements each.
   void (*adamw)(T* params, const T* grads, T* first, T* second, std::int64_t n, const AdamWStep& step);
   /// buffer may be null where momentum is 0.
   void (*sgd)(T* params, const T* grads, T* buffer, std::int64_t n, const SgdStep& step);
+  void (*fused_adam)(T* params, const T* grads, T* first, T* second, std::int64_t n, const MomentsStep& step);
+  /// The first half of a LAMB step: new moments, and the sums of squares of p and u. params are only read.
+  SquareSums (*lamb_moments)(const T* params, const T* grads, T* first, T* second, std::int64_t n,
+                             const MomentsStep& step);
+  /// The second half: params -= rate * u, computed again from the moments, which costs less memory than keeping it.
+  void (*lamb_apply)(T* params, const T* first, const T* second, std::int64_t n, const MomentsStep& step, double rate);
+  /// buffer may be null where momentum is 0.
+  void (*fused_sgd)(T* params, const T* grads, T* buffer, std::int64_t n, const FusedSgdStep& step);
+  /// d = the decayed gradient within [-10, 10]; buffer = momentum * buffer + d; params -= lr * buffer. buffer may be
+  /// null where momentum is 0.
+  void (*lars)(T* params, const T* grads, T* buffer, std::int64_t n, const LarsStep& step);
   /// Sum of squares, accumulated in double.
   double (*square_sum)(const T* values, std::int64_t n);
 };
 
 template <typename T>
 const FlatKernels<T>& flat_kernels();
+
+/// Between half precision and float32, n elements each; to the nearest, ties to even. The bits stand in std::uint16_t.
+struct HalfKernels {
+  void (*from_half)(const std::uint16_t* from, float* to, std::int64_t n);
+  void (*to_half)(const float* from, std::uint16_t* to, std::int64_t n);
+  void (*from_bfloat16)(const std::uint16_t* from, float* to, std::int64_t n);
+  void (*to_bfloat16)(const float* from, std::uint16_t* to, std::int64_t n);
+};
+
+const HalfKernels& half_kernels();
 
 /// One head of causal attention inside packed activations.
 struct HeadShape {

@@ -7,18 +7,21 @@
 namespace accrue {
 
 namespace generic {
+extern const HalfKernels half_table;
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
 extern const BlockKernels<float> block_float;
 extern const BlockKernels<double> block_double;
 }  // namespace generic
 namespace avx2 {
+extern const HalfKernels half_table;
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
 extern const BlockKernels<float> block_float;
 extern const BlockKernels<double> block_double;
 }  // namespace avx2
 namespace avx512 {
+extern const HalfKernels half_table;
 extern const FlatKernels<float> flat_float;
 extern const FlatKernels<double> flat_double;
 extern const BlockKernels<float> block_float;
@@ -78,6 +81,10 @@ const FlatKernels<float>& flat_kernels<float>() {
 template <>
 const FlatKernels<double>& flat_kernels<double>() {
   return pick(generic::flat_double, avx2::flat_double, avx512::flat_double);
+}
+
+const HalfKernels& half_kernels() {
+  return pick(generic::half_table, avx2::half_table, avx512::half_table);
 }
 
 template <>

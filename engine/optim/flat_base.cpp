@@ -53,6 +53,10 @@ void check_inside(const FlatRange& range, std::int64_t numel, const std::string&
                                 " elements");
 }
 
+at::Tensor part_of(const at::Tensor& flat, const FlatRange& range) {
+  return flat.defined() ? flat.narrow(0, range.offset, range.size) : at::Tensor();
+}
+
 FlatBase::FlatBase(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
                    at::TensorOptions options)
     : spec_(spec),
@@ -77,7 +81,7 @@ void FlatBase::check(const at::Tensor& params, const at::Tensor& grads) const {
   }
 }
 
-std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges) {
+std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges, Stretches kind) {
   check_ranges(ranges, numel_);
   const double weight_decay = rates.weight_decay.value_or(spec_.weight_decay);
   ++steps_;
@@ -92,10 +96,10 @@ std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<co
       if (!part) continue;
       if (!reached) ++counts[i];
       const double rate = segment.decoupled ? rates.decoupled_lr : rates.lr;
-      const Stretch next{*part, weight_decay * segment.weight_decay, rate * segment.lr, counts[i]};
+      const Stretch next{*part, weight_decay * segment.weight_decay, rate * segment.lr, counts[i], i};
       const bool adjacent = !stretches.empty() && (end_of(stretches.back().range) == part->offset ||
                                                    (joined && !reached && part->offset == segment.range.offset));
-      if (adjacent && stretches.back().like(next))
+      if (kind == Stretches::merged && adjacent && stretches.back().like(next))
         stretches.back().range.size = end_of(*part) - stretches.back().range.offset;
       else
         stretches.push_back(next);

@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "optim/flat_base.h"
+#include "optim/flat_colossalai.h"
 #include "optim/tensor_optimizer.h"
 
 namespace accrue {
@@ -111,6 +112,8 @@ std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, st
   const auto options = at::TensorOptions(dtype).device(device);
   if (dtype != at::kFloat && dtype != at::kDouble)
     throw std::invalid_argument("flat optimizers update float32 or float64 parameters; keep a float32 master copy");
+  if (spec.kind > OptimizerKind::adamw)
+    return make_colossalai_optimizer(spec, std::move(segments), numel, options, path_of(device));
   if (!device.is_cpu()) return make_tensor_optimizer(spec, std::move(segments), numel, options);
   if (dtype == at::kDouble) return make_typed<double>(spec, std::move(segments), numel, options);
   return make_typed<float>(spec, std::move(segments), numel, options);

@@ -8,13 +8,10 @@
 #include <utility>
 
 #include "optim/flat_base.h"
+#include "optim/flat_colossalai.h"
 
 namespace accrue {
 namespace {
-
-at::Tensor part_of(const at::Tensor& flat, const FlatRange& range) {
-  return flat.narrow(0, range.offset, range.size);
-}
 
 class TensorAdamW final : public MomentsBase {
  public:
@@ -62,6 +59,8 @@ class TensorSgd final : public MomentumBase {
 
 std::unique_ptr<FlatOptimizer> make_tensor_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                      std::int64_t numel, at::TensorOptions options) {
+  if (spec.kind > OptimizerKind::adamw)
+    return make_colossalai_optimizer(spec, std::move(segments), numel, options, UpdatePath::operators);
   if (spec.kind == OptimizerKind::sgd) return std::make_unique<TensorSgd>(spec, std::move(segments), numel, options);
   return std::make_unique<TensorAdamW>(spec, std::move(segments), numel, options);
 }

@@ -140,7 +140,7 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   return rates;
 }
 
-void step(Training& training, std::int64_t micro_step, const Verdict& verdict, const UpdateRates& rates) {
+void step(Training& training, std::int64_t micro_step, const Verdict& verdict, UpdateRates rates) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
@@ -149,10 +149,16 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, c
   double scale = verdict.factor;
   const bool clips =
       optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none && !training.driver.clips_partial_sums();
-  if (clips && knobs.clip_kind == ClipKind::norm) scale *= clip_factor(verdict.norm, optimizer.clip_norm);
+  rates.gradient_norm = verdict.norm;
+  if (clips && knobs.clip_kind == ClipKind::norm) {
+    const double factor = clip_factor(verdict.norm, optimizer.clip_norm);
+    scale *= factor;
+    *rates.gradient_norm *= factor;
+  }
   if (clips && knobs.clip_kind == ClipKind::value) {
     gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
     scale = 1.0;
+    if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
   }
   if (training.shard) {
     const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());

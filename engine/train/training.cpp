@@ -8,6 +8,7 @@
 #include "accrue/run/overlap.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
+#include "train/parameter_norms.h"
 
 namespace accrue {
 namespace {
@@ -135,6 +136,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
     masters = shard->pack(model.flat(), update_type(model.dtype()));
   else if (half())
     masters = model.flat().to(at::kFloat);
+  optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
 }

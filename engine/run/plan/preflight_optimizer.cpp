@@ -5,6 +5,7 @@
 
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/shard_layout.h"
+#include "accrue/run/spec_fields.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 
@@ -149,6 +150,65 @@ void check_loss_scale(const RunSpec& spec, Findings& findings) {
     if (set) findings.note(key, "changes nothing here: losses are not scaled");
 }
 
+/// Settings of one optimizer's own rule, beside another.
+void check_rule_settings(const RunSpec& spec, Findings& findings) {
+  static constexpr const char* keys[] = {
+      "optimizer.dampening",  "optimizer.nesterov", "optimizer.wd_after_momentum",     "optimizer.bias_correction",
+      "optimizer.adamw_mode", "optimizer.adam",     "optimizer.max_grad_norm",         "optimizer.grad_averaging",
+      "optimizer.use_nvlamb", "optimizer.eeta",     "optimizer.nvme_offload_fraction", "optimizer.nvme_offload_dir"};
+  const RunSpec usual;
+  for (const char* const key : keys) {
+    const SpecField& field = *find_field(key);
+    if (field.applies(spec) || field.get(spec) == field.get(usual)) continue;
+    const bool folder = field.key == "optimizer.nvme_offload_dir" && spec.optimizer.nvme_offload_fraction == 0.0;
+    findings.note(
+        key, folder ? "changes nothing here: optimizer.nvme_offload_fraction is 0"
+                    : "changes nothing here: " + std::string(to_name(spec.optimizer.kind)) + " has no such setting");
+  }
+}
+
+void check_fused_sgd(const OptimizerSpec& optimizer, Findings& findings) {
+  if (optimizer.kind != OptimizerKind::fused_sgd) return;
+  if (optimizer.nesterov && optimizer.momentum == 0.0)
+    findings.error("optimizer.nesterov", "looks ahead along the momentum, and there is none", "true",
+                   "a momentum above 0", "false");
+  if (optimizer.nesterov && optimizer.dampening != 0.0)
+    findings.error("optimizer.dampening", "cannot be combined with Nesterov's momentum", real_text(optimizer.dampening),
+                   "0", "0");
+  else if (optimizer.dampening != 0.0 && optimizer.momentum == 0.0)
+    findings.note("optimizer.dampening", "changes nothing here: optimizer.momentum is 0");
+  if (optimizer.wd_after_momentum && optimizer.momentum == 0.0)
+    findings.note("optimizer.wd_after_momentum", "changes nothing here: optimizer.momentum is 0");
+}
+
+void check_epsilon(const OptimizerSpec& optimizer, Findings& findings) {
+  if (optimizer.eps == 0.0 && optimizer.kind != OptimizerKind::lars)
+    findings.error("optimizer.eps", "must be above 0: a step divides by the root of a moment, which may be 0", "0",
+                   "a number above 0", "");
+}
+
+void check_offload(const RunSpec& spec, Findings& findings) {
+  const OptimizerSpec& optimizer = spec.optimizer;
+  const bool keeps = optimizer.kind == OptimizerKind::cpu_adam || optimizer.kind == OptimizerKind::hybrid_adam;
+  if (!keeps || optimizer.nvme_offload_fraction == 0.0) return;
+  if (spec.launch.device != DeviceKind::cpu)
+    findings.error("optimizer.nvme_offload_fraction", "is for states on the CPU, and these are on a device",
+                   real_text(optimizer.nvme_offload_fraction), "launch.device = \"cpu\", or 0", "0");
+  if (optimizer.nvme_offload_dir.empty())
+    findings.error("optimizer.nvme_offload_dir", "is missing, and optimizer.nvme_offload_fraction needs it", {},
+                   "an absolute path");
+  else if (!optimizer.nvme_offload_dir.starts_with('/'))
+    findings.error("optimizer.nvme_offload_dir", "is relative, and ranks may start anywhere",
+                   "\"" + optimizer.nvme_offload_dir + "\"", "an absolute path");
+}
+
+void check_two_clippings(const OptimizerSpec& optimizer, Findings& findings) {
+  if (optimizer.kind == OptimizerKind::fused_lamb && optimizer.clip_norm > 0.0 && optimizer.max_grad_norm > 0.0)
+    findings.note("optimizer.max_grad_norm", optimizer.clip_norm <= optimizer.max_grad_norm
+                                                 ? "changes nothing here: optimizer.clip_norm clips at least as much"
+                                                 : "clips what optimizer.clip_norm has left");
+}
+
 }  // namespace
 
 void check_optimizer(const RunSpec& spec, Findings& findings) {
@@ -159,6 +219,11 @@ void check_optimizer(const RunSpec& spec, Findings& findings) {
   check_embedding_rate(spec, findings);
   check_names(spec, findings);
   check_loss_scale(spec, findings);
+  check_rule_settings(spec, findings);
+  check_fused_sgd(spec.optimizer, findings);
+  check_epsilon(spec.optimizer, findings);
+  check_offload(spec, findings);
+  check_two_clippings(spec.optimizer, findings);
 }
 
 }  // namespace accrue::preflight_detail

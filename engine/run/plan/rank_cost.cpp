@@ -133,8 +133,7 @@ class Stages {
   void add_state(RankCost& cost, double numel) const {
     const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
     const OptimizerSpec& optimizer = spec_.optimizer;
-    const bool adam = optimizer.kind == OptimizerKind::adamw || optimizer.kind == OptimizerKind::adam;
-    const double moments = adam ? 2 : optimizer.momentum > 0 ? 1 : 0;
+    const auto moments = static_cast<double>(moments_of(optimizer));
     const double masters = bytes < 4 || sharded() ? 1 : 0;
     const double share = sharded() ? static_cast<double>(grid_.data) : 1;
     cost.parameters = to_bytes(numel * bytes);

@@ -99,6 +99,11 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
   }
   along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sum_words * word;  // of the norm
   along(Axis::world).gathered += tally_words * word;
+  if (takes_parameter_norms(spec.optimizer.kind)) {
+    const double norms = 2 * gradients.parameters * word;
+    if (parallel.zero > 0) along(Axis::data).gathered += norms;
+    if (parallel.tensor > 1) along(Axis::tensor).gathered += norms;
+  }
   return traffic;
 }
 

@@ -57,6 +57,21 @@ double epsilon_of(const OptimizerSpec& optimizer) {
   }
 }
 
+std::int64_t moments_of(const OptimizerSpec& optimizer) {
+  switch (optimizer.kind) {
+    case OptimizerKind::sgd:
+    case OptimizerKind::fused_sgd:
+    case OptimizerKind::lars:
+      return optimizer.momentum > 0.0 ? 1 : 0;
+    default:
+      return 2;
+  }
+}
+
+bool takes_parameter_norms(OptimizerKind kind) {
+  return kind == OptimizerKind::lamb || kind == OptimizerKind::fused_lamb || kind == OptimizerKind::lars;
+}
+
 bool has_end(ScheduleKind kind) {
   return kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
 }

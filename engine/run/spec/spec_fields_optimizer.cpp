@@ -6,14 +6,41 @@ namespace accrue::field_detail {
 
 namespace {
 
-constexpr std::string_view later_optimizers[] = {"CPUAdam",    "FusedAdam", "FusedLAMB", "FusedSGD",
-                                                 "HybridAdam", "Lamb",      "Lars"};
+constexpr std::string_view optimizer_notes[] = {
+    "gradient descent, with momentum if wanted",
+    "Adam; weight decay is part of the gradient",
+    "Adam with weight decay apart from the gradient",
+    "Colossal-AI's Adam for the CPU; its states may lie in files",
+    "Colossal-AI's fused Adam; its bias correction comes before the root",
+    "Colossal-AI's LAMB, which clips by the norm of all gradients",
+    "Colossal-AI's SGD, with dampening, Nesterov's momentum and late weight decay",
+    "CPUAdam for parameters on the CPU, FusedAdam on a device",
+    "LAMB: Adam's step, scaled for each parameter by its own norm",
+    "LARS: momentum, scaled for each parameter by its own norm",
+};
 
-bool is_adam(const RunSpec& spec) {
-  return spec.optimizer.kind == OptimizerKind::adam || spec.optimizer.kind == OptimizerKind::adamw;
+/// Whether the spec's optimizer is one of those named.
+template <OptimizerKind... kinds>
+bool is_one_of(const RunSpec& spec) {
+  return ((spec.optimizer.kind == kinds) || ...);
 }
-bool is_sgd(const RunSpec& spec) {
-  return spec.optimizer.kind == OptimizerKind::sgd;
+
+constexpr auto of_moments =
+    is_one_of<OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::cpu_adam, OptimizerKind::fused_adam,
+              OptimizerKind::hybrid_adam, OptimizerKind::lamb, OptimizerKind::fused_lamb>;
+constexpr auto with_momentum = is_one_of<OptimizerKind::sgd, OptimizerKind::fused_sgd, OptimizerKind::lars>;
+constexpr auto of_fused_sgd = is_one_of<OptimizerKind::fused_sgd>;
+constexpr auto of_fused_lamb = is_one_of<OptimizerKind::fused_lamb>;
+constexpr auto of_lamb = is_one_of<OptimizerKind::lamb>;
+constexpr auto of_lars = is_one_of<OptimizerKind::lars>;
+constexpr auto with_modes = is_one_of<OptimizerKind::cpu_adam, OptimizerKind::fused_adam, OptimizerKind::hybrid_adam,
+                                      OptimizerKind::fused_lamb>;
+constexpr auto with_correction = is_one_of<OptimizerKind::cpu_adam, OptimizerKind::fused_adam,
+                                           OptimizerKind::hybrid_adam, OptimizerKind::lamb, OptimizerKind::fused_lamb>;
+constexpr auto with_files = is_one_of<OptimizerKind::cpu_adam, OptimizerKind::hybrid_adam>;
+
+bool has_epsilon(const RunSpec& spec) {
+  return of_moments(spec) || of_lars(spec);
 }
 bool decay_moves(const RunSpec& spec) {
   return spec.optimizer.weight_decay_style != WeightDecayStyle::constant;
@@ -32,8 +59,10 @@ bool scales_loss(const RunSpec& spec) {
 void add_optimizer_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(optimizer.kind), "Optimizer",
            "sgd: gradient descent with momentum if wanted. adam: weight decay is part of the gradient. adamw: Adam "
-           "with weight decay apart from the gradient.")
-      .unavailable(later_optimizers)
+           "with weight decay apart from the gradient. The others are Colossal-AI's, by their own rules: CPUAdam, "
+           "FusedAdam and HybridAdam are Adams, FusedSGD an SGD, Lamb and FusedLAMB scale Adam's step for each "
+           "parameter by its norm, and Lars so scales momentum.")
+      .notes(optimizer_notes)
       .elsewhere("transformers: optim; Megatron-LM: --optimizer");
   list.add(ACCRUE_FIELD(optimizer.lr), "Learning rate",
            "The peak of the schedule: what an update multiplies its step by.")
@@ -80,23 +109,79 @@ void add_optimizer_fields(FieldList& list) {
       .elsewhere("Megatron-LM: --decoupled-min-lr");
   list.add(ACCRUE_FIELD(optimizer.momentum), "Momentum", "Share of the last step that the next one keeps.")
       .range(0, 1)
-      .when(is_sgd)
+      .when(with_momentum)
       .elsewhere("Megatron-LM: --sgd-momentum");
+  list.advanced(ACCRUE_FIELD(optimizer.dampening), "Dampening",
+                "What the gradient's share of the momentum is lowered by, from a parameter's second update on.")
+      .range(0, 1)
+      .when(of_fused_sgd)
+      .elsewhere("Colossal-AI: dampening");
+  list.advanced(ACCRUE_FIELD(optimizer.nesterov), "Nesterov",
+                "Whether the step looks ahead along the momentum. Needs a momentum, and no dampening.")
+      .when(of_fused_sgd)
+      .elsewhere("Colossal-AI: nesterov");
+  list.advanced(ACCRUE_FIELD(optimizer.wd_after_momentum), "Weight decay after momentum",
+                "Whether weight decay joins the step after the momentum, which then does not remember it.")
+      .when(of_fused_sgd)
+      .elsewhere("Colossal-AI: wd_after_momentum");
   list.advanced(ACCRUE_FIELD(optimizer.beta1), "Beta 1", "Memory of the mean of the gradients.")
       .range(0, 0.999999)
-      .when(is_adam)
-      .elsewhere("transformers: adam_beta1; Megatron-LM: --adam-beta1");
+      .when(of_moments)
+      .elsewhere("transformers: adam_beta1; Megatron-LM: --adam-beta1; Colossal-AI: betas");
   list.advanced(ACCRUE_FIELD(optimizer.beta2), "Beta 2", "Memory of the mean of the squared gradients.")
       .range(0, 0.999999)
-      .when(is_adam)
-      .elsewhere("transformers: adam_beta2; Megatron-LM: --adam-beta2");
+      .when(of_moments)
+      .elsewhere("transformers: adam_beta2; Megatron-LM: --adam-beta2; Colossal-AI: betas");
   list.advanced(
           ACCRUE_FIELD(optimizer.eps), "Epsilon",
           "Added to the divisor of a step, so that it never divides by zero. Left out: 1e-8, for the LAMBs 1e-6, for "
           "Lars 0.")
+      .range(0, 1)
+      .when(has_epsilon)
+      .elsewhere("transformers: adam_epsilon; Megatron-LM: --adam-eps; Colossal-AI: eps, epsilon");
+  list.fields.back().derived = [](const RunSpec& spec) { return SpecValue(epsilon_of(spec.optimizer)); };
+  list.advanced(ACCRUE_FIELD(optimizer.bias_correction), "Bias correction",
+                "Whether moments that began at zero are made up for in the first updates. Left out: yes, for Lamb no.")
+      .when(with_correction)
+      .elsewhere("Colossal-AI: bias_correction");
+  list.fields.back().derived = [](const RunSpec& spec) { return SpecValue(!of_lamb(spec)); };
+  list.advanced(ACCRUE_FIELD(optimizer.adamw_mode), "Decay apart",
+                "Whether weight decay stays apart from the gradient, as in AdamW. No: it is part of it, as in Adam.")
+      .when(with_modes)
+      .elsewhere("Colossal-AI: adamw_mode, adam_w_mode");
+  list.advanced(ACCRUE_FIELD(optimizer.adam), "Without its ratio",
+                "Lamb without the trust ratio, for comparison: every parameter's step stays as Adam makes it.")
+      .when(of_lamb)
+      .elsewhere("Colossal-AI: adam");
+  list.advanced(ACCRUE_FIELD(optimizer.max_grad_norm), "FusedLAMB clips at",
+                "Longest gradient that FusedLAMB uses, as the L2 norm over all parameters, after clip_norm. 0 switches "
+                "its clipping off.")
+      .range(0, 1e9)
+      .when(of_fused_lamb)
+      .elsewhere("Colossal-AI: max_grad_norm");
+  list.advanced(ACCRUE_FIELD(optimizer.grad_averaging), "Averages gradients",
+                "Whether the first moment takes 1 - beta1 of a gradient. No: it takes all of it.")
+      .when(of_fused_lamb)
+      .elsewhere("Colossal-AI: grad_averaging");
+  list.advanced(ACCRUE_FIELD(optimizer.use_nvlamb), "NVLAMB",
+                "Whether parameters without weight decay are scaled by their norm too.")
+      .when(of_fused_lamb)
+      .elsewhere("Colossal-AI: use_nvlamb");
+  list.advanced(ACCRUE_FIELD(optimizer.eeta), "Trust coefficient",
+                "How far a parameter moves in a step of rate 1, as a part of its norm.")
       .above(0, 1)
-      .when(is_adam)
-      .elsewhere("transformers: adam_epsilon; Megatron-LM: --adam-eps");
+      .when(of_lars)
+      .elsewhere("Colossal-AI: eeta");
+  list.advanced(ACCRUE_FIELD(optimizer.nvme_offload_fraction), "States in files",
+                "Part of the optimizer's states that each rank keeps in files, from the first parameter on. The files "
+                "have no names and go with their rank; checkpoints hold these states as all others.")
+      .range(0, 1)
+      .when(with_files)
+      .elsewhere("Colossal-AI: nvme_offload_fraction");
+  list.advanced(ACCRUE_FIELD(optimizer.nvme_offload_dir), "Folder of the states",
+                "Where those files lie: an absolute path on each rank's host, on a fast disk.")
+      .when([](const RunSpec& spec) { return with_files(spec) && spec.optimizer.nvme_offload_fraction > 0.0; })
+      .elsewhere("Colossal-AI: nvme_offload_dir");
   list.add(ACCRUE_FIELD(optimizer.clip_norm), "Clip at norm",
            "Longest gradient an update may use, as the L2 norm over all parameters; longer ones are shortened to it. 0 "
            "switches clipping off.")

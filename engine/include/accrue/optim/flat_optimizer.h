@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +37,13 @@ struct UpdateRates {
   double lr;
   double decoupled_lr;                 ///< of the embeddings and the output layer
   std::optional<double> weight_decay;  ///< left out: the spec's
+  /// L2 norm of the scaled gradient of the whole model, which FusedLAMB clips by. Left out: of the ranges given.
+  std::optional<double> gradient_norm;
 };
+
+/// Completes sums of squares, [segments, 2] in float64 on the optimizer's device: each row is this rank's part of what
+/// belongs to a segment's parameter, and becomes that of the whole parameter. May be a collective.
+using CompleteSums = std::function<void(at::Tensor&)>;
 
 class FlatOptimizer {
  public:
@@ -50,6 +57,10 @@ class FlatOptimizer {
                     std::span<const FlatRange> ranges) = 0;
   /// The same for the whole flat space.
   void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale);
+
+  /// For ranks that hold parts of parameters: what completes the norms that LAMB and LARS take of each. Called once in
+  /// every step() of theirs, whatever its ranges. Left out, each segment is a whole parameter.
+  virtual void set_complete_sums(CompleteSums /*complete*/) {}
 
   virtual const std::vector<OptimizerSegment>& segments() const = 0;  ///< by offset
   /// Named state tensors, [numel] each: views of the live state.

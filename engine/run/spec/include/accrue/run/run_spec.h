@@ -139,6 +139,11 @@ struct OptimizerSpec {
 /// What optimizer.eps means where it is left out: 1e-8 for the Adams, 1e-6 for the LAMBs, 0 for Lars.
 double epsilon_of(const OptimizerSpec& optimizer);
 
+/// How many numbers an optimizer remembers of each parameter element: two moments, a momentum, or nothing.
+std::int64_t moments_of(const OptimizerSpec& optimizer);
+/// Whether a step is scaled by norms of each parameter, which ranks that hold parts of it must add up.
+bool takes_parameter_norms(OptimizerKind kind);
+
 /// The schedule ends at its total: linear, cosine and WSD. The others go on for as long as the run does.
 bool has_end(ScheduleKind kind);
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// FusedAdam: Adam whose bias correction comes before the root, in one pass over all parameters. It counts the steps of
+// each group, not of each parameter. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are
+// of one of float16, bfloat16 and float64; half precision is computed in float32. Non-finite gradients come through.
+// Source: colossalai.nn.optimizer.FusedAdam.
+#pragma once
+
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace accrue {
+
+struct FusedAdamOptions : torch::optim::OptimizerCloneableOptions<FusedAdamOptions> {
+  FusedAdamOptions(double lr = 1e-3) : lr_(lr) {}  // NOLINT(google-explicit-constructor): as AdamOptions
+  TORCH_ARG(double, lr);
+  TORCH_ARG(bool, bias_correction) = true;
+  using betas_t = std::tuple<double, double>;
+  TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0.0;
+  TORCH_ARG(bool, adamw_mode) = true;     ///< decay apart from the gradient; otherwise it is part of it
+  TORCH_ARG(bool, amsgrad) = false;       ///< true is refused, as upstream
+  TORCH_ARG(bool, set_grad_none) = true;  ///< what zero_grad() does
+  TORCH_ARG(std::int64_t, step) = 0;      ///< of the group
+
+ public:
+  double get_lr() const override { return lr(); }
+  void set_lr(const double lr) override { lr_ = lr; }
+};
+
+class FusedAdam : public torch::optim::Optimizer {
+ public:
+  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  explicit FusedAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedAdamOptions defaults = {});
+  explicit FusedAdam(std::vector<at::Tensor> params, FusedAdamOptions defaults = {})
+      : FusedAdam({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+  /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
+  /// update together; nothing is changed then.
+  at::Tensor step(LossClosure closure = nullptr) override { return step(std::move(closure), -1.0); }
+  /// A div_scale above 0 divides the gradients first, as they are read: a loss scale.
+  at::Tensor step(LossClosure closure, double div_scale);
+  /// Drops the gradients, or zeroes them where set_grad_none is false.
+  void zero_grad();
+};
+
+}  // namespace accrue

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// FusedLAMB: LAMB over all parameters at once, which first clips all gradients of all groups by their one norm.
+// Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one of float16, bfloat16 and
+// float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedLAMB. Unlike there gradients are
+// left as they are, unless replay_overwritten_gradients asks for upstream's: after a step each holds its update.
+// max_grad_norm is that of the defaults, as upstream.
+#pragma once
+
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace accrue {
+
+struct FusedLAMBOptions : torch::optim::OptimizerCloneableOptions<FusedLAMBOptions> {
+  FusedLAMBOptions(double lr = 1e-3) : lr_(lr) {}  // NOLINT(google-explicit-constructor): as AdamOptions
+  TORCH_ARG(double, lr);
+  TORCH_ARG(bool, bias_correction) = true;
+  using betas_t = std::tuple<double, double>;
+  TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-6;
+  TORCH_ARG(double, weight_decay) = 0.01;
+  TORCH_ARG(bool, amsgrad) = false;  ///< true is refused, as upstream
+  TORCH_ARG(bool, adam_w_mode) = true;
+  TORCH_ARG(bool, grad_averaging) = true;
+  TORCH_ARG(bool, set_grad_none) = true;   ///< what zero_grad() does
+  TORCH_ARG(double, max_grad_norm) = 1.0;  ///< 0: no clipping
+  TORCH_ARG(bool, use_nvlamb) = false;     ///< scales parameters without weight decay too
+  TORCH_ARG(bool, replay_overwritten_gradients) = false;
+  TORCH_ARG(std::int64_t, step) = 0;  ///< of the group
+
+ public:
+  double get_lr() const override { return lr(); }
+  void set_lr(const double lr) override { lr_ = lr; }
+};
+
+class FusedLAMB : public torch::optim::Optimizer {
+ public:
+  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  explicit FusedLAMB(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedLAMBOptions defaults = {});
+  explicit FusedLAMB(std::vector<at::Tensor> params, FusedLAMBOptions defaults = {})
+      : FusedLAMB({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+  /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
+  /// update together; nothing is changed then.
+  at::Tensor step(LossClosure closure = nullptr) override;
+  /// Drops the gradients, or zeroes them where set_grad_none is false.
+  void zero_grad();
+};
+
+}  // namespace accrue

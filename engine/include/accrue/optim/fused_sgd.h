@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// FusedSGD: SGD with momentum, dampening, Nesterov's momentum and weight decay before or after it, in one pass over all
+// parameters. A parameter's first update makes its buffer the gradient, whenever that update comes; upstream the last
+// parameter decides for all. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one
+// of float16, bfloat16 and float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedSGD.
+#pragma once
+
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <utility>
+#include <vector>
+
+namespace accrue {
+
+struct FusedSGDOptions : torch::optim::OptimizerCloneableOptions<FusedSGDOptions> {
+  FusedSGDOptions(double lr) : lr_(lr) {}  // NOLINT(google-explicit-constructor): as SGDOptions
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, momentum) = 0.0;
+  TORCH_ARG(double, dampening) = 0.0;
+  TORCH_ARG(double, weight_decay) = 0.0;
+  TORCH_ARG(bool, nesterov) = false;
+  TORCH_ARG(bool, wd_after_momentum) = false;
+
+ public:
+  double get_lr() const override { return lr(); }
+  void set_lr(const double lr) override { lr_ = lr; }
+};
+
+class FusedSGD : public torch::optim::Optimizer {
+ public:
+  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  explicit FusedSGD(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedSGDOptions defaults);
+  explicit FusedSGD(std::vector<at::Tensor> params, FusedSGDOptions defaults)
+      : FusedSGD({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+  /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
+  /// update together; nothing is changed then.
+  at::Tensor step(LossClosure closure = nullptr) override;
+  /// Does nothing where the flag is set: a gradient somewhere was not finite.
+  at::Tensor step(LossClosure closure, bool noop);
+};
+
+}  // namespace accrue

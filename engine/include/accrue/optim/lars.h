@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lars: momentum, scaled for each parameter by its norm over the gradient's. Parameters are float32 with gradients in
+// float32, float16 or bfloat16, or both are of one of float16, bfloat16 and float64; half precision is computed in
+// float32. Source: colossalai.nn.optimizer.Lars; You et al., arXiv:1708.03888.
+#pragma once
+
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <utility>
+#include <vector>
+
+namespace accrue {
+
+struct LarsOptions : torch::optim::OptimizerCloneableOptions<LarsOptions> {
+  LarsOptions(double lr = 1e-3) : lr_(lr) {}  // NOLINT(google-explicit-constructor): as AdamOptions
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, momentum) = 0.0;
+  TORCH_ARG(double, eeta) = 1e-3;  ///< above 0, at most 1
+  TORCH_ARG(double, weight_decay) = 0.0;
+  TORCH_ARG(double, epsilon) = 0.0;
+  /// Of a group. false: neither scaled nor decayed; gradients are held within [-10, 10] all the same, as upstream.
+  TORCH_ARG(bool, lars) = true;
+
+ public:
+  double get_lr() const override { return lr(); }
+  void set_lr(const double lr) override { lr_ = lr; }
+};
+
+class Lars : public torch::optim::Optimizer {
+ public:
+  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  explicit Lars(const std::vector<torch::optim::OptimizerParamGroup>& groups, LarsOptions defaults = {});
+  explicit Lars(std::vector<at::Tensor> params, LarsOptions defaults = {})
+      : Lars({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+  /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
+  /// update together; nothing is changed then.
+  at::Tensor step(LossClosure closure = nullptr) override;
+};
+
+}  // namespace accrue

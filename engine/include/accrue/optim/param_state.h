@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an optimizer remembers of one parameter: the same for all that keep two moments, and for all that keep a
+// momentum.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+
+namespace accrue {
+
+struct MomentsParamState : torch::optim::OptimizerCloneableParamState<MomentsParamState> {
+  TORCH_ARG(std::int64_t, step) = 0;  ///< updates of this parameter
+  TORCH_ARG(at::Tensor, exp_avg);
+  TORCH_ARG(at::Tensor, exp_avg_sq);
+  TORCH_ARG(bool, in_files) = false;  ///< CPUAdam, HybridAdam: whether the moments lie where offloading wants them
+};
+
+struct MomentumParamState : torch::optim::OptimizerCloneableParamState<MomentumParamState> {
+  TORCH_ARG(at::Tensor, momentum_buffer);
+};
+
+}  // namespace accrue

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CPUAdam and HybridAdam share: moments that may lie in files, and the update.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accrue/optim/param_state.h"
+#include "optim/file_tier.h"
+#include "optim/torch_updates.h"
+#include "optim/update_rules.h"
+
+namespace accrue {
+
+template <typename Options>
+MomentsSettings adam_settings(const Options& by) {
+  return {.lr = by.lr(),
+          .beta1 = std::get<0>(by.betas()),
+          .beta2 = std::get<1>(by.betas()),
+          .eps = by.eps(),
+          .weight_decay = by.weight_decay(),
+          .adamw_mode = by.adamw_mode(),
+          .bias_correction = by.bias_correction()};
+}
+
+template <typename Options>
+void check_cpu_adam(const Options& by, const char* name) {
+  require_not_negative(by.lr(), name, "lr");
+  require_not_negative(by.eps(), name, "eps");
+  require_not_negative(by.weight_decay(), name, "weight_decay");
+  require_betas(by.betas(), name);
+  require(by.nvme_offload_fraction() >= 0.0 && by.nvme_offload_fraction() <= 1.0, name,
+          "nvme_offload_fraction is a part: at least 0 and at most 1");
+}
+
+/// How many elements of each parameter's states lie in files: those of the first floor(fraction * numel) of the
+/// parameters on the CPU. By place among all parameters.
+template <typename Options>
+std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer) {
+  const double fraction = static_cast<const Options&>(optimizer.defaults()).nvme_offload_fraction();
+  std::vector<std::int64_t> elements;
+  double all = 0.0;
+  for (const auto& group : optimizer.param_groups())
+    for (const at::Tensor& each : group.params()) {
+      elements.push_back(each.device().is_cpu() ? each.numel() : 0);
+      all += static_cast<double>(elements.back());
+    }
+  auto left = static_cast<std::int64_t>(std::floor(fraction * all));
+  for (std::int64_t& each : elements) {
+    each = std::min(each, left);
+    left -= each;
+  }
+  return elements;
+}
+
+/// Makes a state, or moves one that was loaded, to where it belongs.
+inline void place_moments(MomentsParamState& state, const at::Tensor& parameter, std::int64_t in_files,
+                          const std::string& dir) {
+  if (state.exp_avg().defined() && (in_files == 0 || state.in_files())) return;
+  const auto placed = [&](const at::Tensor& loaded) {
+    at::Tensor zeros = in_files > 0
+                           ? tiered_zeros(parameter.numel(), in_files, parameter.options().requires_grad(false), dir)
+                                 .view(parameter.sizes())
+                           : zeros_for(parameter);
+    if (loaded.defined()) zeros.copy_(loaded);
+    return zeros;
+  };
+  const at::Tensor first = placed(state.exp_avg()), second = placed(state.exp_avg_sq());
+  state.exp_avg(first);
+  state.exp_avg_sq(second);
+  state.in_files(in_files > 0);
+}
+
+/// update(parameters, path): `update` gets those that follow each other up to a window of offloaded states, and those
+/// of the next window are read ahead.
+template <typename Options, typename Update>
+void step_with_files(torch::optim::Optimizer& optimizer, const char* name, const Update& update) {
+  auto reached = reached_parameters<Options>(optimizer, name);
+  const auto in_files = offloaded_elements<Options>(optimizer);
+  const auto& dir = static_cast<const Options&>(optimizer.defaults()).nvme_offload_dir();
+  const std::string folder = dir ? *dir : std::filesystem::temp_directory_path().string();
+  for (auto& each : reached)  // all first: where the disk is full nothing has changed
+    place_moments(state_of<MomentsParamState>(optimizer, each.parameter), each.parameter, in_files[each.place], folder);
+  std::vector<std::vector<Reached<Options>>> windows(1);
+  std::int64_t held = 0;
+  for (auto& each : reached) {
+    auto& state = state_of<MomentsParamState>(optimizer, each.parameter);
+    state.step(state.step() + 1);
+    each.tensors.first = packed(state.exp_avg());
+    each.tensors.second = packed(state.exp_avg_sq());
+    if (held > elements_per_tier_window) {
+      windows.emplace_back();
+      held = 0;
+    }
+    windows.back().push_back(each);
+    held += in_files[each.place];
+  }
+  const auto advise = [&](std::size_t window, const auto& how) {
+    if (window >= windows.size()) return;
+    for (const auto& each : windows[window])
+      if (const FlatRange part{0, in_files[each.place]}; part.size > 0)
+        for (const at::Tensor& state : {each.tensors.first, each.tensors.second}) how(state, part);
+  };
+  for (std::size_t window = 0; window < windows.size(); ++window) {
+    advise(window + 1, will_need);
+    by_path(windows[window], update);
+    advise(window, not_soon);
+  }
+}
+
+}  // namespace accrue

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/file_tier.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+namespace accrue {
+namespace {
+
+std::int64_t page_size() {
+  static const std::int64_t size = ::sysconf(_SC_PAGESIZE);
+  return size;
+}
+
+std::int64_t whole_pages(std::int64_t bytes) {
+  return (bytes + page_size() - 1) / page_size() * page_size();
+}
+
+[[noreturn]] void refuse(const std::string& dir, const std::string& what, int error) {
+  std::string text = "optimizer state cannot be kept in files in " + dir + ": " + what + ": " + std::strerror(error);
+  if (error == ENOSPC || error == EDQUOT) text += ". Free some space there, or lower nvme_offload_fraction";
+  throw std::runtime_error(text);
+}
+
+/// An open file that nothing names.
+class NamelessFile {
+ public:
+  explicit NamelessFile(const std::string& dir) : fd_(::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {
+    if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) open_and_unlink(dir);
+    if (fd_ < 0) refuse(dir, "a file cannot be made", errno);
+  }
+  ~NamelessFile() { ::close(fd_); }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  int fd() const { return fd_; }
+  /// 0, or the error.
+  int take_room(std::int64_t bytes) const {
+    if (::fallocate(fd_, 0, 0, bytes) == 0) return 0;
+    if (errno != EOPNOTSUPP) return errno;
+    // A file system that cannot reserve: zeros that are written take the room too.
+    const std::vector<char> zeros(std::size_t{1} << 20);
+    for (std::int64_t at = 0; at < bytes;) {
+      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(bytes - at, std::ssize(zeros)));
+      const ssize_t written = ::pwrite(fd_, zeros.data(), count, at);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return errno;
+      at += written;
+    }
+    return 0;
+  }
+
+ private:
+  /// Between the two calls a kill leaves an empty file.
+  void open_and_unlink(const std::string& dir) {
+    std::string name = dir + "/accrue-state-XXXXXX";
+    fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd_ >= 0) ::unlink(name.c_str());
+  }
+
+  int fd_;
+};
+
+/// Pages of one tensor's memory.
+void advise(const at::Tensor& tensor, const FlatRange& range, int advice) {
+  const auto size = static_cast<std::int64_t>(tensor.element_size());
+  const std::int64_t from = range.offset * size / page_size() * page_size();
+  const std::int64_t to = std::min((range.offset + range.size) * size, tensor.numel() * size);
+  if (to > from)
+    ::madvise(static_cast<char*>(tensor.mutable_data_ptr()) + from, static_cast<std::size_t>(to - from), advice);
+}
+
+}  // namespace
+
+std::int64_t elements_in_files(const OptimizerSpec& spec, std::int64_t numel) {
+  const bool keeps = spec.kind == OptimizerKind::cpu_adam || spec.kind == OptimizerKind::hybrid_adam;
+  return keeps ? static_cast<std::int64_t>(std::floor(spec.nvme_offload_fraction * static_cast<double>(numel))) : 0;
+}
+
+at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOptions options, const std::string& dir) {
+  if (in_file <= 0 || numel == 0) return at::zeros({numel}, options);
+  const auto element = static_cast<std::int64_t>(options.dtype().itemsize());
+  const std::int64_t all = whole_pages(numel * element), of_file = std::min(whole_pages(in_file * element), all);
+  const NamelessFile file(dir);
+  if (const int error = file.take_room(of_file)) refuse(dir, std::to_string(of_file) + " bytes cannot be taken", error);
+  const auto size = static_cast<std::size_t>(all);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse(dir, "no addresses are left", errno);
+  if (::mmap(memory, static_cast<std::size_t>(of_file), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd(), 0) ==
+      MAP_FAILED) {
+    const int error = errno;
+    ::munmap(memory, size);
+    refuse(dir, "the file cannot be mapped", error);
+  }
+  return at::from_blob(
+      memory, {numel}, [size](void* begin) { ::munmap(begin, size); }, options);
+}
+
+void will_need(const at::Tensor& tensor, const FlatRange& range) {
+  advise(tensor, range, MADV_WILLNEED);
+}
+
+void not_soon(const at::Tensor& tensor, const FlatRange& range) {
+#ifdef MADV_COLD
+  advise(tensor, range, MADV_COLD);
+#else
+  (void)tensor, (void)range;
+#endif
+}
+
+}  // namespace accrue

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colossal-AI's rules on flat memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accrue/optim/flat_optimizer.h"
+#include "optim/update_passes.h"
+
+namespace accrue {
+
+/// For the kinds after adamw. Arguments as make_flat_optimizer(); `path` as its device asks, or operators to run a
+/// device's way on the CPU.
+std::unique_ptr<FlatOptimizer> make_colossalai_optimizer(const OptimizerSpec& spec,
+                                                         std::vector<OptimizerSegment> segments, std::int64_t numel,
+                                                         at::TensorOptions options, UpdatePath path);
+
+}  // namespace accrue

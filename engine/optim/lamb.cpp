@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/optim/lamb.h"
+
+#include <memory>
+
+#include "optim/moments_of_groups.h"
+#include "optim/update_rules.h"
+
+namespace accrue {
+namespace {
+
+void check_lamb(const LambOptions& by) {
+  require_not_negative(by.lr(), "Lamb", "lr");
+  require_not_negative(by.eps(), "Lamb", "eps");
+  require_not_negative(by.weight_decay(), "Lamb", "weight_decay");
+  require_betas(by.betas(), "Lamb");
+}
+
+MomentsSettings lamb_settings(const LambOptions& by) {
+  return {.lr = by.lr(),
+          .beta1 = std::get<0>(by.betas()),
+          .beta2 = std::get<1>(by.betas()),
+          .eps = by.eps(),
+          .weight_decay = by.weight_decay(),
+          .bias_correction = by.bias_correction()};
+}
+
+}  // namespace
+
+Lamb::Lamb(const std::vector<torch::optim::OptimizerParamGroup>& groups, LambOptions defaults)
+    : Optimizer(groups, std::make_unique<LambOptions>(std::move(defaults))) {
+  check_groups<LambOptions>(*this, "Lamb", check_lamb);
+}
+
+at::Tensor Lamb::step(LossClosure closure) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor loss = loss_of(closure);
+  auto reached = reached_parameters<LambOptions>(*this, "Lamb");
+  add_moments(*this, reached);
+  by_path(reached, [&](const auto& those, UpdatePath path) {
+    std::vector<Piece<MomentsStep>> pieces;
+    for (const auto& each : those) {
+      MomentsSettings by = lamb_settings(*each.options);
+      by.bias_correction = false;  // it is the rate that is corrected
+      pieces.push_back({each.tensors, moments_step(by, 1, 1.0)});
+    }
+    const at::Tensor sums = lamb_moments_pass(pieces, path).cpu();
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < those.size(); ++i) {
+      const double* const row = sums.const_data_ptr<double>() + 2 * i;
+      const std::int64_t steps = state_of<MomentsParamState>(*this, those[i].parameter).step();
+      const double ratio = those[i].options->adam() ? 1.0 : trust_ratio({.params = row[0], .steps = row[1]});
+      rates.push_back(lamb_rate(lamb_settings(*those[i].options), steps) * ratio);
+    }
+    lamb_apply_pass(pieces, rates, path);
+  });
+  return loss;
+}
+
+}  // namespace accrue

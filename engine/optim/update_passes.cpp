@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/update_passes.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace accrue {
+namespace {
+
+constexpr std::int64_t elements_per_block = 1 << 16;
+/// Numbers that are widened at a time: four columns of them stay in the nearest cache.
+constexpr std::int64_t elements_widened = 1024;
+
+/// What a pass works on: a tensor's memory, and whether it changes it.
+struct Column {
+  Column() = default;
+  Column(const at::Tensor& tensor, bool changes)
+      : data(!tensor.defined() ? nullptr
+             : changes         ? tensor.mutable_data_ptr()
+                               : const_cast<void*>(tensor.const_data_ptr())),
+        type(tensor.defined() ? tensor.scalar_type() : at::kFloat),
+        changed(changes) {}
+  void* data = nullptr;
+  at::ScalarType type = at::kFloat;
+  bool changed = false;
+};
+
+using Columns = std::array<Column, 4>;
+template <typename T>
+using Pointers = std::array<T*, 4>;
+
+std::uint16_t* bits_at(const Column& column, std::int64_t at) {
+  return static_cast<std::uint16_t*>(column.data) + at;
+}
+
+/// Calls use(pointers, n) on n numbers from `begin` as float32.
+template <typename Use>
+void widened(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
+  const HalfKernels& kernels = half_kernels();
+  alignas(64) float scratch[4][elements_widened];
+  for (std::int64_t at = begin; at < begin + n; at += elements_widened) {
+    const std::int64_t count = std::min(elements_widened, begin + n - at);
+    Pointers<float> pointers{};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Column& column = columns[i];
+      if (column.data == nullptr) continue;
+      pointers[i] = column.type == at::kFloat ? static_cast<float*>(column.data) + at : scratch[i];
+      if (column.type == at::kHalf) kernels.from_half(bits_at(column, at), scratch[i], count);
+      if (column.type == at::kBFloat16) kernels.from_bfloat16(bits_at(column, at), scratch[i], count);
+    }
+    use(pointers, count);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Column& column = columns[i];
+      if (column.data == nullptr || !column.changed) continue;
+      if (column.type == at::kHalf) kernels.to_half(scratch[i], bits_at(column, at), count);
+      if (column.type == at::kBFloat16) kernels.to_bfloat16(scratch[i], bits_at(column, at), count);
+    }
+  }
+}
+
+template <typename T, typename Use>
+void in_own_memory(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
+  Pointers<T> pointers{};
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].data != nullptr) pointers[i] = static_cast<T*>(columns[i].data) + begin;
+  use(pointers, n);
+}
+
+template <typename T, typename Use>
+void on_block(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
+  if constexpr (std::is_same_v<T, float>)
+    if (std::ranges::any_of(columns, [](const Column& column) { return column.type != at::kFloat; }))
+      return widened(columns, begin, n, use);
+  in_own_memory<T>(columns, begin, n, use);
+}
+
+/// The blocks of all pieces in one row, so that many small tensors are one parallel pass.
+struct BlockRow {
+  explicit BlockRow(std::size_t pieces) : first{0} { first.reserve(pieces + 1); }
+  void add(std::int64_t numel) {
+    first.push_back(first.back() + (numel + elements_per_block - 1) / elements_per_block);
+  }
+  std::int64_t size() const { return first.back(); }
+  std::size_t piece_of(std::int64_t block) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(first, block) - first.begin()) - 1;
+  }
+  std::vector<std::int64_t> first;  ///< block of each piece, and the number of blocks
+};
+
+enum class Writes { parameters_and_state, state, parameters, nothing };
+
+template <typename Step>
+Columns columns_of(const Piece<Step>& piece, Writes writes) {
+  const auto& [params, grads, first, second] = piece.tensors;
+  const bool state = writes == Writes::parameters_and_state || writes == Writes::state;
+  const bool parameters = writes == Writes::parameters_and_state || writes == Writes::parameters;
+  return {Column(params, parameters), Column(grads, false), Column(first, state), Column(second, state)};
+}
+
+template <typename Step>
+bool is_double(const Piece<Step>& piece) {
+  return piece.tensors.params.scalar_type() == at::kDouble;
+}
+
+template <typename Step>
+void check(const Piece<Step>& piece) {
+  const UpdateTensors& all = piece.tensors;
+  for (const at::Tensor* each : {&all.params, &all.grads, &all.first, &all.second}) {
+    if (!each->defined()) continue;
+    const at::ScalarType type = each->scalar_type();
+    const bool known =
+        is_double(piece) ? type == at::kDouble : type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+    if (!known || each->numel() != all.params.numel() || !each->is_contiguous())
+      throw std::invalid_argument(
+          "an update takes contiguous tensors of one size, in float32, float16 and bfloat16 or "
+          "all in float64; this one got " +
+          std::string(at::toString(type)) + " beside " + std::string(at::toString(all.params.scalar_type())));
+  }
+}
+
+/// use(T of the numbers, piece, block, pointers, n) for every block; blocks of one piece count from 0.
+template <typename Step, typename Use>
+void for_blocks(const std::vector<Piece<Step>>& pieces, Writes writes, const BlockRow& row, const Use& use) {
+  std::vector<Columns> columns;
+  columns.reserve(pieces.size());
+  for (const Piece<Step>& piece : pieces) {
+    check(piece);
+    columns.push_back(columns_of(piece, writes));
+  }
+  at::parallel_for(0, row.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::size_t i = row.piece_of(block);
+      const std::int64_t from = (block - row.first[i]) * elements_per_block;
+      const std::int64_t count = std::min(elements_per_block, pieces[i].tensors.params.numel() - from);
+      if (is_double(pieces[i]))
+        on_block<double>(columns[i], from, count,
+                         [&](const Pointers<double>& at, std::int64_t n) { use(double{}, i, block, at, n); });
+      else
+        on_block<float>(columns[i], from, count,
+                        [&](const Pointers<float>& at, std::int64_t n) { use(float{}, i, block, at, n); });
+    }
+  });
+}
+
+template <typename Step>
+BlockRow row_of(const std::vector<Piece<Step>>& pieces) {
+  BlockRow row(pieces.size());
+  for (const Piece<Step>& piece : pieces) row.add(piece.tensors.params.numel());
+  return row;
+}
+
+/// use(T of the numbers, step, pointers, n)
+template <typename Step, typename Use>
+void elementwise(const std::vector<Piece<Step>>& pieces, const Use& use) {
+  for_blocks(pieces, Writes::parameters_and_state, row_of(pieces),
+             [&](auto type, std::size_t i, std::int64_t /*block*/, const auto& at, std::int64_t n) {
+               use(type, pieces[i].step, at, n);
+             });
+}
+
+/// The sums of each piece, from those of its blocks in order. sums_of: as elementwise's use, and returns two sums.
+template <typename Step, typename SumsOf>
+at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const SumsOf& sums_of) {
+  const BlockRow row = row_of(pieces);
+  std::vector<SquareSums> blocks(static_cast<std::size_t>(row.size()));
+  for_blocks(pieces, writes, row, [&](auto type, std::size_t i, std::int64_t block, const auto& at, std::int64_t n) {
+    const SquareSums part = sums_of(type, pieces[i].step, at, n);
+    SquareSums& sums = blocks[static_cast<std::size_t>(block)];
+    sums.params += part.params;
+    sums.steps += part.steps;
+  });
+  at::Tensor all = at::zeros({static_cast<std::int64_t>(pieces.size()), 2}, at::kDouble);
+  double* const values = all.mutable_data_ptr<double>();
+  for (std::int64_t block = 0; block < row.size(); ++block) {
+    const std::size_t i = row.piece_of(block);
+    values[2 * i] += blocks[static_cast<std::size_t>(block)].params;
+    values[2 * i + 1] += blocks[static_cast<std::size_t>(block)].steps;
+  }
+  return all;
+}
+
+// The same with LibTorch's operators. Half precision is widened as a whole.
+
+at::ScalarType wide(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+/// A tensor to compute with: itself, or a wider copy that goes back when this ends.
+class Wide {
+ public:
+  explicit Wide(const at::Tensor& stored) : stored_(stored), values_(stored) {
+    if (stored.defined() && stored.scalar_type() != wide(stored)) values_ = stored.to(wide(stored));
+  }
+  ~Wide() = default;
+  Wide(const Wide&) = delete;
+  Wide& operator=(const Wide&) = delete;
+  at::Tensor& operator*() { return values_; }
+  const at::Tensor& operator*() const { return values_; }
+  at::Tensor* operator->() { return &values_; }
+  void put_back() {
+    if (!values_.is_same(stored_)) stored_.copy_(values_);
+  }
+
+ private:
+  at::Tensor stored_;
+  at::Tensor values_;
+};
+
+at::Tensor scaled_gradient(const UpdateTensors& tensors, double scale, double l2, const at::Tensor& params) {
+  at::Tensor grad = tensors.grads.to(wide(params)).mul(scale);
+  if (l2 != 0.0) grad.add_(params, l2);
+  return grad;
+}
+
+void adamw_operators(const Piece<AdamWStep>& piece) {
+  const AdamWStep& step = piece.step;
+  Wide p(piece.tensors.params), m(piece.tensors.first), v(piece.tensors.second);
+  const at::Tensor grad = scaled_gradient(piece.tensors, step.grad_scale, step.l2, *p);
+  m->lerp_(grad, 1.0 - step.beta1);
+  v->mul_(step.beta2).addcmul_(grad, grad, 1.0 - step.beta2);
+  if (step.weight_decay != 0.0) p->mul_(1.0 - step.lr * step.weight_decay);
+  p->addcdiv_(*m, v->sqrt().div_(step.correction2_root).add_(step.eps), -step.lr / step.correction1);
+  for (Wide* each : {&p, &m, &v}) each->put_back();
+}
+
+at::Tensor direction(const MomentsStep& step, const at::Tensor& p, const at::Tensor& m, const at::Tensor& v) {
+  at::Tensor u = m.div(step.correction1).div_(v.div(step.correction2).sqrt_().add_(step.eps));
+  if (step.weight_decay != 0.0) u.add_(p, step.weight_decay);
+  return u;
+}
+
+/// New moments, and the direction that follows from them.
+at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& p) {
+  const MomentsStep& step = piece.step;
+  Wide m(piece.tensors.first), v(piece.tensors.second);
+  const at::Tensor grad = scaled_gradient(piece.tensors, step.grad_scale, step.l2, p);
+  m->mul_(step.beta1).add_(grad, step.take1);
+  v->mul_(step.beta2).addcmul_(grad, grad, 1.0 - step.beta2);
+  const at::Tensor u = direction(step, p, *m, *v);
+  for (Wide* each : {&m, &v}) each->put_back();
+  return u;
+}
+
+void fused_sgd_operators(const Piece<FusedSgdStep>& piece) {
+  const FusedSgdStep& step = piece.step;
+  Wide p(piece.tensors.params), buffer(piece.tensors.first);
+  at::Tensor change = scaled_gradient(piece.tensors, step.grad_scale, step.l2, *p);
+  if (buffer->defined()) {
+    buffer->mul_(step.keep).add_(change, step.take);
+    change = step.nesterov ? change.add_(*buffer, step.momentum) : buffer->clone();
+  }
+  if (step.weight_decay != 0.0) change.add_(*p, step.weight_decay);
+  p->sub_(change, step.lr);
+  p.put_back();
+  if (buffer->defined()) buffer.put_back();
+}
+
+void lars_operators(const Piece<LarsStep>& piece) {
+  const LarsStep& step = piece.step;
+  Wide p(piece.tensors.params), buffer(piece.tensors.first);
+  at::Tensor change = scaled_gradient(piece.tensors, step.grad_scale, step.weight_decay, *p).clamp_(-10.0, 10.0);
+  if (buffer->defined()) change = buffer->mul_(step.momentum).add_(change);
+  p->sub_(change, step.lr);
+  p.put_back();
+  if (buffer->defined()) buffer.put_back();
+}
+
+at::Tensor square_sum_of(const at::Tensor& tensor) {
+  return tensor.to(at::kDouble).square().sum();
+}
+
+at::Tensor rows_of(const std::vector<at::Tensor>& numbers, const at::Tensor& like) {
+  if (numbers.empty()) return at::zeros({0, 2}, like.defined() ? like.options().dtype(at::kDouble) : at::kDouble);
+  return at::stack(numbers).view({-1, 2});
+}
+
+template <typename Step, typename Use>
+void each_piece(const std::vector<Piece<Step>>& pieces, const Use& use) {
+  const at::NoGradGuard no_grad;
+  for (const Piece<Step>& piece : pieces) {
+    check(piece);
+    use(piece);
+  }
+}
+
+}  // namespace
+
+UpdatePath path_of(const at::Device& device) {
+  return device.is_cpu() ? UpdatePath::kernels : UpdatePath::operators;
+}
+
+void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) return each_piece(pieces, adamw_operators);
+  elementwise(pieces, []<typename T>(T, const AdamWStep& step, const Pointers<T>& at, std::int64_t n) {
+    flat_kernels<T>().adamw(at[0], at[1], at[2], at[3], n, step);
+  });
+}
+
+void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators)
+    return each_piece(pieces, [](const Piece<MomentsStep>& piece) {
+      Wide p(piece.tensors.params);
+      p->sub_(moments_operators(piece, *p), piece.step.lr);
+      p.put_back();
+    });
+  elementwise(pieces, []<typename T>(T, const MomentsStep& step, const Pointers<T>& at, std::int64_t n) {
+    flat_kernels<T>().fused_adam(at[0], at[1], at[2], at[3], n, step);
+  });
+}
+
+void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) return each_piece(pieces, fused_sgd_operators);
+  elementwise(pieces, []<typename T>(T, const FusedSgdStep& step, const Pointers<T>& at, std::int64_t n) {
+    flat_kernels<T>().fused_sgd(at[0], at[1], at[2], n, step);
+  });
+}
+
+void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) return each_piece(pieces, lars_operators);
+  elementwise(pieces, []<typename T>(T, const LarsStep& step, const Pointers<T>& at, std::int64_t n) {
+    flat_kernels<T>().lars(at[0], at[1], at[2], n, step);
+  });
+}
+
+at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) {
+    std::vector<at::Tensor> numbers;
+    each_piece(pieces, [&](const Piece<MomentsStep>& piece) {
+      Wide p(piece.tensors.params);
+      numbers.push_back(square_sum_of(*p));
+      numbers.push_back(square_sum_of(moments_operators(piece, *p)));
+    });
+    return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
+  }
+  return summed(pieces, Writes::state,
+                []<typename T>(T, const MomentsStep& step, const Pointers<T>& at, std::int64_t n) {
+                  return flat_kernels<T>().lamb_moments(at[0], at[1], at[2], at[3], n, step);
+                });
+}
+
+void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::vector<double>& rates, UpdatePath path) {
+  if (path == UpdatePath::operators) {
+    auto rate = rates.begin();
+    return each_piece(pieces, [&](const Piece<MomentsStep>& piece) {
+      Wide p(piece.tensors.params), m(piece.tensors.first), v(piece.tensors.second);
+      p->sub_(direction(piece.step, *p, *m, *v), *rate++);
+      p.put_back();
+    });
+  }
+  for_blocks(pieces, Writes::parameters, row_of(pieces),
+             [&]<typename T>(T, std::size_t i, std::int64_t /*block*/, const Pointers<T>& at, std::int64_t n) {
+               flat_kernels<T>().lamb_apply(at[0], at[2], at[3], n, pieces[i].step, rates[i]);
+             });
+}
+
+std::vector<at::Tensor> lamb_steps(const std::vector<Piece<MomentsStep>>& pieces) {
+  std::vector<at::Tensor> steps;
+  each_piece(pieces, [&](const Piece<MomentsStep>& piece) {
+    const Wide p(piece.tensors.params), m(piece.tensors.first), v(piece.tensors.second);
+    steps.push_back(direction(piece.step, *p, *m, *v));
+  });
+  return steps;
+}
+
+at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) {
+    std::vector<at::Tensor> numbers;
+    each_piece(pieces, [&](const Piece<LarsStep>& piece) {
+      numbers.push_back(square_sum_of(piece.tensors.params));
+      numbers.push_back(square_sum_of(piece.tensors.grads));
+    });
+    return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
+  }
+  return summed(pieces, Writes::nothing, []<typename T>(T, const LarsStep&, const Pointers<T>& at, std::int64_t n) {
+    const auto sum = flat_kernels<T>().square_sum;
+    return SquareSums{.params = sum(at[0], n), .steps = sum(at[1], n)};
+  });
+}
+
+double square_sum_pass(const std::vector<at::Tensor>& tensors) {
+  std::vector<Piece<LarsStep>> pieces;
+  double total = 0.0;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.is_cpu())
+      pieces.push_back({{.params = tensor}, {}});
+    else
+      total += square_sum_of(tensor).item<double>();
+  }
+  const at::Tensor sums =
+      summed(pieces, Writes::nothing, []<typename T>(T, const LarsStep&, const Pointers<T>& at, std::int64_t n) {
+        return SquareSums{.params = flat_kernels<T>().square_sum(at[0], n)};
+      });
+  return total + sums.sum().item<double>();
+}
+
+}  // namespace accrue

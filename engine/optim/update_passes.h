@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One update of many tensors at once: the vector loops of kernels/ on the CPU, LibTorch's operators on a device. The
+// flat optimizers give them stretches of flat memory, the classes for any program its parameters. Half precision is
+// computed in float32, a block at a time; the sums of squares are taken in blocks of a fixed size and the blocks in
+// order, so they do not depend on the threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace accrue {
+
+/// What an update of one tensor reads and writes: all contiguous, of equal numel, on one device. Each may be float32,
+/// float16 or bfloat16, or all are float64.
+struct UpdateTensors {
+  at::Tensor params;
+  at::Tensor grads;
+  at::Tensor first;   ///< moment, or the buffer of an SGD; undefined where the rule has none
+  at::Tensor second;  ///< moment
+};
+
+template <typename Step>
+struct Piece {
+  UpdateTensors tensors;
+  Step step;
+};
+
+enum class UpdatePath { kernels, operators };
+/// kernels for the CPU, operators for the others.
+UpdatePath path_of(const at::Device& device);
+
+void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path);
+void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
+void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path);
+void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
+/// New moments. Returns the sums of squares of each piece's parameters and of its LAMB step: [pieces, 2], float64, on
+/// the device.
+at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
+/// Takes the steps, at one rate a piece.
+void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::vector<double>& rates, UpdatePath path);
+/// Each piece's step before its rate, computed from its moments: as wide as it is computed in.
+std::vector<at::Tensor> lamb_steps(const std::vector<Piece<MomentsStep>>& pieces);
+/// Sums of squares of each piece's parameters and gradients, as they are stored: [pieces, 2], float64, on the device.
+at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
+/// Sum of squares of tensors, in double.
+double square_sum_pass(const std::vector<at::Tensor>& tensors);
+
+}  // namespace accrue

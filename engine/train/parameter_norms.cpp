@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/parameter_norms.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <vector>
+
+namespace accrue {
+namespace {
+
+/// The sum of the ranks' tensors, in their order.
+at::Tensor over_ranks(Communicator& axis, const at::Tensor& own) {
+  std::vector<std::int64_t> sizes = own.sizes().vec();
+  sizes.insert(sizes.begin(), axis.size());
+  at::Tensor all = at::empty(sizes, own.options());
+  axis.all_gather(all, own);
+  at::Tensor total = all[0].clone();
+  for (std::int64_t rank = 1; rank < axis.size(); ++rank) total.add_(all[rank]);
+  return total;
+}
+
+/// Under ZeRO a segment is a piece of a parameter, and a rank may hold several or none: the rows are by parameter
+/// then.
+std::vector<std::int64_t> rows_of_segments(const Training& training) {
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < training.optimizer->segments().size(); ++i)
+    rows.push_back(static_cast<std::int64_t>(training.shard ? training.shard->parts()[i].parameter : i));
+  return rows;
+}
+
+/// Which rows are of parameters that the tensor ranks hold parts of: the same on all of them.
+std::vector<bool> divided_rows(const Training& training) {
+  std::vector<bool> divided;
+  if (training.shard)
+    for (const ParameterShare& share : training.model.shares()) divided.push_back(share.divided);
+  else
+    for (const OptimizerSegment& segment : training.optimizer->segments()) divided.push_back(segment.tensor_split);
+  return divided;
+}
+
+}  // namespace
+
+void complete_sums(const Training& training, at::Tensor& sums) {
+  const bool over_tensor = training.tensor.size() > 1;
+  if (!training.shard && !over_tensor) return;
+  const auto rows = at::tensor(rows_of_segments(training), at::kLong).to(sums.device());
+  const std::vector<bool> divided = divided_rows(training);
+  const auto parameters = static_cast<std::int64_t>(divided.size());
+  at::Tensor whole = at::zeros({parameters, 2}, sums.options()).index_add_(0, rows, sums);
+  if (training.shard) whole = over_ranks(training.mesh.data(), whole);
+  if (over_tensor) {
+    at::Tensor is_divided = at::zeros({parameters, 1}, at::kBool);
+    for (std::int64_t i = 0; i < parameters; ++i)
+      is_divided.mutable_data_ptr<bool>()[i] = divided[static_cast<std::size_t>(i)];
+    // Of the others each rank has a copy.
+    whole = at::where(is_divided.to(sums.device()), over_ranks(training.mesh.tensor(), whole), whole);
+  }
+  sums.copy_(whole.index_select(0, rows));
+}
+
+}  // namespace accrue

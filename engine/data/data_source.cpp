@@ -12,6 +12,7 @@
 
 #include "accrue/run/csv_table.h"
 #include "data/synthetic.h"
+#include "data/synthetic_sentences.h"
 #include "data/table_source.h"
 #include "data/token_windows.h"
 
@@ -61,6 +62,7 @@ Result<std::unique_ptr<DataSource>> open_synthetic(const RunSpec& spec, const Da
   const auto seed = static_cast<std::uint64_t>(spec.run.seed);
   if (spec.model.kind == ModelKind::gpt)
     return make_token_windows(make_markov_language(seed, spec.model.vocabulary), spec.model.context, facts);
+  if (is_transformer(spec.model.kind)) return make_synthetic_sentences(seed, spec.model, facts);
   return make_table_source(make_linear_teacher(seed, facts.samples + facts.validation_samples, spec.model), spec.model,
                            facts);
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the shape and of the initial weights: the GPT-2 report (normal 0.02, the two projections that end on the
-// residual stream scaled down by the square root of their number).
+// Source of the shape: the GPT-2 report.
 #include "models/gpt_model.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
 
-#include <cmath>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -16,20 +13,11 @@
 
 #include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
-#include "accrue/run/shard_layout.h"
 #include "models/fused_blocks.h"
 #include "models/losses.h"
+#include "models/transformer_modules.h"
 
 namespace accrue {
-
-namespace {
-
-std::shared_ptr<Affine> add_affine(torch::nn::Module& parent, const char* name, std::int64_t inputs,
-                                   std::int64_t outputs) {
-  return parent.register_module(name, std::make_shared<Affine>(inputs, outputs, true));
-}
-
-}  // namespace
 
 GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis,
                    const ParallelSpec& parallel)
@@ -51,47 +39,10 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare
     position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(spec.context, spec.width));
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const auto [first, last] = blocks_of(spec, share);
-  for (std::int64_t i = first; i < last; ++i) add_block(*blocks, i);
+  for (std::int64_t i = first; i < last; ++i) blocks_.push_back(add_block(*blocks, i, spec.width, share.tensor_ranks));
   recomputed_ = recomputed_blocks(parallel, last - first);
   if (share.last()) final_norm_ = register_module("final_norm", std::make_shared<Norm>(spec.width));
-  init(source);
-}
-
-void GptModel::add_block(torch::nn::Module& blocks, std::int64_t index) {
-  const std::int64_t width = spec_.width, ranks = share_.tensor_ranks;
-  auto block = blocks.register_module(std::to_string(index), std::make_shared<torch::nn::Module>());
-  auto norm_1 = block->register_module("norm_1", std::make_shared<Norm>(width));
-  auto attention = block->register_module("attention", std::make_shared<torch::nn::Module>());
-  auto qkv = add_affine(*attention, "qkv", width, 3 * width / ranks);
-  auto output = add_affine(*attention, "output", width / ranks, width);
-  auto norm_2 = block->register_module("norm_2", std::make_shared<Norm>(width));
-  auto mlp = block->register_module("mlp", std::make_shared<torch::nn::Module>());
-  auto up = add_affine(*mlp, "up", width, 4 * width / ranks);
-  auto down = add_affine(*mlp, "down", 4 * width / ranks, width);
-  blocks_.push_back({norm_1->weight, norm_1->bias, qkv->weight, qkv->bias, output->weight, output->bias, norm_2->weight,
-                     norm_2->bias, up->weight, up->bias, down->weight, down->bias});
-}
-
-void GptModel::init(WeightSource& source) {
-  if (spec_.init == WeightInit::zeros || spec_.init == WeightInit::values) return;
-  constexpr double std = 0.02;
-  const double residual_std =
-      spec_.init == WeightInit::normal ? std : std / std::sqrt(2.0 * static_cast<double>(spec_.layers));
-  // Every rank draws the whole model, so that its weights do not depend on how it is divided.
-  const at::NoGradGuard no_grad;
-  auto parameters = named_parameters();
-  const auto shares = parameter_shares(spec_, share_);
-  auto own = shares.begin();
-  for (const ParameterShape& whole : parameter_shapes(spec_, share_.tensor_ranks)) {
-    const bool held = own != shares.end() && own->name == whole.name;
-    if (whole.shape.size() > 1) {
-      const bool residual = whole.name.ends_with("output.weight") || whole.name.ends_with("down.weight");
-      at::Tensor drawn = at::empty(whole.shape);
-      source.normal(drawn, residual ? residual_std : std);
-      if (held) parameters[own->name].copy_(part_of(drawn, *own));
-    }
-    if (held) ++own;
-  }
+  init_transformer(spec, share, source, *this);
 }
 
 at::Tensor GptModel::embedded(const at::Tensor& tokens) const {

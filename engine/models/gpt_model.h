@@ -42,8 +42,6 @@ class GptModel final : public ModelPart {
   at::Tensor table() const;
   /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
-  void add_block(torch::nn::Module& blocks, std::int64_t index);
-  void init(WeightSource& source);
 
   ModelSpec spec_;
   ModelShare share_;

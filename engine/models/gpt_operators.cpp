@@ -2,6 +2,7 @@
 #include "models/gpt_operators.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
@@ -19,19 +20,26 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return at::layer_norm(x, {x.size(-1)}, weight, bias, norm_eps);
 }
 
-at::Tensor attended(const at::Tensor& split, double dropout) {
-  return at::scaled_dot_product_attention(split[0], split[1], split[2], {}, dropout, /*is_causal=*/true);
+struct Looks {
+  at::Tensor queries, keys, values;  // [B, H, T, D / H], keys and values [B, H, S, D / H]
+};
+
+at::Tensor looked_up(const Looks& looks, const at::Tensor& mask, double dropout, bool causal) {
+  const c10::optional<at::Tensor> added = mask.defined() ? c10::optional<at::Tensor>(mask) : c10::nullopt;
+  return at::scaled_dot_product_attention(looks.queries, looks.keys, looks.values, added, dropout, causal);
 }
 
-/// Attention's probabilities are this rank's heads'.
-at::Tensor attended(const at::Tensor& split, const BlockShape& shape, double dropout) {
+/// Attention over what `unpack` makes of `packed`, from which backward can compute it again. Its probabilities are this
+/// rank's heads'.
+template <typename Unpack>
+at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockShape& shape, double dropout) {
   const bool own_masks = dropout > 0.0 && shape.axis.split();
-  const auto attend = [dropout, own_masks](const at::Tensor& packed) {
-    if (!own_masks) return attended(packed, dropout);
-    const auto stream = random_streams().fork(tensor_stream, packed.device());
-    return attended(packed, dropout);
+  const auto attend = [dropout, own_masks, unpack, mask = shape.mask, causal = shape.causal](const at::Tensor& all) {
+    if (!own_masks) return looked_up(unpack(all), mask, dropout, causal);
+    const auto stream = random_streams().fork(tensor_stream, all.device());
+    return looked_up(unpack(all), mask, dropout, causal);
   };
-  return shape.recompute_attention ? recomputed(attend, split, {.draws = dropout > 0.0}) : attend(split);
+  return shape.recompute_attention ? recomputed(attend, packed, {.draws = dropout > 0.0}) : attend(packed);
 }
 
 }  // namespace
@@ -49,10 +57,45 @@ at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, c
                                                 weights.qkv_weight, weights.qkv_bias, shape.axis);
   const at::Tensor split =
       qkv.reshape({-1, shape.positions, 3, shape.heads, qkv.size(-1) / (3 * shape.heads)}).permute({2, 0, 3, 1, 4});
-  const at::Tensor mixed = attended(split, shape, dropout);
+  const at::Tensor mixed = attended(
+      split,
+      [](const at::Tensor& all) {
+        return Looks{all[0], all[1], all[2]};
+      },
+      shape, dropout);
   auto joined = qkv.sizes().vec();
   joined.back() /= 3;
   const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(joined), weights.output_weight,
+                                             weights.output_bias, shape.axis);
+  return at::add(x, dropped(out, dropout, shape.axis));
+}
+
+at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const CrossWeights& weights,
+                      const BlockShape& shape, std::int64_t encoder_positions, double dropout) {
+  const at::Tensor query = column_parallel_linear(normed(x, weights.norm_weight, weights.norm_bias),
+                                                  weights.query_weight, weights.query_bias, shape.axis);
+  const at::Tensor key_value =
+      column_parallel_linear(encoder, weights.key_value_weight, weights.key_value_bias, shape.axis);
+  const std::int64_t heads = shape.heads, each = query.size(-1) / heads;
+  const auto unpacked = [heads, each, positions = shape.positions, encoder_positions](const at::Tensor& q,
+                                                                                      const at::Tensor& kv) {
+    const at::Tensor two = kv.reshape({-1, encoder_positions, 2, heads, each}).permute({2, 0, 3, 1, 4});
+    return Looks{q.reshape({-1, positions, heads, each}).transpose(1, 2), two[0], two[1]};
+  };
+  at::Tensor mixed;
+  if (shape.recompute_attention) {
+    const std::int64_t queries = query.numel();
+    mixed = attended(
+        at::cat({query.reshape({-1}), key_value.reshape({-1})}),
+        [unpacked, queries](const at::Tensor& all) {
+          return unpacked(all.narrow(0, 0, queries), all.narrow(0, queries, all.numel() - queries));
+        },
+        shape, dropout);
+  } else {
+    mixed = attended(
+        query, [&unpacked, &key_value](const at::Tensor& q) { return unpacked(q, key_value); }, shape, dropout);
+  }
+  const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(query.sizes()), weights.output_weight,
                                              weights.output_bias, shape.axis);
   return at::add(x, dropped(out, dropout, shape.axis));
 }

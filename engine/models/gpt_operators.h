@@ -24,12 +24,23 @@ struct GptBlockWeights {
   at::Tensor down_weight, down_bias;      // [D, 4D], [D]
 };
 
+/// The parameters by which a block of a decoder looks at the encoder's output.
+struct CrossWeights {
+  at::Tensor norm_weight, norm_bias;            // [D]
+  at::Tensor query_weight, query_bias;          // [D, D], [D]
+  at::Tensor key_value_weight, key_value_bias;  // [2D, D], [2D]: rows of keys, values
+  at::Tensor output_weight, output_bias;        // [D, D], [D]
+};
+
 /// What the weights do not say.
 struct BlockShape {
   std::int64_t heads = 1;      ///< of this rank
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
   bool recompute_attention = false;  ///< in plain operators; the fused functions always do
+  bool causal = true;                ///< a position looks at those up to its own; else at all
+  /// Added to the scores of what is looked at, [B, 1, 1, T]; in plain operators, where it is not causal.
+  at::Tensor mask = {};
 };
 
 /// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; the ranks' masks differ only then.
@@ -38,6 +49,11 @@ at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis);
 /// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D], or rows [B T / t, D] of them under sequence parallelism.
 /// `dropout` is 0 outside training. Collective: the tensor axis.
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);
+
+/// x + attention of x's tokens to the encoder's. Shapes: x as above, encoder [B, S, D] or its rows; shape.mask [B, 1,
+/// 1, S]. Ranks: as above.
+at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const CrossWeights& weights,
+                      const BlockShape& shape, std::int64_t encoder_positions, double dropout);
 
 /// x + mlp(norm_2(x)). Shapes and ranks: as above.
 at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);

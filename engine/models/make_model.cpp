@@ -2,8 +2,10 @@
 #include <stdexcept>
 
 #include "accrue/models/model_part.h"
+#include "models/bert_model.h"
 #include "models/dense_models.h"
 #include "models/gpt_model.h"
+#include "models/t5_model.h"
 #include "models/weight_init.h"
 
 namespace accrue {
@@ -12,7 +14,7 @@ namespace {
 
 std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, const ModelShare& share,
                                  const TensorAxis& axis, const ParallelSpec& parallel) {
-  if (const std::string wrong = check_share(spec, share.tensor_ranks, share.parts); !wrong.empty())
+  if (const std::string wrong = check_share(spec, share.tensor_ranks, share.parts, share.split); !wrong.empty())
     throw std::invalid_argument(wrong);
   switch (spec.kind) {
     case ModelKind::linear:
@@ -22,8 +24,9 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, co
     case ModelKind::gpt:
       return std::make_shared<GptModel>(spec, source, share, axis, parallel);
     case ModelKind::bert:
+      return std::make_shared<BertModel>(spec, source, share, axis, parallel);
     case ModelKind::t5:
-      break;
+      return std::make_shared<T5Model>(spec, source, share, axis, parallel);
   }
   throw std::invalid_argument("model.kind is not a model that this engine can build");
 }

@@ -117,7 +117,7 @@ Result<void> RankRun::prepare_foreign() {
   } else {
     SpecReading reading = read_spec(arguments_.spec);
     if (auto reported = report_findings(reading.findings, arguments_.spec); !reported) return reported;
-    if (auto checked = check_world(make_grid(reading.spec.parallel).world(), identity_.world); !checked) return checked;
+    if (auto checked = check_world(make_grid(reading.spec).world(), identity_.world); !checked) return checked;
     if (auto met =
             meet(reading.spec, reading.spec.parallel.backend, sha256_hex(write_spec(reading.spec)).substr(0, 16));
         !met)
@@ -164,7 +164,7 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
   rendezvous_ = std::move(*met);
   if (!arguments_.supervised() && identity_.rank == 0 && identity_.world > 1)
     std::fprintf(stderr, "accrue-rank 0: the ranks meet %s\n", rendezvous_->meeting_place().c_str());
-  auto mesh = Mesh::build(*rendezvous_, make_grid(spec.parallel));
+  auto mesh = Mesh::build(*rendezvous_, make_grid(spec));
   if (!mesh) return tl::unexpected(mesh.error());
   mesh_ = std::move(*mesh);
   return {};

@@ -18,8 +18,9 @@ class DeviceSource final : public DataSource {
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
     Batch batch = data_->batch(split, samples);
-    if (batch.inputs.defined()) batch.inputs = batch.inputs.to(device_);
-    if (batch.targets.defined()) batch.targets = batch.targets.to(device_);
+    for (at::Tensor* each :
+         {&batch.inputs, &batch.targets, &batch.types, &batch.padding, &batch.order, &batch.decoder_inputs})
+      if (each->defined()) *each = each->to(device_);
     return batch;
   }
 

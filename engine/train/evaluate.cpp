@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <numeric>
@@ -66,7 +67,8 @@ void evaluate(Training& training) {
   training.report.phase("evaluate");
   training.await_parameters();
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(training.device));  // read once, at the end
-  std::int64_t items = 0;
+  at::Tensor second = at::zeros_like(sum);
+  std::int64_t items = 0, samples = 0;
   std::int64_t batches = 0;
   {
     const at::NoGradGuard no_grad;
@@ -78,16 +80,28 @@ void evaluate(Training& training) {
       if (!loss.sum.defined()) continue;
       sum.add_(loss.sum);
       items += loss.count;
+      if (loss.second.defined()) second.add_(loss.second);
+      samples += loss.second_count;
       ++batches;
     }
   }
   training.link.finish();
-  if (training.tensor.rank() > 0) sum.zero_(), items = batches = 0;  // the first rank of the tensor axis speaks for all
+  if (training.tensor.rank() > 0) {  // the first rank of the tensor axis speaks for all
+    sum.zero_();
+    second.zero_();
+    items = samples = batches = 0;
+  }
   const auto [total_sum, total_items, total_batches] = sum_over_ranks(
       training.mesh.world(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
+  double mean_of_second = 0.0;
+  if (has_second_loss(training.spec().model)) {
+    const auto [total, count, none] =
+        sum_over_ranks(training.mesh.world(), {second.item<double>(), static_cast<double>(samples), 0.0});
+    mean_of_second = count == 0.0 ? 0.0 : total / count;
+  }
   if (total_items == 0.0) return;
   training.report.from_first(Evaluation{.update = training.cursor.update(),
-                                        .loss = total_sum / total_items,
+                                        .loss = total_sum / total_items + mean_of_second,
                                         .batches = static_cast<std::int64_t>(total_batches),
                                         .tokens = static_cast<std::int64_t>(total_items)});
 }

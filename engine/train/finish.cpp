@@ -72,20 +72,21 @@ void compare_replicas(Training& training, const std::string& hash) {
       "Replicas drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
 
-/// The same of the two copies of a tied embedding, which get the same updates. Collective: the world.
+/// The same of the copies of a tied embedding, which get the same updates. Collective: the world.
 void compare_tied_copies(Training& training) {
   if (training.mesh.grid().pipeline == 1) return;
   double differ = 0.0;
   if (const auto tied = tied_parameter(training)) {
     const at::Tensor own = training.model.slice(training.model.flat(), *tied);
     const at::Tensor mine = numbers_of(weights_sha256({{std::string(tied_embedding), own}}));
-    at::Tensor both = at::empty({2, mine.numel()}, at::kLong);
-    training.mesh.along(Axis::embedding).all_gather(both, mine);
-    if (!both[0].equal(both[1])) differ = 1.0;
+    Communicator& stages = training.mesh.along(Axis::embedding);
+    at::Tensor all = at::empty({stages.size(), mine.numel()}, at::kLong);
+    stages.all_gather(all, mine);
+    if (!(all == mine).all().item<bool>()) differ = 1.0;
   }
   if (sum_over_ranks(training.mesh.world(), {differ, 0.0, 0.0})[0] == 0.0) return;
   training.report.warn_first(
-      "internal", "the first and the last stage do not hold equal tied embeddings at the end of the run",
+      "internal", "the stages do not hold equal copies of the token embedding at the end of the run",
       "The stages drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
 

@@ -34,6 +34,13 @@ bool LossScaling::counts_first() const {
   return counts_items_ && !deferred_;
 }
 
+double LossScaling::share_of_second(const LossSum& loss, const WindowCounts& counts) const {
+  // A micro-step that is divided by its own items has the mean of its own samples.
+  const bool own = !counts_items_;
+  const auto items = static_cast<double>(own ? loss.count : counts.items);
+  return items * inverse(static_cast<double>(own ? loss.second_count : counts.samples));
+}
+
 double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const {
   double weight = 1.0;
   if (knobs_.normalizer == Normalizer::samples)

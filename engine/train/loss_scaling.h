@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "accrue/models/batch.h"
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/run_spec.h"
 
@@ -29,6 +30,11 @@ class LossScaling {
   /// Micro-steps divide by a count of the whole window: its batches must be fetched and counted before the first.
   bool counts_first() const;
   bool counts_over_ranks() const { return counts_items_ && global_; }
+  /// Where a model has two losses, each a sum with a count of its own: what the second is multiplied by, so that the
+  /// division by the first's count leaves both means. `counts`: of the window, over the scope's ranks; they are needed
+  /// before its first micro-step wherever items are counted.
+  double share_of_second(const LossSum& loss, const WindowCounts& counts) const;
+  bool counts_first_for_second() const { return counts_items_; }
 
   /// What a micro-step's loss sum is multiplied by before its backward. `counts`: of the window, over the scope's
   /// ranks; needed where counts_first(). 0 where there is nothing to divide by.

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,8 @@
 
 namespace accrue {
 namespace {
+
+constexpr std::string_view position_table = "position_embedding.weight";
 
 /// The dim along which the ranks hold parts.
 std::int64_t divided_dim(const ParameterShare& share) {
@@ -55,7 +58,16 @@ void sum_rows(Training& training) {
   }
 }
 
-/// Over the embedding axis, the two uses of a tied embedding. Under ZeRO of what this rank owns: both stages cut it
+/// A parameter of that name, where stages of the axis hold copies of it.
+std::optional<std::size_t> shared_parameter(const Training& training, std::string_view name, Axis axis) {
+  if (!training.mesh.has(axis) || training.mesh.along(axis).size() == 1) return std::nullopt;
+  const auto& names = training.model.names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+/// Over the embedding axis, the uses of a tied embedding. Under ZeRO of what this rank owns: both stages cut it
 /// alike (FlatLayout's `alone`), so the ranks of a group own the same elements.
 void sum_tied_embedding(Training& training) {
   const auto tied = tied_parameter(training);
@@ -67,6 +79,26 @@ void sum_tied_embedding(Training& training) {
     at::Tensor gradient = flat.narrow(0, range.offset, range.size);
     training.mesh.along(Axis::embedding).all_reduce(gradient);
   }
+}
+
+/// Over the position-embedding axis, the two uses of a T5's positions. Under ZeRO the owners of a number differ between
+/// the stages, so each replica first gets the whole of it: the table is small.
+void sum_positions(Training& training) {
+  const auto at = shared_parameter(training, position_table, Axis::position_embedding);
+  if (!at) return;
+  const at::Tensor flat = training.reducer.flat_gradients();
+  const FlatRange table = training.model.layout().parameters[*at];
+  Communicator& stages = training.mesh.along(Axis::position_embedding);
+  at::Tensor gradient = flat.narrow(0, table.offset, table.size);
+  if (!training.shard) return stages.all_reduce(gradient);
+  at::Tensor whole = at::zeros_like(gradient);
+  const auto owned = training.shard->owned({table});
+  for (const FlatRange& range : owned)
+    whole.narrow(0, range.offset - table.offset, range.size).copy_(flat.narrow(0, range.offset, range.size));
+  training.mesh.data().all_reduce(whole);
+  stages.all_reduce(whole);
+  for (const FlatRange& range : owned)
+    flat.narrow(0, range.offset, range.size).copy_(whole.narrow(0, range.offset - table.offset, range.size));
 }
 
 /// What this rank's stage holds and no other owns, undivided.
@@ -83,12 +115,9 @@ NamedTensors own_parameters(Training& training) {
 /// The same of another stage, in its order, without the values.
 std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stage) {
   const RunSpec& spec = training.spec();
-  const std::int64_t stages = training.mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
   std::vector<ParameterShare> owned;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (ParameterShare& share : parameter_shares(
-             spec.model,
-             {.tensor_ranks = training.tensor.size(), .parts = stages * chunks, .part = chunk * stages + stage}))
+  for (std::int64_t chunk = 0; chunk < spec.parallel.virtual_pipeline; ++chunk)
+    for (ParameterShare& share : parameter_shares(spec.model, share_under(spec.model, spec.parallel, 0, stage, chunk)))
       if (!share.shared) owned.push_back(std::move(share));
   return owned;
 }
@@ -96,11 +125,7 @@ std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stag
 }  // namespace
 
 std::optional<std::size_t> tied_parameter(const Training& training) {
-  if (training.mesh.grid().pipeline == 1 || !training.mesh.has(Axis::embedding)) return std::nullopt;
-  const auto& names = training.model.names();
-  const auto tied = std::ranges::find(names, tied_embedding);
-  if (tied == names.end()) return std::nullopt;
-  return static_cast<std::size_t>(tied - names.begin());
+  return shared_parameter(training, tied_embedding, Axis::embedding);
 }
 
 bool summed_over_tensor(const Training& training, std::size_t i) {
@@ -110,6 +135,7 @@ bool summed_over_tensor(const Training& training, std::size_t i) {
 void complete_gradients(Training& training) {
   if (training.tensor.sequence()) sum_rows(training);
   sum_tied_embedding(training);
+  sum_positions(training);
 }
 
 double gradient_norm(const Training& training) {

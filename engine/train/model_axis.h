@@ -12,7 +12,8 @@
 
 namespace accrue {
 
-/// What the first part of a model embeds with and the last part's head multiplies by.
+/// What the first part of a model embeds with and the last part's head multiplies by; of a T5 the decoder's first part
+/// embeds with it too.
 inline constexpr std::string_view tied_embedding = "token_embedding.weight";
 
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
@@ -20,7 +21,7 @@ bool summed_over_tensor(const Training& training, std::size_t i);
 /// The parameter that is a copy of a tied embedding, or the original of one, where the other is on another stage.
 std::optional<std::size_t> tied_parameter(const Training& training);
 /// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
-/// has a part of, then the two uses of a tied embedding. Collective: the model axis.
+/// has a part of, then the uses of embeddings that several stages hold. Collective: the model axis.
 void complete_gradients(Training& training);
 /// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis, under ZeRO the world.
 double gradient_norm(const Training& training);

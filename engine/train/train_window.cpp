@@ -5,7 +5,8 @@
 //
 // What replicas exchange between the first micro-step and the last, all at the same place: gradients where the plan's
 // micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first micro-step,
-// the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or tokens).
+// the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or tokens), or
+// where a model has two losses with counts of their own.
 // Ranks that hold parts of one model exchange activations and their gradients in every micro-step as well.
 //
 // Dropout draws from generators that are keyed anew before each forward (key_dropout()): a resumed run draws what the
@@ -164,6 +165,8 @@ class TrainedWindow final : public WindowWork {
 
   double weigh(std::int64_t index, LossSum& loss) override {
     MicroStep& now = flights_.at(index);
+    if (loss.second.defined())
+      loss.sum = loss.sum + loss.second * training_.scaling.share_of_second(loss, counted_.counts);
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
     now.loss = {loss.sum.detach(), loss.count};
     now.weight = training_.scaling.weight(now.plan, {loss.count, now.samples}, counted_.counts);
@@ -330,7 +333,8 @@ void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t
 WindowPass train_window(Training& training) {
   WindowPass pass;
   CountedWindow counted;
-  if (training.scaling.counts_first()) {
+  const bool second = has_second_loss(training.spec().model) && training.scaling.counts_first_for_second();
+  if (training.scaling.counts_first() || second) {
     training.report.phase("data");
     counted = count_window(training);
   }

@@ -80,13 +80,9 @@ std::optional<UpdateShard> shard_of(const RunPlan& plan, const FlatModel& model,
 
 /// What this rank holds of the model, by chunk.
 std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
-  const std::int64_t stages = mesh.grid().pipeline, chunks = spec.parallel.virtual_pipeline;
   std::vector<ModelShare> shares;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    shares.push_back({.tensor_ranks = mesh.grid().tensor,
-                      .tensor_rank = mesh.at().tensor,
-                      .parts = stages * chunks,
-                      .part = chunk * stages + mesh.at().pipeline});
+  for (std::int64_t chunk = 0; chunk < spec.parallel.virtual_pipeline; ++chunk)
+    shares.push_back(share_under(spec.model, spec.parallel, mesh.at().tensor, mesh.at().pipeline, chunk));
   return shares;
 }
 

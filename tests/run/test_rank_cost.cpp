@@ -220,7 +220,7 @@ class TestRankCost : public QObject {
     spec.parallel = {.data = 2, .tensor = 2, .pipeline = 2};
     const auto stages = stage_costs(spec), ranks = rank_costs(spec);
     QCOMPARE(ranks.size(), 8U);
-    const RankGrid grid = make_grid(spec.parallel);
+    const RankGrid grid = make_grid(spec);
     for (std::int64_t rank = 0; rank < grid.world(); ++rank)
       QVERIFY(ranks[static_cast<std::size_t>(rank)] ==
               stages[static_cast<std::size_t>(grid.coordinate(rank).pipeline)]);

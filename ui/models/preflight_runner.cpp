@@ -51,7 +51,7 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
 DataFacts standInFacts(const RunSpec& spec) {
   DataFacts facts;
   facts.samples = 1'000'000;
-  facts.tokens_per_sample = spec.model.kind == ModelKind::gpt ? spec.model.context : 1;
+  facts.tokens_per_sample = is_transformer(spec.model.kind) ? synthetic_items(spec.model) : 1;
   facts.inputs = spec.model.inputs;
   facts.outputs = spec.model.outputs;
   return facts;

@@ -238,24 +238,44 @@ Result<DataFacts> scan_sequences(const RunSpec& spec) {
 }
 
 Result<DataFacts> scan_synthetic(const RunSpec& spec) {
-  const bool gpt = spec.model.kind == ModelKind::gpt;
+  const bool tokens = is_transformer(spec.model.kind);
   DataFacts facts;
-  facts.tokens_per_sample = gpt ? spec.model.context : items_per_sample(spec.model, spec.model.outputs);
-  facts.inputs = gpt ? 0 : spec.model.inputs;
-  facts.outputs = gpt ? 0 : spec.model.outputs;
-  const std::int64_t parameters[] = {gpt,
+  facts.tokens_per_sample = tokens ? synthetic_items(spec.model) : items_per_sample(spec.model, spec.model.outputs);
+  facts.inputs = tokens ? 0 : spec.model.inputs;
+  facts.outputs = tokens ? 0 : spec.model.outputs;
+  const std::int64_t parameters[] = {tokens,
                                      spec.data.samples,
                                      spec.run.seed,
-                                     gpt ? spec.model.context : spec.model.inputs,
-                                     gpt ? spec.model.vocabulary : spec.model.outputs,
+                                     tokens ? spec.model.context : spec.model.inputs,
+                                     tokens ? spec.model.vocabulary : spec.model.outputs,
                                      spec.model.loss == LossKind::cross_entropy};
   ContentHash hash;
   hash.update(parameters, sizeof parameters);
+  if (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5) {
+    const std::int64_t sentences[] = {static_cast<std::int64_t>(spec.model.kind), spec.model.tokens_of_decoder()};
+    hash.update(sentences, sizeof sentences);
+  }
   facts.fingerprint = hash.hex();
   return with_split(std::move(facts), spec.data.samples, spec.data);
 }
 
 }  // namespace
+
+std::int64_t synthetic_spans(const ModelSpec& model) {
+  const std::int64_t wanted = std::max<std::int64_t>(1, model.context / 20);  // 15 % of the tokens
+  const std::int64_t fitting = std::min((model.tokens_of_decoder() - 1) / (synthetic_span + 1), model.vocabulary / 4);
+  return std::max<std::int64_t>(1, std::min(wanted, fitting));
+}
+
+std::int64_t synthetic_special_tokens(const ModelSpec& model) {
+  if (model.kind == ModelKind::bert) return 4;
+  return model.kind == ModelKind::t5 ? 3 + synthetic_spans(model) : 0;
+}
+
+std::int64_t synthetic_items(const ModelSpec& model) {
+  if (model.kind == ModelKind::bert) return std::max<std::int64_t>(1, model.context * 3 / 20);
+  return model.kind == ModelKind::t5 ? synthetic_spans(model) * (synthetic_span + 1) + 1 : model.context;
+}
 
 std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir) {
   if (spec.path.empty()) return {};

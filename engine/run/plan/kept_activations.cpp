@@ -8,8 +8,10 @@
 //
 // The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T, and H
 // of operators: the attention core is computed again from q, k and v. Full recomputation keeps the input of each group
-// of blocks. A chunk keeps its output too, which its last block's count leaves out, until its gradient comes. The head
-// keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and the loss.
+// of blocks. The cross attention of a T5's decoder is a third half of a block, which keeps q of its own tokens, and k
+// and v of the encoder's. A chunk keeps its output too, which its last block's count leaves out, until its gradient
+// comes. The head keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and
+// the loss.
 #include "kept_activations.h"
 
 #include <algorithm>
@@ -58,15 +60,56 @@ double random_bytes(const RunSpec& spec, double calls) {
   return calls * state * (spec.parallel.tensor > 1 ? 2 : 1);
 }
 
-double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks) {
+double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks, double more_in_block = 0) {
   const ParallelSpec& parallel = spec.parallel;
   const double output = shape.hidden * shape.element;
-  const double whole = block_bytes(spec.model, shape, parallel.recompute != RecomputeKind::selective);
+  const double whole = block_bytes(spec.model, shape, parallel.recompute != RecomputeKind::selective) + more_in_block;
   const RecomputedBlocks again = recomputed_of_chunk(parallel, blocks);
   // A chunk holds the input that it received until it has sent the gradient, whatever part of it is kept.
   const double inputs = again.shared ? again.inputs * output / shape.tensor + output : again.inputs * output;
   const double calls = parallel.recompute == RecomputeKind::selective ? blocks : again.inputs;
   return inputs + (blocks - again.blocks) * whole + output + random_bytes(spec, calls);
+}
+
+/// The cross attention of one block of a decoder.
+double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const MicroBatchShape& encoder) {
+  const ModelSpec& model = spec.model;
+  const bool core = spec.parallel.recompute != RecomputeKind::selective;
+  double rows = 2 * shape.width + 2;
+  double attention = core ? shape.element * number(model.heads) : 0;
+  if (model.dropout > 0) {
+    rows += shape.width;
+    if (core)
+      attention =
+          3 * (shape.sum * number(model.heads) * number(model.context) + (shape.sum - shape.element) * shape.width);
+  }
+  return shape.element * shape.rows * rows + (shape.tokens * (shape.element * 2 * shape.width + attention) +
+                                              encoder.tokens * shape.element * 2 * shape.width) /
+                                                 shape.tensor;
+}
+
+/// A head in plain operators; `transforms`: with a layer and its norm before the table.
+double head_bytes(const MicroBatchShape& shape, bool transforms) {
+  double kept = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
+  if (transforms) kept += shape.element * (3 * shape.hidden + 2 * shape.rows);
+  if (shape.tensor > 1) kept += label_bytes(shape.tokens);
+  return kept;
+}
+
+/// Embeddings of tokens: whose ids are another rank's, and the mask of dropout.
+double embedding_bytes(const RunSpec& spec, const MicroBatchShape& shape) {
+  double kept = shape.tensor > 1 ? label_bytes(shape.tokens) : 0;
+  if (spec.model.dropout > 0) kept += shape.hidden * shape.element;
+  return kept;
+}
+
+KeptByChunk bert_bytes(const RunSpec& spec, std::int64_t blocks) {
+  const MicroBatchShape shape(spec);
+  KeptByChunk kept{.blocks = blocks_bytes(spec, shape, number(blocks))};
+  kept.first = embedding_bytes(spec, shape);
+  if (recomputed_of_chunk(spec.parallel, number(blocks)).shared) kept.first -= shape.hidden * shape.element;
+  kept.last = head_bytes(shape, true);
+  return kept;
 }
 
 KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
@@ -100,16 +143,16 @@ KeptByChunk dense_bytes(const RunSpec& spec) {
 
 }  // namespace
 
-MicroBatchShape::MicroBatchShape(const RunSpec& spec)
+MicroBatchShape::MicroBatchShape(const RunSpec& spec, std::int64_t context)
     : tensor(number(std::max<std::int64_t>(spec.parallel.tensor, 1))),
-      tokens(number(spec.accumulation.micro_batch) * number(spec.model.context)),
+      tokens(number(spec.accumulation.micro_batch) * number(context)),
       rows(spec.parallel.sequence ? tokens / tensor : tokens),
       width(number(spec.model.width)),
       hidden(rows * width),
       element(number(dtype_bytes(spec.model.dtype))),
       sum(std::max(element, 4.0)),
       classes(classes_of_rank(spec)),
-      fused_head(spec.launch.device == DeviceKind::cpu && element >= 4),
+      fused_head(spec.model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu && element >= 4),
       fused(fused_head && spec.model.dropout == 0) {}
 
 RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks) {
@@ -122,13 +165,44 @@ RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks
 }
 
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks) {
-  return spec.model.kind == ModelKind::gpt ? gpt_bytes(spec, blocks) : dense_bytes(spec);
+  if (spec.model.kind == ModelKind::gpt) return gpt_bytes(spec, blocks);
+  return spec.model.kind == ModelKind::bert ? bert_bytes(spec, blocks) : dense_bytes(spec);
+}
+
+double t5_message(const RunSpec& spec, std::int64_t stage) {
+  const std::int64_t split = split_part(spec.model, spec.parallel.pipeline, spec.parallel.split_stage.value_or(0));
+  const double encoder = MicroBatchShape(spec).hidden;
+  return stage < split ? encoder : encoder + MicroBatchShape(spec, spec.model.tokens_of_decoder()).hidden;
+}
+
+double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
+  const ModelShare share = share_under(spec.model, spec.parallel, 0, stage, 0);
+  const std::int64_t split = split_part(spec.model, share.parts, share.split);
+  const MicroBatchShape encoder(spec), decoder(spec, spec.model.tokens_of_decoder());
+  const BlockRange encodes = blocks_of(spec.model, share), decodes = decoder_blocks_of(spec.model, share);
+  double kept = 0;
+  if (encodes.last > encodes.first) {
+    kept += blocks_bytes(spec, encoder, number(encodes.last - encodes.first));
+    if (share.first()) kept += embedding_bytes(spec, encoder);
+    // The norm at its end: its output is what goes on.
+    if (share.parts == 1 || stage + 1 == split) kept += encoder.element * (encoder.hidden + 2 * encoder.rows);
+  }
+  if (decodes.last > decodes.first) {
+    const double output = encoder.hidden * encoder.element;
+    kept += blocks_bytes(spec, decoder, number(decodes.last - decodes.first), cross_bytes(spec, decoder, encoder));
+    if (stage == split) kept += embedding_bytes(spec, decoder);
+    if (share.parts > 1) kept += output;  // received, and passed on beside the decoder's
+    if (share.parts > 1 && !share.last()) kept += output;
+    if (share.last()) kept += head_bytes(decoder, false);
+  }
+  return kept;
 }
 
 double working_bytes(const RunSpec& spec) {
   const ModelSpec& model = spec.model;
-  if (model.kind != ModelKind::gpt) return kept_by_chunk(spec, 0).last;
-  const MicroBatchShape shape(spec);
+  if (!is_transformer(model.kind)) return kept_by_chunk(spec, 0).last;
+  const bool t5 = model.kind == ModelKind::t5;
+  const MicroBatchShape shape(spec, t5 ? std::max(model.context, model.tokens_of_decoder()) : model.context);
   // A block's backward: the hidden row's gradient and its activation again, rows of all ranks, gradients of rows.
   double block = shape.element * (shape.tokens * shape.width * (1 + 8 / shape.tensor) + 3 * shape.hidden);
   if (!shape.fused && model.dropout > 0)

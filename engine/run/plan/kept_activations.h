@@ -15,7 +15,9 @@ inline double number(std::int64_t value) {
 
 /// What the counts are made of: one micro-batch on one rank of a divided model.
 struct MicroBatchShape {
-  explicit MicroBatchShape(const RunSpec& spec);
+  explicit MicroBatchShape(const RunSpec& spec) : MicroBatchShape(spec, spec.model.context) {}
+  /// Of sequences of that many positions.
+  MicroBatchShape(const RunSpec& spec, std::int64_t context);
   double tensor;    ///< t
   double tokens;    ///< positions of all sequences
   double rows;      ///< of them between divided layers on this rank: all, or 1 / t under sequence parallelism
@@ -44,6 +46,10 @@ struct KeptByChunk {
   double last = 0;    ///< more where it has the loss
 };
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks);
+/// The same of a T5's stage, all that it has.
+double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage);
+/// Numbers that a stage of a T5 hands to the next: the encoder's rows, after the split the decoder's as well.
+double t5_message(const RunSpec& spec, std::int64_t stage);
 
 /// Most working memory that one operation takes besides what is kept and what it makes for others to keep.
 double working_bytes(const RunSpec& spec);

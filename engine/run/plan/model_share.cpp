@@ -11,12 +11,22 @@
 namespace accrue {
 namespace {
 
-bool holds(const ModelShare& share, const BlockRange& blocks, const ParameterShape& parameter) {
+struct DecoderShare {
+  BlockRange blocks;
+  std::int64_t part = 0;  ///< the first with blocks of the decoder
+};
+
+bool holds(const ModelShare& share, const BlockRange& blocks, const DecoderShare& decoder,
+           const ParameterShape& parameter) {
   switch (parameter.place) {
     case ParameterPlace::first_part:
       return share.first();
     case ParameterPlace::block:
       return parameter.block >= blocks.first && parameter.block < blocks.last;
+    case ParameterPlace::encoder_end:
+      return share.parts == 1 || share.part == decoder.part - 1;
+    case ParameterPlace::decoder_block:
+      return parameter.block >= decoder.blocks.first && parameter.block < decoder.blocks.last;
     case ParameterPlace::last_part:
       return share.last();
   }
@@ -42,8 +52,15 @@ ParameterShare share_of(const ParameterShape& parameter, const ModelShare& share
       own.whole.insert(own.whole.begin(), 3);
       dim = 1;
       break;
+    case ParameterDivision::packed_halves:
+      own.divided = true;
+      own.whole.front() /= 2;
+      own.whole.insert(own.whole.begin(), 2);
+      dim = 1;
+      break;
   }
-  own.on_rows = share.tensor_ranks > 1 && !own.divided && parameter.place != ParameterPlace::first_part;
+  own.on_rows =
+      share.tensor_ranks > 1 && !own.divided && parameter.place != ParameterPlace::first_part && !parameter.every_rank;
   own.divided = own.divided && share.tensor_ranks > 1;
   own.offset.assign(own.whole.size(), 0);
   own.extent = own.whole;
@@ -82,9 +99,33 @@ std::int64_t ParameterShare::numel() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::int64_t split_part(const ModelSpec& model, std::int64_t parts, std::int64_t split) {
+  if (model.kind != ModelKind::t5 || parts == 1) return 0;
+  return split > 0 ? split : parts / 2;
+}
+
 BlockRange blocks_of(const ModelSpec& model, const ModelShare& share) {
-  const std::int64_t each = model.layers / share.parts;
+  const std::int64_t split = split_part(model, share.parts, share.split);
+  if (share.part >= split && split > 0) return {model.layers, model.layers};
+  const std::int64_t each = model.layers / (split > 0 ? split : share.parts);
   return {share.part * each, (share.part + 1) * each};
+}
+
+BlockRange decoder_blocks_of(const ModelSpec& model, const ModelShare& share) {
+  const std::int64_t split = split_part(model, share.parts, share.split);
+  if (model.kind != ModelKind::t5 || share.part < split) return {};
+  const std::int64_t each = model.blocks_of_decoder() / (share.parts - split);
+  return {(share.part - split) * each, (share.part - split + 1) * each};
+}
+
+ModelShare share_under(const ModelSpec& model, const ParallelSpec& parallel, std::int64_t tensor_rank,
+                       std::int64_t stage, std::int64_t chunk) {
+  const std::int64_t parts = parallel.pipeline * parallel.virtual_pipeline;
+  return {.tensor_ranks = parallel.tensor,
+          .tensor_rank = tensor_rank,
+          .parts = parts,
+          .part = chunk * parallel.pipeline + stage,
+          .split = split_part(model, parts, parallel.split_stage.value_or(0))};
 }
 
 std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int64_t blocks) {
@@ -109,28 +150,51 @@ std::int64_t classes_of(const ModelSpec& model, std::int64_t tensor_ranks) {
 
 std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const ModelShare& share) {
   const BlockRange blocks = blocks_of(model, share);
+  const DecoderShare decoder{decoder_blocks_of(model, share), split_part(model, share.parts, share.split)};
+  const bool at_split = decoder.part > 0 && share.part == decoder.part;
   std::vector<ParameterShare> own;
   for (const ParameterShape& parameter : parameter_shapes(model, share.tensor_ranks)) {
-    const bool table = model.kind == ModelKind::gpt && parameter.name == "token_embedding.weight";
-    const bool tied = table && share.last();
-    if (!holds(share, blocks, parameter) && !tied) continue;
+    const bool embeds = is_transformer(model.kind) && parameter.place == ParameterPlace::first_part;
+    const bool copied = embeds && (at_split || (parameter.by_token && share.last()));
+    if (!holds(share, blocks, decoder, parameter) && !copied) continue;
     own.push_back(share_of(parameter, share));
-    own.back().shared = !share.first() && tied;
-    if (table) pad(own.back(), model, share);
+    own.back().shared = !share.first() && copied;
+    if (parameter.by_token) pad(own.back(), model, share);
   }
   return own;
 }
 
-std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts) {
+std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts, std::int64_t split) {
   if (tensor_ranks == 1 && parts == 1) return {};
-  if (model.kind != ModelKind::gpt)
-    return "model.kind \"" + std::string(to_name(model.kind)) + "\" is not divided: only \"gpt\" is";
+  if (!is_transformer(model.kind))
+    return "model.kind \"" + std::string(to_name(model.kind)) +
+           "\" is not divided: only \"gpt\", \"bert\" and \"t5\" are";
   if (model.heads % tensor_ranks != 0) return uneven("model.heads", model.heads, "parallel.tensor", tensor_ranks);
   if (const std::int64_t rows = padded_vocabulary(model, tensor_ranks); rows % tensor_ranks != 0)
     return uneven("model.vocabulary", rows, "parallel.tensor", tensor_ranks);
+  if (model.kind == ModelKind::t5 && parts > 1) {
+    const std::int64_t first = split_part(model, parts, split);
+    if (first < 1 || first >= parts)
+      return "parallel.split_stage " + std::to_string(first) + " leaves no stage for the " +
+             (first < 1 ? "encoder" : "decoder");
+    if (model.layers % first != 0)
+      return uneven("model.layers", model.layers, "the encoder's parallel.split_stage", first);
+    if (model.blocks_of_decoder() % (parts - first) != 0)
+      return uneven("model.decoder_layers", model.blocks_of_decoder(),
+                    "the decoder's parallel.pipeline - parallel.split_stage", parts - first);
+    return {};
+  }
   if (model.layers % parts != 0)
     return uneven("model.layers", model.layers, "parallel.pipeline x parallel.virtual_pipeline", parts);
   return {};
+}
+
+std::string check_division(const ModelSpec& model, const ParallelSpec& parallel) {
+  if (model.kind == ModelKind::t5 && parallel.virtual_pipeline > 1)
+    return "parallel.virtual_pipeline " + std::to_string(parallel.virtual_pipeline) +
+           ": the stages of a T5 are not interleaved, since its decoder reads what the encoder ends with";
+  return check_share(model, parallel.tensor, parallel.pipeline * parallel.virtual_pipeline,
+                     parallel.split_stage.value_or(0));
 }
 
 }  // namespace accrue

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of each model, written down once for the planner. The order is that of the modules, the names are
 // those under which weights are saved.
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -34,6 +35,20 @@ class ShapeList {
     add(name + ".weight", {size}, none);
     add(name + ".bias", {size}, none);
   }
+  /// A row for each token.
+  void table(const std::string& name, std::int64_t tokens, std::int64_t width) {
+    matrix(name, tokens, width, rows);
+    shapes.back().by_token = true;
+  }
+  void token_bias(const std::string& name, std::int64_t tokens) {
+    add(name + ".bias", {tokens}, rows);
+    shapes.back().by_token = true;
+  }
+  /// A layer that every rank computes whole.
+  void whole_linear(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    linear(name, inputs, outputs);
+    for (auto each = shapes.end() - 2; each != shapes.end(); ++each) each->every_rank = true;
+  }
 
   std::vector<ParameterShape> shapes;
 
@@ -47,23 +62,76 @@ class ShapeList {
   std::int64_t block_ = 0;
 };
 
-std::vector<ParameterShape> gpt_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
-  const std::int64_t width = model.width;
-  ShapeList list;
-  list.matrix("token_embedding", classes_of(model, tensor_ranks), width, rows);
-  list.matrix("position_embedding", model.context, width);
+void add_self_attention(ShapeList& list, const std::string& block, std::int64_t width) {
+  list.norm(block + ".norm_1", width);
+  list.linear(block + ".attention.qkv", width, 3 * width, true, packed_rows);
+  list.linear(block + ".attention.output", width, width, true, columns);
+}
+
+void add_mlp(ShapeList& list, const std::string& block, std::int64_t width) {
+  list.norm(block + ".norm_2", width);
+  list.linear(block + ".mlp.up", width, 4 * width, true, rows);
+  list.linear(block + ".mlp.down", 4 * width, width, true, columns);
+}
+
+void add_blocks(ShapeList& list, const std::string& stack, const ModelSpec& model) {
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    const std::string block = "blocks." + std::to_string(i);
+    const std::string block = stack + "." + std::to_string(i);
     list.place(ParameterPlace::block, i);
-    list.norm(block + ".norm_1", width);
-    list.linear(block + ".attention.qkv", width, 3 * width, true, packed_rows);
-    list.linear(block + ".attention.output", width, width, true, columns);
-    list.norm(block + ".norm_2", width);
-    list.linear(block + ".mlp.up", width, 4 * width, true, rows);
-    list.linear(block + ".mlp.down", 4 * width, width, true, columns);
+    add_self_attention(list, block, model.width);
+    add_mlp(list, block, model.width);
+  }
+}
+
+std::vector<ParameterShape> gpt_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+  ShapeList list;
+  list.table("token_embedding", classes_of(model, tensor_ranks), model.width);
+  list.matrix("position_embedding", model.context, model.width);
+  add_blocks(list, "blocks", model);
+  list.place(ParameterPlace::last_part);
+  list.norm("final_norm", model.width);  // the head is the token embedding
+  return std::move(list.shapes);
+}
+
+std::vector<ParameterShape> bert_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+  const std::int64_t width = model.width, tokens = classes_of(model, tensor_ranks);
+  ShapeList list;
+  list.table("token_embedding", tokens, width);
+  list.matrix("position_embedding", model.context, width);
+  if (model.binary_head) list.matrix("type_embedding", 2, width);
+  add_blocks(list, "blocks", model);
+  list.place(ParameterPlace::last_part);
+  list.norm("final_norm", width);
+  list.token_bias("head", tokens);
+  list.linear("head.dense", width, width);
+  list.norm("head.norm", width);
+  if (!model.binary_head) return std::move(list.shapes);
+  list.whole_linear("pooler", width, width);
+  list.whole_linear("binary_head", width, 2);
+  return std::move(list.shapes);
+}
+
+std::vector<ParameterShape> t5_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+  const std::int64_t width = model.width, tokens = classes_of(model, tensor_ranks);
+  ShapeList list;
+  list.table("token_embedding", tokens, width);
+  list.matrix("position_embedding", std::max(model.context, model.tokens_of_decoder()), width);
+  add_blocks(list, "encoder", model);
+  list.place(ParameterPlace::encoder_end);
+  list.norm("encoder_norm", width);
+  for (std::int64_t i = 0; i < model.blocks_of_decoder(); ++i) {
+    const std::string block = "decoder." + std::to_string(i);
+    list.place(ParameterPlace::decoder_block, i);
+    add_self_attention(list, block, width);
+    list.norm(block + ".norm_cross", width);
+    list.linear(block + ".cross.query", width, width, true, rows);
+    list.linear(block + ".cross.key_value", width, 2 * width, true, packed_halves);
+    list.linear(block + ".cross.output", width, width, true, columns);
+    add_mlp(list, block, width);
   }
   list.place(ParameterPlace::last_part);
-  list.norm("final_norm", width);  // the head is the token embedding
+  list.norm("final_norm", width);
+  list.token_bias("head", tokens);
   return std::move(list.shapes);
 }
 
@@ -95,16 +163,31 @@ ParameterTotals added_up(const ModelSpec& model, std::int64_t tensor_ranks) {
 
 }  // namespace
 
+namespace {
+
+/// `one` and as many times what `two` has more.
+ParameterTotals extended(const ParameterTotals& one, std::int64_t more, const ParameterTotals& two,
+                         const ParameterTotals& than) {
+  return {one.numel + more * (two.numel - than.numel),
+          one.padded_numel + more * (two.padded_numel - than.padded_numel)};
+}
+
+}  // namespace
+
 ParameterTotals parameter_totals(const ModelSpec& model, std::int64_t tensor_ranks) {
-  if (model.kind != ModelKind::gpt || model.layers <= 2) return added_up(model, tensor_ranks);
-  // Every block has the same parameters.
+  if (!is_transformer(model.kind)) return added_up(model, tensor_ranks);
+  // Every block has the same parameters, and every block of a decoder.
   ModelSpec part = model;
   part.layers = 1;
+  part.decoder_layers = 1;
+  part.decoder_context = model.tokens_of_decoder();
   const ParameterTotals one = added_up(part, tensor_ranks);
   part.layers = 2;
   const ParameterTotals two = added_up(part, tensor_ranks);
-  const std::int64_t more = model.layers - 1;
-  return {one.numel + more * (two.numel - one.numel), one.padded_numel + more * (two.padded_numel - one.padded_numel)};
+  const ParameterTotals encoder = extended(one, model.layers - 1, two, one);
+  if (model.kind != ModelKind::t5) return encoder;
+  part.decoder_layers = 2;
+  return extended(encoder, model.blocks_of_decoder() - 1, added_up(part, tensor_ranks), two);
 }
 
 namespace {
@@ -120,29 +203,48 @@ ParameterTotals added_up(const ModelSpec& model, const ModelShare& share) {
 
 /// Of one part, at a cost that does not grow with the layers: every block has the same parameters.
 ParameterTotals part_totals(const ModelSpec& model, const ModelShare& share) {
-  const std::int64_t blocks = model.layers / share.parts;
-  if (blocks <= 2) return added_up(model, share);
+  const std::int64_t split = split_part(model, share.parts, share.split);
+  const bool decodes = split > 0 && share.part >= split;
+  const std::int64_t encoders = split > 0 ? split : share.parts, decoders = share.parts - split;
   ModelSpec few = model;
-  few.layers = share.parts;
+  few.decoder_context = model.tokens_of_decoder();
+  few.layers = encoders;
+  few.decoder_layers = decoders;
   const ParameterTotals one = added_up(few, share);
-  few.layers = 2 * share.parts;
+  (decodes ? few.decoder_layers.emplace() : few.layers) = 2 * (decodes ? decoders : encoders);
   const ParameterTotals two = added_up(few, share);
-  return {one.numel + (blocks - 1) * (two.numel - one.numel),
-          one.padded_numel + (blocks - 1) * (two.padded_numel - one.padded_numel)};
+  const std::int64_t blocks = decodes ? model.blocks_of_decoder() / decoders : model.layers / encoders;
+  return extended(one, blocks - 1, two, one);
+}
+
+/// A T5 in one part, of each parameter what one tensor-parallel rank holds.
+ParameterTotals undivided_totals(const ModelSpec& model, std::int64_t tensor_ranks) {
+  const ModelShare whole{.tensor_ranks = tensor_ranks};
+  ModelSpec few = model;
+  few.decoder_context = model.tokens_of_decoder();
+  few.layers = 1;
+  few.decoder_layers = 1;
+  const ParameterTotals one = added_up(few, whole);
+  few.layers = 2;
+  const ParameterTotals two = added_up(few, whole);
+  const ParameterTotals encoder = extended(one, model.layers - 1, two, one);
+  few.decoder_layers = 2;
+  return extended(encoder, model.blocks_of_decoder() - 1, added_up(few, whole), two);
 }
 
 }  // namespace
 
 ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel) {
   const std::int64_t stages = parallel.pipeline, parts = stages * parallel.virtual_pipeline;
-  if (model.kind != ModelKind::gpt || !check_share(model, parallel.tensor, parts).empty())
-    return parameter_totals(model);
+  if (!is_transformer(model.kind) || !check_division(model, parallel).empty()) return parameter_totals(model);
+  // A T5 in one part has both stacks.
+  if (model.kind == ModelKind::t5 && parts == 1) return undivided_totals(model, parallel.tensor);
   ParameterTotals most;
-  for (const std::int64_t stage : {std::int64_t{0}, stages - 1}) {
+  for (const std::int64_t stage :
+       {std::int64_t{0}, split_part(model, parts, parallel.split_stage.value_or(0)), stages - 1}) {
     ParameterTotals sum;
     for (std::int64_t chunk = 0; chunk < parallel.virtual_pipeline; ++chunk) {
-      const ParameterTotals part =
-          part_totals(model, {.tensor_ranks = parallel.tensor, .parts = parts, .part = chunk * stages + stage});
+      const ParameterTotals part = part_totals(model, share_under(model, parallel, 0, stage, chunk));
       sum = {sum.numel + part.numel, sum.padded_numel + part.padded_numel};
     }
     if (sum.numel > most.numel) most = sum;
@@ -155,8 +257,19 @@ std::int64_t ParameterShape::numel() const {
 }
 
 std::vector<ParameterShape> parameter_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
-  if (model.kind == ModelKind::gpt) return gpt_shapes(model, tensor_ranks);
-  return model.kind == ModelKind::mlp ? mlp_shapes(model) : linear_shapes(model);
+  switch (model.kind) {
+    case ModelKind::gpt:
+      return gpt_shapes(model, tensor_ranks);
+    case ModelKind::bert:
+      return bert_shapes(model, tensor_ranks);
+    case ModelKind::t5:
+      return t5_shapes(model, tensor_ranks);
+    case ModelKind::mlp:
+      return mlp_shapes(model);
+    case ModelKind::linear:
+      break;
+  }
+  return linear_shapes(model);
 }
 
 }  // namespace accrue

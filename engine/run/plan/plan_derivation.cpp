@@ -37,9 +37,9 @@ namespace {
 /// The numbers that a token embedding takes whose two copies lie on different stages: under ZeRO it shares no bucket.
 std::int64_t tied_numel(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
-  if (parallel.pipeline == 1 || spec.model.kind != ModelKind::gpt) return 0;
+  if (parallel.pipeline == 1 || !is_transformer(spec.model.kind)) return 0;
   ModelSpec one_block = spec.model;
-  one_block.layers = parallel.pipeline;
+  one_block.layers = one_block.decoder_layers.emplace() = parallel.pipeline;
   return padded_numel(
       parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = parallel.pipeline}).front().numel());
 }
@@ -212,7 +212,7 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
 
 RunPlan derive_plan(const PlanInputs& inputs) {
   RunPlan plan{inputs};
-  plan.grid = make_grid(plan.spec.parallel);
+  plan.grid = make_grid(plan.spec);
   const RunSpec fitted = fitted_to_memory(plan.spec, inputs.memory_per_rank);
   plan.order = make_order(fitted, plan.data);
   plan.window = make_window(fitted, plan.order, plan.data);

@@ -161,7 +161,7 @@ bool is_on(Capability capability, const RunSpec& spec) {
     case precision:
       return spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float16;
     case dense_model:
-      return spec.model.kind != ModelKind::gpt;
+      return !is_transformer(spec.model.kind);
     case exactness_checks:
       return spec.evaluate.exactness_every > 0;
     case bug:

@@ -55,7 +55,7 @@ BackendKind backend_of(const RunSpec& spec) {
 }
 
 LossKind loss_of(const ModelSpec& model) {
-  return model.loss.value_or(model.kind == ModelKind::gpt ? LossKind::cross_entropy : LossKind::mse);
+  return model.loss.value_or(is_transformer(model.kind) ? LossKind::cross_entropy : LossKind::mse);
 }
 
 namespace {

@@ -70,7 +70,7 @@ void check_classes(const RunSpec& spec, Findings& findings) {
 }
 
 void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings) {
-  if (spec.data.kind == DataKind::synthetic || spec.model.kind == ModelKind::gpt) return;
+  if (spec.data.kind == DataKind::synthetic || is_transformer(spec.model.kind)) return;
   if (is_ragged(spec)) return check_sequences(spec, data, findings);
   const auto fits = [&findings](const char* key, std::int64_t found, std::int64_t wanted, const char* columns) {
     if (found != wanted)
@@ -106,10 +106,33 @@ void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings
                   "at most " + samples, share);
 }
 
+/// A BERT and a T5 read documents of sentences.
+bool check_sentences(const RunSpec& spec, Findings& findings) {
+  const ModelSpec& model = spec.model;
+  const bool t5 = model.kind == ModelKind::t5;
+  if (spec.data.kind == DataKind::indexed) return true;
+  if (spec.data.kind != DataKind::synthetic) {
+    findings.error("data.kind",
+                   std::string("gives no sentences for a ") + (t5 ? "T5" : "BERT") +
+                       " to fill in: make an indexed dataset with \"accrue-run data build TEXT --out PREFIX\"",
+                   quoted(spec.data.kind), "\"indexed\" or \"synthetic\"", "synthetic");
+    return false;
+  }
+  const auto least = [&findings](const char* key, std::int64_t found, std::int64_t needed) {
+    if (found < needed)
+      findings.error(key, "is too small to make samples of", found, "at least " + std::to_string(needed), needed);
+  };
+  least("model.context", model.context, least_synthetic_context);
+  if (t5) least("model.decoder_context", model.tokens_of_decoder(), least_synthetic_context);
+  least("model.vocabulary", model.vocabulary, synthetic_special_tokens(model) + 4);
+  return true;
+}
+
 }  // namespace
 
 bool check_kinds(const RunSpec& spec, Findings& findings) {
   const DataKind kind = spec.data.kind;
+  if (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5) return check_sentences(spec, findings);
   const bool gpt = spec.model.kind == ModelKind::gpt;
   const bool tokens = kind == DataKind::text || kind == DataKind::tokens;
   if (kind == DataKind::synthetic || gpt == tokens) return true;

@@ -18,12 +18,12 @@ std::int64_t dividing_heads(std::int64_t width, std::int64_t heads) {
 
 void check_model(const RunSpec& spec, Findings& findings) {
   const ModelSpec& model = spec.model;
-  const bool gpt = model.kind == ModelKind::gpt;
-  if (gpt && model.width % model.heads != 0)
+  const bool transformer = is_transformer(model.kind);
+  if (transformer && model.width % model.heads != 0)
     findings.error("model.heads", "does not divide model.width", model.heads,
                    "a divisor of " + std::to_string(model.width), dividing_heads(model.width, model.heads));
-  if (gpt && loss_of(model) != LossKind::cross_entropy)
-    findings.error("model.loss", "does not fit a GPT, which predicts classes", "\"mse\"", "\"cross_entropy\"",
+  if (transformer && loss_of(model) != LossKind::cross_entropy)
+    findings.error("model.loss", "does not fit this model, which predicts tokens", "\"mse\"", "\"cross_entropy\"",
                    "cross_entropy");
   const std::int64_t parameters = parameter_totals(model, spec.parallel.tensor).numel;
   if (model.init != WeightInit::values && !model.values.empty())

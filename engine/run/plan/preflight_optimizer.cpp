@@ -98,8 +98,8 @@ void check_embedding_rate(const RunSpec& spec, Findings& findings) {
                      real_text(*optimizer.decoupled_min_lr), "optimizer.decoupled_lr too", "");
     return;
   }
-  if (spec.model.kind != ModelKind::gpt)
-    findings.error("optimizer.decoupled_lr", "is the rate of the token embedding, and only a GPT has one",
+  if (!is_transformer(spec.model.kind))
+    findings.error("optimizer.decoupled_lr", "is the rate of the token embedding, and this model has none",
                    "model.kind = " + quoted(spec.model.kind), "optimizer.scaled_lr, for parameters by name", "");
   if (std::ranges::find(spec.accumulation.replay, "scheduler_state") != spec.accumulation.replay.end())
     findings.error("optimizer.decoupled_lr",

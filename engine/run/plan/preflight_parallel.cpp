@@ -21,6 +21,16 @@ std::int64_t largest_that_fits(std::int64_t degree, const Fits& fits) {
   return degree;
 }
 
+void check_second_loss(const RunSpec& spec, Findings& findings) {
+  if (!has_second_loss(spec.model)) return;
+  const auto one_count = [&](std::string_view key, Text found, const std::string& off) {
+    findings.error(key, "needs a loss of one sum and one count, and model.binary_head adds another", std::move(found),
+                   "model.binary_head = false, or " + off, off);
+  };
+  if (spec.evaluate.exactness_every > 0) one_count("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
+  if (spec.teaching.bug != Bug::none) one_count("teaching.bug", quoted(spec.teaching.bug), "none");
+}
+
 void check_undivided(const RunSpec& spec, Findings& findings) {
   if (spec.parallel.tensor == 1 && spec.parallel.pipeline == 1) return;
   const auto undivided = [&](std::string_view key, Text found, const Text& off) {
@@ -66,15 +76,37 @@ void check_groups(const RunSpec& spec, Findings& findings) {
         steps == spec.accumulation.steps ? Text((steps / group + 1) * group) : Text());
 }
 
+void check_split(const RunSpec& spec, Findings& findings) {
+  const auto& split = spec.parallel.split_stage;
+  if (!split) return;
+  if (spec.model.kind != ModelKind::t5)
+    findings.error("parallel.split_stage", "is where the decoder of a T5 begins, and this model has none", *split,
+                   "nothing; or model.kind = \"t5\"", "");
+  else if (spec.parallel.pipeline == 1)
+    findings.warn("parallel.split_stage", "does nothing without pipeline stages", *split,
+                  "nothing, or parallel.pipeline above 1", "");
+}
+
 void check_pipeline(const RunSpec& spec, Findings& findings) {
   const std::int64_t stages = spec.parallel.pipeline, chunks = spec.parallel.virtual_pipeline;
+  check_split(spec, findings);
   if (stages == 1) {
     if (chunks > 1) findings.error("parallel.virtual_pipeline", "needs several pipeline stages", chunks, 1, 1);
     return;
   }
-  if (const std::string wrong = check_share(spec.model, 1, stages * chunks); !wrong.empty()) {
-    const std::int64_t possible = largest_that_fits(
-        stages, [&](std::int64_t degree) { return check_share(spec.model, 1, degree * chunks).empty(); });
+  const bool t5 = spec.model.kind == ModelKind::t5;
+  if (t5 && chunks > 1) {
+    findings.error(
+        "parallel.virtual_pipeline",
+        "does not fit a T5: its stages are not interleaved, since the decoder reads what the encoder ends with", chunks,
+        1, 1);
+  } else if (const std::int64_t split = spec.parallel.split_stage.value_or(0); t5 && split >= stages) {
+    findings.error("parallel.split_stage", "leaves no stage for the decoder", split,
+                   "at most " + std::to_string(stages - 1), stages - 1);
+  } else if (const std::string wrong = check_share(spec.model, 1, stages * chunks, split); !wrong.empty()) {
+    const std::int64_t possible = largest_that_fits(stages, [&](std::int64_t degree) {
+      return check_share(spec.model, 1, degree * chunks, std::min(split, degree - 1)).empty();
+    });
     findings.error("parallel.pipeline", "cannot divide this model: " + wrong, stages, possible, possible);
   }
   for (const auto& [key, every] : {std::pair("checkpoint.every_micro_steps", spec.checkpoint.every_micro_steps),
@@ -109,10 +141,15 @@ void check_tensor(const RunSpec& spec, Findings& findings) {
         largest_that_fits(ranks, [&](std::int64_t degree) { return check_share(spec.model, degree, 1).empty(); });
     findings.error("parallel.tensor", "cannot divide this model: " + wrong, ranks, possible, possible);
   }
-  if (spec.parallel.sequence && spec.model.context % ranks != 0)
-    findings.error("parallel.sequence",
-                   "divides the positions of a sequence: model.context must be a multiple of parallel.tensor",
-                   counted(spec.model.context, "position") + ", " + counted(ranks, "rank"), "false", "false");
+  const bool decodes = spec.model.kind == ModelKind::t5;
+  for (const auto& [key, positions] :
+       {std::pair("model.context", spec.model.context),
+        std::pair("model.decoder_context", decodes ? spec.model.tokens_of_decoder() : std::int64_t{0})})
+    if (spec.parallel.sequence && positions % ranks != 0)
+      findings.error(
+          "parallel.sequence",
+          std::string("divides the positions of a sequence: ") + key + " must be a multiple of parallel.tensor",
+          counted(positions, "position") + ", " + counted(ranks, "rank"), "false", "false");
 }
 
 void check_distributed_activations(const RunSpec& spec, Findings& findings) {
@@ -134,10 +171,10 @@ void check_recomputation(const RunSpec& spec, Findings& findings) {
   const ParallelSpec& parallel = spec.parallel;
   const RecomputeKind kind = parallel.recompute;
   check_distributed_activations(spec, findings);
-  if (kind != RecomputeKind::none && spec.model.kind != ModelKind::gpt)
-    findings.error("parallel.recompute", "computes blocks of a GPT again, and this model has none", quoted(kind),
-                   "\"none\"", "none");
-  if (kind == RecomputeKind::selective && spec.model.dropout == 0.0 && spec.model.kind == ModelKind::gpt)
+  if (kind != RecomputeKind::none && !is_transformer(spec.model.kind))
+    findings.error("parallel.recompute", "computes blocks of a transformer again, and this model has none",
+                   quoted(kind), "\"none\"", "none");
+  if (kind == RecomputeKind::selective && spec.model.dropout == 0.0 && is_transformer(spec.model.kind))
     findings.note("parallel.recompute",
                   "\"selective\" saves next to nothing without dropout, since no attention weights are kept then");
   if (kind != RecomputeKind::full) {
@@ -155,8 +192,14 @@ void check_recomputation(const RunSpec& spec, Findings& findings) {
     return;
   }
   const std::int64_t parts = parallel.pipeline * parallel.virtual_pipeline;
-  const std::int64_t blocks = std::max<std::int64_t>(spec.model.layers / parts, 1);
-  if (spec.model.kind == ModelKind::gpt && parallel.recompute_layers > blocks)
+  std::int64_t blocks = std::max<std::int64_t>(spec.model.layers / parts, 1);
+  if (const std::int64_t split = split_part(spec.model, parts, parallel.split_stage.value_or(0));
+      split > 0 && split < parts)
+    blocks = std::max<std::int64_t>(
+        std::max(spec.model.layers / split, spec.model.blocks_of_decoder() / (parts - split)), 1);
+  else if (spec.model.kind == ModelKind::t5)
+    blocks = std::max(blocks, spec.model.blocks_of_decoder());
+  if (is_transformer(spec.model.kind) && parallel.recompute_layers > blocks)
     findings.error("parallel.recompute_layers", parts == 1 ? "is more than the model has" : "is more than a part has",
                    counted(parallel.recompute_layers, "block"), "at most " + std::to_string(blocks), blocks);
 }
@@ -249,6 +292,7 @@ void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findin
   check_unused_order(spec, findings);
   check_pipeline(spec, findings);
   check_undivided(spec, findings);
+  check_second_loss(spec, findings);
   check_recomputation(spec, findings);
   check_zero(spec, findings);
   check_device(spec, host, findings);

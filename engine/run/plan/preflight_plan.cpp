@@ -167,7 +167,7 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   // Micro-batches are what can be made smaller without changing the update.
   const std::int64_t fitting = largest_micro_batch(plan, share);
   const bool smaller = fitting >= 1;
-  const char* size = plan.spec.model.kind == ModelKind::gpt ? "model.width" : "model.kind";
+  const char* size = is_transformer(plan.spec.model.kind) ? "model.width" : "model.kind";
   findings.add(impossible ? Severity::error : Severity::warning, smaller ? "accumulation.micro_batch" : size,
                impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
                bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available),
@@ -189,7 +189,7 @@ void check_shards(const RunPlan& plan, Findings& findings) {
   const ParallelSpec& parallel = plan.spec.parallel;
   if (parallel.zero == 0 || plan.gradient_buckets == 0) return;
   ModelSpec one_block = plan.spec.model;  // all have the same parameters
-  one_block.layers = parallel.pipeline * parallel.virtual_pipeline;
+  one_block.layers = one_block.decoder_layers.emplace() = parallel.pipeline * parallel.virtual_pipeline;
   std::int64_t largest = 0;
   for (const ParameterShare& each :
        parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = one_block.layers}))

@@ -44,26 +44,48 @@ struct Numels {
 struct ModelPieces {
   Numels first;
   Numels block;
+  Numels encoder_end;
+  Numels decoder_block;
   Numels last;
-  Numels table;  ///< the token embedding, which the last stage holds a copy of
+  Numels table;  ///< the token embedding, of which other stages hold copies
   double table_numel = 0;
+  double positions_numel = 0;
+  Numels& at(ParameterPlace place) {
+    switch (place) {
+      case ParameterPlace::block:
+        return block;
+      case ParameterPlace::encoder_end:
+        return encoder_end;
+      case ParameterPlace::decoder_block:
+        return decoder_block;
+      case ParameterPlace::last_part:
+        return last;
+      case ParameterPlace::first_part:
+        break;
+    }
+    return first;
+  }
 };
 
 ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
-  if (model.kind == ModelKind::gpt) model.layers = 1;
+  if (is_transformer(model.kind)) {
+    model.decoder_context = model.tokens_of_decoder();
+    model.layers = model.decoder_layers.emplace() = 1;
+  }
   const ModelShare whole{.tensor_ranks = tensor_ranks};
   const std::vector<ParameterShape> shapes = parameter_shapes(model);
   const std::vector<ParameterShare> shares = parameter_shares(model, whole);
   ModelPieces pieces;
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const ParameterPlace place = shapes[i].place;
-    (place == ParameterPlace::first_part ? pieces.first
-     : place == ParameterPlace::block    ? pieces.block
-                                         : pieces.last)
-        .add(shares[i]);
-    if (model.kind != ModelKind::gpt || shares[i].name != "token_embedding.weight") continue;
+    pieces.at(shapes[i].place).add(shares[i]);
+    if (!is_transformer(model.kind) || shapes[i].place != ParameterPlace::first_part) continue;
+    const auto numel = static_cast<double>(shares[i].numel());
+    if (!shapes[i].by_token) {
+      pieces.positions_numel = numel;
+      continue;
+    }
     pieces.table.add(shares[i]);
-    pieces.table_numel = static_cast<double>(shares[i].numel());
+    pieces.table_numel = numel;
   }
   return pieces;
 }
@@ -83,9 +105,9 @@ class Stages {
   explicit Stages(const RunSpec& spec)
       : spec_(spec),
         knobs_(resolve_knobs(spec)),
-        grid_(make_grid(spec.parallel)),
+        grid_(make_grid(spec)),
         pieces_(pieces_of(spec.model, spec.parallel.tensor)),
-        blocks_(spec.model.kind == ModelKind::gpt ? spec.model.layers / spec.parallel.pipeline : 0),
+        blocks_(is_transformer(spec.model.kind) ? spec.model.layers / spec.parallel.pipeline : 0),
         shape_(
             pipeline_shape(spec.parallel, std::max<std::int64_t>(steps_of(spec.accumulation, spec.parallel.data), 1))),
         chunk_(kept_by_chunk(spec, blocks_ / spec.parallel.virtual_pipeline)),
@@ -110,22 +132,34 @@ class Stages {
 
  private:
   bool ends(std::int64_t stage) const { return stage == 0 || stage == grid_.pipeline - 1; }
+  bool is_t5() const { return spec_.model.kind == ModelKind::t5; }
+  bool embeds(std::int64_t stage) const { return std::ranges::count(embedding_stages(grid_), stage) > 0; }
   bool sharded() const { return spec_.parallel.zero > 0; }
 
   StageGradients gradients_of(std::int64_t stage) const {
     Numels held;
-    held.add(pieces_.block, static_cast<double>(blocks_));
-    if (stage == 0) held.add(pieces_.first);
+    if (is_t5()) {
+      const ModelShare share = share_under(spec_.model, spec_.parallel, 0, stage, 0);
+      const BlockRange encodes = blocks_of(spec_.model, share), decodes = decoder_blocks_of(spec_.model, share);
+      held.add(pieces_.block, static_cast<double>(encodes.last - encodes.first));
+      held.add(pieces_.decoder_block, static_cast<double>(decodes.last - decodes.first));
+      if (stage == std::max<std::int64_t>(grid_.split - 1, 0)) held.add(pieces_.encoder_end);
+    } else {
+      held.add(pieces_.block, static_cast<double>(blocks_));
+    }
+    const bool at_split = grid_.split > 0 && stage == grid_.split;
+    if (stage == 0 || at_split) held.add(pieces_.first);
     if (stage == grid_.pipeline - 1) held.add(pieces_.last);
-    if (stage == grid_.pipeline - 1 && stage > 0) held.add(pieces_.table);
-    // Under ZeRO a tied embedding has buckets of its own, and its two holders add up what each owns.
-    const bool tied = grid_.pipeline > 1 && ends(stage);
+    if (stage == grid_.pipeline - 1 && stage > 0 && !at_split) held.add(pieces_.table);
+    // Under ZeRO a tied embedding has buckets of its own, and its holders add up what each owns.
+    const bool tied = grid_.pipeline > 1 && embeds(stage);
     const double shards = static_cast<double>(sharded() ? grid_.data : 1), step = 16 * shards;
     const double alone = tied && sharded() ? pieces_.table.padded : 0;
     return {.numel = (std::ceil(alone / step) + std::ceil((held.padded - alone) / step)) * step,
             .parameters = held.tensors,
             .on_rows = held.on_rows,
-            .tied = tied ? pieces_.table_numel / shards : 0};
+            .tied = tied ? pieces_.table_numel / shards : 0,
+            .positions = grid_.split > 0 && (stage == 0 || at_split) ? pieces_.positions_numel : 0};
   }
 
   /// Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters. Under ZeRO each
@@ -143,6 +177,7 @@ class Stages {
   }
 
   double kept(std::int64_t stage, std::int64_t flights) const {
+    if (is_t5()) return static_cast<double>(flights) * kept_by_t5_stage(spec_, stage);
     double bytes = static_cast<double>(flights) * chunk_.blocks;
     if (stage == 0) bytes += flights_of_chunk(shape_, flights, 0) * chunk_.first;
     if (stage == grid_.pipeline - 1) bytes += flights_of_chunk(shape_, flights, shape_.chunks - 1) * chunk_.last;
@@ -160,6 +195,11 @@ class Stages {
   double messages(std::int64_t stage) const {
     if (grid_.pipeline == 1) return 0;
     const MicroBatchShape shape(spec_);
+    if (is_t5()) {
+      const bool last = stage == grid_.pipeline - 1;
+      return shape.element * 2 * t5_message(spec_, last ? stage - 1 : stage) +
+             (ends(stage) ? 0 : shape.element * t5_message(spec_, stage - 1));
+    }
     return (ends(stage) ? 2 : 3) * shape.hidden * shape.element;
   }
 
@@ -174,11 +214,14 @@ class Stages {
       case Axis::model:
         return grid_.tensor * grid_.pipeline;
       case Axis::embedding:
-        return grid_.pipeline > 1 && ends(stage) ? 2 : 1;
+        return embeds(stage) ? static_cast<std::int64_t>(embedding_stages(grid_).size()) : 1;
+      case Axis::position_embedding:
+        return std::ranges::count(position_stages(grid_), stage) > 0
+                   ? static_cast<std::int64_t>(position_stages(grid_).size())
+                   : 1;
       case Axis::world:
         return grid_.world();
       case Axis::context:
-      case Axis::position_embedding:
         break;
     }
     return 1;
@@ -233,7 +276,10 @@ Axis carrier_of(Axis axis, const RankGrid& grid) {
       if (grid.tensor * grid.pipeline == 1) return Axis::data;
       return grid.data == 1 ? of_model() : Axis::world;
     case Axis::embedding:
-      return grid.pipeline == 2 ? Axis::pipeline : Axis::embedding;
+      return std::ssize(embedding_stages(grid)) == grid.pipeline ? Axis::pipeline : Axis::embedding;
+    case Axis::position_embedding:
+      if (position_stages(grid) == embedding_stages(grid)) return carrier_of(Axis::embedding, grid);
+      return Axis::position_embedding;
     default:
       return axis;
   }
@@ -242,7 +288,7 @@ Axis carrier_of(Axis axis, const RankGrid& grid) {
 std::vector<RankCost> stage_costs(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
   if (std::min({parallel.data, parallel.tensor, parallel.pipeline, parallel.virtual_pipeline}) < 1 ||
-      !check_share(spec.model, parallel.tensor, parallel.pipeline * parallel.virtual_pipeline).empty())
+      !check_division(spec.model, parallel).empty())
     return {};
   const Stages stages(spec);
   std::vector<RankCost> costs;

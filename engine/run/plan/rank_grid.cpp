@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/name_of.h"
 
 namespace accrue {
@@ -30,8 +31,9 @@ std::int64_t RankGrid::rank(const GridCoordinate& at) const {
 RankList RankGrid::group(Axis axis, std::int64_t rank_of_member) const {
   if (axis == Axis::embedding || axis == Axis::position_embedding) {
     const RankList stages = group(Axis::pipeline, rank_of_member);
-    RankList members = {stages.front()};
-    if (axis == Axis::embedding && stages.size() > 1) members.push_back(stages.back());
+    RankList members;
+    for (const std::int64_t stage : axis == Axis::embedding ? embedding_stages(*this) : position_stages(*this))
+      members.push_back(stages[static_cast<std::size_t>(stage)]);
     return std::ranges::count(members, rank_of_member) > 0 ? members : RankList();
   }
   const GridCoordinate at = coordinate(rank_of_member);
@@ -58,8 +60,24 @@ std::vector<RankList> RankGrid::groups(Axis axis) const {
   return found;
 }
 
-RankGrid make_grid(const ParallelSpec& parallel) {
-  return {.data = parallel.data, .pipeline = parallel.pipeline, .tensor = parallel.tensor};
+RankList position_stages(const RankGrid& grid) {
+  RankList stages = {0};
+  if (grid.split > 0 && grid.split < grid.pipeline) stages.push_back(grid.split);
+  return stages;
+}
+
+RankList embedding_stages(const RankGrid& grid) {
+  RankList stages = position_stages(grid);
+  if (stages.back() < grid.pipeline - 1) stages.push_back(grid.pipeline - 1);
+  return stages;
+}
+
+RankGrid make_grid(const RunSpec& spec) {
+  const ParallelSpec& parallel = spec.parallel;
+  return {.data = parallel.data,
+          .pipeline = parallel.pipeline,
+          .tensor = parallel.tensor,
+          .split = split_part(spec.model, parallel.pipeline, parallel.split_stage.value_or(0))};
 }
 
 }  // namespace accrue

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "accrue/run/model_share.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
 #include "plan_derivation.h"
@@ -20,24 +21,90 @@ constexpr double word = 8;          ///< numbers that ranks agree by travel as d
 constexpr double tally_words = 10;  ///< of each rank to all, at a boundary
 constexpr double sum_words = 3;     ///< a sum over ranks gathers as many from each
 
+/// Bytes of the activations of some positions: of all, and of this rank's rows.
+struct Rows {
+  double all;
+  double own;
+  explicit Rows(const MicroBatchShape& shape)
+      : all(shape.tokens * shape.width * shape.element), own(shape.hidden * shape.element) {}
+};
+
+/// One micro-step of blocks with so many halves (attention, cross attention, MLP).
+AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, const Rows& rows) {
+  const bool sequence = spec.parallel.sequence;
+  AxisTraffic traffic;
+  if (sequence)
+    traffic = {.scattered = 2 * halves * blocks * rows.all, .gathered = 3 * halves * blocks * rows.own};
+  else
+    traffic = {.all_reduced = 2 * halves * blocks * rows.all};
+  // What is recomputed makes its forward's exchanges again; an input that ranks share is gathered first.
+  const double chunks = number(spec.parallel.virtual_pipeline);
+  const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks / chunks);
+  if (sequence)
+    traffic +=
+        {.scattered = halves * chunks * again.blocks * rows.all, .gathered = halves * chunks * again.blocks * rows.own};
+  else
+    traffic.all_reduced += halves * chunks * again.blocks * rows.all;
+  if (again.shared) traffic.gathered += chunks * again.inputs * rows.own / number(spec.parallel.tensor);
+  return traffic;
+}
+
+/// Keys and values of the encoder's rows, for each block of a decoder.
+AxisTraffic encoder_rows_traffic(const RunSpec& spec, double blocks, const Rows& rows) {
+  if (!spec.parallel.sequence) return {.all_reduced = blocks * rows.all};
+  const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks);
+  return {.scattered = blocks * rows.all, .gathered = (2 * blocks + again.blocks) * rows.own};
+}
+
+/// Tokens and positions, whole on every rank.
+AxisTraffic embedding_traffic(const RunSpec& spec, const Rows& rows) {
+  return {.all_reduced = rows.all, .gathered = spec.parallel.sequence ? rows.own : 0};
+}
+
+/// A head in plain operators, and its loss: each row's largest logit and three sums.
+AxisTraffic head_traffic(const RunSpec& spec, const MicroBatchShape& shape) {
+  const Rows rows(shape);
+  AxisTraffic traffic{.all_reduced = 4 * shape.tokens * shape.sum};
+  if (spec.parallel.sequence)
+    traffic += {.scattered = rows.all, .gathered = 2 * rows.own};
+  else
+    traffic.all_reduced += rows.all;
+  return traffic;
+}
+
+AxisTraffic t5_traffic(const RunSpec& spec, std::int64_t stage) {
+  const ModelShare share = share_under(spec.model, spec.parallel, 0, stage, 0);
+  const MicroBatchShape encoder(spec), decoder(spec, spec.model.tokens_of_decoder());
+  const Rows encoder_rows(encoder), decoder_rows(decoder);
+  const BlockRange encodes = blocks_of(spec.model, share), decodes = decoder_blocks_of(spec.model, share);
+  const double decoding = number(decodes.last - decodes.first);
+  AxisTraffic traffic = blocks_traffic(spec, number(encodes.last - encodes.first), 2, encoder_rows);
+  traffic += blocks_traffic(spec, decoding, 3, decoder_rows);
+  traffic += encoder_rows_traffic(spec, decoding, encoder_rows);
+  if (share.first()) traffic += embedding_traffic(spec, encoder_rows);
+  if (stage == split_part(spec.model, share.parts, share.split)) traffic += embedding_traffic(spec, decoder_rows);
+  if (share.last()) traffic += head_traffic(spec, decoder);
+  return traffic;
+}
+
+/// One micro-step of a BERT's stage.
+AxisTraffic bert_traffic(const RunSpec& spec, double blocks, bool first, bool last) {
+  const MicroBatchShape shape(spec);
+  const Rows rows(shape);
+  AxisTraffic traffic = blocks_traffic(spec, blocks, 2, rows);
+  if (first) traffic += embedding_traffic(spec, rows);
+  if (!last) return traffic;
+  traffic += head_traffic(spec, shape);
+  if (spec.parallel.sequence && spec.model.binary_head) traffic.gathered += rows.own;  // for the pooler
+  return traffic;
+}
+
 /// One micro-step of a stage's blocks and ends on the tensor axis.
 AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool last) {
   const MicroBatchShape shape(spec);
   const bool sequence = spec.parallel.sequence;
   const double all = shape.tokens * shape.width * shape.element, own = shape.hidden * shape.element;
-  AxisTraffic traffic;
-  if (sequence)
-    traffic = {.scattered = 4 * blocks * all, .gathered = 6 * blocks * own};
-  else
-    traffic = {.all_reduced = 4 * blocks * all};
-  // What is recomputed makes its forward's exchanges again; an input that ranks share is gathered first.
-  const double chunks = number(spec.parallel.virtual_pipeline);
-  const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks / chunks);
-  if (sequence)
-    traffic += {.scattered = 2 * chunks * again.blocks * all, .gathered = 2 * chunks * again.blocks * own};
-  else
-    traffic.all_reduced += 2 * chunks * again.blocks * all;
-  if (again.shared) traffic.gathered += chunks * again.inputs * own / shape.tensor;
+  AxisTraffic traffic = blocks_traffic(spec, blocks, 2, Rows(shape));
   if (first) traffic += {.all_reduced = all, .gathered = sequence ? own : 0};
   if (!last) return traffic;
   // The loss: each row's largest logit and two or three sums.
@@ -68,9 +135,10 @@ AxisTraffic gradient_traffic(const RunSpec& spec, const AccumulationKnobs& knobs
   return {};
 }
 
-/// The ranks count a window's items before it where a micro-step divides by them (K6).
-bool counts_first(const AccumulationKnobs& knobs, std::int64_t replicas) {
-  return counts_items(knobs) && divides_when(knobs, replicas) == NormalizeWhen::eager &&
+/// The ranks count a window's items before it where a micro-step divides by them (K6), or by two counts.
+bool counts_first(const AccumulationKnobs& knobs, const RunSpec& spec) {
+  const bool eager = divides_when(knobs, spec.parallel.data) == NormalizeWhen::eager;
+  return counts_items(knobs) && (eager || has_second_loss(spec.model)) &&
          knobs.normalizer_scope == NormalizerScope::data_parallel;
 }
 
@@ -87,15 +155,23 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
   const auto along = [&](Axis axis) -> AxisTraffic& { return traffic[static_cast<std::size_t>(axis)]; };
 
   along(Axis::data) = gradient_traffic(spec, knobs, micro_steps, gradients);
-  if (counts_first(knobs, parallel.data)) along(Axis::data).gathered += sum_words * word;
-  if (spec.model.kind == ModelKind::gpt) {
+  if (counts_first(knobs, spec)) along(Axis::data).gathered += sum_words * word;
+  if (is_transformer(spec.model.kind)) {
     const double blocks = number(spec.model.layers) / number(parallel.pipeline);
-    along(Axis::tensor) = layers_traffic(spec, blocks, first, last) * micro_steps;
+    const bool t5 = spec.model.kind == ModelKind::t5;
+    along(Axis::tensor) = (t5                                   ? t5_traffic(spec, stage)
+                           : spec.model.kind == ModelKind::bert ? bert_traffic(spec, blocks, first, last)
+                                                                : layers_traffic(spec, blocks, first, last)) *
+                          micro_steps;
     if (parallel.sequence) along(Axis::tensor).all_reduced += gradients.on_rows * sum;
     const MicroBatchShape shape(spec);
     const double messages = 2 * chunks - (first ? 1 : 0) - (last ? 1 : 0);
-    along(Axis::pipeline).sent = messages * micro_steps * shape.hidden * shape.element;
+    double numbers = messages * shape.hidden;
+    if (t5) numbers = (last ? 0 : t5_message(spec, stage)) + (first ? 0 : t5_message(spec, stage - 1));
+    along(Axis::pipeline).sent = numbers * micro_steps * shape.element;
     along(Axis::embedding).all_reduced = gradients.tied * sum;
+    along(Axis::position_embedding).all_reduced = gradients.positions * sum;
+    if (parallel.zero > 0) along(Axis::data).all_reduced += gradients.positions * sum;
   }
   along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sum_words * word;  // of the norm
   along(Axis::world).gathered += tally_words * word;

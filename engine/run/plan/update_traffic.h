@@ -13,7 +13,8 @@ struct StageGradients {
   double numel = 0;       ///< of the flat layout, padding included
   double parameters = 0;  ///< how many tensors
   double on_rows = 0;     ///< numbers that sequence parallelism sums over the tensor axis
-  double tied = 0;        ///< numbers of the token embedding that the first and the last stage add up
+  double tied = 0;        ///< numbers of the token embedding that stages add up
+  double positions = 0;   ///< numbers of the positions that the first stages of an encoder and a decoder add up
 };
 
 using TrafficByAxis = std::array<AxisTraffic, 8>;  ///< by Axis

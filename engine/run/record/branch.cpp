@@ -56,7 +56,7 @@ std::int64_t samples_per_update(const RunSpec& spec) {
 
 /// Megatron-LM's padding gives the table rows by the number of tensor-parallel ranks, and the softmax counts them.
 void check_table(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
-  if (to.model.kind != ModelKind::gpt) return;
+  if (!is_transformer(to.model.kind)) return;
   const std::int64_t before = classes_of(from.model, from.parallel.tensor);
   const std::int64_t now = classes_of(to.model, to.parallel.tensor);
   if (before == now) return;

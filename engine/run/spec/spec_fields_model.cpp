@@ -6,60 +6,79 @@ namespace accrue::field_detail {
 
 namespace {
 
-bool is_gpt(const RunSpec& spec) {
-  return spec.model.kind == ModelKind::gpt;
+bool has_blocks(const RunSpec& spec) {
+  return is_transformer(spec.model.kind);
+}
+bool is_bert(const RunSpec& spec) {
+  return spec.model.kind == ModelKind::bert;
+}
+bool is_t5(const RunSpec& spec) {
+  return spec.model.kind == ModelKind::t5;
 }
 bool is_mlp(const RunSpec& spec) {
   return spec.model.kind == ModelKind::mlp;
 }
 bool is_dense(const RunSpec& spec) {
-  return !is_gpt(spec);
+  return !has_blocks(spec);
 }
 
-constexpr std::string_view later_models[] = {"bert", "t5"};
-
-void add_gpt_fields(FieldList& list) {
-  list.add(ACCRUE_FIELD(model.layers), "Layers", "Transformer blocks, one behind the other.")
+void add_transformer_fields(FieldList& list) {
+  list.add(ACCRUE_FIELD(model.layers), "Layers", "Transformer blocks, one behind the other; of a T5 the encoder's.")
       .range(1, 1000)
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: n_layer, num_hidden_layers; Megatron-LM: --num-layers");
   list.add(ACCRUE_FIELD(model.width), "Width",
            "Size of the vector that stands for one token; heads must divide it. The inner layer of a block is four "
            "times as wide.")
       .range(1, 65536)
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: n_embd, hidden_size; Megatron-LM: --hidden-size");
   list.add(ACCRUE_FIELD(model.heads), "Attention heads",
            "Attention heads of a block; each looks at width / heads numbers of a token.")
       .range(1, 1024)
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: n_head, num_attention_heads; Megatron-LM: --num-attention-heads");
   list.add(ACCRUE_FIELD(model.context), "Context",
-           "Tokens the model sees at once, and the length of a training sample.")
+           "Tokens the model sees at once, and the length of a training sample; of a T5 the encoder's.")
       .range(1, 1048576, "tokens")
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: n_positions, max_position_embeddings; nanoGPT: block_size; Megatron-LM: --seq-length");
   list.add(ACCRUE_FIELD(model.vocabulary), "Vocabulary",
            "How many different tokens there are; 256 where a token is a byte of text.")
       .range(2, 4194304, "token kinds")
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: vocab_size; Megatron-LM: --vocab-size");
   list.advanced(ACCRUE_FIELD(model.vocabulary_multiple), "Vocabulary multiple",
                 "The embedding has the next multiple of this many rows, so that tensor-parallel ranks can divide it.")
       .range(1, 65536, "token kinds")
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("Megatron-LM: --make-vocab-size-divisible-by");
   list.advanced(ACCRUE_FIELD(model.vocabulary_padding), "Vocabulary padding",
                 "fixed: the number of rows does not depend on the layout, and rows beyond the vocabulary take no part "
                 "in the softmax, so every layout trains the same model. megatron: a multiple of vocabulary_multiple x "
                 "tensor ranks, and all rows take part.")
-      .when(is_gpt);
+      .when(has_blocks);
   list.add(ACCRUE_FIELD(model.dropout), "Dropout",
            "Share of activations set to zero while training; 0 switches it off. With dropout an accumulated update is "
            "no longer exactly the update of one large batch.")
       .range(0, 0.95)
-      .when(is_gpt)
+      .when(has_blocks)
       .elsewhere("transformers: resid_pdrop; Megatron-LM: --hidden-dropout");
+  list.add(ACCRUE_FIELD(model.binary_head), "Sentence order",
+           "Whether a BERT also learns if the two segments of a sample are in their order. Its loss is then the sum of "
+           "two means: over masked tokens, and over samples.")
+      .when(is_bert)
+      .elsewhere("Megatron-LM: --bert-no-binary-head");
+  list.add(ACCRUE_FIELD(model.decoder_layers), "Decoder layers",
+           "Blocks of a T5's decoder. Left out: as many as layers.")
+      .range(1, 1000)
+      .when(is_t5)
+      .elsewhere("transformers: num_decoder_layers; Megatron-LM: --decoder-num-layers");
+  list.add(ACCRUE_FIELD(model.decoder_context), "Decoder context",
+           "Tokens that a T5's decoder sees at once. Left out: as many as context.")
+      .range(1, 1048576, "tokens")
+      .when(is_t5)
+      .elsewhere("Megatron-LM: --decoder-seq-length");
 }
 
 void add_dense_fields(FieldList& list) {
@@ -92,14 +111,14 @@ void add_dense_fields(FieldList& list) {
 
 void add_model_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(model.kind), "Model",
-           "What is trained: one linear layer, a multi-layer perceptron, or a GPT (pre-norm transformer decoder with "
-           "learned positions and a head tied to the token embedding).")
-      .unavailable(later_models)
+           "What is trained: one linear layer, a multi-layer perceptron, a GPT (pre-norm transformer decoder with "
+           "learned positions and a head tied to the token embedding), a BERT (an encoder that fills in masked tokens) "
+           "or a T5 (an encoder and a decoder that writes what was masked).")
       .elsewhere("transformers: model_type");
   list.add(ACCRUE_FIELD(model.dtype), "Number type",
            "Type of parameters and activations. On a CPU float32 is fastest; float64 is for exact comparisons.")
       .elsewhere("PyTorch: dtype; transformers: torch_dtype");
-  add_gpt_fields(list);
+  add_transformer_fields(list);
   add_dense_fields(list);
   list.advanced(ACCRUE_FIELD(model.init), "Initial weights",
                 "torch: the framework's own rule for each layer; zeros; normal: standard deviation 0.02, biases 0; "
@@ -110,7 +129,7 @@ void add_model_fields(FieldList& list) {
       .when([](const RunSpec& spec) { return spec.model.init == WeightInit::values; });
   list.advanced(ACCRUE_FIELD(model.loss), "Loss",
                 "mse: mean over samples and outputs. cross_entropy: sum over the positions whose label is not -100, "
-                "divided by their number. Left out: cross_entropy for a GPT, mse otherwise.")
+                "divided by their number. Left out: cross_entropy for a GPT, a BERT and a T5, mse otherwise.")
       .elsewhere("Keras: loss");
 }
 

@@ -43,7 +43,7 @@ void add_parallel_fields(FieldList& list) {
       .range(1, 1024, "ranks")
       .elsewhere("Megatron-LM: --pipeline-model-parallel-size");
   list.advanced(ACCRUE_FIELD(parallel.virtual_pipeline), "Virtual stages",
-                "Groups of layers that each pipeline stage holds.")
+                "Groups of layers that each pipeline stage holds; a T5 has one.")
       .range(1, 1024)
       .elsewhere("Megatron-LM: --num-virtual-stages-per-pipeline-rank");
   list.advanced(ACCRUE_FIELD(parallel.pipeline_order), "Pipeline order",
@@ -56,6 +56,12 @@ void add_parallel_fields(FieldList& list) {
       .range(1, 1e6, "micro-steps")
       .when([](const RunSpec& spec) { return spec.parallel.virtual_pipeline > 1; })
       .elsewhere("Megatron-LM: --microbatch-group-size-per-virtual-pipeline-stage");
+  list.advanced(ACCRUE_FIELD(parallel.split_stage), "First decoder stage",
+                "The pipeline stage, counted from 0, at which a T5's decoder begins; those before it hold the encoder. "
+                "Left out: half of the stages.")
+      .range(1, 1023)
+      .when([](const RunSpec& spec) { return spec.model.kind == ModelKind::t5; })
+      .elsewhere("Megatron-LM: --pipeline-model-parallel-split-rank, --encoder-pipeline-model-parallel-size");
   list.advanced(ACCRUE_FIELD(parallel.sequence), "Sequence-parallel",
                 "Whether tensor-parallel ranks also share the positions of a sequence between the matrices.")
       .elsewhere("Megatron-LM: --sequence-parallel");

@@ -11,6 +11,8 @@ namespace accrue {
 /// A micro-batch as the data loaders make it.
 /// Shapes: tokens: inputs [B, T] int64, targets [B, T] int64 (ignored where -100). x/y: inputs [B, I], targets [B, O].
 /// Labels: inputs [B, T, I], targets [B, T] int64 (ragged sequences have I = 1, labelled tables T = 1).
+/// BERT: as tokens, with types, padding and order. T5: inputs [B, S] of the encoder with their padding, and
+/// decoder_inputs [B, T] whose targets are [B, T].
 struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
@@ -18,12 +20,20 @@ struct Batch {
   /// What the loss sums over: targets that are not -100, or samples * outputs. Known on the CPU, so that reading it
   /// does not wait for a device.
   std::int64_t items = 0;
+  at::Tensor types = {};           ///< BERT: [B, T] int64, the segment of each token, 0 or 1
+  at::Tensor padding = {};         ///< BERT, T5: [B, T] int64 of the inputs, 1 for a token, 0 for padding
+  at::Tensor order = {};           ///< BERT: [B] int64, 1 where the second segment comes before the first, else 0
+  at::Tensor decoder_inputs = {};  ///< T5: [B, T] int64
 };
 
 /// Sum and count of the same items. Shapes: sum [] in the accumulation dtype, with a graph. mean = sum / count.
+/// `second`: of a model with two losses (BERT's binary head) the sum of the other, over samples; its loss is the sum of
+/// both means.
 struct LossSum {
   at::Tensor sum;
   std::int64_t count = 0;
+  at::Tensor second = {};
+  std::int64_t second_count = 0;
 };
 
 }  // namespace accrue

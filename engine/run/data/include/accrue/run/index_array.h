@@ -23,7 +23,8 @@ class IndexArray {
   IndexArray() = default;
   /// A row, or with columns a table in row-major order.
   explicit IndexArray(std::vector<std::int16_t> values) : IndexArray(Type::int16, std::move(values), 0) {}
-  explicit IndexArray(std::vector<std::uint32_t> values) : IndexArray(Type::uint32, std::move(values), 0) {}
+  explicit IndexArray(std::vector<std::uint32_t> values, std::int64_t columns = 0)
+      : IndexArray(Type::uint32, std::move(values), columns) {}
   explicit IndexArray(std::vector<std::int32_t> values, std::int64_t columns = 0)
       : IndexArray(Type::int32, std::move(values), columns) {}
   explicit IndexArray(std::vector<std::int64_t> values, std::int64_t columns = 0)

@@ -25,6 +25,17 @@ struct DataFacts {
   bool operator==(const DataFacts&) const = default;
 };
 
+/// Items of each sample that the generator makes for a model of tokens: a GPT's tokens, what a BERT is to fill in, what
+/// a T5 is to write.
+std::int64_t synthetic_items(const ModelSpec& model);
+/// T5: spans of a made sample, each of so many tokens.
+std::int64_t synthetic_spans(const ModelSpec& model);
+inline constexpr std::int64_t synthetic_span = 3;
+/// The last tokens of the vocabulary, which mean something of their own in made samples.
+std::int64_t synthetic_special_tokens(const ModelSpec& model);
+/// The shortest context, and the smallest vocabulary, of which samples can be made.
+inline constexpr std::int64_t least_synthetic_context = 8;
+
 /// Where data.path points for a spec that lies in base_dir.
 std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir);
 

@@ -18,11 +18,15 @@ namespace accrue {
 
 /// One rank's share of one part of a model. A part holds equally many consecutive blocks; the first part also holds the
 /// embeddings, the last the final norm and the head. Part i of p stages is chunk i / p of stage i % p.
+///
+/// Of a T5 in several parts the first ones hold the encoder's blocks, equally many each, and those from `split` on the
+/// decoder's; the part at the split embeds the decoder's tokens with a copy of both embeddings.
 struct ModelShare {
   std::int64_t tensor_ranks = 1;
   std::int64_t tensor_rank = 0;
   std::int64_t parts = 1;
   std::int64_t part = 0;
+  std::int64_t split = 0;  ///< t5: first part of the decoder; 0: half of the parts
 
   bool first() const { return part == 0; }
   bool last() const { return part == parts - 1; }
@@ -41,7 +45,7 @@ struct ParameterShare {
   bool decays = true;
   bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
   bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed over ranks
-  bool shared = false;   ///< a copy of the first part's token embedding, which the last part's head uses
+  bool shared = false;   ///< a copy of an embedding of the first part, which another part uses too
   bool padded = false;   ///< with the rows beyond the vocabulary that some rank's module has
 
   std::int64_t numel() const;  ///< of the module's shape
@@ -56,7 +60,15 @@ struct BlockRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
+/// Of a T5 the encoder's.
 BlockRange blocks_of(const ModelSpec& model, const ModelShare& share);
+/// Of a T5; empty of other models.
+BlockRange decoder_blocks_of(const ModelSpec& model, const ModelShare& share);
+/// Of a T5 in several parts, the first that holds blocks of the decoder; 0 of other models, and of one part.
+std::int64_t split_part(const ModelSpec& model, std::int64_t parts, std::int64_t split);
+/// The share of one part under a spec.
+ModelShare share_under(const ModelSpec& model, const ParallelSpec& parallel, std::int64_t tensor_rank,
+                       std::int64_t stage, std::int64_t chunk);
 /// The blocks of a part that backward computes again from one kept input, by their places in the part: consecutive
 /// ranges from its first block on. Empty unless whole blocks are recomputed.
 std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int64_t blocks);
@@ -67,6 +79,9 @@ std::int64_t padded_vocabulary(const ModelSpec& model, std::int64_t tensor_ranks
 std::int64_t classes_of(const ModelSpec& model, std::int64_t tensor_ranks);
 
 /// Why a model cannot be divided so, in words for its user; empty if it can.
-std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts);
+/// `split`: as ModelShare's.
+std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts, std::int64_t split = 0);
+/// The same of all that a spec says.
+std::string check_division(const ModelSpec& model, const ParallelSpec& parallel);
 
 }  // namespace accrue

@@ -13,7 +13,7 @@ namespace accrue {
 
 /// What the ranks of a group have in common. Along one of the first four, a group's ranks differ in that coordinate
 /// alone; model is tensor x pipeline; embedding is the first and the last stage of a pipeline, position_embedding its
-/// first.
+/// first; the stage at a split belongs to both.
 enum class Axis { data, pipeline, tensor, context, model, embedding, position_embedding, world };
 std::string_view to_string(Axis axis);  ///< "data", "pipeline", ..., "position_embedding", "world"
 
@@ -33,6 +33,7 @@ struct RankGrid {
   std::int64_t pipeline = 1;
   std::int64_t tensor = 1;
   std::int64_t context = 1;
+  std::int64_t split = 0;  ///< first stage of a decoder that embeds tokens of its own; 0: there is none
 
   std::int64_t world() const { return data * pipeline * tensor * context; }
   /// Ranks in each group of the axis.
@@ -46,6 +47,11 @@ struct RankGrid {
   bool operator==(const RankGrid&) const = default;
 };
 
-RankGrid make_grid(const ParallelSpec& parallel);
+/// The stages that have the embeddings, ascending.
+RankList embedding_stages(const RankGrid& grid);
+/// Those of them that look up positions.
+RankList position_stages(const RankGrid& grid);
+
+RankGrid make_grid(const RunSpec& spec);
 
 }  // namespace accrue

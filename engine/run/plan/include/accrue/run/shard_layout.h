@@ -16,11 +16,12 @@
 namespace accrue {
 
 /// How tensor-parallel ranks hold a parameter: each the whole of it, or equal parts of its dim 0 (rows), of its dim 1
-/// (columns), or of each third of its dim 0 (queries, keys and values, packed).
-enum class ParameterDivision { none, rows, columns, packed_rows };
+/// (columns), of each third of its dim 0 (queries, keys and values, packed), or of each half (keys and values).
+enum class ParameterDivision { none, rows, columns, packed_rows, packed_halves };
 
-/// Which part of a model a parameter belongs to, where stages hold parts.
-enum class ParameterPlace { first_part, block, last_part };
+/// Which part of a model a parameter belongs to, where stages hold parts. The blocks of a T5 are the encoder's, which
+/// has an end of its own.
+enum class ParameterPlace { first_part, block, encoder_end, decoder_block, last_part };
 
 struct ParameterShape {
   std::string name;  ///< as the module names it, e.g. "blocks.0.attention.qkv.weight"
@@ -28,7 +29,9 @@ struct ParameterShape {
   bool decays = true;  ///< weight decay applies (matrices yes; biases and norms no)
   ParameterDivision division = ParameterDivision::none;
   ParameterPlace place = ParameterPlace::first_part;
-  std::int64_t block = 0;  ///< index of its block, if that is its place
+  std::int64_t block = 0;   ///< index of its block, if that is its place
+  bool by_token = false;    ///< its rows are those of the vocabulary, which may be padded
+  bool every_rank = false;  ///< under sequence parallelism, too, all tensor-parallel ranks use it on the same rows
   std::int64_t numel() const;
   bool operator==(const ParameterShape&) const = default;
 };

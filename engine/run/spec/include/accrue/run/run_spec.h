@@ -17,6 +17,10 @@ namespace accrue {
 using Matrix = std::vector<std::vector<double>>;  ///< rows may differ in length
 
 enum class ModelKind { linear, mlp, gpt, bert, t5 };
+/// Models of tokens in blocks, which ranks can divide.
+constexpr bool is_transformer(ModelKind kind) {
+  return kind == ModelKind::gpt || kind == ModelKind::bert || kind == ModelKind::t5;
+}
 enum class Dtype { float32, float64, bfloat16, float16 };
 enum class WeightInit { torch, zeros, normal, values };
 enum class LossKind { mse, cross_entropy };
@@ -67,8 +71,16 @@ struct ModelSpec {
   WeightInit init = WeightInit::torch;
   std::vector<double> values;    ///< init = "values": weight row-major [outputs, inputs], then bias
   std::optional<LossKind> loss;  ///< default: cross_entropy for gpt, mse otherwise
+  /// t5: blocks and tokens of the decoder.
+  std::int64_t blocks_of_decoder() const { return decoder_layers.value_or(layers); }
+  std::int64_t tokens_of_decoder() const { return decoder_context.value_or(context); }
   bool operator==(const ModelSpec&) const = default;
 };
+
+/// Its loss is the sum of two means, over items and over samples.
+inline bool has_second_loss(const ModelSpec& model) {
+  return model.kind == ModelKind::bert && model.binary_head;
+}
 
 struct DataSpec {
   DataKind kind = DataKind::synthetic;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Items of the samplers of BERT and T5 as batches.
+#pragma once
+
+#include <span>
+
+#include "accrue/models/batch.h"
+#include "accrue/run/bert_dataset.h"
+#include "accrue/run/t5_dataset.h"
+
+namespace accrue {
+
+/// One row an item, in order; all of one length. Errors: throws std::invalid_argument where lengths differ.
+Batch bert_batch(std::span<const BertItem> items);
+Batch t5_batch(std::span<const T5Item> items);
+
+}  // namespace accrue

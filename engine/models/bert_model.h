@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A BERT as Megatron-LM builds it: pre-LN blocks whose tokens look at all others of their sample, learned positions,
+// types of segments, a head for masked tokens that is tied to the token embedding, and one for the order of two
+// segments. Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], type_embedding.weight
+// [2, D] (with the binary head), the blocks as a GPT's, final_norm, head.bias [V], head.dense, head.norm, and with the
+// binary head pooler [D, D] and binary_head [2, D].
+//
+// Divided and recomputed as a GPT. Under sequence parallelism every rank pools all samples.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accrue/models/model_part.h"
+#include "accrue/parallel/tensor_axis.h"
+#include "accrue/run/model_share.h"
+#include "models/affine.h"
+#include "models/gpt_operators.h"
+#include "models/weight_init.h"
+
+namespace accrue {
+
+class BertModel final : public ModelPart {
+ public:
+  BertModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {},
+            const ParallelSpec& parallel = {});
+  /// The last block's output before the final norm. Reads batch.padding on every part, batch.types on the first; both
+  /// may be left out: no padding, one segment. Collective: the tensor axis.
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
+  /// Over masked tokens, and, with the binary head where batch.order is there, over samples.
+  LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
+  at::Tensor empty_input(const Batch& batch) const override;
+
+  // On the last part.
+  /// The final norm's output. Shapes: as the outputs of forward().
+  at::Tensor encoded(const at::Tensor& outputs) const;
+  /// Of the first position of each sample, of all on every rank. Shapes: encoded() of [B, T] tokens -> [B, D].
+  at::Tensor pooled(const at::Tensor& encoded, std::int64_t positions) const;
+  /// This rank's. Shapes: [..., D] -> [..., V / t].
+  at::Tensor logits(const at::Tensor& encoded) const;
+  /// Shapes: pooled [B, D] -> [B, 2].
+  at::Tensor order_logits(const at::Tensor& pooled) const;
+
+ private:
+  at::Tensor embedded(const Batch& batch) const;
+  at::Tensor through_blocks(at::Tensor x, const Batch& batch) const;
+
+  ModelSpec spec_;
+  ModelShare share_;
+  TensorAxis axis_;
+  ParallelSpec parallel_;
+  std::vector<BlockRange> recomputed_;  ///< of this part's blocks
+  std::int64_t classes_;
+  std::shared_ptr<Embedding> token_embedding_;     ///< on the first and the last part
+  std::shared_ptr<Embedding> position_embedding_;  ///< on the first part
+  std::shared_ptr<Embedding> type_embedding_;      ///< on the first part
+  std::vector<GptBlockWeights> blocks_;
+  // On the last part.
+  std::shared_ptr<Norm> final_norm_;
+  std::shared_ptr<Affine> dense_;
+  std::shared_ptr<Norm> head_norm_;
+  at::Tensor head_bias_;
+  std::shared_ptr<Affine> pooler_;
+  std::shared_ptr<Affine> binary_head_;
+};
+
+}  // namespace accrue

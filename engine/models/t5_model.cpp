@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: Megatron-LM's T5Model (megatron-core 0.12.0). Blocks have GELU in its tanh form, as Megatron-LM's fused one.
+#include "models/t5_model.h"
+
+#include <ATen/ops/add.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "accrue/parallel/tensor_layers.h"
+#include "models/token_head.h"
+#include "models/transformer_modules.h"
+
+namespace accrue {
+
+namespace {
+
+at::Tensor normed(const at::Tensor& x, const Norm& norm) {
+  return at::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, norm_eps);
+}
+
+/// run(x, range) over all blocks, those of `again` in backward a second time.
+template <typename Run>
+at::Tensor through(at::Tensor x, std::int64_t blocks, const std::vector<BlockRange>& again,
+                   const RecomputeOptions& options, const Run& run) {
+  std::int64_t next = 0;
+  for (const BlockRange& range : again) {
+    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
+    next = range.last;
+  }
+  return run(std::move(x), BlockRange{next, blocks});
+}
+
+}  // namespace
+
+T5Model::T5Model(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis,
+                 const ParallelSpec& parallel)
+    : spec_(spec), share_(share), axis_(axis), parallel_(parallel), classes_(classes_of(spec, share.tensor_ranks)) {
+  if (spec.width % spec.heads != 0) {
+    throw std::invalid_argument("model.width " + std::to_string(spec.width) + " is no multiple of model.heads " +
+                                std::to_string(spec.heads));
+  }
+  const std::int64_t width = spec.width, ranks = share.tensor_ranks;
+  const std::int64_t rows = padded_vocabulary(spec, ranks) / ranks;
+  const BlockRange encodes = blocks_of(spec, share), decodes = decoder_blocks_of(spec, share);
+  const bool embeds = share.first() || starts_decoder();
+  if (embeds || share.last())
+    token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(rows, width));
+  if (embeds) {
+    const std::int64_t positions = std::max(spec.context, spec.tokens_of_decoder());
+    position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(positions, width));
+  }
+  auto encoder = register_module("encoder", std::make_shared<torch::nn::Module>());
+  for (std::int64_t i = encodes.first; i < encodes.last; ++i) encoder_.push_back(add_block(*encoder, i, width, ranks));
+  encoder_again_ = recomputed_blocks(parallel, std::ssize(encoder_));
+  if (share.parts == 1 || share.part == split_part(spec, share.parts, share.split) - 1)
+    encoder_norm_ = register_module("encoder_norm", std::make_shared<Norm>(width));
+  auto decoder = register_module("decoder", std::make_shared<torch::nn::Module>());
+  for (std::int64_t i = decodes.first; i < decodes.last; ++i) {
+    DecoderBlock& block = decoder_.emplace_back();
+    block.block = add_block(*decoder, i, width, ranks, &block.cross);
+  }
+  decoder_again_ = recomputed_blocks(parallel, std::ssize(decoder_));
+  if (share.last()) {
+    final_norm_ = register_module("final_norm", std::make_shared<Norm>(width));
+    auto head = register_module("head", std::make_shared<torch::nn::Module>());
+    head_bias_ = head->register_parameter("bias", at::zeros({rows}));
+  }
+  init_transformer(spec, share, source, *this);
+}
+
+bool T5Model::starts_decoder() const {
+  return share_.part == split_part(spec_, share_.parts, share_.split);
+}
+
+at::Tensor T5Model::embedded(const at::Tensor& tokens, std::int64_t context, const char* key) const {
+  const std::int64_t positions = tokens.size(1);
+  if (positions > context) {
+    throw std::invalid_argument("a sequence of " + std::to_string(positions) + " tokens does not fit " + key + " " +
+                                std::to_string(context));
+  }
+  at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
+                         position_embedding_->weight.slice(0, 0, positions));
+  if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
+  return dropped(x, dropout(), axis_);
+}
+
+BlockShape T5Model::shape_of(const at::Tensor& tokens, bool causal) const {
+  return {.heads = spec_.heads / share_.tensor_ranks,
+          .positions = tokens.size(1),
+          .axis = axis_,
+          .recompute_attention = parallel_.recompute == RecomputeKind::selective,
+          .causal = causal};
+}
+
+RecomputeOptions T5Model::recomputation() const {
+  return {.draws = dropout() > 0.0, .shared_by = parallel_.distribute_saved_activations ? axis_ : TensorAxis()};
+}
+
+at::Tensor T5Model::encoded(at::Tensor x, const Batch& batch) const {
+  BlockShape shape = shape_of(batch.inputs, false);
+  if (batch.padding.defined()) shape.mask = padding_scores(batch.padding, x.scalar_type());
+  const auto run = [this, shape, drop = dropout()](at::Tensor y, const BlockRange& range) {
+    for (std::int64_t i = range.first; i < range.last; ++i) {
+      const GptBlockWeights& block = encoder_[static_cast<std::size_t>(i)];
+      y = mlp_half(attention_half(y, block, shape, drop), block, shape, drop);
+    }
+    return y;
+  };
+  x = through(std::move(x), std::ssize(encoder_), encoder_again_, recomputation(), run);
+  return encoder_norm_ ? normed(x, *encoder_norm_) : x;
+}
+
+std::int64_t T5Model::own_rows(const at::Tensor& tokens) const {
+  return tokens.numel() / (axis_.sequence() ? axis_.size() : 1);
+}
+
+at::Tensor T5Model::shaped(const at::Tensor& rows, const at::Tensor& tokens) const {
+  if (axis_.sequence()) return rows;
+  return rows.view({tokens.size(0), tokens.size(1), rows.size(-1)});
+}
+
+at::Tensor T5Model::joined(const at::Tensor& decoder, const at::Tensor& encoder) const {
+  const std::int64_t width = spec_.width;
+  return at::cat({decoder.reshape({-1, width}), encoder.reshape({-1, width})});
+}
+
+at::Tensor T5Model::decoded(at::Tensor rows, const Batch& batch) const {
+  const BlockShape own = shape_of(batch.decoder_inputs, true);
+  BlockShape across = shape_of(batch.decoder_inputs, false);
+  if (batch.padding.defined()) across.mask = padding_scores(batch.padding, rows.scalar_type());
+  const std::int64_t decoder_rows = own_rows(batch.decoder_inputs);
+  const auto run = [this, own, across, decoder_rows, decoder_tokens = batch.decoder_inputs, tokens = batch.inputs,
+                    drop = dropout()](const at::Tensor& both, const BlockRange& range) {
+    if (range.first == range.last) return both;
+    at::Tensor y = shaped(both.narrow(0, 0, decoder_rows), decoder_tokens);
+    const at::Tensor encoder = shaped(both.narrow(0, decoder_rows, both.size(0) - decoder_rows), tokens);
+    for (std::int64_t i = range.first; i < range.last; ++i) {
+      const auto& [block, cross] = decoder_[static_cast<std::size_t>(i)];
+      y = attention_half(y, block, own, drop);
+      y = cross_half(y, encoder, cross, across, tokens.size(1), drop);
+      y = mlp_half(y, block, own, drop);
+    }
+    return joined(y, encoder);
+  };
+  return through(std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
+}
+
+at::Tensor T5Model::forward(const Batch& batch, const at::Tensor& received) {
+  at::Tensor x = received;
+  if (share_.first()) x = embedded(batch.inputs, spec_.context, "model.context");
+  if (encodes()) x = encoded(std::move(x), batch);
+  if (!decodes()) return x;
+  if (starts_decoder())
+    x = joined(embedded(batch.decoder_inputs, spec_.tokens_of_decoder(), "model.decoder_context"), x);
+  x = decoded(std::move(x), batch);
+  return share_.last() ? shaped(x.narrow(0, 0, own_rows(batch.decoder_inputs)), batch.decoder_inputs) : x;
+}
+
+at::Tensor T5Model::empty_input(const Batch& batch) const {
+  if (share_.first()) return ModelPart::empty_input(batch);
+  const at::Tensor& weight = decodes() ? decoder_.front().block.norm_1_weight : encoder_.front().norm_1_weight;
+  const auto options = weight.options().requires_grad(false);
+  const std::int64_t rows = own_rows(batch.inputs);
+  if (decodes() && !starts_decoder()) return at::empty({rows + own_rows(batch.decoder_inputs), spec_.width}, options);
+  return shaped(at::empty({rows, spec_.width}, options), batch.inputs);
+}
+
+at::Tensor T5Model::logits(const at::Tensor& outputs) const {
+  return token_logits(normed(outputs, *final_norm_), token_embedding_->weight, head_bias_, classes_, axis_);
+}
+
+LossSum T5Model::loss(const at::Tensor& outputs, const Batch& batch) {
+  return {token_loss(logits(outputs), batch.targets, classes_, axis_), batch.items};
+}
+
+}  // namespace accrue

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/token_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/rsub.h>
+
+#include "accrue/parallel/tensor_layers.h"
+#include "models/losses.h"
+
+namespace accrue {
+
+at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::Tensor& bias, std::int64_t classes,
+                        const TensorAxis& axis) {
+  if (axis.split() || table.size(0) == classes) return column_parallel_linear(x, table, bias, axis);
+  return column_parallel_linear(x, table.narrow(0, 0, classes), bias.narrow(0, 0, classes), axis);
+}
+
+at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
+                      const TensorAxis& axis) {
+  const at::Tensor labels = targets.reshape({-1}).to(at::kLong).contiguous();
+  if (labels.is_cpu()) check_labels(labels, classes);
+  if (!axis.split()) return cross_entropy_sum(logits, labels);
+  const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
+  const at::Tensor losses = vocab_parallel_cross_entropy(rows, labels, axis, 0.0, classes);
+  return losses.masked_fill(labels == ignored_label, 0.0).sum();
+}
+
+at::Tensor padding_scores(const at::Tensor& padding, at::ScalarType type) {
+  constexpr double left_out = -10000.0;  // its exponential is 0 in every type
+  return at::rsub(padding.to(type), 1.0).mul(left_out).unsqueeze(1).unsqueeze(1);
+}
+
+}  // namespace accrue

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the transformers share: the modules of a block under PyTorch's names, and initial weights that do not depend on
+// how a model is divided.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "accrue/run/model_share.h"
+#include "models/affine.h"
+#include "models/gpt_operators.h"
+#include "models/weight_init.h"
+
+namespace accrue {
+
+/// Registers norm_1, attention.qkv, attention.output, norm_2, mlp.up and mlp.down under `blocks`, as one rank of the
+/// tensor axis holds them. `cross`: filled with norm_cross, cross.query, cross.key_value and cross.output, which a
+/// block of a decoder has before norm_2.
+GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
+                          CrossWeights* cross = nullptr);
+
+/// Draws every matrix of the model, N(0, 0.02), in order, and keeps this share's part: weights do not depend on the
+/// layout. Projections that end on the residual stream are scaled down by the square root of twice their stack's
+/// blocks, except under init = "normal". Biases and norms stay as their modules made them.
+void init_transformer(const ModelSpec& spec, const ModelShare& share, WeightSource& source, torch::nn::Module& module);
+
+}  // namespace accrue

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sentences each sample of a BERT or a T5 holds: rows of consecutive sequences of one document, the mapping of
+// Megatron-LM's helpers (build_mapping). A sample ends where it has its target length, or with its document.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "accrue/run/index_array.h"
+#include "accrue/run/indexed_dataset.h"
+
+namespace accrue {
+
+/// A document that holds a longer sentence gives no samples, unless it is its only one.
+inline constexpr std::int64_t longest_sentence = 512;
+
+struct SentenceIndexRequest {
+  std::int64_t maximum = 0;             ///< tokens of a sample, without those that a model adds
+  std::int64_t minimum_sentences = 1;   ///< of a sample, and of a document that gives any
+  std::optional<std::int64_t> samples;  ///< at least so many, in whole epochs; none: one epoch
+  double short_probability = 0.1;       ///< share of samples that are cut at a random length below the maximum
+  std::uint32_t seed = 0;
+};
+
+/// uint32 [samples, 3]: first sequence, the one after the last, target length. Costs a pass over the documents for each
+/// epoch. Errors: config for numbers out of range; data where the documents give no sample; out_of_memory; protocol as
+/// IndexedDataset says.
+Result<IndexArray> build_sentence_index(const IndexedDataset& dataset, const IndexRange& documents,
+                                        const SentenceIndexRequest& request);
+
+}  // namespace accrue

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "accrue/run/indexed_dataset.h"
 #include "accrue/run/text_dataset.h"
 #include "printable.h"
+#include "tokenizer_process.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -148,10 +150,18 @@ int report_dataset(Error error, const std::string& prefix) {
 
 int build_data(const DataBuildOptions& options) {
   stop_build_on_signals();
+  std::unique_ptr<TokenizerProcess> tokenizer;
+  if (options.tokenizer != "bytes" || options.keep_case) {
+    auto started = TokenizerProcess::start(options.tokenizer, options.keep_case);
+    if (!started) return report(started.error());
+    tokenizer = *std::move(started);
+  }
   TextDatasetRequest request{.texts = {options.texts.begin(), options.texts.end()},
                              .prefix = options.prefix,
                              .documents = document_kind(options.documents),
-                             .append_eod = options.append_eod};
+                             .append_eod = options.append_eod,
+                             .sentences = options.sentences,
+                             .tokenizer = tokenizer.get()};
   const auto built = [&request] {
     BuildBar bar;
     return build_text_dataset(request, [&bar](const TextProgress& progress) { return bar.show(progress); });
@@ -172,10 +182,24 @@ int show_data(const DataShowOptions& options) {
   const auto lengths = dataset->lengths({0, dataset->sequences()});
   if (!lengths) return report(lengths.error());
   const auto [shortest, longest] = std::minmax_element(lengths->begin(), lengths->end());
-  const ordered_json json = {{"prefix", options.prefix},          {"dtype", to_string(dataset->dtype())},
-                             {"documents", dataset->documents()}, {"sequences", dataset->sequences()},
-                             {"tokens", dataset->tokens()},       {"shortest_sequence", *shortest},
-                             {"longest_sequence", *longest}};
+  const auto sidecar = read_sidecar(options.prefix);
+  if (!sidecar) return report(sidecar.error());
+  ordered_json json = {{"prefix", options.prefix},          {"dtype", to_string(dataset->dtype())},
+                       {"documents", dataset->documents()}, {"sequences", dataset->sequences()},
+                       {"tokens", dataset->tokens()},       {"shortest_sequence", *shortest},
+                       {"longest_sequence", *longest}};
+  if (*sidecar) {
+    auto facts = ordered_json::parse(to_json(**sidecar));
+    facts.erase("accrue_dataset");
+    if (!options.json) {  // long lists
+      facts["sentinels"] = facts["sentinels"].size();
+      facts["continues"] = std::ranges::count((*sidecar)->special.continues, true);
+      ordered_json files = ordered_json::array();
+      for (const TokenizerFile& file : (*sidecar)->files) files.push_back(file.path + " " + file.sha256.substr(0, 16));
+      facts["files"] = files;
+    }
+    json.update(facts);
+  }
   if (options.json) {
     std::printf("%s\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace).c_str());
     return status_done;

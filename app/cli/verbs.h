@@ -106,6 +106,9 @@ struct DataBuildOptions {
   std::string prefix;
   std::string documents = "file";
   bool append_eod = false;
+  std::string tokenizer = "bytes";
+  bool keep_case = false;
+  bool sentences = false;
 };
 int build_data(const DataBuildOptions& options);
 

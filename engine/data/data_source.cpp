@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accrue/run/csv_table.h"
+#include "data/indexed_source.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sentences.h"
 #include "data/table_source.h"
@@ -79,7 +80,7 @@ Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFac
     case DataKind::tokens:
       return open_tokens(spec, facts, path, spec.data.token_type == "uint32" ? 4 : 2);
     case DataKind::indexed:
-      break;
+      return make_indexed_source(spec, base_dir);
     case DataKind::csv:
       return open_csv(spec, facts, path);
     case DataKind::inline_:

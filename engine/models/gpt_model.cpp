@@ -3,6 +3,7 @@
 #include "models/gpt_model.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
 
@@ -45,26 +46,29 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare
   init_transformer(spec, share, source, *this);
 }
 
-at::Tensor GptModel::embedded(const at::Tensor& tokens) const {
-  const std::int64_t positions = tokens.size(1);
-  if (positions > spec_.context) {
-    throw std::invalid_argument("a sequence of " + std::to_string(positions) + " tokens does not fit model.context " +
+at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positions) const {
+  const std::int64_t length = tokens.size(1);
+  if (length > spec_.context) {
+    throw std::invalid_argument("a sequence of " + std::to_string(length) + " tokens does not fit model.context " +
                                 std::to_string(spec_.context));
   }
+  const at::Tensor& table = position_embedding_->weight;
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
-                         position_embedding_->weight.slice(0, 0, positions));
+                         positions.defined() ? at::embedding(table, positions) : table.slice(0, 0, length));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
   return dropped(x, is_training() ? spec_.dropout : 0.0, axis_);
 }
 
-at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions) const {
+at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const at::Tensor& mask) const {
   const double dropout = is_training() ? spec_.dropout : 0.0;
   const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
                          .positions = positions,
                          .axis = axis_,
-                         .recompute_attention = recompute_ == RecomputeKind::selective};
+                         .recompute_attention = recompute_ == RecomputeKind::selective,
+                         .causal = !mask.defined(),
+                         .mask = mask};
   // What backward computes again must not depend on what the model is told in between.
-  const bool plain = plain_;
+  const bool plain = plain_ || mask.defined();
   const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
@@ -97,7 +101,9 @@ at::Tensor GptModel::table() const {
 }
 
 at::Tensor GptModel::forward(const Batch& batch, const at::Tensor& received) {
-  return through_blocks(share_.first() ? embedded(batch.inputs) : received, batch.inputs.size(1));
+  const at::Tensor mask = batch.document_starts.defined() ? document_mask(batch.document_starts) : at::Tensor();
+  return through_blocks(share_.first() ? embedded(batch.inputs, batch.positions) : received, batch.inputs.size(1),
+                        mask);
 }
 
 at::Tensor GptModel::empty_input(const Batch& batch) const {

@@ -36,8 +36,10 @@ class GptModel final : public ModelPart {
   void use_plain_operators(bool plain) { plain_ = plain; }
 
  private:
-  at::Tensor embedded(const at::Tensor& tokens) const;
-  at::Tensor through_blocks(at::Tensor x, std::int64_t positions) const;
+  /// positions: as in Batch.
+  at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& positions = {}) const;
+  /// mask: as in BlockShape.
+  at::Tensor through_blocks(at::Tensor x, std::int64_t positions, const at::Tensor& mask = {}) const;
   /// The rows of this rank's token embedding that logits are computed from.
   at::Tensor table() const;
   /// This rank's logits.

@@ -2,6 +2,7 @@
 #include "models/gpt_operators.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
@@ -43,6 +44,12 @@ at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockS
 }
 
 }  // namespace
+
+at::Tensor document_mask(const at::Tensor& starts) {
+  const at::Tensor place = at::arange(starts.size(1), starts.options());
+  const at::Tensor seen = place.unsqueeze(0).le(place.unsqueeze(1));  // columns up to the row
+  return seen.logical_and(place.view({1, 1, -1}).ge(starts.unsqueeze(2))).unsqueeze(1);
+}
 
 at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis) {
   if (dropout == 0.0) return x;

@@ -38,10 +38,14 @@ struct BlockShape {
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
   bool recompute_attention = false;  ///< in plain operators; the fused functions always do
-  bool causal = true;                ///< a position looks at those up to its own; else at all
-  /// Added to the scores of what is looked at, [B, 1, 1, T]; in plain operators, where it is not causal.
+  bool causal = true;                ///< a position looks at those up to its own; else at all, or as the mask says
+  /// In plain operators, where it is not causal: bool [B, 1, T, T], true where a row sees a column, or numbers that are
+  /// added to the scores of what is looked at, [B, 1, 1, T].
   at::Tensor mask = {};
 };
+
+/// Which tokens each token sees where documents begin again. Shapes: starts [B, T] int64 -> [B, 1, T, T] bool.
+at::Tensor document_mask(const at::Tensor& starts);
 
 /// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; the ranks' masks differ only then.
 at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis);

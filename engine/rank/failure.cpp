@@ -29,6 +29,8 @@ Error current_failure() {
     throw;
   } catch (const CommError& error) {
     return {ErrorCode::peer_lost, error.what(), {}, "Another rank ended or is stuck: its own message says why."};
+  } catch (const ResultError& error) {
+    return error.error;
   } catch (const c10::OutOfMemoryError& error) {
     return {ErrorCode::out_of_memory, error.what_without_backtrace(), {}, memory_hint};
   } catch (const c10::Error& error) {

@@ -18,8 +18,8 @@ class DeviceSource final : public DataSource {
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
     Batch batch = data_->batch(split, samples);
-    for (at::Tensor* each :
-         {&batch.inputs, &batch.targets, &batch.types, &batch.padding, &batch.order, &batch.decoder_inputs})
+    for (at::Tensor* each : {&batch.inputs, &batch.targets, &batch.positions, &batch.document_starts, &batch.types,
+                             &batch.padding, &batch.order, &batch.decoder_inputs})
       if (each->defined()) *each = each->to(device_);
     return batch;
   }

@@ -24,7 +24,7 @@ if(ACCRUE_ENGINE)
   string(APPEND _accrue_torch_hints /opt/accrue/libtorch)
 endif()
 
-foreach(_program accrue accrue-run accrue-rank)
+foreach(_program accrue accrue-run accrue-rank accrue-tokenize)
   if(TARGET ${_program})
     install(TARGETS ${_program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   endif()

@@ -240,13 +240,13 @@ class TestGptIndex : public QObject {
   }
 
   void cache_files_have_the_names_and_bytes_of_the_original() {
-    GptDatasetIdentity identity{.dataset_path = "corpus",
-                                .num_samples = {},
-                                .index_split = DatasetSplit::train,
-                                .random_seed = 1234,
-                                .sequence_length = 8,
-                                .split = "60,40,0",
-                                .tokenizer = bytes_tokenizer()};
+    DatasetIdentity identity{.dataset_path = "corpus",
+                             .num_samples = {},
+                             .index_split = DatasetSplit::train,
+                             .random_seed = 1234,
+                             .sequence_length = 8,
+                             .split = "60,40,0",
+                             .tokenizer = bytes_tokenizer()};
     const GptIndexRequest request{.sequence_length = 8, .samples = {}, .seed = 1234};
     const auto folder = dir_ / "cache";
     QVERIFY(!load_index(folder, identity).value());
@@ -289,13 +289,13 @@ class TestGptIndex : public QObject {
   }
   void hashes_are_those_of_the_original() {
     const auto [length, samples, seed, split, which, hash] = current_row<int, int, int, QString, int, QString>();
-    const GptDatasetIdentity identity{.dataset_path = "corpus",
-                                      .num_samples = samples,
-                                      .index_split = dataset_splits[which],
-                                      .random_seed = static_cast<std::uint32_t>(seed),
-                                      .sequence_length = length,
-                                      .split = split.toStdString(),
-                                      .tokenizer = bytes_tokenizer()};
+    const DatasetIdentity identity{.dataset_path = "corpus",
+                                   .num_samples = samples,
+                                   .index_split = dataset_splits[which],
+                                   .random_seed = static_cast<std::uint32_t>(seed),
+                                   .sequence_length = length,
+                                   .split = split.toStdString(),
+                                   .tokenizer = bytes_tokenizer()};
     const auto folder = dir_ / "hashes";
     const GptIndex index =
         build_gpt_index(*corpus_, {0, 50}, {.sequence_length = length, .samples = {}, .seed = 0}).value();
@@ -351,14 +351,14 @@ class TestGptIndex : public QObject {
   }
   void a_blend_is_cached_under_the_name_of_the_original() {
     const BlendSizes sizes = blend_sizes(std::vector{70.0, 30.0}, 120).value();
-    GptDatasetIdentity corpus{.dataset_path = "corpus",
-                              .num_samples = sizes.requested[0],
-                              .index_split = DatasetSplit::train,
-                              .random_seed = 1234,
-                              .sequence_length = 8,
-                              .split = "60,40,0",
-                              .tokenizer = bytes_tokenizer()};
-    GptDatasetIdentity other = corpus;
+    DatasetIdentity corpus{.dataset_path = "corpus",
+                           .num_samples = sizes.requested[0],
+                           .index_split = DatasetSplit::train,
+                           .random_seed = 1234,
+                           .sequence_length = 8,
+                           .split = "60,40,0",
+                           .tokenizer = bytes_tokenizer()};
+    DatasetIdentity other = corpus;
     other.dataset_path = "other";
     other.num_samples = sizes.requested[1];
     const BlendIdentity identity{{corpus, other}, DatasetSplit::train, sizes.weights, sizes.size};

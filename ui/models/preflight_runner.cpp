@@ -4,8 +4,10 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "accrue/run/data_facts.h"
+#include "accrue/run/spec_fields.h"
 #include "spec_document.h"
 
 namespace accrue::ui {
@@ -22,8 +24,14 @@ struct ScanKey {
   std::int64_t outputs = 0;
   std::int64_t seed = 0;
   std::filesystem::path base_dir;
-  std::filesystem::file_time_type modified;
-  std::uintmax_t size = 0;
+  std::vector<std::pair<std::filesystem::file_time_type, std::uintmax_t>> files;
+  // What the size of an index follows from.
+  RunSection run;
+  EvaluateSpec evaluate;
+  AccumulationSpec accumulation;
+  std::int64_t replicas = 1;
+  bool binary_head = true;
+  std::optional<std::int64_t> decoder_context;
   bool operator==(const ScanKey&) const = default;
 };
 
@@ -36,14 +44,30 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
               .outputs = spec.model.outputs,
               .seed = spec.run.seed,
               .base_dir = base_dir,
-              .modified = {},
-              .size = 0};
-  if (!spec.data.path.empty()) {
-    const auto file = data_path(spec.data, base_dir);
+              .files = {},
+              .run = {},
+              .evaluate = {},
+              .accumulation = {},
+              .replicas = 1,
+              .binary_head = true,
+              .decoder_context = {}};
+  const auto add = [&key](const std::filesystem::path& file) {
     std::error_code ignored;
-    key.modified = std::filesystem::last_write_time(file, ignored);
-    key.size = std::filesystem::file_size(file, ignored);
+    key.files.emplace_back(std::filesystem::last_write_time(file, ignored), std::filesystem::file_size(file, ignored));
+  };
+  if (spec.data.kind != DataKind::indexed) {
+    if (!spec.data.path.empty()) add(data_path(spec.data, base_dir));
+    return key;
   }
+  for (const auto* names : {&spec.data.paths, &spec.data.validation_paths})
+    for (const std::string& name : *names)
+      for (const char* ending : {".idx", ".bin", ".json"}) add(base_dir / (name + ending));
+  key.run = spec.run;
+  key.evaluate = spec.evaluate;
+  key.accumulation = spec.accumulation;
+  key.replicas = spec.parallel.data;
+  key.binary_head = spec.model.binary_head;
+  key.decoder_context = spec.model.decoder_context;
   return key;
 }
 
@@ -57,10 +81,11 @@ DataFacts standInFacts(const RunSpec& spec) {
   return facts;
 }
 
-Finding dataFinding(const Error& error) {
+Finding dataFinding(const DataSpec& data, const Error& error) {
   Finding finding;
   finding.severity = Severity::error;
-  finding.key = "data.path";
+  finding.key = data.kind == DataKind::indexed ? "data.paths" : "data.path";
+  if (find_field(error.where) != nullptr) finding.key = error.where;
   finding.message = error.message;
   finding.expected = error.hint;
   return finding;
@@ -117,7 +142,7 @@ void PreflightRunner::start() {
     if (!facts) {
       answer.result.plan.reset();
       std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
-      answer.result.findings.insert(answer.result.findings.begin(), dataFinding(facts.error()));
+      answer.result.findings.insert(answer.result.findings.begin(), dataFinding(spec.data, facts.error()));
     }
     if (answer.result.plan) answer.sketch = sketchOf(*answer.result.plan);
     return answer;

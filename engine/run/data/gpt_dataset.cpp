@@ -7,7 +7,7 @@
 
 namespace accrue {
 
-Result<std::vector<std::int64_t>> GptDataset::text(std::int64_t item) const {
+Result<std::vector<TextPiece>> GptDataset::pieces(std::int64_t item) const {
   if (item < 0 || item >= size())
     return fail(ErrorCode::data, fmt::format("there is no sample {}: there are {}", item, size()),
                 dataset_->prefix().string());
@@ -21,20 +21,32 @@ Result<std::vector<std::int64_t>> GptDataset::text(std::int64_t item) const {
   const std::int64_t from = index_.sample_index.at(sample, 1), to = index_.sample_index.at(sample + 1, 1);
   const std::int64_t wanted = request_.sequence_length + extra;
   if (first < 0 || last < first || last >= index_.document_index.size() || from < 0 || to < -extra) return elsewhere();
-  std::vector<std::int64_t> text;
-  text.reserve(static_cast<std::size_t>(wanted));
+  std::vector<TextPiece> pieces;
+  std::int64_t tokens = 0;
   for (std::int64_t entry = first; entry <= last; ++entry) {
     const std::int64_t sequence = index_.document_index.at(entry), begin = entry == first ? from : 0;
     const auto length = dataset_->length(sequence);
     if (!length) return elsewhere();
     const std::int64_t end = entry == last ? to + extra : *length;
-    if (end > *length || begin > end || static_cast<std::int64_t>(text.size()) + end - begin > wanted)
-      return elsewhere();
-    const auto part = dataset_->get(sequence, begin, end - begin);
+    if (end > *length || begin > end || tokens + end - begin > wanted) return elsewhere();
+    pieces.push_back({sequence, begin, end - begin});
+    tokens += end - begin;
+  }
+  return pieces;
+}
+
+Result<std::vector<std::int64_t>> GptDataset::text(std::int64_t item) const {
+  const auto pieces = this->pieces(item);
+  if (!pieces) return tl::unexpected(pieces.error());
+  const auto wanted = static_cast<std::size_t>(request_.sequence_length + request_.extra());
+  std::vector<std::int64_t> text;
+  text.reserve(wanted);
+  for (const TextPiece& piece : *pieces) {
+    const auto part = dataset_->get(piece.sequence, piece.offset, piece.length);
     if (!part) return tl::unexpected(part.error());
     text.insert(text.end(), part->begin(), part->end());
   }
-  text.resize(static_cast<std::size_t>(wanted), pad_);
+  text.resize(wanted, pad_);
   return text;
 }
 

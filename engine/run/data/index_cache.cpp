@@ -32,27 +32,43 @@ PythonJson json_of(const SplitMatrix& matrix) {
   return PythonJson::list(rows);
 }
 
-Result<PythonJson> json_of(const GptDatasetIdentity& identity) {
+Result<PythonJson> json_of(const DatasetIdentity& identity) {
   PythonJson matrix = PythonJson::null();
   if (identity.split) {
     const auto parsed = parse_split(*identity.split);
     if (!parsed) return tl::unexpected(parsed.error());
     matrix = json_of(*parsed);
   }
-  return PythonJson::object({{"class", PythonJson::of("GPTDataset")},
-                             {"dataset_path", PythonJson::of(identity.dataset_path)},
-                             {"num_samples", PythonJson::of(identity.num_samples)},
-                             {"index_split", PythonJson::of(to_string(identity.index_split))},
-                             {"random_seed", PythonJson::of(std::int64_t{identity.random_seed})},
-                             {"sequence_length", PythonJson::of(identity.sequence_length)},
-                             {"split", PythonJson::of(identity.split)},
-                             {"split_matrix", matrix},
-                             {"tokenizer", json_of(identity.tokenizer)}});
+  std::vector<std::pair<std::string, PythonJson>> members = {
+      {"class", PythonJson::of(class_name(identity))},
+      {"dataset_path", PythonJson::of(identity.dataset_path)},
+      {"num_samples", PythonJson::of(identity.num_samples)},
+      {"index_split", PythonJson::of(to_string(identity.index_split))},
+      {"random_seed", PythonJson::of(std::int64_t{identity.random_seed})},
+      {"sequence_length", PythonJson::of(identity.sequence_length)},
+      {"split", PythonJson::of(identity.split)},
+      {"split_matrix", matrix},
+      {"tokenizer", json_of(identity.tokenizer)}};
+  if (const auto& masking = identity.masking) {
+    const MaskingRule& rule = masking->rule;
+    members.insert(members.end(), {{"masking_probability", PythonJson::of(rule.probability)},
+                                   {"short_sequence_probability", PythonJson::of(masking->short_probability)},
+                                   {"masking_max_ngram", PythonJson::of(rule.max_words)},
+                                   {"masking_do_full_word", PythonJson::truth(rule.whole_words)},
+                                   {"masking_do_permutation", PythonJson::truth(false)},
+                                   {"masking_use_longer_ngrams", PythonJson::truth(rule.longer_runs)},
+                                   {"masking_use_geometric_distribution", PythonJson::truth(rule.geometric)}});
+    if (masking->decoder_sequence_length)
+      members.emplace_back("sequence_length_decoder", PythonJson::of(*masking->decoder_sequence_length));
+    else
+      members.emplace_back("classification_head", PythonJson::truth(masking->binary_head));
+  }
+  return PythonJson::object(members);
 }
 
 Result<PythonJson> json_of(const BlendIdentity& identity) {
   std::vector<PythonJson> datasets, weights;
-  for (const GptDatasetIdentity& each : identity.datasets) {
+  for (const DatasetIdentity& each : identity.datasets) {
     auto dataset = json_of(each);
     if (!dataset) return tl::unexpected(dataset.error());
     datasets.push_back(*std::move(dataset));
@@ -73,8 +89,10 @@ Result<std::string> text_of(const Identity& identity) {
   return std::move(json->text);
 }
 
-std::string class_and_split(const GptDatasetIdentity& identity) {
-  return fmt::format("GPTDataset-{}", to_string(identity.index_split));
+/// The names of sentence indices do not say their split.
+std::string class_and_split(const DatasetIdentity& identity) {
+  const std::string name(class_name(identity));
+  return identity.masking ? name : fmt::format("{}-{}", name, to_string(identity.index_split));
 }
 
 std::string class_and_split(const BlendIdentity& identity) {
@@ -131,7 +149,7 @@ tl::unexpected<Error> no_fit(const CacheNames& names) {
 
 }  // namespace
 
-Result<std::string> description_of(const GptDatasetIdentity& identity) {
+Result<std::string> description_of(const DatasetIdentity& identity) {
   return text_of(identity);
 }
 
@@ -139,11 +157,33 @@ Result<std::string> description_of(const BlendIdentity& identity) {
   return text_of(identity);
 }
 
-fs::path default_index_folder(const fs::path& prefix) {
-  return prefix / "cache" / "GPTDataset_indices";
+fs::path default_index_folder(const fs::path& prefix, std::string_view class_name) {
+  return prefix / "cache" / (std::string(class_name) + "_indices");
 }
 
-Result<std::optional<GptIndex>> load_index(const fs::path& folder, const GptDatasetIdentity& identity) {
+std::string_view class_name(const DatasetIdentity& identity) {
+  if (!identity.masking) return "GPTDataset";
+  return identity.masking->decoder_sequence_length ? "T5MaskedWordPieceDataset" : "BERTMaskedWordPieceDataset";
+}
+
+Result<std::optional<IndexArray>> load_sentence_index(const fs::path& folder, const DatasetIdentity& identity) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  IndexArray index;
+  const auto loaded = load_parts(*names, {{"sample_index.npy", &index}});
+  if (!loaded) return tl::unexpected(loaded.error());
+  if (!*loaded) return std::nullopt;
+  if (index.columns() != 3 || index.size() == 0) return no_fit(*names);
+  return index;
+}
+
+Result<void> save_sentence_index(const fs::path& folder, const DatasetIdentity& identity, const IndexArray& index) {
+  const auto names = cache_names(folder, identity);
+  if (!names) return tl::unexpected(names.error());
+  return save_parts(*names, {{"sample_index.npy", &index}});
+}
+
+Result<std::optional<GptIndex>> load_index(const fs::path& folder, const DatasetIdentity& identity) {
   const auto names = cache_names(folder, identity);
   if (!names) return tl::unexpected(names.error());
   GptIndex index;
@@ -172,7 +212,7 @@ Result<std::optional<BlendIndex>> load_index(const fs::path& folder, const Blend
   return index;
 }
 
-Result<void> save_index(const fs::path& folder, const GptDatasetIdentity& identity, const GptIndex& index) {
+Result<void> save_index(const fs::path& folder, const DatasetIdentity& identity, const GptIndex& index) {
   const auto names = cache_names(folder, identity);
   if (!names) return tl::unexpected(names.error());
   return save_parts(*names, {{"document_index.npy", &index.document_index},

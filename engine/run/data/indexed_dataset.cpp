@@ -115,6 +115,21 @@ Result<void> IndexedDataset::has_sequence(std::int64_t sequence) const {
               prefix_.string());
 }
 
+Result<std::int64_t> IndexedDataset::tokens(const IndexRange& range) const {
+  if (range.begin < 0 || range.end < range.begin || range.end > sequences_)
+    return fail(ErrorCode::data,
+                fmt::format("there are no sequences {} up to {}: there are {}", range.begin, range.end, sequences_),
+                prefix_.string());
+  const auto place = [this](std::int64_t sequence) {
+    return sequence < sequences_ ? pointer_at(sequence) : bin_.size();
+  };
+  const std::int64_t begin = place(range.begin), end = place(range.end);
+  if (begin < 0 || end < begin || end > bin_.size())
+    return damaged(fmt::format("places sequences {} up to {} outside the {} of the .bin file", range.begin, range.end,
+                               counted(bin_.size(), "byte")));
+  return (end - begin) / item_size(dtype_);
+}
+
 Result<std::int64_t> IndexedDataset::length(std::int64_t sequence) const {
   if (auto there = has_sequence(sequence); !there) return tl::unexpected(there.error());
   const std::int64_t length = length_at(sequence);

@@ -18,6 +18,7 @@ struct PythonJson {
   static PythonJson null() { return {"null"}; }
   static PythonJson of(std::string_view value);
   static PythonJson of(std::int64_t value) { return {std::to_string(value)}; }
+  static PythonJson truth(bool value) { return {value ? "true" : "false"}; }
   /// The shortest digits that give the same number, as repr() writes them.
   static PythonJson of(double value);
   template <typename T>

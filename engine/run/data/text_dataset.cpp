@@ -41,15 +41,37 @@ class TextBuild {
   TextBuild(const TextDatasetRequest& request, const TextWatch& watch) : request_(request), watch_(watch) {}
 
   Result<TextDatasetFacts> run() {
+    facts_ = request_.tokenizer != nullptr ? request_.tokenizer->facts() : byte_tokenizer_facts(request_.sentences);
+    if (request_.tokenizer != nullptr && request_.sentences) add_special_tokens(facts_);
+    facts_.sentences = request_.sentences;
+    if (auto checked = check_options(); !checked) return tl::unexpected(checked.error());
     if (auto looked = look_at_texts(); !looked) return tl::unexpected(looked.error());
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (; file_ < request_.texts.size(); ++file_, offset_ = 0)
       if (auto read = read_text(request_.texts[file_]); !read) return tl::unexpected(read.error());
+    // The dataset appears with its index; what its tokens mean is there before.
+    if (builder_->tokens() > 0) {
+      facts_.largest_token = largest_;
+      if (auto written = write_sidecar(request_.prefix, facts_); !written) return tl::unexpected(written.error());
+    }
     if (auto made = builder_->finalize(); !made) return tl::unexpected(made.error());
     return TextDatasetFacts{builder_->documents(), builder_->tokens(), progress_.resumed_at};
   }
 
  private:
+  Result<void> check_options() const {
+    if (request_.append_eod && request_.sentences)
+      return fail(ErrorCode::config, "sentences have no token that ends a document", "append_eod",
+                  "Leave out the one or the other");
+    if (request_.append_eod && !facts_.end_of_document)
+      return fail(ErrorCode::config, "the tokenizer has no token that ends a document", "append_eod",
+                  "Leave it out, or take another tokenizer");
+    return {};
+  }
+
+  /// Texts are gathered until their end, since their tokens are those of the whole.
+  bool gathers() const { return request_.tokenizer != nullptr || request_.sentences; }
+
   Result<void> look_at_texts() {
     nlohmann::json texts = nlohmann::json::array();
     for (const auto& path : request_.texts) {
@@ -62,12 +84,16 @@ class TextBuild {
     }
     build_ = {
         {"texts", texts}, {"documents", static_cast<int>(request_.documents)}, {"append_eod", request_.append_eod}};
+    if (gathers()) {
+      build_["sentences"] = request_.sentences;
+      build_["tokenizer"] = to_json(facts_);
+    }
     return {};
   }
 
   Result<void> begin() {
     if (!IndexedDatasetBuilder::interrupted(request_.prefix)) {
-      auto created = IndexedDatasetBuilder::create(request_.prefix, optimal_dtype(byte_vocabulary));
+      auto created = IndexedDatasetBuilder::create(request_.prefix, optimal_dtype(facts_.special.vocabulary));
       if (!created) return tl::unexpected(created.error());
       builder_.emplace(*std::move(created));
       return {};
@@ -87,6 +113,8 @@ class TextBuild {
     file_ = static_cast<std::size_t>(count("file"));
     offset_ = count("offset");
     newlines_ = count("newlines");
+    largest_ = count("largest") - 1;
+    sentences_open_ = count("document_open") != 0;
     for (std::size_t i = 0; i < file_ && i < sizes_.size(); ++i) progress_.bytes += sizes_[i];
     progress_.resumed_at = progress_.bytes += offset_;
     return {};
@@ -106,14 +134,22 @@ class TextBuild {
       progress_.bytes += count;
       if (auto watched = watch(); !watched) return watched;
     }
-    return end_document();
+    auto ended = end_document();
+    newlines_ = 0;
+    return ended;
   }
 
   Result<void> watch() {
     const bool goes_on = watch_(progress_);
     const auto now = TextClock::now();
     if (goes_on && now - saved_ < checkpoint_every) return {};
-    const nlohmann::json place = {{"build", build_}, {"file", file_}, {"offset", offset_}, {"newlines", newlines_}};
+    // A gathered text that has not ended is read again from its begin.
+    const nlohmann::json place = {{"build", build_},
+                                  {"file", file_},
+                                  {"offset", text_.empty() ? offset_ : text_begin_},
+                                  {"newlines", text_.empty() ? newlines_ : 0},
+                                  {"document_open", sentences_open_ ? 1U : 0U},
+                                  {"largest", static_cast<std::uint64_t>(largest_ + 1)}};
     if (auto saved = builder_->checkpoint(place.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)); !saved)
       return saved;
     saved_ = TextClock::now();
@@ -124,6 +160,7 @@ class TextBuild {
 
   /// Divides a part of a text into documents. Newlines that may yet belong to a blank line are held back.
   Result<void> take(std::string_view part) {
+    if (gathers()) return gather(part);
     tokens_.clear();
     for (const char each : part) {
       if (request_.documents != DocumentKind::file && each == '\n') {
@@ -139,15 +176,69 @@ class TextBuild {
     return put();
   }
 
+  /// The same for texts that are taken as a whole.
+  Result<void> gather(std::string_view part) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (part[i] == '\n' && (request_.sentences || request_.documents != DocumentKind::file)) {
+        ++newlines_;
+        const bool line = request_.sentences || request_.documents == DocumentKind::line;
+        if (line && newlines_ == 1)
+          if (auto ended = request_.sentences ? end_sentence() : end_document(); !ended) return ended;
+        if (newlines_ < 2) continue;
+        if (auto ended = end_document(); !ended) return ended;
+        continue;
+      }
+      if (newlines_ == 1 && !text_.empty()) text_.push_back('\n');
+      newlines_ = 0;
+      if (text_.empty()) text_begin_ = offset_ + static_cast<std::int64_t>(i);
+      if (std::ssize(text_) >= longest_text_bytes)
+        return fail(ErrorCode::data, "a text of more than 16 MiB is to be taken as a whole",
+                    request_.texts[file_].string(), "Divide it: --documents paragraph or line");
+      text_.push_back(part[i]);
+    }
+    return {};
+  }
+
+  /// Ends the gathered text as a sequence.
+  Result<void> end_sentence() {
+    if (text_.empty()) return {};
+    if (request_.tokenizer != nullptr) {
+      auto encoded = request_.tokenizer->encode(text_);
+      if (!encoded) {
+        if (encoded.error().where.empty()) encoded.error().where = request_.texts[file_].string();
+        return tl::unexpected(encoded.error());
+      }
+      tokens_ = *std::move(encoded);
+    } else {
+      tokens_.assign(reinterpret_cast<const unsigned char*>(text_.data()),
+                     reinterpret_cast<const unsigned char*>(text_.data()) + text_.size());
+    }
+    text_.clear();
+    if (tokens_.empty()) return {};  // white space alone, for a tokenizer that drops it
+    if (request_.append_eod) tokens_.push_back(*facts_.end_of_document);
+    for (const std::int64_t token : tokens_)
+      if (token < 0 || token >= facts_.special.vocabulary)
+        return fail(ErrorCode::protocol, "the tokenizer gave a token that it does not have: " + std::to_string(token));
+    if (auto written = put(); !written) return written;
+    sentences_open_ = true;
+    return builder_->end_sequence();
+  }
+
   bool in_document() const { return !tokens_.empty() || builder_->open_tokens() > 0; }
 
   Result<void> put() {
+    for (const std::int64_t token : tokens_) largest_ = std::max(largest_, token);
     auto appended = builder_->append(tokens_);
     tokens_.clear();
     return appended;
   }
 
   Result<void> end_document() {
+    if (gathers()) {
+      if (auto ended = end_sentence(); !ended) return ended;
+      if (!std::exchange(sentences_open_, false)) return {};
+      return builder_->end_document();
+    }
     newlines_ = 0;
     if (!in_document()) return {};
     if (request_.append_eod) tokens_.push_back(end_of_document_token);
@@ -165,11 +256,26 @@ class TextBuild {
   std::int64_t offset_ = 0;
   std::int64_t newlines_ = 0;  ///< held back
   std::vector<std::int64_t> tokens_;
+  DatasetSidecar facts_;
+  std::int64_t largest_ = -1;
+  // Of texts that are taken as a whole.
+  std::string text_;             ///< gathered so far
+  bool sentences_open_ = false;  ///< the builder has sequences that are in no document yet
+  std::int64_t text_begin_ = 0;  ///< where it begins in its file
   TextProgress progress_;
   TextClock::time_point saved_ = TextClock::now();
 };
 
 }  // namespace
+
+DatasetSidecar byte_tokenizer_facts(bool sentences) {
+  DatasetSidecar facts{.tokenizer = "bytes", .files = {}, .special = {}};
+  facts.special.vocabulary = byte_vocabulary;
+  facts.special.pad = -1;
+  facts.end_of_document = end_of_document_token;
+  if (sentences) add_special_tokens(facts);
+  return facts;
+}
 
 Result<TextDatasetFacts> build_text_dataset(const TextDatasetRequest& request, const TextWatch& watch) {
   return TextBuild(request, watch).run();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; samples
-// follow from its size. The hash is XXH3-128, which runs at the speed of memory; it shows a changed file, it is no
-// protection against a forger.
+// follow from its size. Of indexed datasets headers and parts are read (indexed_corpus.h). The hash is XXH3-128, which
+// runs at the speed of memory; it shows a changed file, it is no protection against a forger.
 #include "accrue/run/data_facts.h"
 
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_split.h"
+#include "accrue/run/indexed_corpus.h"
 #include "content_hash.h"
 
 namespace accrue {
@@ -259,6 +260,18 @@ Result<DataFacts> scan_synthetic(const RunSpec& spec) {
   return with_split(std::move(facts), spec.data.samples, spec.data);
 }
 
+Result<DataFacts> scan_indexed(const RunSpec& spec, const std::filesystem::path& base_dir) {
+  const auto corpus = plan_corpus(spec, base_dir);
+  if (!corpus) return tl::unexpected(corpus.error());
+  DataFacts facts;
+  facts.samples = corpus->training.samples;
+  facts.validation_samples = corpus->validation.samples;
+  facts.tokens_per_sample = spec.model.context;
+  facts.bytes = corpus->bytes;
+  facts.fingerprint = corpus->fingerprint;
+  return facts;
+}
+
 }  // namespace
 
 std::int64_t synthetic_spans(const ModelSpec& model) {
@@ -291,7 +304,7 @@ Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& ba
     case DataKind::tokens:
       return scan_stream(spec, path, spec.data.token_type == "uint32" ? 4 : 2);
     case DataKind::indexed:
-      break;
+      return scan_indexed(spec, base_dir);
     case DataKind::csv:
       return scan_csv(spec, path);
     case DataKind::inline_:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/indexed_corpus.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/pipeline_schedule.h"
 #include "accrue/run/shard_layout.h"
@@ -140,7 +141,9 @@ void limit_by_epochs(WindowShape& shape, double epochs) {
 void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& data, WindowShape& shape) {
   const RunSection& run = spec.run;
   if (run.updates) shape.max_updates = run.updates;
-  if (run.epochs) limit_by_epochs(shape, *run.epochs);
+  // What the plan calls an epoch is one reading of the index, which may hold several passes over the data.
+  const std::int64_t passes = spec.data.kind == DataKind::indexed ? passes_of_index(spec) : 1;
+  if (run.epochs) limit_by_epochs(shape, *run.epochs / static_cast<double>(passes));
   if (run.samples) shape.max_micro_steps = micro_steps_until_samples(shape, *run.samples);
   if (run.tokens && data.tokens_per_sample > 0) {
     const std::int64_t samples = (*run.tokens + data.tokens_per_sample - 1) / data.tokens_per_sample;
@@ -186,7 +189,8 @@ SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
   return {.samples = data.samples,
           .micro_batch = spec.accumulation.micro_batch,
           .world = spec.parallel.data,
-          .shuffle = spec.data.shuffle,
+          // An index has its own order, which is read from front to back.
+          .shuffle = spec.data.shuffle && spec.data.kind != DataKind::indexed,
           .seed = static_cast<std::uint64_t>(spec.run.seed),
           .uneven = resolve_knobs(spec).uneven_ranks,
           .split_batches = spec.accumulation.split_batches.value_or(false),

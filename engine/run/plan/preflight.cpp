@@ -66,12 +66,13 @@ std::filesystem::path absolute_dir(const std::filesystem::path& dir) {
   return (error ? dir : absolute).lexically_normal();
 }
 
-void add_data_error(const Error& error, Findings& findings) {
+void add_data_error(const DataSpec& data, const Error& error, Findings& findings) {
+  const char* files = data.kind == DataKind::indexed ? "data.paths" : "data.path";
   const bool keyed = find_field(error.where) != nullptr;
   std::string hint = error.hint;
   if (hint.ends_with('.')) hint.pop_back();
   if (!hint.empty()) hint.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(hint.front())));
-  findings.error(keyed ? error.where : "data.path", error.message + (hint.empty() ? "" : "; ") + hint,
+  findings.error(keyed ? error.where : files, error.message + (hint.empty() ? "" : "; ") + hint,
                  keyed ? "" : error.where);
 }
 
@@ -91,7 +92,7 @@ Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFac
     kinds_fit = check_kinds(spec, findings);
   }
   if (kinds_fit && data) check_data(spec, *data, findings);
-  if (kinds_fit && !data) add_data_error(data.error(), findings);
+  if (kinds_fit && !data) add_data_error(spec.data, data.error(), findings);
   // Beyond this point nothing is wrong with the spec by itself.
   if (!has_errors(findings.all)) check_length(spec, *data, findings);
   Preflight result;

@@ -70,7 +70,8 @@ void check_classes(const RunSpec& spec, Findings& findings) {
 }
 
 void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings) {
-  if (spec.data.kind == DataKind::synthetic || is_transformer(spec.model.kind)) return;
+  if (spec.data.kind == DataKind::synthetic || spec.data.kind == DataKind::indexed || is_transformer(spec.model.kind))
+    return;
   if (is_ragged(spec)) return check_sequences(spec, data, findings);
   const auto fits = [&findings](const char* key, std::int64_t found, std::int64_t wanted, const char* columns) {
     if (found != wanted)
@@ -84,6 +85,49 @@ void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings
                    "a cross-entropy label is one column", counted(data.outputs, "column"), "1 column");
   if (labels && spec.data.kind == DataKind::inline_) check_classes(spec, findings);
   if (!labels) fits("model.outputs", spec.model.outputs, data.outputs, "y");
+}
+
+bool is_masked_model(const RunSpec& spec) {
+  return spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5;
+}
+
+/// What an index or its samples would do otherwise than the spec asks.
+void check_indexed(const RunSpec& spec, Findings& findings) {
+  const DataSpec& data = spec.data;
+  if (data.kind != DataKind::indexed) {
+    if (!data.paths.empty())
+      findings.warn("data.paths", "is not used, since data.kind is not \"indexed\"", quoted(data.kind),
+                    "data.kind = \"indexed\"");
+    return;
+  }
+  constexpr std::int64_t most_seed = 2147483646;
+  if (!data.seed && (spec.run.seed < 0 || spec.run.seed > most_seed))
+    findings.error("data.seed", "is left out, and run.seed is too large for the order of indexed data", spec.run.seed,
+                   "0 to " + std::to_string(most_seed), "0");
+  if (!data.shuffle)
+    findings.error("data.shuffle", "indexed data have the order of their index, which is always shuffled", "false",
+                   "true", "true");
+  if (data.validation_fraction > 0)
+    findings.error("data.validation_fraction", "indexed data are divided by data.split", {}, "0", "0");
+  if (data.weights.size() == 1 && data.paths.size() == 1)
+    findings.note("data.weights", "a single dataset gives all samples, whatever its weight");
+  if (data.consumed_samples.size() > 3)
+    findings.error("data.consumed_samples", "has a number too many", std::ssize(data.consumed_samples),
+                   "those of training, evaluation and test");
+  if (data.consumed_samples.size() == 3 && data.consumed_samples[2] > 0)
+    findings.warn("data.consumed_samples", "has no effect on a test, since a run reads no test samples",
+                  data.consumed_samples[2], "0");
+  for (const auto& [key, set] : {std::pair("data.mask_end_of_document", data.mask_end_of_document),
+                                 std::pair("data.reset_positions", data.reset_positions),
+                                 std::pair("data.reset_attention", data.reset_attention)})
+    if (set && is_masked_model(spec))
+      findings.error(key, "is for a GPT", "true", "false", "false");
+    else if (set && !data.end_of_document)
+      findings.error("data.end_of_document", std::string(key) + " needs the token that ends a document", {},
+                     "the end_of_document of the dataset's .json file");
+  if (data.end_of_document && *data.end_of_document >= spec.model.vocabulary)
+    findings.error("data.end_of_document", "is not a token of the model", *data.end_of_document,
+                   "below " + std::to_string(spec.model.vocabulary));
 }
 
 void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings) {
@@ -114,7 +158,7 @@ bool check_sentences(const RunSpec& spec, Findings& findings) {
   if (spec.data.kind != DataKind::synthetic) {
     findings.error("data.kind",
                    std::string("gives no sentences for a ") + (t5 ? "T5" : "BERT") +
-                       " to fill in: make an indexed dataset with \"accrue-run data build TEXT --out PREFIX\"",
+                       " to fill in: make an indexed dataset with \"accrue-run data build TEXT --sentences --out PREFIX\"",
                    quoted(spec.data.kind), "\"indexed\" or \"synthetic\"", "synthetic");
     return false;
   }
@@ -134,13 +178,14 @@ bool check_kinds(const RunSpec& spec, Findings& findings) {
   const DataKind kind = spec.data.kind;
   if (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5) return check_sentences(spec, findings);
   const bool gpt = spec.model.kind == ModelKind::gpt;
-  const bool tokens = kind == DataKind::text || kind == DataKind::tokens;
+  const bool tokens = kind == DataKind::text || kind == DataKind::tokens || kind == DataKind::indexed;
   if (kind == DataKind::synthetic || gpt == tokens) return true;
   findings.error(
       "data.kind",
       gpt ? "does not give the tokens that a GPT is trained on" : "gives tokens, and this model takes numbers",
       quoted(kind),
-      gpt ? "\"text\", \"tokens\" or \"synthetic\"" : "\"csv\", \"inline\" or \"synthetic\"; or model.kind = \"gpt\"",
+      gpt ? "\"text\", \"tokens\", \"indexed\" or \"synthetic\""
+          : "\"csv\", \"inline\" or \"synthetic\"; or model.kind = \"gpt\"",
       "synthetic");
   return false;
 }
@@ -148,13 +193,16 @@ bool check_kinds(const RunSpec& spec, Findings& findings) {
 void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   check_widths(spec, data, findings);
   check_inline(spec, findings);
+  check_indexed(spec, findings);
   check_amount(spec, data, findings);
   if (data.validation_samples > 0) return;
   for (const auto& [key, every] : {std::pair("evaluate.every_updates", spec.evaluate.every_updates),
                                    std::pair("evaluate.every_micro_steps", spec.evaluate.every_micro_steps)})
     if (every > 0)
       findings.warn(key, "there is nothing to evaluate on, since no samples are set aside for it", every,
-                    "0, or data.validation_fraction above 0", "0");
+                    spec.data.kind == DataKind::indexed ? "0, or a part for evaluation in data.split"
+                                                        : "0, or data.validation_fraction above 0",
+                    "0");
 }
 
 }  // namespace accrue::preflight_detail

@@ -10,6 +10,14 @@
 
 namespace accrue {
 
+/// Consecutive tokens of a sequence.
+struct TextPiece {
+  std::int64_t sequence = 0;
+  std::int64_t offset = 0;
+  std::int64_t length = 0;
+  bool operator==(const TextPiece&) const = default;
+};
+
 struct GptItem {
   std::vector<std::int64_t> tokens;  ///< [sequence_length]
   std::vector<std::int64_t> labels;  ///< the token after each
@@ -30,6 +38,8 @@ class GptDataset {
   Result<GptItem> item(std::int64_t item) const;
   /// What fills up a batch: the tokens of item 0, and no loss anywhere.
   Result<GptItem> padding_item() const;
+  /// Where its text is cut from, without padding. Errors: as item().
+  Result<std::vector<TextPiece>> pieces(std::int64_t item) const;
   /// sequence_length tokens and the extra one, before they are divided into tokens and labels; padded.
   Result<std::vector<std::int64_t>> text(std::int64_t item) const;
 

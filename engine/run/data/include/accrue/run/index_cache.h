@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices on disk, under Megatron-LM's names and with its contents, so that either program takes what the other built:
 //   HASH-GPTDataset-SPLIT-description.txt, -document_index.npy, -sample_index.npy, -shuffle_index.npy
+//   HASH-BERTMaskedWordPieceDataset-description.txt, -sample_index.npy, and with T5 in place of BERT
 //   HASH-BlendedDataset-SPLIT-description.txt, -dataset_index.npy, -dataset_sample_index.npy
 // HASH is the MD5 of the description, a JSON text of everything that the indices follow from. Of a run's ranks one
 // builds and saves; the others load after a barrier.
@@ -15,6 +16,7 @@
 #include "accrue/run/blend.h"
 #include "accrue/run/dataset_splits.h"
 #include "accrue/run/gpt_index.h"
+#include "accrue/run/token_masking.h"
 
 namespace accrue {
 
@@ -25,7 +27,16 @@ struct TokenizerIdentity {
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-struct GptDatasetIdentity {
+/// What the samples of a BERT or a T5 depend on besides.
+struct MaskingIdentity {
+  MaskingRule rule;
+  double short_probability = 0.1;
+  std::optional<std::int64_t> decoder_sequence_length;  ///< of a T5; none: a BERT
+  bool binary_head = true;                              ///< of a BERT
+};
+
+/// The samples of one dataset: of a GPT, or with `masking` of a BERT or a T5.
+struct DatasetIdentity {
   std::string dataset_path;  ///< the prefix, as it was given
   std::optional<std::int64_t> num_samples;
   DatasetSplit index_split = DatasetSplit::train;
@@ -33,27 +44,37 @@ struct GptDatasetIdentity {
   std::int64_t sequence_length = 0;
   std::optional<std::string> split;  ///< the text; none where each split has data of its own
   TokenizerIdentity tokenizer;
+  std::optional<MaskingIdentity> masking;
 };
 
 struct BlendIdentity {
-  std::vector<GptDatasetIdentity> datasets;
+  std::vector<DatasetIdentity> datasets;
   DatasetSplit split = DatasetSplit::train;
   std::vector<double> weights;       ///< normalised; of an exhaustive blend the lengths
   std::optional<std::int64_t> size;  ///< none: exhaustive
 };
 
 /// The JSON texts. Errors: config for a split that parse_split() refuses.
-Result<std::string> description_of(const GptDatasetIdentity& identity);
+Result<std::string> description_of(const DatasetIdentity& identity);
 Result<std::string> description_of(const BlendIdentity& identity);
 
-/// Where Megatron-LM keeps the indices of a dataset unless it is told: PREFIX/cache/GPTDataset_indices.
-std::filesystem::path default_index_folder(const std::filesystem::path& prefix);
+/// Where Megatron-LM keeps the indices of a dataset unless it is told: PREFIX/cache/GPTDataset_indices, or the class of
+/// a BERT or a T5 in the place of GPTDataset.
+std::filesystem::path default_index_folder(const std::filesystem::path& prefix,
+                                           std::string_view class_name = "GPTDataset");
+/// "GPTDataset", "BERTMaskedWordPieceDataset" or "T5MaskedWordPieceDataset".
+std::string_view class_name(const DatasetIdentity& identity);
 
 /// None where the folder lacks one of the files. Errors: protocol for files that are damaged or do not fit together.
-Result<std::optional<GptIndex>> load_index(const std::filesystem::path& folder, const GptDatasetIdentity& identity);
+Result<std::optional<GptIndex>> load_index(const std::filesystem::path& folder, const DatasetIdentity& identity);
 Result<std::optional<BlendIndex>> load_index(const std::filesystem::path& folder, const BlendIdentity& identity);
 /// Makes the folder where there is none. Errors: disk.
-Result<void> save_index(const std::filesystem::path& folder, const GptDatasetIdentity& identity, const GptIndex& index);
+Result<void> save_index(const std::filesystem::path& folder, const DatasetIdentity& identity, const GptIndex& index);
+/// The same for the index of a BERT or a T5; `identity` has a masking.
+Result<std::optional<IndexArray>> load_sentence_index(const std::filesystem::path& folder,
+                                                      const DatasetIdentity& identity);
+Result<void> save_sentence_index(const std::filesystem::path& folder, const DatasetIdentity& identity,
+                                 const IndexArray& index);
 Result<void> save_index(const std::filesystem::path& folder, const BlendIdentity& identity, const BlendIndex& index);
 
 }  // namespace accrue

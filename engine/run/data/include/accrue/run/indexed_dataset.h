@@ -52,6 +52,9 @@ class IndexedDataset {
   /// Of all sequences.
   std::int64_t tokens() const { return bin_.size() / item_size(dtype_); }
 
+  /// Of consecutive sequences, from where the first and the last of them lie.
+  Result<std::int64_t> tokens(const IndexRange& range) const;
+
   /// Tokens of a sequence.
   Result<std::int64_t> length(std::int64_t sequence) const;
   /// Those of consecutive sequences, as the samplers need them; costs a pass over the range.

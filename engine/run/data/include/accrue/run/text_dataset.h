@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// An indexed dataset from text files, byte by byte: token k is the byte k, and 256 ends a document where that is asked
-// for. The texts are read a part at a time, so memory stays small whatever their size. A build that is stopped or
-// killed goes on from its last checkpoint when the same build is asked for again, and ends in the same files.
+// An indexed dataset from text files. Without a tokenizer token k is the byte k, and 256 ends a document where that is
+// asked for; the texts are then read a part at a time, so memory stays small whatever their size. A tokenizer, and
+// sentences, take a document or a line as a whole. A build that is stopped or killed goes on from its last checkpoint
+// when the same build is asked for again, and ends in the same files. PREFIX.json says what the tokens mean.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <vector>
 
+#include "accrue/run/dataset_sidecar.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
@@ -23,12 +26,30 @@ enum class DocumentKind {
 inline constexpr std::int64_t end_of_document_token = 256;
 inline constexpr std::int64_t byte_vocabulary = 257;
 
+/// A text that a tokenizer or a line takes as a whole.
+inline constexpr std::int64_t longest_text_bytes = std::int64_t{16} << 20;
+
+/// Makes tokens of texts. Thread: that of the build.
+class TextTokenizer {
+ public:
+  virtual ~TextTokenizer() = default;
+  /// The vocabulary, the special tokens and the files; largest_token and sentences are the build's to fill in.
+  virtual const DatasetSidecar& facts() const = 0;
+  /// The tokens of a text in UTF-8. Errors: data for a text that is not.
+  virtual Result<std::vector<std::int64_t>> encode(std::string_view text) = 0;
+};
+
 struct TextDatasetRequest {
   std::vector<std::filesystem::path> texts;
   std::filesystem::path prefix;
   DocumentKind documents = DocumentKind::file;
-  bool append_eod = false;  ///< end each document with end_of_document_token
+  bool append_eod = false;             ///< end each document with end_of_document_token, or that of the tokenizer
+  bool sentences = false;              ///< each line is a sequence, and a blank line ends a document; for BERT and T5
+  TextTokenizer* tokenizer = nullptr;  ///< none: bytes
 };
+
+/// What bytes mean: 256 ends a document; with `sentences` the special tokens follow it.
+DatasetSidecar byte_tokenizer_facts(bool sentences);
 
 struct TextProgress {
   std::int64_t bytes = 0;       ///< read, with those of an interrupted build
@@ -44,8 +65,9 @@ struct TextDatasetFacts {
   std::int64_t resumed_at = 0;  ///< as in TextProgress
 };
 
-/// Errors: config where the dataset exists, or an interrupted build was of other texts; data for a text that cannot be
-/// read; cancelled where watch stopped it; disk.
+/// Errors: config where the dataset exists, an interrupted build was of other texts, or the end of documents is asked
+/// of a tokenizer that has no token for it; data for a text that cannot be read; cancelled where watch stopped it;
+/// disk.
 Result<TextDatasetFacts> build_text_dataset(const TextDatasetRequest& request, const TextWatch& watch);
 
 }  // namespace accrue

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer_process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/system_error.h"
+
+extern char** environ;
+
+namespace accrue::cli {
+namespace {
+
+constexpr int patience_ms = 60'000;
+constexpr std::size_t longest_facts = std::size_t{16} << 20;
+
+Result<std::string> program_path() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto program = self.parent_path() / "accrue-tokenize";
+  if (error || !std::filesystem::exists(program, error))
+    return fail(ErrorCode::device, "the program that runs tokenizers is missing", program.string(),
+                "Build or install accrue-tokenize beside this program");
+  return program.string();
+}
+
+/// Where UTF-8 breaks off, or npos: by the table of well-formed sequences of the Unicode standard.
+std::size_t first_not_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+  for (std::size_t at = 0; at < text.size();) {
+    const unsigned first = byte(at), second = byte(at + 1);
+    const auto follows = [&](std::size_t i) { return (byte(at + i) & 0xC0U) == 0x80U; };
+    if (first < 0x80) {
+      at += 1;
+    } else if (first >= 0xC2 && first <= 0xDF && follows(1)) {
+      at += 2;
+    } else if (first >= 0xE0 && first <= 0xEF && follows(1) && follows(2) && !(first == 0xE0 && second < 0xA0) &&
+               !(first == 0xED && second > 0x9F)) {
+      at += 3;
+    } else if (first >= 0xF0 && first <= 0xF4 && follows(1) && follows(2) && follows(3) &&
+               !(first == 0xF0 && second < 0x90) && !(first == 0xF4 && second > 0x8F)) {
+      at += 4;
+    } else {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::string& choice, bool keep_case) {
+  const auto colon = choice.find(':');
+  std::string kind = choice.substr(0, colon);
+  if (colon == std::string::npos || colon + 1 == choice.size() ||
+      (kind != "bpe" && kind != "wordpiece" && kind != "sentencepiece"))
+    return fail(ErrorCode::config, fmt::format("\"{}\" is no tokenizer", choice), "--tokenizer",
+                "Give bytes, bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL");
+  if (keep_case && kind != "wordpiece")
+    return fail(ErrorCode::config, "is for wordpiece alone: the others keep the case as they were trained",
+                "--keep-case");
+  auto program = program_path();
+  if (!program) return tl::unexpected(program.error());
+  std::unique_ptr<TokenizerProcess> process(new TokenizerProcess());
+  process->file_ = choice.substr(colon + 1);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(ErrorCode::device, "no socket can be made: " + system_words(errno));
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::string keep = "keep-case";
+  char* arguments[] = {program->data(), kind.data(), process->file_.data(), keep_case ? keep.data() : nullptr, nullptr};
+  // A group of its own: Ctrl+C ends the build with a checkpoint first.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int failed = ::posix_spawn(&process->pid_, program->c_str(), &actions, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  process->socket_ = ends[0];
+  if (failed != 0) {
+    process->pid_ = -1;
+    return fail(ErrorCode::device, "the program cannot be started: " + system_words(failed), *program);
+  }
+  if (auto read = process->read_facts(); !read) return tl::unexpected(read.error());
+  return process;
+}
+
+TokenizerProcess::~TokenizerProcess() {
+  if (socket_ >= 0) ::close(socket_);
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+tl::unexpected<Error> TokenizerProcess::ended() const {
+  return fail(ErrorCode::data, "the tokenizer ended or does not answer: its file is perhaps damaged", file_,
+              "Give the file as it was trained or published");
+}
+
+Result<void> TokenizerProcess::send(const void* from, std::size_t bytes) {
+  for (const auto* at = static_cast<const char*>(from); bytes > 0;) {
+    const auto count = ::send(socket_, at, bytes, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return ended();
+    at += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+Result<void> TokenizerProcess::receive(void* to, std::size_t bytes) {
+  for (auto* at = static_cast<char*>(to); bytes > 0;) {
+    pollfd waiting{socket_, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, patience_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return ended();
+    const auto count = ::recv(socket_, at, bytes, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return ended();
+    at += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+Result<void> TokenizerProcess::read_facts() {
+  std::string line;
+  for (char each = 0; each != '\n' && line.size() < longest_facts; line.push_back(each))
+    if (auto received = receive(&each, 1); !received) return received;
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (json.is_object() && json.contains("error")) {
+    const auto text = [&json](const char* name) {
+      return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
+    };
+    return fail(ErrorCode::data, text("error"), text("where"), text("hint"));
+  }
+  auto facts = parse_sidecar(line, file_);
+  if (!facts) return tl::unexpected(facts.error());
+  facts_ = *std::move(facts);
+  return {};
+}
+
+Result<std::vector<std::int64_t>> TokenizerProcess::encode(std::string_view text) {
+  if (const std::size_t wrong = first_not_utf8(text); wrong != std::string_view::npos)
+    return fail(ErrorCode::data,
+                fmt::format("the text is not UTF-8: byte {} of the text that begins \"{}\"", wrong,
+                            text.substr(0, std::min<std::size_t>(wrong, 24))),
+                {}, "Convert it to UTF-8, or use --tokenizer bytes");
+  const std::uint64_t bytes = text.size();
+  if (auto sent = send(&bytes, sizeof bytes); !sent) return tl::unexpected(sent.error());
+  if (auto sent = send(text.data(), text.size()); !sent) return tl::unexpected(sent.error());
+  std::uint64_t count = 0;
+  if (auto received = receive(&count, sizeof count); !received) return tl::unexpected(received.error());
+  if (count > 8 * bytes + 16) return ended();
+  std::vector<std::int32_t> tokens(count);
+  if (auto received = receive(tokens.data(), tokens.size() * sizeof tokens[0]); !received)
+    return tl::unexpected(received.error());
+  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+}
+
+}  // namespace accrue::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-tokenize as a TextTokenizer: the program is started once, and a text that it cannot bear ends it, not us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "accrue/run/text_dataset.h"
+
+namespace accrue::cli {
+
+class TokenizerProcess final : public TextTokenizer {
+ public:
+  /// choice: bpe:FILE, wordpiece:FILE or sentencepiece:FILE. keep_case: of a wordpiece. Errors: config for another
+  /// choice; data for a file that is no such tokenizer's; device where the program is missing; protocol.
+  static Result<std::unique_ptr<TokenizerProcess>> start(const std::string& choice, bool keep_case);
+  TokenizerProcess(const TokenizerProcess&) = delete;
+  TokenizerProcess& operator=(const TokenizerProcess&) = delete;
+  ~TokenizerProcess() override;
+
+  const DatasetSidecar& facts() const override { return facts_; }
+  /// Errors: data for a text that is not UTF-8; protocol where the program ended or does not answer.
+  Result<std::vector<std::int64_t>> encode(std::string_view text) override;
+
+ private:
+  TokenizerProcess() = default;
+  Result<void> read_facts();
+  Result<void> send(const void* from, std::size_t bytes);
+  Result<void> receive(void* to, std::size_t bytes);
+  tl::unexpected<Error> ended() const;
+
+  std::string file_;
+  pid_t pid_ = -1;
+  int socket_ = -1;
+  DatasetSidecar facts_;
+};
+
+}  // namespace accrue::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// accrue-tokenize KIND FILE [keep-case]: started by accrue-run, one for each build, with a socket as its standard input
+// and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. Then for each
+// request, a length in 8 bytes and so many bytes of text, it answers a count in 8 bytes and so many tokens of 4 bytes.
+// Numbers are little-endian. It ends with its input.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tokenizer.h"
+
+namespace {
+
+bool read_all(void* to, std::size_t bytes) {
+  for (auto* at = static_cast<char*>(to); bytes > 0;) {
+    const auto count = ::read(STDIN_FILENO, at, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+bool write_all(const void* from, std::size_t bytes) {
+  for (const auto* at = static_cast<const char*>(from); bytes > 0;) {
+    const auto count = ::write(STDOUT_FILENO, at, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string kind = argc > 1 ? argv[1] : "";
+  if (argc < 3 || (kind != "bpe" && kind != "wordpiece" && kind != "sentencepiece")) {
+    std::fputs("accrue-tokenize: it is started by accrue-run data build --tokenizer\n", stderr);
+    return 2;
+  }
+  const auto opened =
+      accrue::tokenize::open_tokenizer(kind, argv[2], argc > 3 && std::string_view(argv[3]) == "keep-case");
+  if (!opened) {
+    const accrue::Error& error = opened.error();
+    const nlohmann::json json = {{"error", error.message}, {"where", error.where}, {"hint", error.hint}};
+    const std::string line = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+    write_all(line.data(), line.size());
+    return 2;
+  }
+  const std::string facts = accrue::to_json(opened->facts);
+  if (!write_all(facts.data(), facts.size())) return 1;
+  constexpr std::uint64_t longest_text = std::uint64_t{1} << 30;
+  std::string text;
+  for (std::uint64_t bytes = 0; read_all(&bytes, sizeof bytes) && bytes <= longest_text;) {
+    text.resize(bytes);
+    if (!read_all(text.data(), text.size())) return 1;
+    const auto tokens = opened->tokenizer->encode(text);
+    const std::uint64_t count = tokens.size();
+    if (!write_all(&count, sizeof count) || !write_all(tokens.data(), tokens.size() * sizeof tokens[0])) return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// libsentencepiece reads the file in its own parser. This program is a process of its own, so that a file that the
+// library cannot bear ends no other program.
+#include <sentencepiece_processor.h>
+
+#include "tokenizer.h"
+
+namespace accrue::tokenize {
+namespace {
+
+class SentencePiece final : public Tokenizer {
+ public:
+  Result<void> read(std::string_view model) {
+    const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
+    if (status.ok() && processor_.GetPieceSize() > 0) return {};
+    return fail(ErrorCode::data, "the SentencePiece model cannot be read", {},
+                "Give the .model file as it was trained or published");
+  }
+
+  Tokens encode(std::string_view text) const override {
+    std::vector<int> pieces;
+    if (!processor_.Encode({text.data(), text.size()}, &pieces).ok()) return {};
+    return {pieces.begin(), pieces.end()};
+  }
+
+  DatasetSidecar facts() const override {
+    DatasetSidecar facts{.tokenizer = "sentencepiece", .files = {}, .special = {}};
+    SpecialTokens& special = facts.special;
+    special.vocabulary = processor_.GetPieceSize();
+    special.cls = find({"[CLS]", "<cls>", "<CLS>"});
+    special.sep = find({"[SEP]", "<sep>", "<SEP>"});
+    special.mask = find({"[MASK]", "<mask>", "<MASK>"});
+    special.pad = processor_.pad_id();
+    special.bos = processor_.bos_id();
+    special.eos = processor_.eos_id();
+    for (int i = 0; i < 1000; ++i) {
+      const std::int64_t sentinel = find({"<extra_id_" + std::to_string(i) + ">"});
+      if (sentinel < 0) break;
+      special.sentinels.push_back(sentinel);
+    }
+    if (const std::int64_t end = find({"<eod>", "<EOD>", "<|endoftext|>"}); end >= 0)
+      facts.end_of_document = end;
+    else if (special.eos >= 0)
+      facts.end_of_document = special.eos;
+    return facts;
+  }
+
+ private:
+  /// The first of these pieces that the model has, or -1.
+  std::int64_t find(const std::vector<std::string>& names) const {
+    for (const std::string& name : names)
+      if (const int id = processor_.PieceToId(name); id >= 0 && processor_.IdToPiece(id) == name) return id;
+    return -1;
+  }
+
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_sentence_piece(std::string_view model) {
+  auto tokenizer = std::make_unique<SentencePiece>();
+  if (auto read = tokenizer->read(model); !read) return tl::unexpected(read.error());
+  return tokenizer;
+}
+
+}  // namespace accrue::tokenize

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// BERT's words in pieces: control characters go, Chinese characters and punctuation stand alone, without keep_case
+// letters become small and lose their accents, and each word is cut from its front into the longest pieces that the
+// vocabulary has; pieces after the first begin with ##.
+// Source: Devlin et al., BERT; google-research/bert, tokenization.py.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "tokenizer.h"
+#include "unicode.h"
+
+namespace accrue::tokenize {
+namespace {
+
+constexpr std::size_t most_tokens = 4'000'000;
+constexpr std::size_t longest_word = 100;  ///< code points; a longer one is unknown as a whole
+
+bool is_control(UChar32 point) {
+  if (point == '\t' || point == '\n' || point == '\r') return false;
+  return (U_GET_GC_MASK(point) & U_GC_C_MASK) != 0;
+}
+
+bool is_punctuation(UChar32 point) {
+  if ((point >= 33 && point <= 47) || (point >= 58 && point <= 64) || (point >= 91 && point <= 96) ||
+      (point >= 123 && point <= 126))
+    return true;
+  return (U_GET_GC_MASK(point) & U_GC_P_MASK) != 0;
+}
+
+bool is_chinese(UChar32 point) {
+  struct Block {
+    UChar32 first, last;
+  };
+  constexpr Block blocks[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
+                              {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+  for (const Block& block : blocks)
+    if (point >= block.first && point <= block.last) return true;
+  return false;
+}
+
+void append_small(CodePoints& points, UChar32 point) {
+  constexpr UChar32 dotted_i = 0x130, dot_above = 0x307;
+  if (point == dotted_i) {
+    points.insert(points.end(), {'i', dot_above});
+    return;
+  }
+  points.push_back(u_tolower(point));
+}
+
+class WordPiece final : public Tokenizer {
+ public:
+  Result<void> read(std::string_view text, bool keep_case) {
+    keep_case_ = keep_case;
+    while (!text.empty()) {
+      std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+      if (continues_.size() >= most_tokens) return damaged(fmt::format("it has more than {} tokens", most_tokens));
+      tokens_[std::string(line)] = static_cast<std::int32_t>(continues_.size());
+      continues_.push_back(line.starts_with("##"));
+      longest_ = std::max(longest_, line.size());
+    }
+    const auto unknown = tokens_.find("[UNK]");
+    if (unknown == tokens_.end()) return damaged("it has no token [UNK]");
+    unknown_ = unknown->second;
+    return {};
+  }
+
+  Tokens encode(std::string_view text) const override {
+    Tokens tokens;
+    std::string word;
+    std::size_t points = 0;
+    const auto end_word = [&] {
+      if (!word.empty()) encode_word(word, points, tokens);
+      word.clear();
+      points = 0;
+    };
+    for (const UChar32 point : normal(text)) {
+      if (is_space(point)) {
+        end_word();
+      } else if (is_punctuation(point)) {
+        end_word();
+        append_utf8(word, point);
+        points = 1;
+        end_word();
+      } else {
+        append_utf8(word, point);
+        ++points;
+      }
+    }
+    end_word();
+    return tokens;
+  }
+
+  DatasetSidecar facts() const override {
+    DatasetSidecar facts{.tokenizer = "wordpiece", .files = {}, .special = {.pad = -1}};
+    SpecialTokens& special = facts.special;
+    special.vocabulary = std::ssize(continues_);
+    special.continues = continues_;
+    const auto find = [this](const char* name) {
+      const auto found = tokens_.find(name);
+      return found == tokens_.end() ? -1 : std::int64_t{found->second};
+    };
+    special.cls = find("[CLS]");
+    special.sep = find("[SEP]");
+    special.mask = find("[MASK]");
+    special.pad = find("[PAD]");
+    special.bos = find("[BOS]");
+    special.eos = find("[EOS]");
+    return facts;
+  }
+
+ private:
+  static tl::unexpected<Error> damaged(const std::string& what) {
+    return fail(ErrorCode::data, "the vocabulary of the tokenizer is damaged: " + what, {},
+                "Give vocab.txt as it was published, with a token a line");
+  }
+
+  CodePoints normal(std::string_view text) const {
+    CodePoints points;
+    for (const UChar32 point : code_points(text)) {
+      if (point == 0 || point == 0xFFFD || is_control(point)) continue;
+      if (is_space(point))
+        points.push_back(' ');
+      else if (is_chinese(point))
+        points.insert(points.end(), {' ', point, ' '});
+      else
+        points.push_back(point);
+    }
+    if (keep_case_) return points;
+    CodePoints small;
+    for (const UChar32 point : decomposed(points))
+      if (u_charType(point) != U_NON_SPACING_MARK) append_small(small, point);
+    return small;
+  }
+
+  void encode_word(const std::string& word, std::size_t points, Tokens& tokens) const {
+    const std::size_t before = tokens.size();
+    bool known = points <= longest_word;
+    for (std::size_t begin = 0; known && begin < word.size();) {
+      std::size_t end = std::min(word.size(), begin + longest_);
+      known = false;
+      for (; end > begin && !known; --end) {
+        if (end < word.size() && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) continue;
+        const auto found = tokens_.find((begin > 0 ? "##" : "") + word.substr(begin, end - begin));
+        if (found == tokens_.end()) continue;
+        tokens.push_back(found->second);
+        begin = end;
+        known = true;
+        break;
+      }
+    }
+    if (known) return;
+    tokens.resize(before);
+    tokens.push_back(unknown_);
+  }
+
+  std::unordered_map<std::string, std::int32_t> tokens_;
+  std::vector<bool> continues_;
+  std::size_t longest_ = 0;  ///< bytes of a token
+  std::int32_t unknown_ = 0;
+  bool keep_case_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_word_piece(std::string_view vocabulary, bool keep_case) {
+  auto tokenizer = std::make_unique<WordPiece>();
+  if (auto read = tokenizer->read(vocabulary, keep_case); !read) return tl::unexpected(read.error());
+  return tokenizer;
+}
+
+}  // namespace accrue::tokenize

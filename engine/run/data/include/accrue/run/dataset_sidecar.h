@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// PREFIX.json, which `accrue-run data build` writes beside an indexed dataset: what its tokens mean. A dataset without
+// one can be read; what depends on the tokenizer must then be given.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+#include "accrue/run/special_tokens.h"
+
+namespace accrue {
+
+struct TokenizerFile {
+  std::string path;  ///< as it was given
+  std::string sha256;
+  bool operator==(const TokenizerFile&) const = default;
+};
+
+struct DatasetSidecar {
+  std::string tokenizer;             ///< bytes, bpe, sentencepiece or wordpiece
+  std::vector<TokenizerFile> files;  ///< that it reads
+  SpecialTokens special;             ///< with the size of the vocabulary
+  std::optional<std::int64_t> end_of_document;
+  std::int64_t largest_token = -1;  ///< that stands in the dataset; -1: not known
+  bool sentences = false;           ///< each sequence is a line of the text
+  bool operator==(const DatasetSidecar&) const = default;
+};
+
+/// PREFIX.json
+std::filesystem::path sidecar_path(const std::filesystem::path& prefix);
+/// None where there is no such file. Errors: protocol for one that is damaged, with the member; disk.
+Result<std::optional<DatasetSidecar>> read_sidecar(const std::filesystem::path& prefix);
+Result<DatasetSidecar> parse_sidecar(const std::string& json, const std::string& where);
+std::string to_json(const DatasetSidecar& sidecar);
+Result<void> write_sidecar(const std::filesystem::path& prefix, const DatasetSidecar& sidecar);
+
+/// Adds the special tokens of BERT and T5 that a vocabulary lacks after its last token, in this order: cls, sep, mask,
+/// pad, bos, eos, 100 sentinels.
+void add_special_tokens(DatasetSidecar& sidecar);
+
+}  // namespace accrue

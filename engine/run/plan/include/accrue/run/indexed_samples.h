@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a split of indexed data, in the order in which a run reads them: what the ranks train on, and what the
+// studio says of a sample. Indices are read from the caches (index_cache.h) or built and kept there; of several
+// processes that want the same index one builds it, and the others wait and load it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "accrue/run/bert_dataset.h"
+#include "accrue/run/blend.h"
+#include "accrue/run/gpt_dataset.h"
+#include "accrue/run/indexed_corpus.h"
+#include "accrue/run/t5_dataset.h"
+
+namespace accrue {
+
+/// What a sample is cut from.
+struct SampleOrigin {
+  std::size_t set = 0;            ///< of CorpusSplit::sets
+  std::int64_t item = 0;          ///< of the set's own samples
+  std::vector<TextPiece> pieces;  ///< whole sentences of a BERT or a T5, before they are cut to their target
+};
+
+/// Whether indices may be written.
+enum class IndexCaching {
+  keep,      ///< built and saved where the caches lack them
+  read_only  ///< built in memory
+};
+
+class IndexedSamples {
+ public:
+  /// Of `corpus` it needs what plan_corpus() made of the same spec. Errors: data, protocol, config, out_of_memory; disk
+  /// where an index cannot be kept.
+  static Result<IndexedSamples> open(const RunSpec& spec, const IndexedCorpus& corpus, DatasetSplit split,
+                                     const std::filesystem::path& base_dir, IndexCaching caching = IndexCaching::keep);
+
+  /// Without those that data.consumed_samples passes over.
+  std::int64_t size() const { return samples_; }
+  Result<SampleOrigin> origin(std::int64_t sample) const;
+  /// Of a model of the same kind. Errors: data for a sample that is not there and for a token outside model.vocabulary.
+  Result<GptItem> gpt(std::int64_t sample) const;
+  Result<BertItem> bert(std::int64_t sample) const;
+  Result<T5Item> t5(std::int64_t sample) const;
+
+ private:
+  using Dataset = std::variant<GptDataset, BertDataset, T5Dataset>;
+  struct Place {
+    std::size_t set;
+    std::int64_t item;
+  };
+  Result<Place> place(std::int64_t sample) const;
+
+  std::vector<Dataset> sets_;
+  BlendIndex blend_;  ///< of several sets
+  std::int64_t samples_ = 0;
+  std::int64_t consumed_ = 0;
+  std::int64_t vocabulary_ = 0;
+};
+
+}  // namespace accrue

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a spec of indexed data reads, as its plan says and as its ranks will: facts, refusals, and which tokens each
+// sample holds.
+#include "accrue/run/indexed_corpus.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/document_resets.h"
+#include "accrue/run/indexed_samples.h"
+#include "accrue/run/preflight.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/run/text_dataset.h"
+#include "support/indexed_corpus.h"
+#include "support/table.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+Numbers all_tokens(const IndexedSamples& samples) {
+  Numbers all;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const auto item = samples.gpt(i).value();
+    all.insert(all.end(), item.tokens.begin(), item.tokens.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+class TestIndexedCorpus : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+  std::filesystem::path dir_;
+
+  /// 907, 60 and 300 tokens; each counts on from its own first token.
+  RunSpec spec(std::vector<std::string> paths = {"corpus"}) const {
+    RunSpec spec;
+    spec.model.context = 8;
+    spec.model.vocabulary = 4000;
+    spec.data.kind = DataKind::indexed;
+    spec.data.paths = std::move(paths);
+    spec.data.split = "1";
+    spec.run.epochs = 1;
+    spec.accumulation.micro_batch = 2;
+    spec.accumulation.steps = 2;
+    return spec;
+  }
+  IndexedSamples open(const RunSpec& spec, DatasetSplit split = DatasetSplit::train) const {
+    return IndexedSamples::open(spec, plan_corpus(spec, dir_).value(), split, dir_, IndexCaching::read_only).value();
+  }
+  HostFacts host() const { return {.cores = 8, .memory_bytes = std::int64_t{16} << 30}; }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    dir_ = temporary_.path().toStdString();
+    write_corpus(dir_ / "corpus", corpus_lengths);
+    write_corpus(dir_ / "small", {30, 21, 9}, true, 1000);
+    write_corpus(dir_ / "third", std::vector<int>(30, 10), true, 2000);
+  }
+
+  void facts_follow_from_headers() {
+    const auto facts = scan_data(spec(), dir_).value();
+    QCOMPARE(facts.samples, (907 - 1) / 8);
+    QCOMPARE(facts.validation_samples, 0);
+    QCOMPARE(facts.tokens_per_sample, 8);
+    QCOMPARE(facts.bytes, std::int64_t(907 * 2 + 34 + 12 * 50 + 8 * 51));
+    QCOMPARE(facts.fingerprint.size(), std::size_t{32});
+    // 200 updates of 4 samples are asked for, and the index has those of whole passes.
+    RunSpec updates = spec();
+    updates.run.epochs.reset();
+    updates.run.updates = 200;
+    QCOMPARE(samples_of_run(updates), std::optional<std::int64_t>(800));
+    const auto corpus = plan_corpus(updates, dir_).value();
+    QCOMPARE(corpus.training.sets[0].passes, 8);  // least E with 907 E >= 800 x 8 + 1
+    QCOMPARE(corpus.training.samples, (8 * 907 - 1) / 8);
+    QCOMPARE(open(updates).size(), corpus.training.samples);
+  }
+
+  void an_epoch_is_a_pass_over_the_tokens() {
+    RunSpec two = spec();
+    two.run.epochs = 1.5;
+    const auto result = preflight(two, host(), scan_data(two, dir_).value(), dir_);
+    QVERIFY(result.plan);
+    const auto corpus = plan_corpus(two, dir_).value();
+    QCOMPARE(corpus.training.sets[0].passes, 2);
+    QCOMPARE(corpus.training.samples, (2 * 907 - 1) / 8);
+    // Three quarters of two passes, in micro-steps of two samples.
+    QCOMPARE(result.plan->totals.micro_steps, 85);
+    QVERIFY(!result.plan->order.shuffle);
+  }
+
+  void every_token_comes_once_a_pass() {
+    const auto samples = open(spec());
+    std::map<std::int64_t, int> seen;
+    for (const std::int64_t token : all_tokens(samples)) ++seen[token];
+    for (const auto& [token, times] : seen) QCOMPARE(times, 1);
+    QCOMPARE(std::ssize(seen), 113 * 8);  // what fills no sample is left out
+    RunSpec three = spec();
+    three.run.epochs = 3;
+    std::map<std::int64_t, int> often;
+    for (const std::int64_t token : all_tokens(open(three))) ++often[token];
+    std::int64_t missing = 0;
+    for (const auto& [token, times] : often) {
+      QVERIFY(times <= 3);
+      missing += 3 - times;
+    }
+    QCOMPARE(std::ssize(often), 907);
+    QCOMPARE(missing, 3 * 907 - (3 * 907 - 1) / 8 * 8);
+  }
+
+  void ranks_share_consecutive_samples_data() {
+    const Rows<int, int> row;
+    row("alone", 1, 3);
+    row("two", 2, 2);
+    row("four", 4, 5);
+  }
+  void ranks_share_consecutive_samples() {
+    const auto [world, micro_batch] = current_row<int, int>();
+    RunSpec blend = spec({"corpus", "small", "third"});
+    blend.data.weights = {5, 3, 2};
+    blend.run.epochs.reset();
+    blend.run.samples = 100;
+    blend.parallel.data = world;
+    blend.accumulation.micro_batch = micro_batch;
+    const auto result = preflight(blend, host(), scan_data(blend, dir_).value(), dir_);
+    QVERIFY(result.plan);
+    const SampleOrder& order = result.plan->order;
+    std::int64_t next = 0;
+    for (std::int64_t batch = 0; batch < 100 / (world * micro_batch); ++batch)
+      for (std::int64_t rank = 0; rank < world; ++rank)
+        for (const std::int64_t sample : order.batch(0, batch, rank)) QCOMPARE(sample, next++);
+    QVERIFY(next > 75);
+  }
+
+  void a_blend_has_its_weights() {
+    RunSpec blend = spec({"corpus", "small", "third"});
+    blend.data.weights = {0.5, 0.3, 0.2};
+    blend.run.epochs.reset();
+    blend.run.samples = 10;
+    const auto corpus = plan_corpus(blend, dir_).value();
+    QCOMPARE(corpus.training.samples, 10);
+    QVERIFY(corpus.training.weighted);
+    const auto samples = open(blend);
+    std::vector<std::size_t> sets;
+    for (std::int64_t i = 0; i < 10; ++i) sets.push_back(samples.origin(i).value().set);
+    QCOMPARE(sets, (std::vector<std::size_t>{0, 1, 2, 0, 1, 0, 2, 0, 1, 0}));
+    // Without weights every sample of every set comes once.
+    RunSpec all = spec({"corpus", "small", "third"});
+    const auto every = open(all);
+    QCOMPARE(every.size(), 113 + 7 + 37);
+    std::set<std::pair<std::size_t, std::int64_t>> items;
+    for (std::int64_t i = 0; i < every.size(); ++i) {
+      const auto origin = every.origin(i).value();
+      items.emplace(origin.set, origin.item);
+    }
+    QCOMPARE(std::ssize(items), every.size());
+  }
+
+  void a_sample_says_what_it_is_cut_from() {
+    const auto samples = open(spec());
+    const auto corpus = IndexedDataset::open(dir_ / "corpus").value();
+    for (const std::int64_t sample : {0, 17, 112}) {
+      Numbers text;
+      for (const TextPiece& piece : samples.origin(sample).value().pieces)
+        for (const std::int64_t token : corpus.get(piece.sequence, piece.offset, piece.length).value())
+          text.push_back(token);
+      const auto item = samples.gpt(sample).value();
+      QCOMPARE(std::ssize(text), 9);
+      QCOMPARE(Numbers(text.begin(), text.end() - 1), item.tokens);
+      QCOMPARE(Numbers(text.begin() + 1, text.end()), item.labels);
+    }
+  }
+
+  void consumed_samples_are_passed_over() {
+    RunSpec later = spec();
+    later.data.consumed_samples = {40};
+    const auto whole = open(spec()), rest = open(later);
+    QCOMPARE(rest.size(), whole.size() - 40);
+    QCOMPARE(rest.gpt(0).value().tokens, whole.gpt(40).value().tokens);
+    later.data.consumed_samples = {113};
+    const auto spent = scan_data(later, dir_);
+    QVERIFY(!spent);
+    QCOMPARE(spent.error().where, std::string("data.consumed_samples"));
+  }
+
+  void a_split_keeps_sequences_apart() {
+    RunSpec halves = spec();
+    halves.data.split = "50, 50";
+    std::set<std::int64_t> training, validation;
+    const auto kept = open(halves, DatasetSplit::valid);
+    for (const std::int64_t token : all_tokens(open(halves))) training.insert(token);
+    for (const std::int64_t token : all_tokens(kept)) validation.insert(token);
+    QVERIFY(!validation.empty());
+    for (const std::int64_t token : validation) QVERIFY(!training.contains(token));
+    // Datasets of their own for evaluation leave all others to training.
+    RunSpec own = spec();
+    own.data.validation_paths = {"small"};
+    const auto facts = scan_data(own, dir_).value();
+    QCOMPARE(facts.samples, 113);
+    QCOMPARE(facts.validation_samples, (60 - 1) / 8);
+  }
+
+  void what_cannot_be_read_is_refused_data() {
+    const Rows<QString, QString, QString> row;
+    row("no dataset", "none", "data.paths", "no dataset is named");
+    row("a missing one", "missing", "nowhere.idx", "");
+    row("an ending", "ending", "corpus.idx.idx", "");
+    row("weights without datasets", "weights", "data.weights", "there are 2 weights for 1 dataset");
+    row("a weight of nothing", "zero", "data.weights", "is not above 0");
+    row("a split of nothing", "split", "data.split", "the split leaves nothing of");
+    row("no split", "words", "data.split", "is no split");
+    row("a sample that is too long", "long", "data.split", "too few for one sample of 1001");
+    row("a vocabulary that is too small", "vocabulary", "model.vocabulary", "holds the token 122");
+  }
+  void what_cannot_be_read_is_refused() {
+    const auto [what, where, words] = current_row<QString, QString, QString>();
+    RunSpec bad = spec();
+    if (what == "none") bad.data.paths.clear();
+    if (what == "missing") bad.data.paths = {"nowhere"};
+    if (what == "ending") bad.data.paths = {"corpus.idx"};
+    if (what == "weights") bad.data.weights = {1, 2};
+    if (what == "zero") {
+      bad.data.paths = {"corpus", "small"};
+      bad.data.weights = {1, 0};
+    }
+    if (what == "split") bad.data.split = "0, 1";
+    if (what == "words") bad.data.split = "all";
+    if (what == "long") bad.model.context = 1000;
+    if (what == "vocabulary") {
+      std::ofstream(dir_ / "text.txt") << "xyz " << std::string(100, 'a');
+      if (!std::filesystem::exists(dir_ / "text.idx"))
+        build_text_dataset({{dir_ / "text.txt"}, dir_ / "text"}, [](const TextProgress&) { return true; }).value();
+      bad.data.paths = {"text"};
+      bad.model.vocabulary = 122;
+    }
+    const auto facts = scan_data(bad, dir_);
+    QVERIFY(!facts);
+    QVERIFY2(facts.error().where.ends_with(where.toStdString()), facts.error().text().c_str());
+    QVERIFY2(QString::fromStdString(facts.error().message).contains(words), facts.error().text().c_str());
+  }
+
+  void a_token_outside_the_vocabulary_is_refused_where_it_is_read() {
+    RunSpec small = spec();
+    small.model.vocabulary = 500;
+    const auto samples = open(small);
+    int refused = 0;
+    for (std::int64_t i = 0; i < samples.size(); ++i) refused += samples.gpt(i) ? 0 : 1;
+    QVERIFY(refused > 0 && refused < samples.size());
+  }
+
+  void findings_name_the_key_data() {
+    const Rows<QString, QString> row;
+    row("a seed that no index takes", "seed", "data.seed");
+    row("an order that is not the index's", "shuffle", "data.shuffle");
+    row("resets without a token", "reset", "data.end_of_document");
+    row("a token that the model lacks", "eod", "data.end_of_document");
+    row("too many consumed", "consumed", "data.consumed_samples");
+    row("fewer samples than ranks", "ranks", "parallel.data");
+  }
+  void findings_name_the_key() {
+    const auto [what, key] = current_row<QString, QString>();
+    RunSpec bad = spec();
+    if (what == "seed") bad.run.seed = std::int64_t{1} << 40;
+    if (what == "shuffle") bad.data.shuffle = false;
+    if (what == "reset") bad.data.reset_positions = true;
+    if (what == "eod") bad.data.end_of_document = 5000;
+    if (what == "consumed") bad.data.consumed_samples = {1, 1, 1, 1};
+    if (what == "ranks") {
+      bad.model.context = 400;
+      bad.parallel.data = 4;
+    }
+    const auto facts = scan_data(bad, dir_);
+    QVERIFY(facts);
+    const auto result = preflight(bad, host(), *facts, dir_);
+    const bool named = std::ranges::any_of(result.findings,
+                                           [&key](const Finding& finding) { return finding.key == key.toStdString(); });
+    QVERIFY(named);
+  }
+
+  void one_builds_an_index_and_the_others_load_it() {
+    RunSpec cached = spec({"corpus", "third"});
+    cached.data.cache = "cache";
+    cached.data.weights = {1, 1};
+    const auto corpus = plan_corpus(cached, dir_).value();
+    std::vector<std::jthread> ranks;
+    std::atomic<std::int64_t> opened = 0;
+    for (int rank = 0; rank < 4; ++rank)
+      ranks.emplace_back([&] {
+        const auto samples = IndexedSamples::open(cached, corpus, DatasetSplit::train, dir_);
+        if (samples) opened += samples->size();
+      });
+    ranks.clear();
+    QCOMPARE(opened, 4 * corpus.training.samples);
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_ / "cache")) {
+      const std::string name = entry.path().filename();
+      names.insert(name.substr(name.find('-') + 1));
+    }
+    QCOMPARE(names, (std::set<std::string>{"BlendedDataset-train-dataset_index.npy",
+                                           "BlendedDataset-train-dataset_sample_index.npy",
+                                           "BlendedDataset-train-description.txt", "GPTDataset-train-description.txt",
+                                           "GPTDataset-train-document_index.npy", "GPTDataset-train-sample_index.npy",
+                                           "GPTDataset-train-shuffle_index.npy"}));
+    const auto again = IndexedSamples::open(cached, corpus, DatasetSplit::train, dir_).value();
+    QCOMPARE(all_tokens(again), all_tokens(open(cached)));
+  }
+
+  void documents_begin_after_their_end() {
+    QCOMPARE(document_starts(Numbers{5, 9, 6, 7, 9, 9, 8}, 9), (Numbers{0, 0, 2, 2, 2, 5, 6}));
+    QCOMPARE(document_starts(Numbers{5, 6}, 9), (Numbers{0, 0}));
+  }
+
+  void sentences_train_a_bert_and_a_t5() {
+    std::string words;
+    for (int i = 0; i < 40; ++i) words += "a line of text\nand number " + std::to_string(i) + "\nthe third\n\n";
+    std::ofstream(dir_ / "lines.txt") << words;
+    const auto built = build_text_dataset({.texts = {dir_ / "lines.txt"}, .prefix = dir_ / "lines", .sentences = true},
+                                          [](const TextProgress&) { return true; });
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    const auto dataset = IndexedDataset::open(dir_ / "lines").value();
+    QCOMPARE(dataset.documents(), 40);
+    QCOMPARE(dataset.sequences(), 120);
+    RunSpec masked = spec({"lines"});
+    masked.model.context = 48;
+    masked.model.kind = ModelKind::bert;
+    masked.model.vocabulary = 363;  // 256 bytes, the end of a document, six special tokens, 100 sentinels
+    masked.run.epochs.reset();
+    masked.run.samples = 30;
+    const auto bert = open(masked);
+    QCOMPARE(bert.size(), 30);
+    for (std::int64_t i = 0; i < bert.size(); ++i) {
+      const auto item = bert.bert(i).value();
+      QCOMPARE(std::ssize(item.text), 48);
+      QCOMPARE(item.text.front(), 257);
+      QVERIFY(bert.origin(i).value().pieces.size() >= 2);
+    }
+    masked.model.kind = ModelKind::t5;
+    masked.model.decoder_context = 32;
+    const auto t5 = open(masked);
+    for (std::int64_t i = 0; i < t5.size(); ++i) QCOMPARE(std::ssize(t5.t5(i).value().decoder_text), 32);
+    masked.run.samples.reset();
+    masked.run.epochs = 2;
+    const auto counted = plan_corpus(masked, dir_).value();
+    QCOMPARE(counted.training.samples, 80);  // a document is one sample
+    masked.model.vocabulary = 300;
+    QVERIFY(!plan_corpus(masked, dir_));
+  }
+};
+
+QTEST_APPLESS_MAIN(TestIndexedCorpus)
+#include "test_indexed_corpus.moc"

@@ -26,11 +26,12 @@ RankList ranks_of_stage(const RankGrid& grid, std::int64_t stage) {
   return ranks;
 }
 
-/// "F3", or "F3.1" where a stage has several chunks; transfers name the other stage: "F3>1", "F3<0".
+/// "F3" for the third micro-step, counted from 1 as the studio and the events do, or "F3.1" where a stage has several
+/// chunks, counted from 0; transfers name the other stage: "F3>1", "F3<0".
 std::string word_of(const PipelineOperation& operation, std::int64_t chunks) {
   const auto named = [&](char letter) {
-    return chunks > 1 ? fmt::format("{}{}.{}", letter, operation.micro_step, operation.chunk)
-                      : fmt::format("{}{}", letter, operation.micro_step);
+    return chunks > 1 ? fmt::format("{}{}.{}", letter, operation.micro_step + 1, operation.chunk)
+                      : fmt::format("{}{}", letter, operation.micro_step + 1);
   };
   switch (operation.action) {
     case PipelineAction::forward:

@@ -54,10 +54,12 @@ void print_table(const RunCourse& history) {
   std::size_t index = 0;
   std::size_t next_row = 0;
   for (const auto& [number_of_update, update] : history.updates) {
-    const bool is_row = index * (std::min(rows, count) - 1) >= next_row * (count - 1) || index + 1 == count;
+    const bool is_spread = index * (std::min(rows, count) - 1) >= next_row * (count - 1) || index + 1 == count;
     const auto evaluation = history.evaluations.find(number_of_update);
-    if (is_row) {
-      ++next_row;
+    // Few evaluations are all shown; of many, those beside the spread rows.
+    const bool is_evaluated = history.evaluations.size() <= rows && evaluation != history.evaluations.end();
+    if (is_spread) ++next_row;
+    if (is_spread || is_evaluated) {
       std::printf("%10lld %12lld %12.6g %12.4g %12s\n", static_cast<long long>(number_of_update),
                   static_cast<long long>(update.samples), update.loss, update.lr,
                   evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second).c_str());

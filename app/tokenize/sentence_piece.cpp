@@ -3,6 +3,8 @@
 // library cannot bear ends no other program.
 #include <sentencepiece_processor.h>
 
+#include <exception>
+
 #include "tokenizer.h"
 
 namespace accrue::tokenize {
@@ -11,8 +13,11 @@ namespace {
 class SentencePiece final : public Tokenizer {
  public:
   Result<void> read(std::string_view model) {
-    const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
-    if (status.ok() && processor_.GetPieceSize() > 0) return {};
+    try {  // it throws where its table of pieces cannot be built
+      const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
+      if (status.ok() && processor_.GetPieceSize() > 0) return {};
+    } catch (const std::exception&) {
+    }
     return fail(ErrorCode::data, "the SentencePiece model cannot be read", {},
                 "Give the .model file as it was trained or published");
   }

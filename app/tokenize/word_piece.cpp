@@ -18,7 +18,7 @@ constexpr std::size_t longest_word = 100;  ///< code points; a longer one is unk
 
 bool is_control(UChar32 point) {
   if (point == '\t' || point == '\n' || point == '\r') return false;
-  return (U_GET_GC_MASK(point) & U_GC_C_MASK) != 0;
+  return (U_GET_GC_MASK(point) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
 }
 
 bool is_punctuation(UChar32 point) {

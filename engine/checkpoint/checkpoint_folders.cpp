@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "accrue/run/leftovers.h"
+#include "accrue/run/sync_path.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 
@@ -53,15 +54,6 @@ std::set<std::string> kept(const fs::path& folder, const std::vector<std::string
 
 tl::unexpected<Error> disk_failure(const fs::path& path, const std::string& what, int error) {
   return fail(ErrorCode::disk, what + ": " + std::strerror(error), path.string());
-}
-
-Result<void> sync_folder(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return disk_failure(folder, "the folder cannot be opened", errno);
-  const int failed = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (failed) return disk_failure(folder, "the folder cannot be synced", failed);
-  return {};
 }
 
 fs::path checkpoints_dir(const fs::path& run_dir) {
@@ -109,7 +101,7 @@ Result<void> write_synced(const fs::path& file, const std::string& text) {
 Result<void> commit_folder(const fs::path& part, const std::string& name) {
   const fs::path parent = part.parent_path();
   const fs::path target = parent / name;
-  if (auto synced = sync_folder(part); !synced) return synced;
+  if (auto synced = sync_path(part); !synced) return synced;
   std::error_code error;
   fs::path replaced;
   if (fs::exists(target, error)) {
@@ -123,7 +115,7 @@ Result<void> commit_folder(const fs::path& part, const std::string& name) {
     if (!replaced.empty()) fs::rename(replaced, target, back);
     return disk_failure(target, "the checkpoint cannot be given its name", error.value());
   }
-  return sync_folder(parent);
+  return sync_path(parent);
 }
 
 Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {

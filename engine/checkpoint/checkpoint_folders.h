@@ -21,8 +21,6 @@ Result<std::vector<std::string>> committed_checkpoints(const std::filesystem::pa
 Result<std::filesystem::path> make_part_folder(const std::filesystem::path& run_dir, const CheckpointMark& mark);
 /// A disk error in the system's words (errno).
 tl::unexpected<Error> disk_failure(const std::filesystem::path& path, const std::string& what, int error);
-/// What was made or renamed in the folder outlives a crash. Errors: disk.
-Result<void> sync_folder(const std::filesystem::path& folder);
 /// Writes a new file and syncs it. Errors: disk.
 Result<void> write_synced(const std::filesystem::path& file, const std::string& text);
 /// Syncs the part folder, renames it to its step and syncs the parent: the commit. An existing folder of that name

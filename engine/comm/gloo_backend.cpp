@@ -11,8 +11,8 @@
 // on this host, their pidfds tell which one died. After a failure the process group is abandoned rather than destroyed,
 // because its destructor waits for operations that can no longer end.
 //
-// A rank that waits for long compares what the ranks say they call, so that another collective is found by name; one of
-// another size makes Gloo end the process at once.
+// A rank that waits for long compares what the ranks say they call and wait for, so that another collective, another
+// size, another root, and ranks that wait for each other's messages are found by name and not by time-out.
 #include "gloo_backend.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -39,6 +39,7 @@
 
 #include "accrue/run/monotonic_clock.h"
 #include "error_text.h"
+#include "gloo_thread.h"
 #include "patience.h"
 #include "peer_watch.h"
 
@@ -49,10 +50,15 @@ constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection c
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::chrono::milliseconds kCompareAfter{200};  // a wait as long as this may be one for another call
 constexpr std::chrono::milliseconds kCompareAgain{1000};
+constexpr std::chrono::milliseconds kNameTheOther{3000};  // until a peer that sent another size has said what it calls
 
 // Tags of a message's two parts.
 constexpr int kAnnouncement = 0;
 constexpr int kTensor = 1;
+
+// Whom a rank waits for, where it is no member.
+constexpr std::int64_t kEverybody = -1;
+constexpr std::int64_t kNothing = -2;
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
@@ -106,6 +112,7 @@ class GlooCommunicator final : public Communicator {
       : group_(group), watch_(group), store_(std::move(store)), gloo_(std::move(gloo)) {}
 
   ~GlooCommunicator() override {
+    if (!failed_) say_calls();  // Gloo hands less than was expected over without a word: a peer may be in another call
     if (failed_ || under_way_ > 0) static_cast<void>(gloo_.release());
   }
 
@@ -125,7 +132,8 @@ class GlooCommunicator final : public Communicator {
       return collective("all_reduce", text_of(tensor), [&] { return gloo_->allreduce(tensors); });
     }
     at::Tensor all = at::empty({size(), tensor.numel()}, tensor.options());
-    return gathered("all_reduce", all, tensor, [all, tensor]() mutable { tensor.copy_(all.amax(0).view_as(tensor)); });
+    return gathered("all_reduce", text_of(tensor) + " (maximum)", all, tensor,
+                    [all, tensor]() mutable { tensor.copy_(all.amax(0).view_as(tensor)); });
   }
 
   /// As an all-reduce, which is what Gloo itself makes of it.
@@ -142,7 +150,7 @@ class GlooCommunicator final : public Communicator {
   Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override {
     require_cpu(out);
     require_cpu(in);
-    return gathered("all_gather", out.view({size(), in.numel()}), in, {});
+    return gathered("all_gather", text_of(in), out.view({size(), in.numel()}), in, {});
   }
 
   Call do_broadcast(at::Tensor tensor, std::int64_t root) override {
@@ -150,11 +158,14 @@ class GlooCommunicator final : public Communicator {
     std::vector<at::Tensor> tensors{as_bytes(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    return collective("broadcast", text_of(tensor), [&] { return gloo_->broadcast(tensors, options); });
+    const std::int64_t from = group_.members[static_cast<std::size_t>(root)].world_rank;
+    return collective("broadcast", text_of(tensor) + " from rank " + std::to_string(from),
+                      [&] { return gloo_->broadcast(tensors, options); });
   }
 
   Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel label) override {
     require_cpu(tensor);
+    ++sent_[static_cast<std::size_t>(to)];
     return message("send", tensor, to, label, [&](std::vector<at::Tensor>& tensors, int tag) {
       return gloo_->send(tensors, static_cast<int>(to), tag);
     });
@@ -208,11 +219,12 @@ class GlooCommunicator final : public Communicator {
   struct Operation final : PendingCall {
     GlooCommunicator* owner = nullptr;
     std::string op;
-    std::string text;        ///< with what it moves
-    std::int64_t peer = -1;  ///< of a message
-    at::Tensor content;      ///< of a message, as it was announced
-    at::Tensor expected;     ///< of a message
-    GlooWork announcement;   ///< of a message
+    std::string text;         ///< with what it moves
+    std::int64_t peer = -1;   ///< of a message
+    std::int64_t number = 0;  ///< of a message to be received among those of its peer, of a collective among all
+    at::Tensor content;       ///< of a message, as it was announced
+    at::Tensor expected;      ///< of a message
+    GlooWork announcement;    ///< of a message
     GlooWork work;
     std::vector<at::Tensor> kept;
     std::function<void()> afterwards;
@@ -220,19 +232,22 @@ class GlooCommunicator final : public Communicator {
   };
 
   /// Shapes: out [size, in.numel()].
-  Call gathered(const char* op, const at::Tensor& out, const at::Tensor& in, std::function<void()> afterwards) {
+  Call gathered(const char* op, std::string moves, const at::Tensor& out, const at::Tensor& in,
+                std::function<void()> afterwards) {
     std::vector<at::Tensor> inputs{as_bytes(in)};
     std::vector<std::vector<at::Tensor>> outputs(1);
     for (std::int64_t r = 0; r < size(); ++r) outputs[0].push_back(as_bytes(out[r]));
     return collective(
-        op, text_of(in), [&] { return gloo_->allgather(outputs, inputs); }, std::move(afterwards));
+        op, std::move(moves), [&] { return gloo_->allgather(outputs, inputs); }, std::move(afterwards));
   }
 
   template <typename F>
   std::unique_ptr<Operation> collective(const char* op, std::string moves, F&& start,
                                         std::function<void()> afterwards = {}) {
     last_calls_[0] = std::exchange(last_calls_[1], {++calls_, moves.empty() ? op : op + (" of " + moves)});
-    return begun(op, std::move(moves), std::forward<F>(start), std::move(afterwards));
+    auto operation = begun(op, std::move(moves), std::forward<F>(start), std::move(afterwards));
+    operation->number = static_cast<std::int64_t>(calls_);
+    return operation;
   }
 
   template <typename F>
@@ -263,6 +278,7 @@ class GlooCommunicator final : public Communicator {
       return start(tensors, kTensor);
     });
     operation->peer = peer;
+    if (operation->op == "receive") operation->number = ++received_[static_cast<std::size_t>(peer)];
     operation->content = announced.front();
     operation->expected = expected;
     operation->announcement = announcement;
@@ -287,10 +303,14 @@ class GlooCommunicator final : public Communicator {
       }).detach();
     }
     auto next_look = std::chrono::steady_clock::now() + kCompareAfter;
+    const auto give_up_looking = next_look + kNameTheOther;
     const auto look = [&] {
-      if (operation.peer >= 0 || std::chrono::steady_clock::now() < next_look) return;
-      compare_calls();
-      next_look = std::chrono::steady_clock::now() + kCompareAgain;
+      if (std::chrono::steady_clock::now() < next_look) return;
+      say_what_is_waited_for(operation);
+      if (operation.peer < 0) compare_calls();
+      if (operation.peer >= 0 && operation.number > 0) compare_waits(operation);
+      if (gloo_has_halted() && std::chrono::steady_clock::now() > give_up_looking) refuse_what_came(operation);
+      next_look = std::chrono::steady_clock::now() + (gloo_has_halted() ? kCompareAfter : kCompareAgain);
     };
     if (!ending->wait(Patience(group_.timeout, untimed_), look)) {
       failed_ = true;
@@ -321,19 +341,30 @@ class GlooCommunicator final : public Communicator {
                     ", and it sends " + Content::of(operation.content).text());
   }
 
-  /// Says which collective this rank is in, and throws CommError where a peer is in another one under the same number.
-  /// A rank may be one ahead of another, which waits for its data, so each says its last two.
-  void compare_calls() {
+  std::map<std::string, std::string> own_calls() const {
     std::map<std::string, std::string> here;
     for (const auto& [number, text] : last_calls_)
       if (number > 0) here[std::to_string(number)] = text;
+    return here;
+  }
+
+  /// False where the store has gone with its host.
+  bool say_calls() const {
     try {
       std::string said;
-      for (const auto& [number, text] : here) said += number + " " + text + "\n";
-      store_->set(call_key(static_cast<std::size_t>(group_.rank)), said);
+      for (const auto& [number, text] : own_calls()) said += number + " " + text + "\n";
+      if (!said.empty()) store_->set(call_key(static_cast<std::size_t>(group_.rank)), said);
+      return true;
     } catch (const std::exception&) {
-      return;  // the store has gone with its host
+      return false;
     }
+  }
+
+  /// Says which collective this rank is in, and throws CommError where a peer is in another one under the same number.
+  /// A rank may be one ahead of another, which waits for its data, so each says its last two.
+  void compare_calls() {
+    if (!say_calls()) return;
+    const auto here = own_calls();
     for (std::size_t member = 0; member < group_.members.size(); ++member) {
       if (member == static_cast<std::size_t>(group_.rank)) continue;
       for (const auto& [number, text] : calls_of(member)) {
@@ -348,6 +379,50 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
+  /// What this rank waits in, and how many messages it has sent to each member before.
+  void say_what_is_waited_for(const Operation& operation) const {
+    std::ostringstream said;
+    for (const std::int64_t count : sent_) said << count << " ";
+    const bool sends = operation.peer >= 0 && operation.number == 0;
+    said << (sends ? kNothing : operation.peer) << " " << operation.number << " " << doing(operation);
+    try {
+      store_->set(wait_key(static_cast<std::size_t>(group_.rank)), said.str());
+    } catch (const std::exception&) {
+      // the store has gone with its host
+    }
+  }
+
+  /// Throws CommError where the sender waits for something that this rank has not begun: neither will ever begin it.
+  /// What the sender said may be old, but not where this is true.
+  void compare_waits(const Operation& operation) {
+    const auto peer = static_cast<std::size_t>(operation.peer);
+    std::string text;
+    std::int64_t sent_here = 0, waits_for = 0, number = 0;
+    try {
+      if (!store_->check({wait_key(peer)})) return;
+      std::istringstream said(store_->get_to_str(wait_key(peer)));
+      for (std::int64_t member = 0, count = 0; member < size(); ++member) {
+        said >> count;
+        if (member == group_.rank) sent_here = count;
+      }
+      if (!(said >> waits_for >> number) || !std::getline(said >> std::ws, text)) return;
+    } catch (const std::exception&) {
+      return;
+    }
+    const bool for_a_message = waits_for == group_.rank && number > sent_[peer];
+    const bool for_a_call = waits_for == kEverybody && number > static_cast<std::int64_t>(calls_);
+    if (sent_here >= operation.number || !(for_a_message || for_a_call)) return;
+    failed_ = true;
+    give_up();
+    throw CommError("two ranks wait for each other: this rank in " + doing(operation) + ", " + group_.name_of(peer) +
+                    " in " + text + "; what one receives the other must send first");
+  }
+
+  [[noreturn]] void refuse_what_came(const Operation& operation) {
+    failed_ = true;
+    throw CommError(explain("a peer sent data of another size to ") + doing(operation));
+  }
+
   std::map<std::string, std::string> calls_of(std::size_t member) const {
     std::map<std::string, std::string> calls;
     try {
@@ -358,10 +433,12 @@ class GlooCommunicator final : public Communicator {
     }
     return calls;
   }
+  static std::string wait_key(std::size_t member) { return "wait/" + std::to_string(member); }
   static std::string call_key(std::size_t member) { return "call/" + std::to_string(member); }
 
   [[noreturn]] void fail(const Operation& operation, const std::exception& error) {
     failed_ = true;
+    if (operation.peer < 0) compare_calls();  // it may have gone because of another call
     throw CommError(explain("the connection to a peer failed in ") + doing(operation) + ": " +
                     first_line(error.what()));
   }
@@ -411,7 +488,9 @@ class GlooCommunicator final : public Communicator {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   bool failed_ = false;
   bool untimed_ = false;
-  int under_way_ = 0;  ///< begun and not waited for
+  int under_way_ = 0;                                                                      ///< begun and not waited for
+  std::vector<std::int64_t> sent_ = std::vector<std::int64_t>(group_.members.size());      ///< messages, by member
+  std::vector<std::int64_t> received_ = std::vector<std::int64_t>(group_.members.size());  ///< begun, by member
   std::uint64_t calls_ = 0;
   std::array<std::pair<std::uint64_t, std::string>, 2> last_calls_;  ///< numbers from 1, and what was called
 };
@@ -428,6 +507,7 @@ void ignore_broken_pipes() {
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store) {
   ignore_broken_pipes();
+  halt_gloo_at_errors();
   try {
     auto options = group.one_host ? c10d::ProcessGroupGloo::Options::create(group.join_timeout)
                                   : c10d::ProcessGroupGloo::Options::create_default(group.join_timeout);

@@ -48,7 +48,8 @@ std::string text_of(const ShmCall& call) {
   if (call.numel == 0) return text;
   text += " of " + std::to_string(call.numel) + " " + c10::toString(static_cast<c10::ScalarType>(call.dtype));
   if (call.place >= 0) text += " in the shared buffer at " + std::to_string(call.place);
-  return text + (call.op == ShmOp::broadcast ? " from member " : " with detail ") + std::to_string(call.detail);
+  if (call.op == ShmOp::broadcast) return text + " from member " + std::to_string(call.detail);
+  return call.detail == static_cast<std::int64_t>(Reduce::max) ? text + " (maximum)" : text;
 }
 
 }  // namespace

@@ -25,17 +25,19 @@ class IndexedSource final : public DataSource {
   std::int64_t size(Split split) const override { return of(split).size(); }
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
-    const auto items = [&](auto item) {
-      std::vector<typename decltype((of(split).*item)(0))::value_type> found;
-      for (const std::int64_t sample : samples) found.push_back((of(split).*item)(sample).value());
-      return found;
-    };
-    if (spec_.model.kind == ModelKind::bert) return bert_batch(items(&IndexedSamples::bert));
-    if (spec_.model.kind == ModelKind::t5) return t5_batch(items(&IndexedSamples::t5));
-    return gpt_batch(items(&IndexedSamples::gpt), spec_.data, spec_.model.context);
+    if (spec_.model.kind == ModelKind::bert) return bert_batch(items(split, samples, &IndexedSamples::bert));
+    if (spec_.model.kind == ModelKind::t5) return t5_batch(items(split, samples, &IndexedSamples::t5));
+    return gpt_batch(items(split, samples, &IndexedSamples::gpt), spec_.data, spec_.model.context);
   }
 
  private:
+  template <typename Item>
+  std::vector<Item> items(Split split, std::span<const std::int64_t> samples,
+                          Result<Item> (IndexedSamples::*read)(std::int64_t) const) const {
+    std::vector<Item> read_items;
+    for (const std::int64_t sample : samples) read_items.push_back((of(split).*read)(sample).value());
+    return read_items;
+  }
   const IndexedSamples& of(Split split) const { return split == Split::train ? training_ : validation_; }
 
   RunSpec spec_;

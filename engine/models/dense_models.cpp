@@ -3,13 +3,13 @@
 
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 
 #include <string>
 
+#include "accrue/parallel/tensor_layers.h"
 #include "models/losses.h"
 
 namespace accrue {
@@ -49,7 +49,7 @@ LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(sp
 }
 
 at::Tensor LinearModel::forward(const Batch& batch, const at::Tensor&) {
-  return at::linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_);
+  return accumulating_linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_);
 }
 
 LossSum LinearModel::loss(const at::Tensor& outputs, const Batch& batch) {
@@ -72,7 +72,7 @@ MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
 at::Tensor MlpModel::forward(const Batch& batch, const at::Tensor&) {
   at::Tensor x = batch.inputs.to(layers_.front()->weight.scalar_type());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    x = at::linear(x, layers_[i]->weight, layers_[i]->bias);
+    x = accumulating_linear(x, layers_[i]->weight, layers_[i]->bias);
     if (i + 1 < layers_.size()) x = activate(activation_, batch_norm_ ? normalize_batch(x) : x);
   }
   return x;

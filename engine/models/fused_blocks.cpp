@@ -161,14 +161,14 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
 
     const at::Tensor dy_rows = GatheredRows(matrix(dy), axis).wait();
     GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
-    const at::Tensor doutput_weight = product(dy_rows.t(), matrix(attended.out));
+    const at::Tensor doutput_weight = weight_gradient(output_weight, dy_rows, matrix(attended.out));
     at::Tensor dattended = product(dy_rows, output_weight).view_as(attended.out);
     const at::Tensor dqkv =
         matrix(attend_backward(qkv, qkv_bias, ctx->saved_data["heads"].toInt(), attended, dattended));
     dattended.reset();
     SummedRows dnormed(product(dqkv, qkv_weight), axis);
     const at::Tensor dqkv_bias = column_sum(dqkv);
-    const at::Tensor dqkv_weight = product(dqkv.t(), normed.wait());
+    const at::Tensor dqkv_weight = weight_gradient(qkv_weight, dqkv, normed.wait());
     const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dqkv_weight, dqkv_bias, doutput_weight, norm.dy_sum, {}};
   }
@@ -200,10 +200,10 @@ struct MlpHalf : torch::autograd::Function<MlpHalf> {
     at::Tensor dhidden = product(dy_rows, down_weight);
     GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
     GeluGradient gelu = gelu_gradient(hidden, dhidden);
-    const at::Tensor ddown_weight = product(dy_rows.t(), gelu.active);
+    const at::Tensor ddown_weight = weight_gradient(down_weight, dy_rows, gelu.active);
     gelu.active.reset();
     SummedRows dnormed(product(dhidden, up_weight), axis);
-    const at::Tensor dup_weight = product(dhidden.t(), normed.wait());
+    const at::Tensor dup_weight = weight_gradient(up_weight, dhidden, normed.wait());
     const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum, {}};
   }

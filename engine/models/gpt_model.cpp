@@ -53,6 +53,7 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positi
                                 std::to_string(spec_.context));
   }
   const at::Tensor& table = position_embedding_->weight;
+  uses(token_embedding_->weight, position_embedding_->weight);
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          positions.defined() ? at::embedding(table, positions) : table.slice(0, 0, length));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
@@ -64,14 +65,14 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
   const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
                          .positions = positions,
                          .axis = axis_,
-                         .recompute_attention = recompute_ == RecomputeKind::selective,
-                         .causal = !mask.defined(),
-                         .mask = mask};
+                         .mask = mask,
+                         .recompute_attention = recompute_ == RecomputeKind::selective};
   // What backward computes again must not depend on what the model is told in between.
   const bool plain = plain_ || mask.defined();
   const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
+      uses(block.norm_1_weight, block.down_bias);
       y = plain || !can_fuse(y, dropout) ? mlp_half(attention_half(y, block, shape, dropout), block, shape, dropout)
                                          : fused_mlp_half(fused_attention_half(y, block, shape), block, shape);
     }
@@ -91,6 +92,8 @@ at::Tensor GptModel::logits(const at::Tensor& tokens) {
 }
 
 at::Tensor GptModel::head(const at::Tensor& x) const {
+  uses(token_embedding_->weight, token_embedding_->weight);
+  uses(final_norm_->weight, final_norm_->bias);
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
   return column_parallel_linear(normed, table(), {}, axis_);
 }
@@ -124,6 +127,8 @@ LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
     const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_, 0.0, classes_);
     return {losses.masked_fill(targets == ignored_label, 0.0).sum(), batch.items};
   }
+  uses(token_embedding_->weight, token_embedding_->weight);
+  uses(final_norm_->weight, final_norm_->bias);
   return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, table(), batch.targets, classes_, axis_),
           batch.items};
 }

@@ -30,6 +30,7 @@ class GptModel final : public ModelPart {
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
+  bool says_what_it_uses() const override { return true; }
   /// Of an undivided model. Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits(const at::Tensor& tokens);
   /// Uses plain operators even where the fused functions would do: for comparisons.

@@ -27,7 +27,8 @@ struct Looks {
 
 at::Tensor looked_up(const Looks& looks, const at::Tensor& mask, double dropout, bool causal) {
   const c10::optional<at::Tensor> added = mask.defined() ? c10::optional<at::Tensor>(mask) : c10::nullopt;
-  return at::scaled_dot_product_attention(looks.queries, looks.keys, looks.values, added, dropout, causal);
+  return at::scaled_dot_product_attention(looks.queries, looks.keys, looks.values, added, dropout,
+                                          causal && !mask.defined());
 }
 
 /// Attention over what `unpack` makes of `packed`, from which backward can compute it again. Its probabilities are this

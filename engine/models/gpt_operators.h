@@ -37,11 +37,11 @@ struct BlockShape {
   std::int64_t heads = 1;      ///< of this rank
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
-  bool recompute_attention = false;  ///< in plain operators; the fused functions always do
-  bool causal = true;                ///< a position looks at those up to its own; else at all, or as the mask says
-  /// In plain operators, where it is not causal: bool [B, 1, T, T], true where a row sees a column, or numbers that are
-  /// added to the scores of what is looked at, [B, 1, 1, T].
+  /// In plain operators, what a row sees: bool, or numbers that are added to the scores, [B, 1, 1 or T, T]. Defined, it
+  /// says all there is to say; undefined, `causal` does.
   at::Tensor mask = {};
+  bool recompute_attention = false;  ///< in plain operators; the fused functions always do
+  bool causal = true;                ///< a position looks at those up to its own; else at all
 };
 
 /// Which tokens each token sees where documents begin again. Shapes: starts [B, T] int64 -> [B, 1, T, T] bool.

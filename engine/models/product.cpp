@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "models/buffer_pool.h"
 #include "models/row_tasks.h"
+#include "parallel/direct_gradient.h"
 
 namespace accrue {
 
@@ -75,6 +76,17 @@ void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b) {
 void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, ProductPath path) {
   if (path == ProductPath::tiles) return multiply(into, a, b, false);
   at::mm_out(into, a, b);
+}
+
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x) {
+  at::Tensor place = gradient_place(weight);
+  if (!place.defined()) return product(dy.t(), x);
+  if (place.stride(1) == 1) {
+    add_product(place, dy.t(), x);
+  } else {
+    add_widened(place, dy.t(), x);
+  }
+  return {};
 }
 
 void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b) {

@@ -37,6 +37,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b);
 /// into = a b.
 void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b);
 void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, ProductPath path);
+/// The gradient of a layer's weight, dy^T x; undefined if it was added to the sum of the weight's gradients instead
+/// (parallel/direct_gradient.h). Shapes: weight [outputs, inputs], dy [tokens, outputs], x [tokens, inputs].
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x);
 /// into += a b.
 void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b);
 

@@ -82,8 +82,9 @@ void advise(const at::Tensor& tensor, const FlatRange& range, int advice) {
 }  // namespace
 
 std::int64_t elements_in_files(const OptimizerSpec& spec, std::int64_t numel) {
-  const bool keeps = spec.kind == OptimizerKind::cpu_adam || spec.kind == OptimizerKind::hybrid_adam;
-  return keeps ? static_cast<std::int64_t>(std::floor(spec.nvme_offload_fraction * static_cast<double>(numel))) : 0;
+  return keeps_states_in_files(spec)
+             ? static_cast<std::int64_t>(std::floor(spec.nvme_offload_fraction * static_cast<double>(numel)))
+             : 0;
 }
 
 at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOptions options, const std::string& dir) {

@@ -45,6 +45,9 @@ class FlatCpuAdam final : public FlatBase {
   std::vector<std::pair<std::string, at::Tensor>> state() override {
     return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
   }
+  std::int64_t bytes_in_files() const override {
+    return 2 * in_files_ * static_cast<std::int64_t>(first_.element_size());
+  }
 
   void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {

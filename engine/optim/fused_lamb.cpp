@@ -59,6 +59,7 @@ at::Tensor FusedLAMB::step(LossClosure closure) {
       lamb_clip(std::sqrt(square_sum_pass(grads)), static_cast<const FusedLAMBOptions&>(defaults()).max_grad_norm());
   count_group_steps<FusedLAMBOptions>(*this);
   add_moments(*this, reached);
+  WideMoments moments(reached);
   by_path(reached, [&](const auto& those, UpdatePath path) {
     std::vector<Piece<MomentsStep>> pieces;
     for (const auto& each : those)
@@ -74,6 +75,7 @@ at::Tensor FusedLAMB::step(LossClosure closure) {
     }
     lamb_apply_pass(pieces, rates, path);
   });
+  moments.put_back();
   return loss;
 }
 

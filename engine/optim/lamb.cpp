@@ -37,6 +37,7 @@ at::Tensor Lamb::step(LossClosure closure) {
   const at::Tensor loss = loss_of(closure);
   auto reached = reached_parameters<LambOptions>(*this, "Lamb");
   add_moments(*this, reached);
+  WideMoments moments(reached);
   by_path(reached, [&](const auto& those, UpdatePath path) {
     std::vector<Piece<MomentsStep>> pieces;
     for (const auto& each : those) {
@@ -54,6 +55,7 @@ at::Tensor Lamb::step(LossClosure closure) {
     }
     lamb_apply_pass(pieces, rates, path);
   });
+  moments.put_back();
   return loss;
 }
 

@@ -2,6 +2,7 @@
 // Moments for optimizers that count the steps of a group.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "accrue/optim/param_state.h"
@@ -22,6 +23,28 @@ void add_moments(torch::optim::Optimizer& optimizer, std::vector<Reached<Options
     each.tensors.second = packed(state.exp_avg_sq());
   }
 }
+
+/// Half-precision moments as float32 until they are put back: LAMB's step is computed twice from them, and a second
+/// moment that float16 has rounded to zero would make the second one another.
+template <typename Options>
+class WideMoments {
+ public:
+  explicit WideMoments(std::vector<Reached<Options>>& reached) {
+    for (auto& each : reached)
+      for (at::Tensor* const moment : {&each.tensors.first, &each.tensors.second}) {
+        if (moment->scalar_type() != at::kHalf && moment->scalar_type() != at::kBFloat16) continue;
+        const at::Tensor stored = *moment;
+        *moment = stored.to(at::kFloat);
+        widened_.emplace_back(stored, *moment);
+      }
+  }
+  void put_back() {
+    for (auto& [stored, wide] : widened_) stored.copy_(wide);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> widened_;
+};
 
 /// Counts a step of every group, whether it has gradients or not.
 template <typename Options>

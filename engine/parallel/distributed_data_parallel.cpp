@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bucket_reducer.h"
+#include "direct_gradient.h"
 #include "grad_arena.h"
 #include "replica_check.h"
 
@@ -158,17 +159,20 @@ class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
   std::function<void()> arrived_;
 };
 
-/// Before a gradient is accumulated.
-class ComingHook final : public torch::autograd::FunctionPreHook {
+/// Before a gradient is accumulated. Where all of it was added directly, it is undefined; ArrivalHook still follows.
+class ComingHook final : public GradientReceiver {
  public:
-  explicit ComingHook(std::function<void()> coming) : coming_(std::move(coming)) {}
+  ComingHook(std::function<void()> coming, std::function<at::Tensor()> place)
+      : coming_(std::move(coming)), place_(std::move(place)) {}
   torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) override {
     if (!gradients.empty() && gradients.front().defined()) coming_();
     return gradients;
   }
+  at::Tensor place() override { return place_(); }
 
  private:
   std::function<void()> coming_;
+  std::function<at::Tensor()> place_;
 };
 
 }  // namespace
@@ -198,6 +202,7 @@ struct DistributedDataParallel::State {
   void mark_parameters();
   void release_parameters();
   void coming(std::size_t parameter);
+  at::Tensor place_for_product(std::size_t parameter);
   void arrived(std::size_t parameter);
   void reduce(std::size_t bucket);
   void wait_for_reductions();
@@ -228,7 +233,8 @@ void DistributedDataParallel::State::mark_parameters() {
     torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
                                                    std::make_unique<ArrivalHook>([this, i] { arrived(i); }));
     accumulators.push_back(torch::autograd::impl::grad_accumulator(parameters[i]));
-    accumulators.back()->add_pre_hook(std::make_unique<ComingHook>([this, i] { coming(i); }));
+    accumulators.back()->add_pre_hook(
+        std::make_unique<ComingHook>([this, i] { coming(i); }, [this, i] { return place_for_product(i); }));
   }
 }
 
@@ -252,6 +258,13 @@ void DistributedDataParallel::State::coming(std::size_t parameter) {
   // Dropped gradients end a window that will not be finished, because its backward has thrown.
   if (const auto first = reducer.first_arrived(); first && !has(*first)) restart();
   arena_of(parameter).expect(places[parameter].index);
+}
+
+at::Tensor DistributedDataParallel::State::place_for_product(std::size_t parameter) {
+  const Place& at = places[parameter];
+  at::Tensor place = arenas[at.arena].place(at.index);
+  if (place.defined()) coming(parameter);
+  return place;
 }
 
 void DistributedDataParallel::State::arrived(std::size_t parameter) {

@@ -71,6 +71,13 @@ void GradArena::expect(std::size_t i) {
   parameters_[i].mutable_grad() = at::Tensor();
 }
 
+at::Tensor GradArena::place(std::size_t i) const {
+  const at::Tensor& view = views_[i];
+  // On a device a wide product of narrow numbers is computed fast in their type alone.
+  const bool plain = view.scalar_type() == parameters_[i].scalar_type() || view.is_cpu();
+  return plain && !compensation_.defined() && view.element_size() > 2 ? view : at::Tensor();
+}
+
 void GradArena::fold(std::size_t i) {
   const at::Tensor grad = parameters_[i].grad();
   bind(i);

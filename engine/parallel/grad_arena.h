@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flat tensor in which all gradients live; each parameter's .grad is a view of its place. AccumulateGrad then adds
 // in place, so micro-steps accumulate without a second copy, a reduction takes contiguous buckets, and clearing is one
-// memset. A layer's backward still hands its gradient over as a tensor of its own, fused or not: none adds its product
-// into the arena while it computes it, so each gradient is written once and read once more than it would have to be.
+// memset. The weight gradients of linear layers do not exist outside it: their backward adds each product to its view
+// (direct_gradient.h). What is no product of a layer's own weight is handed over as a tensor and added: biases, norms,
+// embeddings, and the tied table's part of the fused head, which is computed along with the loss, before backward says
+// what divides it.
 //
 // A parameter has no .grad until a backward reaches it: expect() gives it its view just before the first gradient is
 // added. Dropping gradients (zero_grad()'s default) therefore costs nothing. Assigning .grad, or running backward with
@@ -37,6 +39,9 @@ class GradArena {
   /// Before a gradient of parameter i is added: makes .grad its view, cleared if the gradient had been dropped. With
   /// compensation removes .grad instead, so that the gradient arrives on its own.
   void expect(std::size_t i);
+  /// Parameter i's view, for a product to be added to after expect(); undefined where the sum is compensated, or
+  /// rounded to half precision after each addition: there gradients arrive on their own.
+  at::Tensor place(std::size_t i) const;
   /// With compensation, once the gradient has arrived: adds it to the sum, Kahan's way, and binds the view again.
   void fold(std::size_t i);
   /// Brings the arena up to date with .grad: copies an assigned gradient in, clears the place of a dropped one. True if

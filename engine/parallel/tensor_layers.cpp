@@ -8,7 +8,6 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -17,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "parallel/direct_gradient.h"
 #include "parallel/even_part.h"
 #include "parallel/kept_axis.h"
 
@@ -29,6 +29,31 @@ using torch::autograd::variable_list;
 at::Tensor matrix(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)});
 }
+
+/// The gradient of a weight [outputs, inputs], of dy [..., outputs] and x [..., inputs]; undefined if it was added.
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x) {
+  at::Tensor place = gradient_place(weight);
+  if (!place.defined()) return at::matmul(matrix(dy).t(), matrix(x));
+  add_widened(place, matrix(dy).t(), matrix(x));
+  return {};
+}
+
+/// at::linear whose backward adds to the weight's sum.
+struct AddingLinear : torch::autograd::Function<AddingLinear> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias) {
+    ctx->save_for_backward({x, weight, bias.value_or(at::Tensor())});
+    return at::linear(x, weight, bias);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto kept = ctx->get_saved_variables();
+    const at::Tensor &x = kept[0], &weight = kept[1], &dy = grads[0];
+    const at::Tensor dx = ctx->needs_input_grad(0) ? at::matmul(dy, weight) : at::Tensor();
+    const at::Tensor dbias = kept[2].defined() ? matrix(dy).sum(0) : at::Tensor();
+    return {dx, weight_gradient(weight, dy, x), dbias};
+  }
+};
 
 struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
@@ -51,7 +76,7 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
     at::Tensor dx = sequence ? at::empty_like(x, at::MemoryFormat::Contiguous) : dwhole;
     Work sums = sequence ? axis.ranks().start_reduce_scatter(dx, dwhole) : axis.ranks().start_all_reduce(dwhole);
     gathers.wait();
-    const at::Tensor dweight = at::mm(matrix(dy).t(), matrix(whole));
+    const at::Tensor dweight = weight_gradient(weight, dy, whole);
     sums.wait();
     return {dx, dweight, {}};
   }
@@ -137,17 +162,22 @@ at::Tensor part_along(const at::Tensor& whole, std::int64_t dim, const TensorAxi
 
 }  // namespace
 
+at::Tensor accumulating_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (x.scalar_type() != weight.scalar_type() || !takes_products(weight)) return at::linear(x, weight, bias);
+  return AddingLinear::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
+}
+
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorAxis& axis) {
-  if (!axis.split()) return at::linear(x, weight, bias);
+  if (!axis.split()) return accumulating_linear(x, weight, bias);
   const at::Tensor y = ColumnLinear::apply(x, weight, axis);
   return bias.defined() ? at::add(y, bias) : y;
 }
 
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorAxis& axis) {
-  if (!axis.split()) return at::linear(x, weight, bias);
-  const at::Tensor part = at::linear(x, weight);
+  if (!axis.split()) return accumulating_linear(x, weight, bias);
+  const at::Tensor part = accumulating_linear(x, weight);
   const at::Tensor sum = axis.sequence() ? sum_to_rows(part, axis) : sum_from_tensor(part, axis);
   return bias.defined() ? at::add(sum, bias) : sum;
 }

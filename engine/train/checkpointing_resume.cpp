@@ -127,11 +127,12 @@ void report_resume(Training& training, const OpenedCheckpoint& opened) {
   if (opened.not_bit_exact.empty()) return;
   std::string text;
   for (const std::string& difference : opened.not_bit_exact) text += (text.empty() ? "" : ", another ") + difference;
+  const std::vector<std::string>& keys = training.order.changed_keys;
+  for (std::size_t i = 0; i < keys.size(); ++i) text += (i == 0 ? ": " : ", ") + keys[i];
   training.report.warn_first(
       "protocol", "continuing from " + opened.checkpoint->name() + " is not bit-exact, because of another " + text,
-      training.order.branched_from.empty() || opened.not_bit_exact.back() != "spec"
-          ? "The mathematics is the same; the last digits are not."
-          : "\"accrue-run compare\" with the run that this one branched from names the keys that differ.");
+      keys.empty() ? "The mathematics is the same; the last digits are not."
+                   : "What these keys change, the branch does from here on; all else is the same but for last digits.");
 }
 
 }  // namespace

@@ -5,16 +5,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/run/sync_path.h"
 #include "train/model_axis.h"
 
 namespace accrue {
@@ -34,13 +31,7 @@ Result<void> write_model_file(const fs::path& folder, const NamedTensors& parame
   if (!written) return tl::unexpected(written.error());
   fs::rename(part, file, error);
   if (error) return fail(ErrorCode::disk, "the file cannot be given its name: " + error.message(), file.string());
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const int failed = errno;
-  if (fd >= 0) ::close(fd);
-  if (!synced)
-    return fail(ErrorCode::disk, std::string("the folder cannot be synced: ") + std::strerror(failed), folder.string());
-  return {};
+  return sync_path(folder);
 }
 
 /// The hash as numbers that the ranks exchange.

@@ -4,7 +4,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -75,6 +79,14 @@ FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vecto
     parameter.set_data(view);
   }
   for (at::Tensor& buffer : module_->buffers()) buffer.set_data(buffer.to(device));
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // drawing the weights has left free memory of their size behind, which the process would keep
+#endif
+}
+
+FlatRange FlatModel::range_between(const at::Tensor& one, const at::Tensor& other) {
+  const std::int64_t begin = std::min(one.storage_offset(), other.storage_offset());
+  return {begin, std::max(one.storage_offset() + one.numel(), other.storage_offset() + other.numel()) - begin};
 }
 
 ModelPart& FlatModel::undivided() const {

@@ -47,6 +47,8 @@ class FlatModel {
   at::Tensor unpadded(const at::Tensor& flat, std::size_t i) const;
   /// Where the parameters of a chunk lie.
   const FlatRange& range_of(std::int64_t chunk) const { return ranges_[static_cast<std::size_t>(chunk)]; }
+  /// Where two parameters and those between them lie.
+  static FlatRange range_between(const at::Tensor& one, const at::Tensor& other);
   /// What this rank holds of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
   /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.

@@ -37,7 +37,7 @@ bool LossScaling::counts_first() const {
 double LossScaling::share_of_second(const LossSum& loss, const WindowCounts& counts) const {
   // A micro-step that is divided by its own items has the mean of its own samples.
   const bool own = !counts_items_;
-  const auto items = static_cast<double>(own ? loss.count : counts.items);
+  const auto items = static_cast<double>(own ? items_of(loss) : counts.items);
   return items * inverse(static_cast<double>(own ? loss.second_count : counts.samples));
 }
 

@@ -21,6 +21,11 @@ struct WindowCounts {
   std::int64_t samples = 0;
 };
 
+/// What a micro-step's loss is divided by. Samples without an item have a second loss, which one stands for.
+inline std::int64_t items_of(const LossSum& loss) {
+  return loss.count == 0 && loss.second.defined() ? 1 : loss.count;
+}
+
 class LossScaling {
  public:
   LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world);

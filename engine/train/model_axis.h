@@ -5,16 +5,11 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "train/training.h"
 
 namespace accrue {
-
-/// What the first part of a model embeds with and the last part's head multiplies by; of a T5 the decoder's first part
-/// embeds with it too.
-inline constexpr std::string_view tied_embedding = "token_embedding.weight";
 
 /// Whether parameter i's gradient is this rank's part of a sum over the tensor axis.
 bool summed_over_tensor(const Training& training, std::size_t i);

@@ -147,7 +147,7 @@ class TrainedWindow final : public WindowWork {
   void starts(const PipelineOperation& operation) override {
     const MicroPlan& plan = flights_.at(operation.micro_step).plan;
     if (operation.action == PipelineAction::forward) {
-      if (training_.shard) training_.shard->await(training_.model.range_of(operation.chunk));
+      await_parameters(operation.chunk);
       training_.report.phase("forward", plan.window + 1, plan.micro_step);
       key_dropout(training_, plan.micro_step, operation.chunk);
     } else {
@@ -169,7 +169,8 @@ class TrainedWindow final : public WindowWork {
       loss.sum = loss.sum + loss.second * training_.scaling.share_of_second(loss, counted_.counts);
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
     now.loss = {loss.sum.detach(), loss.count};
-    now.weight = training_.scaling.weight(now.plan, {loss.count, now.samples}, counted_.counts);
+    now.divisor = items_of(loss);
+    now.weight = training_.scaling.weight(now.plan, {items_of(loss), now.samples}, counted_.counts);
     return now.weight * training_.loss_scale.factor();
   }
 
@@ -247,9 +248,16 @@ class TrainedWindow final : public WindowWork {
     Batch batch;
     std::int64_t samples = 0;
     LossSum loss = {};
+    std::int64_t divisor = 1;  ///< of the loss
     double weight = 0.0;
     ComputeClock::Mark end = {};
   };
+
+  /// Of a part that does not say itself what it uses next (training.cpp).
+  void await_parameters(std::int64_t chunk) {
+    if (training_.shard && !training_.model.parts()[static_cast<std::size_t>(chunk)]->says_what_it_uses())
+      training_.shard->await(training_.model.range_of(chunk));
+  }
 
   bool pipelined() const { return !stops_inside_windows(training_.spec()); }
 
@@ -286,7 +294,7 @@ class TrainedWindow final : public WindowWork {
                        .compute_ns = compute_ns_[done.plan.micro_step]};
     compute_ns_.erase(done.plan.micro_step);
     if (done.loss.sum.defined()) {
-      result.mean_loss = sum / static_cast<double>(done.loss.count);
+      result.mean_loss = sum / static_cast<double>(done.divisor);
       result.items = done.loss.count;
       WindowTally& tally = pass_.tally;
       tally.numerator += done.weight * sum;

@@ -135,6 +135,11 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
+  if (!shard || !run.plan.spec.parallel.overlap_param_gather) return;
+  for (ModelPart* part : model.parts())
+    part->before_use([this](const at::Tensor& first, const at::Tensor& last) {
+      shard->await(FlatModel::range_between(first, last));
+    });
 }
 
 }  // namespace accrue

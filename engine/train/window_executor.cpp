@@ -51,7 +51,7 @@ bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) 
 
 void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& work) {
   const Batch& batch = work.batch(operation.micro_step);
-  if (batch.items == 0) return;
+  if (batch.empty()) return;
   work.starts(operation);
   Flight& flight = this->flight(operation);
   if (counts_kept_) {
@@ -78,7 +78,7 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
 }
 
 void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
-  if (work.batch(operation.micro_step).items > 0) {
+  if (!work.batch(operation.micro_step).empty()) {
     work.starts(operation);
     Flight& flight = this->flight(operation);
     parts_[static_cast<std::size_t>(operation.chunk)]->backward(flight.outputs, flight.gradient);
@@ -94,7 +94,7 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
 
 void WindowExecutor::receive_input(const PipelineOperation& operation, WindowWork& work) {
   const Batch& batch = work.batch(operation.micro_step);
-  if (batch.items == 0) return;
+  if (batch.empty()) return;
   work.transfers(operation);
   at::Tensor& received = flight(operation).received;
   received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);

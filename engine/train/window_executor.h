@@ -34,7 +34,7 @@ class WindowWork {
   virtual ~WindowWork() = default;
   /// Before a micro-step's first operation on this stage. False: the list ends here.
   virtual bool begin(std::int64_t micro_step) = 0;
-  /// Its batch, up to its last backward on this stage. One without items is passed over: nothing is computed for it.
+  /// Its batch, up to its last backward on this stage. One that is empty is passed over: nothing is computed for it.
   virtual const Batch& batch(std::int64_t micro_step) = 0;
   /// Before a forward or backward.
   virtual void starts(const PipelineOperation& operation) = 0;

@@ -35,7 +35,7 @@ check_includes() {
     breach torch-below-ranks "only ranks hold LibTorch"
   files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"]accrue/($parts)/" |
     breach engine-below-ranks "ui, app and engine/run include the vocabulary (accrue/run) only"
-  files '^(engine|app/cli)/.*\.(h|cpp|cu)$' '^app/cli_main\.cpp$' | search '#include [<"](Q[A-Z]|Qt)' |
+  files '^(engine|app/cli|app/tokenize)/.*\.(h|cpp|cu)$' '^app/cli_main\.cpp$' | search '#include [<"](Q[A-Z]|Qt)' |
     breach qt-in-engine "the engine and accrue-run know no Qt"
   files '^engine/.*\.(h|cpp|cu)$' | search '#include [<"]torch/torch\.h' |
     breach torch-umbrella "torch/torch.h takes 18 s a file: include what is used"
@@ -47,7 +47,7 @@ check_includes() {
 engine_arrows='comm: kernels
 parallel: comm
 checkpoint: comm
-accumulation: comm parallel checkpoint
+accumulation: comm parallel checkpoint optim
 kernels:
 models: kernels comm parallel
 optim: kernels
@@ -82,7 +82,7 @@ check_licences() {
     head=$(head -n 3 "$f" | grep -oE 'SPDX-License-Identifier: [A-Za-z0-9.-]+' | head -n 1)
     case $f in
       ui/* | app/main.cpp | app/wiring* | tests/ui/*) [ "$head" = 'SPDX-License-Identifier: GPL-3.0-or-later' ] || echo "$f: ${head:-no licence line} (GPL-3.0-or-later belongs there)" ;;
-      engine/* | app/cli* | tests/run/* | tests/engine/* | tests/ranks/*) [ "$head" = 'SPDX-License-Identifier: Apache-2.0' ] || echo "$f: ${head:-no licence line} (Apache-2.0 belongs there)" ;;
+      engine/* | app/cli* | app/tokenize/* | tests/run/* | tests/engine/* | tests/ranks/*) [ "$head" = 'SPDX-License-Identifier: Apache-2.0' ] || echo "$f: ${head:-no licence line} (Apache-2.0 belongs there)" ;;
       *) [ -n "$head" ] || echo "$f: no licence line" ;;
     esac
   done | breach licence "every source names its licence in the first three lines"

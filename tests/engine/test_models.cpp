@@ -58,6 +58,40 @@ class TestModels : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_gpt_reads_no_parameter_before_it_says_so_data() {
+    QTest::addColumn<bool>("plain");
+    QTest::newRow("fused") << false;
+    QTest::newRow("plain operators") << true;
+  }
+  void a_gpt_reads_no_parameter_before_it_says_so() {
+    QFETCH(bool, plain);
+    const auto model = std::dynamic_pointer_cast<GptModel>(make_model(tiny_gpt(), 3));
+    model->use_plain_operators(plain);
+    const Batch batch = token_batch(2, 12, 29);
+    const double expected = model->whole_loss(batch).sum.item<double>();
+    // On their way: each has its values only from the call that names it on.
+    const std::vector<at::Tensor> parameters = model->parameters();
+    std::vector<at::Tensor> values;
+    const at::NoGradGuard no_grad;
+    for (const at::Tensor& each : parameters) {
+      values.push_back(each.detach().clone());
+      at::Tensor(each).fill_(std::nan(""));
+    }
+    std::vector<std::size_t> still_missing;
+    const auto place = [&](const at::Tensor& one) {
+      return std::size_t(std::ranges::find_if(parameters, [&](const auto& each) { return each.is_same(one); }) -
+                         parameters.begin());
+    };
+    model->before_use([&](const at::Tensor& first, const at::Tensor& last) {
+      for (std::size_t i = place(first); i <= place(last); ++i) at::Tensor(parameters[i]).copy_(values[i]);
+      still_missing.push_back(std::size_t(std::ranges::count_if(
+          parameters, [](const auto& each) { return each.isnan().any().template item<bool>(); })));
+    });
+    QCOMPARE(model->whole_loss(batch).sum.item<double>(), expected);
+    // Embeddings, a block of twelve, another one, the tied table again, the last norm.
+    QVERIFY(still_missing == std::vector<std::size_t>({26, 14, 2, 2, 0}));
+  }
+
   void parameters_are_those_of_the_plan_data() {
     QTest::addColumn<int>("kind");
     QTest::addColumn<bool>("bias");

@@ -120,6 +120,45 @@ class TestDividedTraining : public QObject {
     QVERIFY2(apart <= 10 * tolerance, qPrintable(QString::number(apart)));
   }
 
+  /// One update of plain SGD at a rate of 1: a bias, which begins at 0, is then minus its gradient, to the bit.
+  void tensor_ranks_have_the_same_gradients_of_what_all_hold_data() {
+    QTest::addColumn<Layout>("layout");
+    for (const int ranks : {2, 4})
+      for (const bool rows : {false, true})
+        QTest::addRow("%d ranks%s", ranks, rows ? " by rows" : "") << Layout{1, ranks, rows};
+  }
+  void tensor_ranks_have_the_same_gradients_of_what_all_hold() {
+    QFETCH(Layout, layout);
+    QTemporaryDir alone_dir, divided_dir;
+    const auto one_update = [](const Layout& of, const QTemporaryDir& folder) {
+      return train({.spec = spec_text(of),
+                    .set = {"optimizer.kind=sgd", "optimizer.lr=1", "optimizer.weight_decay=0", "optimizer.clip_norm=0",
+                            "schedule.kind=constant", "schedule.warmup=0", "run.updates=1"},
+                    .run_dir = folder.path().toStdString()},
+                   of.world());
+    };
+    const auto alone = one_update({}, alone_dir), divided = one_update(layout, divided_dir);
+    VERIFY_FINISHED(alone);
+    VERIFY_FINISHED(divided);
+    // Each rank's hash is of its own copies.
+    for (const TrainedRank& rank : divided) QCOMPARE(rank.weights_sha256, divided[0].weights_sha256);
+    const NamedTensors expected = weights_in(alone_dir), found = weights_in(divided_dir);
+    QCOMPARE(found.size(), expected.size());
+    int compared = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::string& name = found[i].first;
+      const bool on_all = name.ends_with("norm_1.bias") || name.ends_with("norm_2.bias") ||
+                          name.ends_with("final_norm.bias") || name.ends_with("output.bias") ||
+                          name.ends_with("down.bias");
+      if (!on_all) continue;
+      ++compared;
+      QVERIFY2(expected[i].second.norm().item<double>() > 0, name.c_str());
+      const double apart = difference({found[i]}, {expected[i]});
+      QVERIFY2(apart < 1e-10, qPrintable(QString("%1: %2").arg(name.c_str()).arg(apart)));
+    }
+    QCOMPARE(compared, 4 * 4 + 1);
+  }
+
   /// Groups with factors and rates of their own, a weight decay that moves, and windows that grow.
   void every_layout_obeys_groups_and_clocks_data() {
     QTest::addColumn<Layout>("layout");

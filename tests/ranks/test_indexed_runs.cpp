@@ -25,7 +25,8 @@ std::string spec_text(int replicas, int micro_batch, const std::string& rest = {
          "[optimizer]\nkind = \"adamw\"\nlr = 3e-3\n"
          "[accumulation]\nsteps = 2\nmicro_batch = " +
          std::to_string(micro_batch) + "\n[parallel]\ndata = " + std::to_string(replicas) +
-         "\n[run]\nupdates = 40\n[evaluate]\nevery_updates = 20\n[checkpoint]\nevery_updates = 10\nkeep = 3\n";
+         "\n[launch]\nthreads_per_rank = 1\n[run]\nupdates = 40\n[evaluate]\nevery_updates = "
+         "20\n[checkpoint]\nevery_updates = 10\nkeep = 3\n";
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ class TestIndexedRuns : public QObject {
   void every_layout_reads_the_same_samples() {
     const auto [replicas, micro_batch, more] = current_row<int, int, QString>();
     std::string spec = spec_text(replicas, micro_batch);
-    spec.replace(spec.find("[run]"), 0, more.toStdString());
+    spec.replace(spec.find("[launch]"), 0, more.toStdString());
     const RunFolder dir;
     const auto ranks = run(spec, dir, replicas * (more.isEmpty() ? 1 : 2));
     VERIFY_FINISHED(ranks);
@@ -126,7 +127,7 @@ class TestIndexedRuns : public QObject {
     const auto one = run(spec_text(1, 4, resets), alone, 1);
     VERIFY_FINISHED(one);
     std::string divided = spec_text(1, 4, resets);
-    divided.replace(divided.find("[run]"), 0, "pipeline = 2\n");
+    divided.replace(divided.find("[launch]"), 0, "pipeline = 2\n");
     const auto stages = run(divided, two, 2);
     VERIFY_FINISHED(stages);
     const auto expected = one[0].all<Update>(), updates = stages[0].all<Update>();
@@ -135,28 +136,6 @@ class TestIndexedRuns : public QObject {
       QCOMPARE(updates[i].tokens, expected[i].tokens);
     }
     QVERIFY(expected[0].tokens < whole_[0].all<Update>()[0].tokens);  // what follows an end does not count
-  }
-
-  void a_changed_dataset_is_refused() {
-    const RunFolder changed, dir;
-    const std::filesystem::path from = std::string(data_), to = std::string(changed);
-    for (const char* name : {"one", "two", "three"})
-      for (const char* ending : {".idx", ".bin"})
-        std::filesystem::copy_file(from / (std::string(name) + ending), to / (std::string(name) + ending));
-    TrainingScript script{.spec = spec_text(2, 2), .base_dir = changed, .run_dir = dir, .stop_request = 5};
-    const auto stopped = train(script, 2);
-    QVERIFY2(stopped[0].outcome == "stopped", stopped[0].text().c_str());
-    const RunOrder order = order_for(script);
-    std::filesystem::resize_file(to / "two.bin", std::filesystem::file_size(to / "two.bin") - 2);
-    script.stop_request = 0;
-    script.resume_from = "newest";
-    bool refused = false;
-    try {
-      refused = train(script, 2)[0].outcome.starts_with("error");
-    } catch (const std::exception&) {
-      refused = true;  // the order of a supervisor is not written for it either
-    }
-    QVERIFY(refused);
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks count while they train against what the plan said before: state and bytes sent to the byte, activations
 // within a twentieth.
+#include <QDir>
 #include <QtTest>
 
 #include "accrue/run/rank_cost.h"
@@ -13,9 +14,11 @@ using namespace accrue::test;
 
 namespace {
 
-std::string spec_text(const std::string& parallel, const std::string& model, const std::string& rest) {
-  return "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 64\nheads = 4\ncontext = 64\nvocabulary = 96\n" +
-         model + "[data]\nkind = \"synthetic\"\nsamples = 200\n[optimizer]\nkind = \"adamw\"\nlr = 1e-3\n" +
+std::string spec_text(const std::string& parallel, const std::string& model, const std::string& rest,
+                      const std::string& kind = "gpt") {
+  return "accrue = 1\n[model]\nkind = \"" + kind +
+         "\"\nlayers = 4\nwidth = 64\nheads = 4\ncontext = 64\nvocabulary = 96\n" + model +
+         "[data]\nkind = \"synthetic\"\nsamples = 200\n[optimizer]\nkind = \"adamw\"\nlr = 1e-3\n" +
          "[accumulation]\nsteps = 4\nmicro_batch = 4\n[run]\nupdates = 3\n" + rest + "[parallel]\n" + parallel;
 }
 
@@ -42,10 +45,31 @@ class TestMeasured : public QObject {
     QTest::addColumn<int>("ranks");
     QTest::addColumn<QString>("model");
     QTest::addColumn<QString>("rest");
+    QTest::addColumn<QString>("kind");
     const auto row = [](const char* name, int ranks, const char* parallel, const char* model = "",
                         const char* rest = "") {
-      QTest::addRow("%s", name) << QString(parallel) << ranks << QString(model) << QString(rest);
+      QTest::addRow("%s", name) << QString(parallel) << ranks << QString(model) << QString(rest) << "gpt";
     };
+    const auto sentences = [](const char* kind, const char* name, int ranks, const char* parallel,
+                              const char* model = "") {
+      const QString decoder = QString(kind) == "t5" ? "decoder_context = 48\n" : "";
+      QTest::addRow("%s, %s", kind, name)
+          << QString(parallel) << ranks << decoder + model << QString() << QString(kind);
+    };
+    for (const char* kind : {"bert", "t5"}) {
+      sentences(kind, "one rank", 1, "");
+      sentences(kind, "one rank, dropout", 1, "", "dropout = 0.1\n");
+      sentences(kind, "two ranks", 2, "tensor = 2\n");
+      sentences(kind, "two ranks, dropout", 2, "tensor = 2\n", "dropout = 0.1\n");
+      sentences(kind, "two ranks by rows", 2, "tensor = 2\nsequence = true\n");
+      sentences(kind, "two stages", 2, "pipeline = 2\n");
+      sentences(kind, "four stages", 4, "pipeline = 4\n");
+      sentences(kind, "two sharded replicas of two stages", 4, "data = 2\nzero = 1\npipeline = 2\n");
+      sentences(kind, "blocks again on two ranks", 2, "tensor = 2\nrecompute = \"full\"\n");
+    }
+    sentences("bert", "no second loss", 1, "", "binary_head = false\n");
+    sentences("bert", "two replicas", 2, "data = 2\n");
+    sentences("t5", "three stages, two of the decoder", 3, "pipeline = 3\nsplit_stage = 1\n");
     row("one rank", 1, "");
     row("one rank, float64", 1, "", "dtype = \"float64\"\n");
     row("one rank, bfloat16", 1, "", "dtype = \"bfloat16\"\n");
@@ -76,32 +100,40 @@ class TestMeasured : public QObject {
     QFETCH(int, ranks);
     QFETCH(QString, model);
     QFETCH(QString, rest);
-    const TrainingScript script{.spec = spec_text(parallel.toStdString(), model.toStdString(), rest.toStdString())};
-    const auto trained = train(script, ranks);
-    VERIFY_FINISHED(trained);
-    const auto planned = rank_costs(order_for(script).plan.spec);
-    QCOMPARE(std::ssize(planned), std::ptrdiff_t{ranks});
-    for (std::size_t rank = 0; rank < trained.size(); ++rank) {
-      const auto counted = trained[rank].all<Measured>();
-      QCOMPARE(counted.size(), std::size_t{2});
-      QCOMPARE(counted.front().updates, 2);
-      const Measured& measured = counted.back();
-      const RankCost& cost = planned[rank];
-      QCOMPARE(measured.updates, 3);
-      QCOMPARE(measured.parameter_bytes, cost.parameters);
-      QCOMPARE(measured.gradient_bytes, cost.gradients);
-      QCOMPARE(measured.optimizer_bytes, cost.optimizer);
+    QFETCH(QString, kind);
+    hold_and_send_the_plan(
+        {.spec = spec_text(parallel.toStdString(), model.toStdString(), rest.toStdString(), kind.toStdString())}, ranks);
+  }
 
-      QVERIFY2(within(0.05, measured.activation_bytes, cost.activations),
-               figures(measured.activation_bytes, cost.activations));
-      std::array<std::int64_t, 8> sent = {};
-      for (std::size_t i = 0; i < measured.axis.size(); ++i)
-        for (std::size_t axis = 0; axis < sent.size(); ++axis)
-          if (measured.axis[i] == to_string(static_cast<Axis>(axis))) sent[axis] = measured.sent_bytes[i];
-      for (std::size_t axis = 0; axis < sent.size(); ++axis)
-        QVERIFY2(sent[axis] == 3 * cost.wire[axis],
-                 to_string(static_cast<Axis>(axis)).data() + (": " + figures(sent[axis], 3 * cost.wire[axis])));
+  /// Ranks that hold parts of parameters send their norms too, and states in files take no memory.
+  void ranks_of_other_optimizers_hold_and_send_what_the_plan_said_data() {
+    QTest::addColumn<QString>("parallel");
+    QTest::addColumn<int>("ranks");
+    QTest::addColumn<QStringList>("set");
+    const QString tensor = "tensor = 2\n", zero = "data = 2\nzero = 1\n";
+    for (const char* kind : {"FusedAdam", "FusedLAMB", "FusedSGD", "Lars"}) {
+      const QString name = QStringLiteral("optimizer.kind=%1").arg(kind);
+      QTest::addRow("%s, two ranks", kind) << tensor << 2 << QStringList{name, "optimizer.momentum=0.9"};
+      QTest::addRow("%s, two sharded replicas", kind) << zero << 2 << QStringList{name};
     }
+    QTest::newRow("Lamb, two sharded replicas of two ranks")
+        << zero + tensor << 4 << QStringList{"optimizer.kind=Lamb"};
+    QTest::newRow("Lamb, two sharded replicas of two stages, bfloat16")
+        << zero + "pipeline = 2\n"
+        << 4 << QStringList{"optimizer.kind=Lamb", "model.dtype=bfloat16"};
+    const QStringList files{"optimizer.kind=HybridAdam", "optimizer.nvme_offload_fraction=0.3",
+                            "optimizer.nvme_offload_dir=\"" + QDir::tempPath() + "\""};
+    QTest::newRow("HybridAdam, states in files") << QString() << 1 << files;
+    QTest::newRow("HybridAdam, states in files, two sharded replicas, bfloat16")
+        << zero << 2 << files + QStringList{"model.dtype=bfloat16"};
+  }
+  void ranks_of_other_optimizers_hold_and_send_what_the_plan_said() {
+    QFETCH(QString, parallel);
+    QFETCH(int, ranks);
+    QFETCH(QStringList, set);
+    TrainingScript script{.spec = spec_text(parallel.toStdString(), "", "")};
+    for (const QString& each : set) script.set.push_back(each.toStdString());
+    hold_and_send_the_plan(script, ranks);
   }
 
   void a_run_without_a_full_window_measures_nothing() {
@@ -128,6 +160,35 @@ class TestMeasured : public QObject {
     QVERIFY2(within(0.05, measured.activation_bytes, cost.activations),
              figures(measured.activation_bytes, cost.activations));
     QVERIFY(measured.axis.empty());
+  }
+
+ private:
+  static void hold_and_send_the_plan(const TrainingScript& script, int ranks) {
+    const auto trained = train(script, ranks);
+    VERIFY_FINISHED(trained);
+    const auto planned = rank_costs(order_for(script).plan.spec);
+    QCOMPARE(std::ssize(planned), std::ptrdiff_t{ranks});
+    for (std::size_t rank = 0; rank < trained.size(); ++rank) {
+      const auto counted = trained[rank].all<Measured>();
+      QCOMPARE(counted.size(), std::size_t{2});
+      QCOMPARE(counted.front().updates, 2);
+      const Measured& measured = counted.back();
+      const RankCost& cost = planned[rank];
+      QCOMPARE(measured.updates, 3);
+      QCOMPARE(measured.parameter_bytes, cost.parameters);
+      QCOMPARE(measured.gradient_bytes, cost.gradients);
+      QCOMPARE(measured.optimizer_bytes, cost.optimizer);
+
+      QVERIFY2(within(0.05, measured.activation_bytes, cost.activations),
+               figures(measured.activation_bytes, cost.activations));
+      std::array<std::int64_t, 8> sent = {};
+      for (std::size_t i = 0; i < measured.axis.size(); ++i)
+        for (std::size_t axis = 0; axis < sent.size(); ++axis)
+          if (measured.axis[i] == to_string(static_cast<Axis>(axis))) sent[axis] = measured.sent_bytes[i];
+      for (std::size_t axis = 0; axis < sent.size(); ++axis)
+        QVERIFY2(sent[axis] == 3 * cost.wire[axis],
+                 to_string(static_cast<Axis>(axis)).data() + (": " + figures(sent[axis], 3 * cost.wire[axis])));
+    }
   }
 };
 

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "accrue/run/branch.h"
+#include "accrue/run/compare.h"
 #include "accrue/run/spec_io.h"
 
 using namespace accrue;
@@ -173,6 +174,33 @@ class TestBranch : public QObject {
     QCOMPARE(findings.front().fix_value, std::optional<std::string>("4"));
     plan.spec.schedule.total = 8;
     QVERIFY(check_branch(from, plan).empty());
+  }
+
+  // Branched after update 2, it loses less from its second update on; before it, both are one run.
+  void a_branch_is_compared_with_its_past() {
+    const QTemporaryDir folder;
+    const auto recorded = [&](const char* name, const char* from, std::int64_t first, double shift) {
+      const std::filesystem::path dir = std::filesystem::path(folder.path().toStdString()) / name;
+      auto writer = RunWriter::create(dir, "accrue = 1\n");
+      if (!writer) qFatal("%s", writer.error().text().c_str());
+      const auto append = [&](const RunEvent& event) {
+        if (const auto done = writer->append(event); !done) qFatal("%s", done.error().text().c_str());
+      };
+      append({supervisor_rank, 0, 0, RunStarted{.run = name, .branched_from = from}});
+      for (std::int64_t update = first; update <= 5; ++update)
+        append(
+            {0, update, update,
+             Update{
+                 .update = update, .samples = 4 * update, .loss = 1.0 / double(update) - (update > 3 ? shift : 0.0)}});
+      return dir;
+    };
+    const auto compared = compare_runs({recorded("run-a", "", 1, 0.0), recorded("run-b", "run-a", 3, 0.01)});
+    QVERIFY2(compared, compared ? "" : compared.error().text().c_str());
+    QCOMPARE(compared->points.size(), std::size_t{5});
+    QCOMPARE(compared->points.front().losses.at(1), std::optional<double>(1.0));
+    QCOMPARE(compared->distances.at(1).shared_points, 5);
+    QVERIFY(compared->distances.at(1).first_divergence);
+    QCOMPARE(compared->distances.at(1).first_divergence->samples, 16);
   }
 
   void a_folder_without_a_run_or_a_checkpoint_is_refused() {

@@ -224,9 +224,9 @@ class TestCli : public QObject {
     QCOMPARE(outcome.out,
              QString("one_forward_one_backward: stages 2, chunks per stage 1, micro-steps 2, bubble 33.3 %\n"
                      "\nstage 0, ranks 0 1, at most 2 forward without their backward\n"
-                     "  F0 F0>1 F1 F1>1 B0<1 B0 B1<1 B1\n"
+                     "  F1 F1>1 F2 F2>1 B1<1 B1 B2<1 B2\n"
                      "\nstage 1, ranks 2 3, at most 1 forward without their backward\n"
-                     "  F0<0 F0 B0 F1<0 B0>0 F1 B1 B1>0\n"));
+                     "  F1<0 F1 B1 F2<0 B1>0 F2 B2 B2>0\n"));
     const auto json = object(run({"schedule", path("gpt.accrue"), "--json"}).out);
     QCOMPARE(json["schedule"].toString(), QString("one_forward_one_backward"));
     QCOMPARE(json["lists"].toArray()[1].toObject()["operations"].toArray()[0].toObject(),

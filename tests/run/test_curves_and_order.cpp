@@ -210,6 +210,21 @@ class TestCurvesAndOrder : public QObject {
     QCOMPARE(std::int64_t(grid.groups(Axis::world).at(0).size()), grid.world());
   }
 
+  /// A decoder that begins at stage 2 of 4 embeds its own tokens.
+  void the_stage_at_a_split_has_embeddings() {
+    using Groups = std::vector<RankList>;
+    const RankGrid grid{.pipeline = 4, .tensor = 2, .split = 2};
+    QCOMPARE(grid.groups(Axis::embedding), (Groups{{0, 4, 6}, {1, 5, 7}}));
+    QCOMPARE(grid.groups(Axis::position_embedding), (Groups{{0, 4}, {1, 5}}));
+    RunSpec spec;
+    spec.parallel.pipeline = 4;
+    QCOMPARE(make_grid(spec).split, 0);
+    spec.model.kind = ModelKind::t5;
+    QCOMPARE(make_grid(spec).split, 2);
+    spec.parallel.split_stage = 1;
+    QCOMPARE(make_grid(spec).split, 1);
+  }
+
   void one_stage_embeds_alone() {
     const RankGrid grid{.data = 2};
     QCOMPARE(grid.groups(Axis::embedding), (std::vector<RankList>{{0}, {1}}));

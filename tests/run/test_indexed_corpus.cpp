@@ -170,9 +170,11 @@ class TestIndexedCorpus : public QObject {
     const auto corpus = IndexedDataset::open(dir_ / "corpus").value();
     for (const std::int64_t sample : {0, 17, 112}) {
       Numbers text;
-      for (const TextPiece& piece : samples.origin(sample).value().pieces)
-        for (const std::int64_t token : corpus.get(piece.sequence, piece.offset, piece.length).value())
-          text.push_back(token);
+      const auto origin = samples.origin(sample).value();
+      for (const TextPiece& piece : origin.pieces) {
+        const auto part = corpus.get(piece.sequence, piece.offset, piece.length).value();
+        text.insert(text.end(), part.begin(), part.end());
+      }
       const auto item = samples.gpt(sample).value();
       QCOMPARE(std::ssize(text), 9);
       QCOMPARE(Numbers(text.begin(), text.end() - 1), item.tokens);
@@ -312,6 +314,17 @@ class TestIndexedCorpus : public QObject {
                                            "GPTDataset-train-shuffle_index.npy"}));
     const auto again = IndexedSamples::open(cached, corpus, DatasetSplit::train, dir_).value();
     QCOMPARE(all_tokens(again), all_tokens(open(cached)));
+  }
+
+  void another_corpus_has_another_fingerprint() {
+    write_corpus(dir_ / "changing", {30, 21, 9}, true, 1000);
+    const auto print = [this] { return scan_data(spec({"changing"}), dir_).value().fingerprint; };
+    const std::string before = print();
+    QCOMPARE(print(), before);
+    QVERIFY(before != scan_data(spec({"corpus"}), dir_).value().fingerprint);
+    std::fstream file(bin_path(dir_ / "changing"), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(100).put('x').flush();
+    QVERIFY(print() != before);
   }
 
   void documents_begin_after_their_end() {

@@ -235,9 +235,11 @@ class TestRankCost : public QObject {
   }
 
   void axes_with_equal_groups_share_the_first_of_their_names() {
-    constexpr Axis in_order[] = {Axis::data, Axis::tensor, Axis::pipeline, Axis::model, Axis::world, Axis::embedding};
-    for (std::int64_t cells = 0; cells < 64; ++cells) {
-      const RankGrid grid{.data = 1 + cells % 4, .pipeline = 1 + cells / 4 % 4, .tensor = 1 + cells / 16};
+    constexpr Axis in_order[] = {Axis::data,  Axis::tensor,    Axis::pipeline,          Axis::model,
+                                 Axis::world, Axis::embedding, Axis::position_embedding};
+    for (std::int64_t cells = 0; cells < 256; ++cells) {
+      RankGrid grid{.data = 1 + cells % 4, .pipeline = 1 + cells / 4 % 4, .tensor = 1 + cells / 16 % 4};
+      grid.split = std::min(cells / 64, grid.pipeline - 1);
       for (const Axis axis : in_order) {
         if (grid.size(axis) == 1) continue;
         Axis carrier = axis;

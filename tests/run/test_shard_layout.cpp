@@ -2,6 +2,7 @@
 // The flat space of parameters, its buckets and shards, the parameters of each model, and what memory they take.
 #include <QtTest>
 
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -85,7 +86,8 @@ class TestShardLayout : public QObject {
   void totals_are_those_of_the_whole_layout() {
     for (const std::int64_t layers : {1, 2, 3, 7}) {
       ModelSpec model = gpt(layers, 24, 5, 11);
-      for (const ModelKind kind : {ModelKind::gpt, ModelKind::mlp, ModelKind::linear}) {
+      model.decoder_layers = 8 - layers;
+      for (const ModelKind kind : {ModelKind::gpt, ModelKind::bert, ModelKind::t5, ModelKind::mlp, ModelKind::linear}) {
         model.kind = kind;
         model.hidden = {3, 17, 5};
         std::vector<std::int64_t> numels;
@@ -162,6 +164,79 @@ class TestShardLayout : public QObject {
     QVERIFY(shapes[4].shape == std::vector<std::int64_t>({24, 8}));
     QVERIFY(shapes[4].decays && shapes[0].decays);
     QVERIFY(!shapes[2].decays && !shapes[3].decays);
+  }
+
+  /// A block has 12 D^2 + 13 D numbers, and 4 D^2 + 6 D more where it looks at an encoder.
+  void a_bert_and_a_t5_have_the_parameters_of_their_layers() {
+    constexpr std::int64_t width = 24, layers = 3, context = 5, tokens = 11, decoder = 2;
+    constexpr std::int64_t square = width * width, block = 12 * square + 13 * width, norm = 2 * width;
+    ModelSpec model = gpt(layers, width, context, tokens);
+    const std::int64_t encoder = (tokens + context) * width + layers * block + norm;
+    QCOMPARE(count(model), encoder);
+    model.kind = ModelKind::bert;
+    const std::int64_t head = square + width + norm + tokens;
+    const std::int64_t order = 2 * width + square + width + 2 * width + 2;  // types, pooler, two classes
+    QCOMPARE(count(model), encoder + head + order);
+    model.binary_head = false;
+    QCOMPARE(count(model), encoder + head);
+    model.kind = ModelKind::t5;
+    model.decoder_layers = decoder;
+    QCOMPARE(count(model), encoder + decoder * (block + 4 * square + 6 * width) + norm + tokens);
+    model.decoder_context = 7;
+    QCOMPARE(count(model), encoder + 2 * width + decoder * (block + 4 * square + 6 * width) + norm + tokens);
+  }
+
+  /// Whatever the layout, its parts make the model: each number once, but for copies of the embeddings.
+  void parts_of_a_bert_and_a_t5_make_the_whole() {
+    struct Layout {
+      std::int64_t tensor, stages, chunks, split;
+    };
+    for (const ModelKind kind : {ModelKind::bert, ModelKind::t5})
+      for (const Layout& layout :
+           {Layout{1, 1, 1, 0}, {2, 1, 1, 0}, {1, 2, 1, 0}, {2, 4, 1, 0}, {1, 2, 2, 0}, {2, 3, 1, 1}, {1, 4, 1, 2}}) {
+        ModelSpec model = gpt(12, 24, 6, 32);
+        model.heads = 4;
+        model.kind = kind;
+        ParallelSpec parallel{.tensor = layout.tensor, .pipeline = layout.stages, .virtual_pipeline = layout.chunks};
+        if (layout.split > 0) parallel.split_stage = layout.split;
+        const bool interleaved_t5 = kind == ModelKind::t5 && layout.chunks > 1;
+        QCOMPARE(check_division(model, parallel).empty(), !interleaved_t5);
+        if (interleaved_t5) continue;
+        std::int64_t own = 0, most = 0;
+        std::map<std::string, int> copies;
+        for (std::int64_t stage = 0; stage < layout.stages; ++stage) {
+          std::int64_t held = 0;
+          for (std::int64_t chunk = 0; chunk < layout.chunks; ++chunk)
+            for (std::int64_t rank = 0; rank < layout.tensor; ++rank)
+              for (const ParameterShare& share :
+                   parameter_shares(model, share_under(model, parallel, rank, stage, chunk))) {
+                if (rank == 0) held += share.numel();
+                if (share.shared)
+                  copies[share.name] += rank == 0;
+                else if (share.divided || rank == 0)
+                  own += share.numel();
+              }
+          most = std::max(most, held);
+        }
+        QCOMPARE(own, count(model));
+        QCOMPARE(fullest_rank_totals(model, parallel).numel, most);
+        const int tables = layout.stages == 1 ? 0 : kind == ModelKind::t5 && layout.stages > 2 ? 2 : 1;
+        QCOMPARE(copies["token_embedding.weight"], tables);
+        QCOMPARE(copies["position_embedding.weight"], kind == ModelKind::t5 && layout.stages > 1 ? 1 : 0);
+      }
+  }
+
+  void the_split_of_a_t5_leaves_stages_for_both() {
+    ModelSpec model = gpt(4, 24, 6, 32);
+    model.kind = ModelKind::t5;
+    const auto wrong = [&model](std::int64_t stages, std::int64_t split) {
+      return QString::fromStdString(check_share(model, 1, stages, split));
+    };
+    QCOMPARE(wrong(4, 0), QString());
+    QCOMPARE(wrong(3, 1), QString());
+    QVERIFY(wrong(2, 2).contains("leaves no stage for the decoder"));
+    QVERIFY(wrong(4, 3).contains("model.layers 4 is not a multiple of the encoder's parallel.split_stage 3"));
+    QVERIFY(wrong(4, 1).contains("model.decoder_layers 4 is not a multiple"));
   }
 
   /// gpt2-large with t = 2 and p = 2, as Accelerate's guide prints its stages.

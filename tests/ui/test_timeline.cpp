@@ -46,6 +46,28 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.largestBytes(), 4096);
   }
 
+  void a_message_is_no_collective_and_counts_once() {
+    SyncTimeline timeline;
+    Sync sent, received;
+    const auto add = [](Sync& to, const char* op, std::int64_t bytes) {
+      to.axis.emplace_back("pipeline");
+      to.op.emplace_back(op);
+      to.bytes.push_back(bytes);
+      to.begin_ns.push_back(1000 * std::int64_t(to.op.size()));
+      to.end_ns.push_back(to.begin_ns.back() + 500);
+      to.update.push_back(1);
+      to.micro_step.push_back(1);
+    };
+    add(sent, "send", 64);
+    add(received, "receive", 64);
+    for (Sync* side : {&sent, &received}) add(*side, "all_reduce", 8);
+    timeline.take(0, sent);
+    timeline.take(1, received);
+    QCOMPARE(timeline.messages(), 1);
+    QCOMPARE(timeline.collectives(), 2);
+    QCOMPARE(timeline.bytes(), 2 * 64 + 2 * 8);
+  }
+
   void the_step_lies_between_the_reduction_and_the_update() {
     const MadeRun made{.updates = 4};
     const SyncTimeline timeline = timelineOf(made.events(4));

@@ -380,6 +380,10 @@ class TestWindow : public QObject {
     studio.document.setSpec(other, QStringLiteral("half the rate"));
     studio.action("branchAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    const auto order =
+        read_run_order(std::filesystem::path(studio.control->run()->folder().toStdString()) / "plan.json");
+    QVERIFY(order);
+    QCOMPARE(order->changed_keys, std::vector<std::string>{"optimizer.lr"});
     QVERIFY(studio.control->run()->folder() != first);
     const auto summary = read_run(studio.control->run()->folder().toStdString());
     QVERIFY(summary && !summary->branched_from.empty());

@@ -54,13 +54,17 @@ Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& 
   return started;
 }
 
-Result<std::filesystem::path> EngineBridge::branch(const BranchPoint& from, RunPlan plan) {
-  auto host = makeHost(options_);
-  auto started = host->branch(from, RunRequest{std::move(plan), {}});
-  if (!started) return started;
-  host_ = std::move(host);
-  beginFollowing(*started);
-  return started;
+BranchStart EngineBridge::startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan) {
+  auto host = makeHost(options);
+  auto folder = host->branch(from, RunRequest{std::move(plan), {}});
+  return {std::move(host), std::move(folder)};
+}
+
+Result<std::filesystem::path> EngineBridge::follow(BranchStart branch) {
+  if (!branch.folder) return branch.folder;
+  host_ = std::move(branch.host);
+  beginFollowing(*branch.folder);
+  return branch.folder;
 }
 
 Result<void> EngineBridge::attach(const std::filesystem::path& run_dir) {

@@ -32,6 +32,12 @@ struct BridgeOptions {
 /// The rank program that these options select.
 std::string rankProgram(const BridgeOptions& options);
 
+/// A branch that has been started, and its host.
+struct BranchStart {
+  std::unique_ptr<EngineHost> host;
+  Result<std::filesystem::path> folder;
+};
+
 /// Follows one run at a time: hosted here or attached to.
 /// Thread: GUI. No call waits for the engine.
 class EngineBridge : public QObject {
@@ -44,8 +50,10 @@ class EngineBridge : public QObject {
 
   Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {});
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
-  /// A run in a folder of its own that goes on from another's checkpoint.
-  Result<std::filesystem::path> branch(const BranchPoint& from, RunPlan plan);
+  /// A run in a folder of its own that goes on from another's checkpoint, which is copied: that takes as long as the
+  /// disk. Thread: any. The answer is for follow().
+  static BranchStart startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan);
+  Result<std::filesystem::path> follow(BranchStart branch);
   Result<void> attach(const std::filesystem::path& run_dir);
 
   void pause();

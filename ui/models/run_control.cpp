@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_control.h"
 
+#include <utility>
 #include <variant>
 
 #include "accrue/run/spec_fields.h"
@@ -23,7 +24,7 @@ RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, Pre
   connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
   connect(preflight_, &PreflightRunner::finished, this, [this] {
-    if (checking_ && branch_pending_.isEmpty() && preflight_->isCurrent()) startChecked();
+    if (checking_ && !copying_ && branch_pending_.isEmpty() && preflight_->isCurrent()) startChecked();
   });
   connect(document_, &SpecDocument::changed, this, &RunControl::changed);
   connect(library_, &RunLibrary::loaded, this, [this](RunSeries* run) {
@@ -109,7 +110,24 @@ void RunControl::startChecked() {
     return;
   }
   const RunPlan plan = *checked.plan;
-  beginStarted(branch_from_ ? bridge_.branch(*branch_from_, plan) : bridge_.start(plan), plan);
+  if (!branch_from_) {
+    beginStarted(bridge_.start(plan), plan);
+    return;
+  }
+  startBranch(plan);
+  if (!findings.empty()) Q_EMIT warned(findings);
+}
+
+/// Its checkpoint may be large: the window goes on while it is copied.
+void RunControl::startBranch(const RunPlan& plan) {
+  checking_ = copying_ = true;
+  jobs_.run([options = bridge_.options(), from = *branch_from_,
+             plan]() mutable { return EngineBridge::startBranch(options, from, std::move(plan)); },
+            [this, plan](BranchStart branch) {
+              checking_ = copying_ = false;
+              const bool stopped = std::exchange(kill_when_copied_, false);
+              if (beginStarted(bridge_.follow(std::move(branch)), plan) && stopped) kill();
+            });
 }
 
 bool RunControl::startPlan(const RunPlan& plan) {
@@ -199,6 +217,10 @@ void RunControl::stepUpdate() {
 }
 
 void RunControl::stop() {
+  if (copying_) {
+    kill_when_copied_ = true;
+    return;
+  }
   if (checking_) return endCheck();
   if (!isLive() || !controls()) return;
   if (state() == RunState::stopping) {

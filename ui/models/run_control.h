@@ -84,6 +84,8 @@ class RunControl : public QObject {
   void runBegun(accrue::ui::RunSeries* run);
   /// Run was pressed and the spec has errors.
   void refused(const std::vector<accrue::Finding>& findings);
+  /// A branch begins although something about it deserves a word.
+  void warned(const std::vector<accrue::Finding>& findings);
   /// A command could not be carried out.
   void commandFailed(const accrue::Error& error);
   /// The run is over and all its events have been taken.
@@ -93,6 +95,7 @@ class RunControl : public QObject {
   void beginCheck();
   void endCheck();
   void startChecked();
+  void startBranch(const RunPlan& plan);
   bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
   void showStopping();
@@ -112,6 +115,8 @@ class RunControl : public QObject {
   QString branch_pending_;                  ///< folder whose branch point is being read
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked
   bool checking_ = false;
+  bool copying_ = false;  ///< a branch's checkpoint, in the background
+  bool kill_when_copied_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;
   bool over_told_ = true;

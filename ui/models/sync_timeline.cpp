@@ -155,12 +155,21 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Operations& body) {
 void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
   Lane& lane = lanes_[rank];
   for (std::size_t i = 0; i < body.op.size(); ++i) {
-    lane.pushSync({seconds(body.begin_ns[i]), seconds(body.end_ns[i]), body.update[i], body.micro_step[i],
-                   body.bytes[i], nameIndex(axes_, body.axis[i]), nameIndex(ops_, body.op[i])});
-    ++collectives_;
-    bytes_ += body.bytes[i];
-    largestBytes_ = std::max(largestBytes_, body.bytes[i]);
+    const SyncSpan span{seconds(body.begin_ns[i]),  seconds(body.end_ns[i]), body.update[i],
+                        body.micro_step[i],         body.bytes[i],           nameIndex(axes_, body.axis[i]),
+                        nameIndex(ops_, body.op[i])};
+    lane.pushSync(span);
+    count(span);
   }
+}
+
+/// A message is two spans: one where it is sent, one where it is received.
+void SyncTimeline::count(const SyncSpan& span) {
+  const QString& op = ops_[span.op];
+  if (op == QLatin1String("send")) ++messages_;
+  if (op != QLatin1String("send") && op != QLatin1String("receive")) ++collectives_;
+  bytes_ += span.bytes;
+  largestBytes_ = std::max(largestBytes_, span.bytes);
 }
 
 void SyncTimeline::clear() {
@@ -168,14 +177,10 @@ void SyncTimeline::clear() {
 }
 
 void SyncTimeline::rewind(std::int64_t microStep) {
-  collectives_ = bytes_ = largestBytes_ = 0;
+  collectives_ = messages_ = bytes_ = largestBytes_ = 0;
   for (auto& [rank, lane] : lanes_) {
     lane.truncate(microStep);
-    collectives_ += static_cast<std::int64_t>(lane.sync.size());
-    for (const SyncSpan& span : lane.sync) {
-      bytes_ += span.bytes;
-      largestBytes_ = std::max(largestBytes_, span.bytes);
-    }
+    for (const SyncSpan& span : lane.sync) count(span);
   }
 }
 

@@ -127,13 +127,17 @@ class SyncTimeline {
 
   double begin() const;
   double end() const;
+  /// Calls of a group, each once a rank.
   std::int64_t collectives() const { return collectives_; }
-  /// Payload over all ranks and collectives.
+  /// From one rank to another, each once.
+  std::int64_t messages() const { return messages_; }
+  /// Payload over all ranks, of collectives and on both sides of messages.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t largestBytes() const { return largestBytes_; }
 
  private:
   double seconds(std::int64_t ns) const { return static_cast<double>(ns) * 1e-9 + offset_; }
+  void count(const SyncSpan& span);
   std::uint8_t nameIndex(std::vector<QString>& names, const std::string& name);
 
   std::map<std::int64_t, Lane> lanes_;
@@ -141,6 +145,7 @@ class SyncTimeline {
   std::vector<QString> ops_;
   double offset_ = 0.0;
   std::int64_t collectives_ = 0;
+  std::int64_t messages_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t largestBytes_ = 0;
 };

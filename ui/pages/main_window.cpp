@@ -20,17 +20,20 @@
 #include "bridge/event_pump.h"
 #include "centre_page.h"
 #include "close_guard.h"
+#include "data_panel.h"
 #include "dialect_panel.h"
 #include "dialect_runs.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
 #include "models/dialect_runner.h"
+#include "models/optimizer_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "optimizer_runs.h"
 #include "pipeline_panel.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
@@ -58,6 +61,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       rack_(new PluginRack(parts.document, parts.preflight, this)),
       accumulation_panel_(new AccumulationPanel(parts.control, this)),
       rank_panel_(new RankGridPanel(parts.preflight, parts.control, this)),
+      data_panel_(new DataPanel(parts.document, parts.preflight, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
       pipeline_(new PipelinePanel(parts.document, parts.preflight, this)),
@@ -68,7 +72,9 @@ MainWindow::MainWindow(const StudioParts& parts)
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectRunner(parts.document, parts.preflight, this)),
       queue_(new RunQueue(parts.control, this)),
-      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)) {
+      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)),
+      optimizers_(new OptimizerRunner(parts.document, parts.preflight, this)),
+      optimizer_runs_(new OptimizerRuns(parts.document, optimizers_, queue_, centre_->messages(), this)) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   setCentralWidget(centre_);
@@ -113,6 +119,7 @@ void MainWindow::buildPanels() {
   events_dock_ = addPanel(QStringLiteral("eventsDock"), tr("Events"), events_, Qt::BottomDockWidgetArea);
   rack_dock_ = addPanel(QStringLiteral("rackDock"), tr("Plug-ins"), rack_, Qt::LeftDockWidgetArea);
   ranks_dock_ = addPanel(QStringLiteral("ranksDock"), tr("Ranks"), rank_panel_, Qt::RightDockWidgetArea);
+  data_dock_ = addPanel(QStringLiteral("dataDock"), tr("Data"), data_panel_, Qt::RightDockWidgetArea);
   pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
@@ -124,7 +131,8 @@ void MainWindow::buildBars() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
   recent_menu_ = buildMenus(
-      this, actions_, {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, pipeline_dock_},
+      this, actions_,
+      {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_, pipeline_dock_},
       {run_bar_});
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
@@ -249,8 +257,13 @@ void MainWindow::connectDialects() {
   connect(actions_.runAllDialects, &QAction::triggered, this, [this] {
     if (formHolds()) dialect_runs_->start();
   });
-  connect(dialect_runs_, &DialectRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
-  connect(dialect_runs_, &DialectRuns::refused, this, &MainWindow::showState);
+  connect(actions_.runAllOptimizers, &QAction::triggered, this, [this] {
+    if (formHolds()) optimizer_runs_->start();
+  });
+  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_}) {
+    connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
+    connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
+  }
   connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
   connect(queue_, &RunQueue::finished, this, &MainWindow::showComparison);
 }
@@ -368,7 +381,8 @@ void MainWindow::showState() {
   const auto enable = [&possible](QAction* action, RunAction what) { action->setEnabled(possible.contains(what)); };
   enable(actions_.run, RunAction::run);
   enable(actions_.demo, RunAction::run);
-  actions_.runAllDialects->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
+  for (QAction* all : {actions_.runAllDialects, actions_.runAllOptimizers})
+    all->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
   if (queue_->isActive()) actions_.run->setEnabled(false);
   enable(actions_.stepMicro, RunAction::step);
   enable(actions_.stepUpdate, RunAction::step);

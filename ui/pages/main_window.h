@@ -23,6 +23,8 @@ class CloseGuard;
 class DialectPanel;
 class DialectRunner;
 class DialectRuns;
+class OptimizerRunner;
+class OptimizerRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
@@ -30,6 +32,7 @@ class PipelinePanel;
 class PlotArea;
 class PluginRack;
 class PreflightRunner;
+class DataPanel;
 class RankGridPanel;
 class RunControl;
 class RunLibrary;
@@ -61,7 +64,7 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  static constexpr int layout_version = 2;
+  static constexpr int layout_version = 3;
 
   explicit MainWindow(const StudioParts& parts);
   ~MainWindow() override;
@@ -130,6 +133,7 @@ class MainWindow : public QMainWindow {
   PluginRack* rack_;
   AccumulationPanel* accumulation_panel_;
   RankGridPanel* rank_panel_;
+  DataPanel* data_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
   PipelinePanel* pipeline_;
@@ -141,6 +145,8 @@ class MainWindow : public QMainWindow {
   DialectRunner* dialects_;
   RunQueue* queue_;
   DialectRuns* dialect_runs_;
+  OptimizerRunner* optimizers_;
+  OptimizerRuns* optimizer_runs_;
   DialectPanel* dialect_panel_ = nullptr;
   QDockWidget* setup_dock_ = nullptr;
   QDockWidget* window_dock_ = nullptr;
@@ -148,6 +154,7 @@ class MainWindow : public QMainWindow {
   QDockWidget* events_dock_ = nullptr;
   QDockWidget* rack_dock_ = nullptr;
   QDockWidget* ranks_dock_ = nullptr;
+  QDockWidget* data_dock_ = nullptr;
   QDockWidget* pipeline_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;

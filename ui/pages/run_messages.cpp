@@ -30,12 +30,14 @@ const RunProblem* lastFatal(const RunSeries& run) {
 RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* bar, QObject* parent)
     : QObject(parent), control_(control), library_(library), bar_(bar) {
   connect(control_, &RunControl::refused, this, &RunMessages::showRefused);
+  connect(control_, &RunControl::warned, this, &RunMessages::showWarned);
   connect(control_, &RunControl::commandFailed, this, &RunMessages::showFailed);
   connect(control_, &RunControl::stateChanged, this, &RunMessages::showState);
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
   connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
     shown_problems_ = run->problems().size();
-    for (const char* id : {"refused", "command", "end", "degraded", "interrupted"}) bar_->withdraw(QLatin1String(id));
+    for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched"})
+      bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
   connect(library_, &RunLibrary::liveFound, this, [this](RunSeries* run) {
@@ -55,6 +57,13 @@ void RunMessages::showRefused(const std::vector<Finding>& findings) {
                           : tr("%n errors must be fixed before this can run", nullptr, static_cast<int>(errors)),
               tr("Show the first"), [this] { Q_EMIT errorFieldRequested(); }});
   Q_EMIT errorFieldRequested();
+}
+
+void RunMessages::showWarned(const std::vector<Finding>& findings) {
+  QStringList all;
+  for (const Finding& finding : findings)
+    all += QStringLiteral("%1 %2").arg(QString::fromStdString(finding.key), QString::fromStdString(finding.message));
+  bar_->post({QStringLiteral("branched"), RunState::degraded, all.join(QStringLiteral("; ")), {}, {}});
 }
 
 void RunMessages::showFailed(const Error& error) {

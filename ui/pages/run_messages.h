@@ -29,6 +29,7 @@ class RunMessages : public QObject {
 
  private:
   void showRefused(const std::vector<Finding>& findings);
+  void showWarned(const std::vector<Finding>& findings);
   void showFailed(const Error& error);
   void showState(RunState state);
   void showEnd(RunSeries* run);

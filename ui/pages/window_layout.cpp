@@ -10,6 +10,7 @@
 
 #include "accumulation_panel.h"
 #include "centre_page.h"
+#include "data_panel.h"
 #include "events_panel.h"
 #include "main_window.h"
 #include "models/clock.h"
@@ -34,7 +35,7 @@ constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
 
-constexpr int pane_count = 7;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline
+constexpr int pane_count = 8;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data
 
 }  // namespace
 
@@ -77,10 +78,10 @@ void MainWindow::resetLayout() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
-      {setup_dock_, Qt::LeftDockWidgetArea},     {window_dock_, Qt::RightDockWidgetArea},
-      {runs_dock_, Qt::BottomDockWidgetArea},    {events_dock_, Qt::BottomDockWidgetArea},
-      {rack_dock_, Qt::LeftDockWidgetArea},      {ranks_dock_, Qt::RightDockWidgetArea},
-      {pipeline_dock_, Qt::BottomDockWidgetArea}};
+      {setup_dock_, Qt::LeftDockWidgetArea},  {window_dock_, Qt::RightDockWidgetArea},
+      {runs_dock_, Qt::BottomDockWidgetArea}, {events_dock_, Qt::BottomDockWidgetArea},
+      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea},
+      {data_dock_, Qt::RightDockWidgetArea},  {pipeline_dock_, Qt::BottomDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
@@ -92,8 +93,9 @@ void MainWindow::resetLayout() {
 }
 
 void MainWindow::tabifyDocks() {
-  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_),
-                                      std::pair(setup_dock_, rack_dock_), std::pair(window_dock_, ranks_dock_)}) {
+  for (const auto& [front, behind] :
+       {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_), std::pair(setup_dock_, rack_dock_),
+        std::pair(window_dock_, ranks_dock_), std::pair(window_dock_, data_dock_)}) {
     tabifyDockWidget(front, behind);
     front->raise();
   }
@@ -136,6 +138,10 @@ void MainWindow::focusPane(int pane) {
       open(pipeline_dock_);
       pipeline_->planned()->setFocus(Qt::ShortcutFocusReason);
       break;
+    case 7:
+      open(data_dock_);
+      data_panel_->focusSample();
+      break;
     default:
       break;
   }
@@ -143,7 +149,7 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_};
+  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_, data_panel_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;
   return 0;

@@ -99,10 +99,12 @@ void SyncStrip::rebuild(double) {
                                                      : tr("one lane a rank");
   header().setTitle(tr("Sync"), lanes_->showsShares() ? tr("%1, columns show shares of time").arg(whose)
                                                       : tr("%1, collectives by bytes").arg(whose));
-  header().setBadge(timeline.collectives() == 0 ? tr("no collectives")
-                                                : tr("%1 collectives, %2")
-                                                      .arg(countText(static_cast<double>(timeline.collectives())),
-                                                           bytesText(timeline.bytes())));
+  QString badge = tr("no collectives");
+  if (timeline.collectives() > 0)
+    badge = tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
+  if (timeline.messages() > 0) badge += tr(", %1 messages").arg(countText(static_cast<double>(timeline.messages())));
+  if (timeline.bytes() > 0) badge += QStringLiteral(", ") + bytesText(timeline.bytes());
+  header().setBadge(badge);
 }
 
 std::vector<HeaderItem> SyncStrip::legend() const {
@@ -175,7 +177,9 @@ QString SyncStrip::summary() const {
   const SyncTimeline& timeline = run->timeline();
   const std::size_t ranks = timeline.lanes().size();
   return (ranks == 1 ? tr("sync strip: 1 rank") : tr("sync strip: %1 ranks").arg(ranks)) +
-         tr(", %1 collectives, %2").arg(groupedNumber(timeline.collectives()), bytesText(timeline.bytes()));
+         tr(", %1 collectives").arg(groupedNumber(timeline.collectives())) +
+         (timeline.messages() > 0 ? tr(", %1 messages").arg(groupedNumber(timeline.messages())) : QString()) +
+         QStringLiteral(", ") + bytesText(timeline.bytes());
 }
 
 }  // namespace accrue::ui

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QLabel>
 #include <QScrollBar>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -214,6 +215,8 @@ void FieldForm::focusField(const QString& key) {
     Q_EMIT filterDropped();
   }
   ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
+  // A section that has just been opened gets its height with the next layout.
+  QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });
   wanted->editorWidget()->setFocus(Qt::OtherFocusReason);
 }
 

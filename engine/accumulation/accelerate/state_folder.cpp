@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "accrue/run/sync_path.h"
 #include "checkpoint/checkpoint_folders.h"
 
 namespace accrue::accelerate {
@@ -61,9 +62,9 @@ Result<void> StateFolder::begin() {
 }
 
 Result<void> StateFolder::commit() {
-  if (auto synced = sync_folder(part_); !synced) return synced;
+  if (auto synced = sync_path(part_); !synced) return synced;
   if (!put_in_place()) return disk_failure(target_, "the state could not be put in place", errno);
-  if (auto synced = sync_folder(parent_); !synced) return synced;
+  if (auto synced = sync_path(parent_); !synced) return synced;
   return clear_beside();
 }
 

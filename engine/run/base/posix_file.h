@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "accrue/run/result.h"
+#include "accrue/run/sync_path.h"
 
 namespace accrue {
 
@@ -20,8 +21,6 @@ int write_all(int fd, std::string_view bytes);
 Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
 /// Writes beside the file, syncs and renames: readers see the old text or the new one.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text);
-/// Waits until the disk has what a file holds, or the names in a folder.
-Result<void> sync_path(const std::filesystem::path& path);
 /// Name of the file that write_file() writes first.
 std::filesystem::path part_of(const std::filesystem::path& path);
 /// The folder as an absolute path without "." and "..". Errors (config): none is named, or there is no current folder.

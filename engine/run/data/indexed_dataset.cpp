@@ -162,6 +162,20 @@ Result<IndexRange> IndexedDataset::document(std::int64_t document) const {
   return range;
 }
 
+Result<std::int64_t> IndexedDataset::document_of(std::int64_t sequence) const {
+  if (auto there = has_sequence(sequence); !there) return tl::unexpected(there.error());
+  std::int64_t low = 0, high = documents();  // entries low <= sequence < high
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (document_at(middle) <= sequence ? low : high) = middle;
+  }
+  const auto range = document(low);
+  if (!range) return tl::unexpected(range.error());
+  if (sequence < range->begin || sequence >= range->end)
+    return damaged(fmt::format("has no document for sequence {}", sequence));
+  return low;
+}
+
 Result<std::span<const std::byte>> IndexedDataset::bytes(std::int64_t sequence, std::int64_t offset,
                                                          std::optional<std::int64_t> length) const {
   const auto whole = this->length(sequence);

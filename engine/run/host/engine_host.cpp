@@ -368,6 +368,8 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   if (from != nullptr) {
     order.resume_from = "newest";
     order.branched_from = from->run_id;
+    for (const SpecDifference& each : diff_specs(from->spec, located_spec(order.plan)))
+      order.changed_keys.emplace_back(each.key);
     if (recounts_micro_steps(from->spec, order.plan.spec)) order.recounts_at = from->checkpoint.update;
     written = copy_checkpoint(*from, writer->dir());
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 
 namespace accrue {
@@ -35,7 +36,7 @@ bool matches(std::string_view glob, std::string_view name) {
 }
 
 bool is_embedding(std::string_view name) {
-  return name == "token_embedding.weight";
+  return name == tied_embedding;
 }
 
 ParameterGroup parameter_group(std::string_view name, bool decays, const OptimizerSpec& optimizer) {

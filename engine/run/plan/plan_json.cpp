@@ -200,6 +200,7 @@ Result<RunOrder> order_from(const Json& json) {
   order.first_seq = wholes(json.at("first_seq"));
   json.at("interactive").get_to(order.interactive);
   order.branched_from = json.value("branched_from", std::string());
+  order.changed_keys = json.value("changed_keys", std::vector<std::string>());
   if (json.contains("recounts_at")) order.recounts_at = whole(json.at("recounts_at"));
   for (const Json& change : json.value("steps_set", Json::array()))
     order.plan.window.steps_set.push_back({whole(change.at("from")), whole(change.at("steps"))});
@@ -228,6 +229,7 @@ std::string to_json(const RunOrder& order) {
                      {"first_seq", order.first_seq},
                      {"interactive", order.interactive},
                      {"branched_from", order.branched_from},
+                     {"changed_keys", order.changed_keys},
                      {"recounts_at", order.recounts_at},
                      {"steps_set", steps_set_json(plan.window.steps_set)},
                      {"base_dir", plan.base_dir.string()},

@@ -47,8 +47,11 @@ void add_window(Report& report, const RunPlan& plan) {
   report.section("Accumulation");
   report.row("dialect", std::string(to_name(plan.spec.accumulation.dialect)));
   report.row("micro-steps per window", grouped(plan.window.steps));
-  report.row("samples per update", grouped(plan.global_batch));
-  if (const auto& ramp = plan.window.rampup)
+  const auto& ramp = plan.window.rampup;
+  report.row("samples per update", ramp ? fmt::format("{} at first, {} after the ramp-up", grouped(ramp->first),
+                                                      grouped(plan.global_batch))
+                                        : grouped(plan.global_batch));
+  if (ramp)
     report.row("ramp-up", fmt::format("{} per update, {} more in equal steps up to {} samples", grouped(ramp->first),
                                       grouped(ramp->increment), grouped(ramp->samples)));
   report.row("tokens per update", plan.tokens_per_update > 0 ? grouped(plan.tokens_per_update) : "differs");
@@ -124,8 +127,9 @@ void add_ranks(Report& report, const RunPlan& plan) {
                fmt::format("{} by the rank that sends most", format_bytes(plan.wire_bytes_per_update)));
   report.row("gradients", "in " + amount(plan.gradient_buckets, "bucket"));
   if (plan.grid.data > 1)
-    report.row("they travel", reduces_during_backward(plan) ? "while a window's last backward runs"
-                                                            : "after a window's last backward");
+    report.row("they travel", reduces_during_backward(plan)
+                                  ? "while a window's last backward runs"
+                                  : "after a window's last backward (" + reason_to_reduce_after(plan) + ")");
   if (plan.spec.parallel.overlap_param_gather && plan.spec.parallel.zero > 0)
     report.row("parameters travel", "until the next forward needs them");
   if (plan.grid.pipeline > 1)

@@ -156,10 +156,11 @@ bool check_sentences(const RunSpec& spec, Findings& findings) {
   const bool t5 = model.kind == ModelKind::t5;
   if (spec.data.kind == DataKind::indexed) return true;
   if (spec.data.kind != DataKind::synthetic) {
-    findings.error("data.kind",
-                   std::string("gives no sentences for a ") + (t5 ? "T5" : "BERT") +
-                       " to fill in: make an indexed dataset with \"accrue-run data build TEXT --sentences --out PREFIX\"",
-                   quoted(spec.data.kind), "\"indexed\" or \"synthetic\"", "synthetic");
+    findings.error(
+        "data.kind",
+        std::string("gives no sentences for a ") + (t5 ? "T5" : "BERT") +
+            " to fill in: make an indexed dataset with \"accrue-run data build TEXT --out PREFIX --sentences\"",
+        quoted(spec.data.kind), "\"indexed\" or \"synthetic\"", "synthetic");
     return false;
   }
   const auto least = [&findings](const char* key, std::int64_t found, std::int64_t needed) {

@@ -189,8 +189,7 @@ void check_epsilon(const OptimizerSpec& optimizer, Findings& findings) {
 
 void check_offload(const RunSpec& spec, Findings& findings) {
   const OptimizerSpec& optimizer = spec.optimizer;
-  const bool keeps = optimizer.kind == OptimizerKind::cpu_adam || optimizer.kind == OptimizerKind::hybrid_adam;
-  if (!keeps || optimizer.nvme_offload_fraction == 0.0) return;
+  if (!keeps_states_in_files(optimizer) || optimizer.nvme_offload_fraction == 0.0) return;
   if (spec.launch.device != DeviceKind::cpu)
     findings.error("optimizer.nvme_offload_fraction", "is for states on the CPU, and these are on a device",
                    real_text(optimizer.nvme_offload_fraction), "launch.device = \"cpu\", or 0", "0");

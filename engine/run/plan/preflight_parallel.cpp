@@ -55,7 +55,7 @@ void check_unused_order(const RunSpec& spec, Findings& findings) {
                   std::string(to_name(PipelineOrder::one_forward_one_backward)));
   if (parallel.pipeline_group && (parallel.virtual_pipeline == 1 || all_forward))
     findings.warn("parallel.pipeline_group",
-                  all_forward ? "does nothing where all forwards come first" : "does nothing without virtual stages",
+                  all_forward ? "does nothing where all forwards come first" : "does nothing without several chunks",
                   *parallel.pipeline_group, "nothing", "");
 }
 
@@ -65,7 +65,7 @@ void check_groups(const RunSpec& spec, Findings& findings) {
   if (group < stages)
     return findings.error("parallel.pipeline_group",
                           "must be as many micro-steps as there are pipeline stages: the first of them has to come "
-                          "through all stages before the next virtual stage's turn",
+                          "through all stages before the next chunk's turn",
                           group, "at least " + std::to_string(stages), stages);
   const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
   const PipelineShape shape{PipelineSchedule::interleaved, stages, steps, spec.parallel.virtual_pipeline, group};

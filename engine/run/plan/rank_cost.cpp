@@ -119,7 +119,8 @@ class Stages {
     add_state(cost, gradients.numel);
     cost.chunks_in_flight = pipeline_in_flight(shape_, stage);
     cost.activations = to_bytes(kept(stage, cost.chunks_in_flight));
-    cost.buffers = to_bytes(std::max(working_, step_bytes(gradients.numel)) + messages(stage));
+    cost.buffers = to_bytes(std::max(working_, step_bytes(gradients.numel)) + messages(stage) + staging() +
+                            gathered_at_the_end(stage, gradients.numel));
     cost.process = rank_process_bytes;
     const TrafficByAxis traffic = update_traffic(spec_, stage, gradients);
     TrafficByAxis carried;
@@ -173,7 +174,9 @@ class Stages {
     cost.parameters = to_bytes(numel * bytes);
     cost.gradients =
         to_bytes(numel * static_cast<double>(gradient_bytes(spec_.model.dtype, knobs_.accumulation_dtype)));
-    cost.optimizer = to_bytes(numel / share * (moments + masters) * std::max(bytes, 4.0));
+    const double in_files = keeps_states_in_files(optimizer) ? optimizer.nvme_offload_fraction : 0.0;
+    const double kept = moments * (numel / share - std::floor(in_files * (numel / share)));
+    cost.optimizer = to_bytes((kept + masters * numel / share) * std::max(bytes, 4.0));
   }
 
   double kept(std::int64_t stage, std::int64_t flights) const {
@@ -201,6 +204,24 @@ class Stages {
              (ends(stage) ? 0 : shape.element * t5_message(spec_, stage - 1));
     }
     return (ends(stage) ? 2 : 3) * shape.hidden * shape.element;
+  }
+
+  /// What the tensor axis passes activations through in shared memory: two halves of a MiB a rank, all mapped by each.
+  double staging() const {
+    return grid_.tensor > 1 && spec_.launch.device == DeviceKind::cpu ? static_cast<double>(grid_.tensor) * (2 << 20)
+                                                                      : 0;
+  }
+
+  /// Ranks that hold a part of the model put it together for the final weights: each its stage, the first stage all of
+  /// it. The memory of the last window is still there.
+  double gathered_at_the_end(std::int64_t stage, double numel) const {
+    const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
+    const double own = grid_.tensor > 1 ? numel * static_cast<double>(grid_.tensor) : 0;
+    if (stage > 0 || grid_.pipeline == 1) return own * bytes;
+    double others = 0;
+    for (std::int64_t other = 1; other < grid_.pipeline; ++other)
+      others += gradients_of(other).numel * static_cast<double>(grid_.tensor);
+    return (own + others) * bytes;
   }
 
   std::int64_t ranks_along(Axis axis, std::int64_t stage) const {

@@ -67,6 +67,20 @@ std::string steps_text(const std::vector<LengthChange>& steps_set) {
   return text.empty() ? "never" : text;
 }
 
+/// Before it branched, a run was the one that it branched from: it has that run's losses up to its own first.
+void share_the_past(const std::vector<RunSummary>& runs,
+                    std::map<std::int64_t, std::vector<std::optional<double>>>& all) {
+  for (std::size_t branch = 0; branch < runs.size(); ++branch) {
+    const auto parent = std::ranges::find(runs, runs[branch].branched_from, &RunSummary::run_id);
+    if (runs[branch].branched_from.empty() || parent == runs.end()) continue;
+    const auto from = static_cast<std::size_t>(parent - runs.begin());
+    for (auto& [samples, losses] : all) {
+      if (losses[branch]) break;
+      losses[branch] = losses[from];
+    }
+  }
+}
+
 }  // namespace
 
 Result<RunCourse> read_course(const std::filesystem::path& run_dir) {
@@ -126,6 +140,7 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     if (steps != first_steps) differences.push_back({steps_set_key, first_steps, steps});
     comparison.runs.push_back(std::move(*run));
   }
+  share_the_past(comparison.runs, by_samples);
   for (auto& [samples, losses] : by_samples)
     if (std::ranges::count(losses, true, &std::optional<double>::has_value) > 1)
       comparison.points.push_back({samples, std::move(losses)});

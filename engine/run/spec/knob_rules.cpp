@@ -68,6 +68,10 @@ std::int64_t moments_of(const OptimizerSpec& optimizer) {
   }
 }
 
+bool keeps_states_in_files(const OptimizerSpec& optimizer) {
+  return optimizer.kind == OptimizerKind::cpu_adam || optimizer.kind == OptimizerKind::hybrid_adam;
+}
+
 bool takes_parameter_norms(OptimizerKind kind) {
   return kind == OptimizerKind::lamb || kind == OptimizerKind::fused_lamb || kind == OptimizerKind::lars;
 }

@@ -42,17 +42,17 @@ void add_parallel_fields(FieldList& list) {
   list.advanced(ACCRUE_FIELD(parallel.pipeline), "Pipeline stages", "Ranks that each hold some of the layers.")
       .range(1, 1024, "ranks")
       .elsewhere("Megatron-LM: --pipeline-model-parallel-size");
-  list.advanced(ACCRUE_FIELD(parallel.virtual_pipeline), "Virtual stages",
+  list.advanced(ACCRUE_FIELD(parallel.virtual_pipeline), "Chunks of a stage",
                 "Groups of layers that each pipeline stage holds; a T5 has one.")
       .range(1, 1024)
       .elsewhere("Megatron-LM: --num-virtual-stages-per-pipeline-rank");
   list.advanced(ACCRUE_FIELD(parallel.pipeline_order), "Pipeline order",
                 "1f1b: each stage takes a backward after each forward once the pipeline is full, and interleaves its "
-                "virtual stages. all-forward: all forwards of a window before its first backward.")
+                "chunks. all-forward: all forwards of a window before its first backward.")
       .when(has_stages)
       .elsewhere("Lightning: pipeline schedule; PyTorch: Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B");
   list.advanced(ACCRUE_FIELD(parallel.pipeline_group), "Pipeline group",
-                "Micro-steps that pass one virtual stage before the next one's turn. Left out: as many as stages.")
+                "Micro-steps that pass one chunk before the next one's turn. Left out: as many as stages.")
       .range(1, 1e6, "micro-steps")
       .when([](const RunSpec& spec) { return spec.parallel.virtual_pipeline > 1; })
       .elsewhere("Megatron-LM: --microbatch-group-size-per-virtual-pipeline-stage");
@@ -74,10 +74,9 @@ void add_parallel_fields(FieldList& list) {
           "Gradients travel while the window's last backward still runs; with accumulation.reduce_mechanism reducer. "
           "Off: after it.")
       .elsewhere("Megatron-LM: --overlap-grad-reduce; DeepSpeed: overlap_comm");
-  list.advanced(
-          ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
-          "ZeRO: updated parameters travel until the next forward on a stage's group of layers needs them. Off: before "
-          "the next window.")
+  list.advanced(ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
+                "ZeRO: updated parameters travel until the next forward needs them, block by block. Off: before "
+                "the next window.")
       .when([](const RunSpec& spec) { return spec.parallel.zero > 0; })
       .elsewhere("Megatron-LM: --overlap-param-gather");
   list.advanced(ACCRUE_FIELD(parallel.recompute), "Recomputation",
@@ -88,7 +87,7 @@ void add_parallel_fields(FieldList& list) {
           "gradient_checkpointing");
   list.advanced(ACCRUE_FIELD(parallel.recompute_method), "Recomputed blocks",
                 "uniform: every recompute_layers blocks keep one input. block: the first recompute_layers blocks of "
-                "each stage, or of each of its virtual stages, are recomputed one by one, the others not.")
+                "each stage, or of each of its chunks, are recomputed one by one, the others not.")
       .when(recomputes_blocks)
       .elsewhere("Megatron-LM: --recompute-method");
   list.advanced(ACCRUE_FIELD(parallel.recompute_layers), "Blocks at a time",

@@ -20,14 +20,17 @@ struct Batch {
   /// What the loss sums over: targets that are not -100, or samples * outputs. Known on the CPU, so that reading it
   /// does not wait for a device.
   std::int64_t items = 0;
-  /// Tokens whose documents begin again: [B, T] int64, the position of each token. Undefined: 0 to T - 1.
+  /// GPT: tokens whose documents begin again: [B, T] int64, the position of each token. Undefined: 0 to T - 1.
   at::Tensor positions = {};
-  /// [B, T] int64, the first token that each token sees. Undefined: it sees all before it.
+  /// GPT: [B, T] int64, the first token that each token sees. Undefined: it sees all before it.
   at::Tensor document_starts = {};
   at::Tensor types = {};           ///< BERT: [B, T] int64, the segment of each token, 0 or 1
   at::Tensor padding = {};         ///< BERT, T5: [B, T] int64 of the inputs, 1 for a token, 0 for padding
   at::Tensor order = {};           ///< BERT: [B] int64, 1 where the second segment comes before the first, else 0
   at::Tensor decoder_inputs = {};  ///< T5: [B, T] int64
+
+  /// Nothing in it has a loss: no item, and no order of segments.
+  bool empty() const { return items == 0 && !order.defined(); }
 };
 
 /// Sum and count of the same items. Shapes: sum [] in the accumulation dtype, with a graph. mean = sum / count.

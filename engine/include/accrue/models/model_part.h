@@ -7,7 +7,9 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "accrue/models/batch.h"
 #include "accrue/parallel/tensor_axis.h"
@@ -34,6 +36,21 @@ class ModelPart : public torch::nn::Module {
 
   /// Forward and loss of a model in one part.
   LossSum whole_loss(const Batch& batch) { return loss(forward(batch, {}), batch); }
+
+  /// Called before forward() or loss() reads parameters: the first and the last, in module order, of some that lie
+  /// together. They may still be on their way until it returns (overlap_param_gather).
+  using BeforeUse = std::function<void(const at::Tensor& first, const at::Tensor& last)>;
+  void before_use(BeforeUse call) { before_use_ = std::move(call); }
+  /// Whether the part makes these calls. One that does not must have all of its parameters before forward().
+  virtual bool says_what_it_uses() const { return false; }
+
+ protected:
+  void uses(const at::Tensor& first, const at::Tensor& last) const {
+    if (before_use_) before_use_(first, last);
+  }
+
+ private:
+  BeforeUse before_use_;
 };
 
 /// One rank's share of one part of the spec's model; the weights are those of make_model(), divided. Of `parallel` it

@@ -65,6 +65,8 @@ class FlatOptimizer {
   virtual const std::vector<OptimizerSegment>& segments() const = 0;  ///< by offset
   /// Named state tensors, [numel] each: views of the live state.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
+  /// Of the state, how much lies in files.
+  virtual std::int64_t bytes_in_files() const { return 0; }
   /// How many updates reached each segment, [segments] int64: a view of the live counts, which Adam's bias correction
   /// reads.
   virtual at::Tensor segment_steps() = 0;

@@ -61,6 +61,8 @@ class IndexedDataset {
   Result<std::vector<std::int32_t>> lengths(const IndexRange& range) const;
   /// The sequences of a document.
   Result<IndexRange> document(std::int64_t document) const;
+  /// The document of a sequence; costs a search.
+  Result<std::int64_t> document_of(std::int64_t sequence) const;
   /// Tokens offset, ..., offset + length - 1 of a sequence, to its end without a length: a copy.
   /// Errors: config where the tokens are floating-point numbers.
   Result<std::vector<std::int64_t>> get(std::int64_t sequence, std::int64_t offset = 0,

@@ -10,11 +10,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accrue/run/run_spec.h"
 
 namespace accrue {
+
+/// What the first part of a model embeds tokens with and the last part's head multiplies by.
+inline constexpr std::string_view tied_embedding = "token_embedding.weight";
 
 /// One rank's share of one part of a model. A part holds equally many consecutive blocks; the first part also holds the
 /// embeddings, the last the final norm and the head. Part i of p stages is chunk i / p of stage i % p.

@@ -2,6 +2,8 @@
 // Whether what replicas exchange travels beside computation: the ranks do as the plan says.
 #pragma once
 
+#include <string>
+
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -11,5 +13,7 @@ namespace accrue {
 /// after it. On a pipeline each chunk's last backward of a window sends its buckets out; where every micro-step
 /// reduces, others of the same chunk may come before that is over.
 bool reduces_during_backward(const RunPlan& plan);
+/// Why not, for a sentence; empty where they are.
+std::string reason_to_reduce_after(const RunPlan& plan);
 
 }  // namespace accrue

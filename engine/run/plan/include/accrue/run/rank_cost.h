@@ -38,8 +38,9 @@ struct RankCost {
   std::int64_t gradients = 0;    ///< likewise
   std::int64_t optimizer = 0;    ///< masters and moments
   std::int64_t activations = 0;  ///< that forwards keep for backwards still to come, at their most
-  std::int64_t buffers = 0;      ///< working memory of one operation, and messages on their way
-  std::int64_t process = 0;      ///< a rank before it holds anything
+  /// Working memory of one operation, messages on their way, and what a divided model's final weights are gathered in.
+  std::int64_t buffers = 0;
+  std::int64_t process = 0;  ///< a rank before it holds anything
   std::int64_t total() const { return parameters + gradients + optimizer + activations + buffers + process; }
 
   /// The stash: most forwards of one micro-step on one chunk whose backward is still to come.

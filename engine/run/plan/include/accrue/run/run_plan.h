@@ -74,10 +74,11 @@ struct RunOrder {
   RunPlan plan;
   std::string run_id;
   std::filesystem::path run_dir;
-  std::int64_t origin_ns = 0;           ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
-  std::string resume_from;              ///< "newest", "step-100" or empty
-  std::vector<std::int64_t> first_seq;  ///< per rank: seq to continue with after a resume
-  std::string branched_from;            ///< id of the run whose checkpoint this one began with; empty = it began anew
+  std::int64_t origin_ns = 0;             ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
+  std::string resume_from;                ///< "newest", "step-100" or empty
+  std::vector<std::int64_t> first_seq;    ///< per rank: seq to continue with after a resume
+  std::string branched_from;              ///< id of the run whose checkpoint this one began with; empty = it began anew
+  std::vector<std::string> changed_keys;  ///< of the spec, against that run's
   /// That checkpoint's update, where its micro-steps were of another size: the place is counted anew. -1 = no.
   std::int64_t recounts_at = -1;
   bool interactive = false;  ///< a user can answer a pause

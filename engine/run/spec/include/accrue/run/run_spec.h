@@ -153,6 +153,8 @@ double epsilon_of(const OptimizerSpec& optimizer);
 
 /// How many numbers an optimizer remembers of each parameter element: two moments, a momentum, or nothing.
 std::int64_t moments_of(const OptimizerSpec& optimizer);
+/// Whether nvme_offload_fraction has a meaning.
+bool keeps_states_in_files(const OptimizerSpec& optimizer);
 /// Whether a step is scaled by norms of each parameter, which ranks that hold parts of it must add up.
 bool takes_parameter_norms(OptimizerKind kind);
 

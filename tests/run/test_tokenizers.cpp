@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokenizers by `accrue-run data build`, beside what PyPI's tokenizers 0.23.3 and sentencepiece 0.1.97 made of the same
+// files and texts; and files of tokenizers and sidecars that are damaged, of which none may do worse than be refused.
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/text_dataset.h"
+#include "support/indexed_corpus.h"
+#include "support/programs.h"
+#include "support/table.h"
+#include "tokenizer.h"
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+using tokenize::Tokens;
+
+const char* const merges_text =
+    "#version: 0.2\na t\nh e\nc at\nt he\n\xC4\xA0 \xC3\x83\n\xC4\xA0 cat\nm at\n\xC4\xA0 o\n\xC4\xA0 the\n\xC4\xA0 "
+    "mat\n"
+    "\xC4\xA0"
+    "cat s\n' t\n0 2\nB r\nT \xC3\x83\nT he\na r\nb e\nc k\nd i\ni s\nt \xC3\x83\n\xC2\xA5 \xC3\xA6\n\xC2\xA9 "
+    "t\xC3\x83\n";
+
+/// The end of a document, 256 bytes by the letters that stand for them, and a token for each merge.
+std::string vocabulary_json() {
+  std::vector<int> letters;
+  for (int byte = 33; byte < 256; ++byte)
+    if (byte < 127 || (byte > 160 && byte != 173)) letters.push_back(byte);
+  for (int next = 256; letters.size() < 256; ++next) letters.push_back(next);
+  QJsonObject json{{"<|endoftext|>", 0}};
+  int number = 1;
+  for (const int letter : letters) json.insert(QString(QChar(static_cast<char16_t>(letter))), number++);
+  for (const QString& line : QString::fromUtf8(merges_text).split('\n', Qt::SkipEmptyParts).mid(1))
+    json.insert(line.section(' ', 0, 0) + line.section(' ', 1, 1), number++);
+  return QJsonDocument(json).toJson().toStdString();
+}
+
+const char* const word_pieces =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\nis\n'\n##n\nt\non\nmat\n;\nother\nare\n.\nuber\ndie\nbruck\n##"
+    "e\n:\n"
+    "ete\n2\n,\n##0\n##2\n##4\n02\n\xE6\x97\xA5\n\xE6\x9C\xAC\nThe\n\xC3\x9C\n##ber\n";
+
+const char* const sentence_model =
+    "Cg4KBTx1bms+FQAAAAAYAgoMCgM8cz4VAAAAABgDCg0KBDwvcz4VAAAAABgDCgoKA+KWgRX4z9e/CggKAWUVUgc0wAoICgFyFVQH"
+    "NMAKCgoDdGhlFVcYSMAKCAoBdBUlC2LACggKAVQV3CpjwAoJCgLDiRXcKmPACggKAScV3ipjwAoICgEyFd4qY8AKCAoBaRXeKmPA"
+    "CggKAW4V3ipjwAoJCgLDqRXeKmPACg0KBuKWgW1hdBXeKmPACgsKBOKWgW8V7ypjwAoOCgfiloFjYXRzFU2hY8AKCQoCaGUVE3GJ"
+    "wAoICgFzFfgmisAKDQoG4paBY2F0FcQnisAKCAoBbxXfpIrACggKAWEVr6WKwAoICgFtFbClisAKCAoBYxWypYrACggKAUIVe6aK"
+    "wAoICgEsFYCmisAKCAoBLhWAporACggKATAVgKaKwAoICgE0FYCmisAKCAoBOhWAporACggKATsVgKaKwAoICgFkFYCmisAKCAoB"
+    "axWAporACgkKAsO8FYCmisAKCgoD5pelFYCmisAKCgoD5pysFYCmisAKCAoBYhWCporACggKAWgVgqaKwAoJCgLDnBWCporAEhQK"
+    "By4vYy50eHQSBC4vc3AgKIgCABoMCghpZGVudGl0eRIA";
+
+/// With an end of line and two lines between, in one document.
+const char* const first_text = "The cat isn't on the  mat;\n\n the other cats are.";
+const char* const second_text =
+    "\xC3\x9C"
+    "ber \xC3\x89T\xC3\x89 2,024 \xE6\x97\xA5\xE6\x9C\xAC\tx";
+
+}  // namespace
+
+class TestTokenizers : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+  int count_ = 0;
+
+  std::filesystem::path fresh() { return temporary_.filePath(QStringLiteral("f%1").arg(++count_)).toStdString(); }
+  static void write(const std::filesystem::path& path, std::string_view bytes) {
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::filesystem::path written(std::string_view bytes) {
+    auto path = fresh();
+    write(path, bytes);
+    return path;
+  }
+  std::string choice(const QString& kind) const {
+    const std::map<QString, const char*> files = {
+        {"bpe", "my-vocab.json"}, {"wordpiece", "vocab.txt"}, {"sentencepiece", "m.model"}};
+    return (kind + ":" + temporary_.filePath(files.at(kind))).toStdString();
+  }
+  static Outcome data(const QStringList& arguments) {
+    return Program(programPath("accrue-run"), QStringList{"data"} + arguments).finish();
+  }
+  Outcome build(const std::filesystem::path& text, const std::filesystem::path& prefix, const std::string& tokenizer,
+                const QStringList& more = {}) const {
+    return data(QStringList{"build", QString::fromStdString(text), "--out", QString::fromStdString(prefix),
+                            "--tokenizer", QString::fromStdString(tokenizer)} +
+                more);
+  }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const std::filesystem::path dir = temporary_.path().toStdString();
+    write(dir / "my-vocab.json", vocabulary_json());
+    write(dir / "my-merges.txt", merges_text);
+    write(dir / "vocab.txt", word_pieces);
+    const QByteArray model = QByteArray::fromBase64(sentence_model);
+    write(dir / "m.model", {model.data(), static_cast<std::size_t>(model.size())});
+  }
+
+  void tokens_are_those_of_the_original_data() {
+    const Rows<QString, QString, QString, Numbers> row;
+    row("bpe", "bpe", first_text, "", Numbers{272, 262, 221, 277, 78,  268, 264, 78,  265, 221, 266, 27,
+                                              199, 199, 265, 264, 260, 82,  267, 221, 273, 69,  14});
+    row("bpe, no ASCII", "bpe", second_text, "",
+        Numbers{128, 251, 274, 82, 261, 232, 271, 232, 221, 18, 12, 269, 20, 221, 163, 246, 279, 251, 106, 198, 88});
+    row("wordpiece", "wordpiece", first_text, "", Numbers{5, 6, 8, 10, 9, 11, 12, 5, 13, 14, 5, 15, 6, 7, 16, 17});
+    row("wordpiece, no ASCII", "wordpiece", second_text, "", Numbers{18, 23, 24, 25, 29, 28, 30, 31, 1});
+    row("cased", "wordpiece", first_text, "--keep-case",
+        Numbers{32, 6, 8, 10, 9, 11, 12, 5, 13, 14, 5, 15, 6, 7, 16, 17});
+    row("cased, no ASCII", "wordpiece", second_text, "--keep-case", Numbers{33, 34, 1, 24, 25, 29, 28, 30, 31, 1});
+    row("sentencepiece", "sentencepiece", first_text, "",
+        Numbers{3, 8, 18, 20, 3, 12, 19, 13, 10, 7, 16, 13, 3, 6, 15, 31, 0, 3, 6, 16, 6, 5, 17, 3, 22, 5, 4, 27});
+    row("sentencepiece, no ASCII", "sentencepiece", second_text, "",
+        Numbers{3, 39, 37, 4, 5, 3, 9, 8, 9, 3, 11, 26, 28, 11, 29, 3, 35, 36, 0});
+  }
+  void tokens_are_those_of_the_original() {
+    const auto [kind, text, flag, expected] = current_row<QString, QString, QString, Numbers>();
+    const auto prefix = fresh();
+    const auto built =
+        build(written(text.toStdString()), prefix, choice(kind), flag.isEmpty() ? QStringList() : QStringList{flag});
+    QVERIFY2(built.status == 0, qPrintable(built.err));
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.get(0).value(), expected);
+    const auto sidecar = read_sidecar(prefix).value().value();
+    QCOMPARE(QString::fromStdString(sidecar.tokenizer), kind);
+    QCOMPARE(sidecar.largest_token, *std::ranges::max_element(expected));
+    QCOMPARE(sidecar.files.size(), std::size_t(kind == "bpe" ? 2 : 1));
+    QCOMPARE(sidecar.files[0].sha256, sha256_hex(bytes_of(sidecar.files[0].path)));
+  }
+
+  void sentences_have_the_special_tokens_of_bert() {
+    const auto prefix = fresh();
+    const auto built = build(written("The cat.\nthe mats\n\nother\n"), prefix, choice("wordpiece"), {"--sentences"});
+    QVERIFY2(built.status == 0, qPrintable(built.err));
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.documents(), 2);
+    QCOMPARE(dataset.sequences(), 3);
+    QCOMPARE(dataset.get(1).value(), (Numbers{5, 13, 7}));
+    const SpecialTokens special = read_sidecar(prefix).value().value().special;
+    QCOMPARE(special.cls, 2);
+    QCOMPARE(special.mask, 4);
+    QCOMPARE(special.pad, 0);
+    QCOMPARE(special.bos, 35);  // the vocabulary's 35 tokens lack it
+    QCOMPARE(special.sentinels.size(), std::size_t{100});
+    QCOMPARE(special.vocabulary, 137);
+    QVERIFY(special.continues_word(7) && !special.continues_word(6) && !special.continues_word(35));
+    const auto shown = data({"show", QString::fromStdString(prefix)});
+    QVERIFY2(shown.out.contains("wordpiece") && shown.out.contains("vocabulary         137"), qPrintable(shown.out));
+  }
+
+  void what_cannot_be_tokenized_is_refused() {
+    const auto expect = [this](const std::string& tokenizer, std::string_view text, const QStringList& more,
+                               const char* words) {
+      const auto refused = build(written(text), fresh(), tokenizer, more);
+      QCOMPARE(refused.status, 2);
+      QVERIFY2(refused.err.contains(words), qPrintable(refused.err));
+    };
+    expect("words:x", "a", {}, "\"words:x\" is no tokenizer");
+    expect("bpe:" + (fresh() / "vocab.json").string(), "a", {}, "vocab.json");
+    expect("wordpiece:" + written("the\ncat\n").string(), "a", {}, "it has no token [UNK]");
+    expect("sentencepiece:" + written("not a model").string(), "a", {}, "cannot be read");
+    expect(choice("bpe"), "good \xFF bad", {}, "the text is not UTF-8: byte 5");
+    expect(choice("wordpiece"), "a", {"--append-eod"}, "has no token that ends a document");
+    expect(choice("bpe"), "a", {"--append-eod", "--sentences"}, "no token that ends a document");
+    expect(choice("bpe"), "a", {"--keep-case"}, "is for wordpiece alone");
+    expect(choice("bpe"), std::string(17 << 20, 'a'), {}, "more than 16 MiB");
+  }
+
+  void an_interrupted_build_goes_on_to_the_same_files() {
+    struct Letters : TextTokenizer {
+      DatasetSidecar known = byte_tokenizer_facts(false);
+      const DatasetSidecar& facts() const override { return known; }
+      Result<Numbers> encode(std::string_view text) override {
+        Numbers tokens{static_cast<std::int64_t>(text.size() % 256)};
+        for (const char each : text)
+          if (each != 'e') tokens.push_back(static_cast<unsigned char>(each));
+        return tokens;
+      }
+    } letters;
+    std::string words;
+    for (int i = 0; i < 100'000; ++i) words += "line " + std::to_string(i) + (i % 5 == 0 ? "\n\n" : "\n");
+    for (const bool sentences : {true, false}) {
+      const auto whole = fresh(), prefix = fresh();
+      TextDatasetRequest request{.texts = {written(words), written(words)},
+                                 .prefix = whole,
+                                 .documents = DocumentKind::paragraph,
+                                 .sentences = sentences,
+                                 .tokenizer = &letters};
+      QVERIFY(build_text_dataset(request, [](const TextProgress&) { return true; }));
+      request.prefix = prefix;
+      int stops = 0;
+      for (; stops < 100; ++stops) {
+        int parts = 0;
+        const auto built = build_text_dataset(request, [&](const TextProgress&) { return ++parts < 3; });
+        if (built) break;
+        QCOMPARE(built.error().code, ErrorCode::cancelled);
+      }
+      QVERIFY(stops > 2 && stops < 100);
+      for (const auto& path : {&idx_path, &bin_path, &sidecar_path})
+        QCOMPARE(bytes_of(path(prefix)), bytes_of(path(whole)));
+    }
+  }
+
+  /// 100,000 of each kind. A damaged file is refused, or it makes tokens of its vocabulary.
+  void damaged_files_are_refused_or_bear_tokens_data() {
+    const Rows<QString, int> row;
+    row("byte pairs", "bpe", 100'000);
+    row("merges", "merges", 100'000);
+    row("word pieces", "wordpiece", 100'000);
+    row("sidecar", "sidecar", 100'000);
+  }
+  void damaged_files_are_refused_or_bear_tokens() {
+    const auto [kind, inputs] = current_row<QString, int>();
+    std::mt19937 random(20240817);
+    DatasetSidecar described = byte_tokenizer_facts(true);
+    described.special.continues.assign(363, false);
+    described.special.continues[7] = described.special.continues[8] = true;
+    described.files = {{"a", "b"}};
+    const std::string vocabulary = vocabulary_json();
+    const std::string good = kind == "bpe"         ? vocabulary
+                             : kind == "merges"    ? std::string(merges_text)
+                             : kind == "wordpiece" ? std::string(word_pieces)
+                                                   : to_json(described);
+    int refused = 0;
+    for (int input = 0; input < inputs; ++input) {
+      std::string bad = good;
+      for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+        const std::size_t at = random() % bad.size();
+        switch (random() % 4) {
+          case 0:
+            bad[at] = static_cast<char>(random());
+            break;
+          case 1:
+            bad.erase(at, 1 + random() % 8);
+            break;
+          case 2:
+            bad.insert(at, bad.substr(random() % bad.size(), random() % 16));
+            break;
+          default:
+            bad.resize(std::max<std::size_t>(at, 1));
+        }
+        if (bad.empty()) bad = " ";
+      }
+      if (kind == "sidecar") {
+        const auto parsed = parse_sidecar(bad, "x.json");
+        if (!parsed) {
+          QVERIFY(!parsed.error().message.empty() && parsed.error().where == "x.json");
+          ++refused;
+        }
+        continue;
+      }
+      const auto made = kind == "bpe"      ? tokenize::make_byte_pair(bad, merges_text)
+                        : kind == "merges" ? tokenize::make_byte_pair(vocabulary, bad)
+                                           : tokenize::make_word_piece(bad, false);
+      if (!made) {
+        QVERIFY(made.error().message.find("is damaged") != std::string::npos);
+        ++refused;
+        continue;
+      }
+      const auto vocabulary_size = (*made)->facts().special.vocabulary;
+      for (const std::int32_t token : (*made)->encode(second_text)) QVERIFY(token >= 0 && token < vocabulary_size);
+    }
+    QVERIFY(refused > inputs / 100 && refused < inputs);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestTokenizers)
+#include "test_tokenizers.moc"

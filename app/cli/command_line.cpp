@@ -53,17 +53,30 @@ void add_run_flags(CLI::App& verb, RunOptions& options) {
 
 void add_planning(Verbs& verbs) {
   const auto [spec, print] =
-      verbs.add("spec", "Print every key with its default, or the JSON Schema of a spec", print_spec);
+      verbs.add("spec", "Print every key with its default, the JSON Schema of a spec, or a spec made from another file",
+                print_spec);
   auto* what = spec->add_option_group("what");
   what->add_flag("--defaults", print->defaults, "Every key with its default, unit, range and help");
   what->add_flag("--schema", print->schema, "A JSON Schema (draft 2020-12)");
+  what->add_flag("--megatron", print->megatron,
+                 "The fields of Accelerate's Megatron-LM plug-in and the arguments it takes");
+  what->add_option("--from-accelerate", print->from_accelerate,
+                   "A spec from a configuration file of Accelerate; what it could not take goes to standard error")
+      ->type_name("FILE");
   what->require_option(1);
 
   const auto [plan, planned] =
       verbs.add("plan", "Validate a spec and print every number that follows from it", print_plan);
   add_spec_input(*plan, planned->input);
   plan->add_flag("--json", planned->json, "As JSON");
-  plan->add_flag("--dialects", planned->dialects, "What each of the five dialects would do with the spec");
+  auto* dialects =
+      plan->add_flag("--dialects", planned->dialects, "What each of the five dialects would do with the spec");
+  auto* megatron = plan->add_flag("--megatron", planned->megatron,
+                                  "The 43 fields of the Megatron-LM plug-in: value, origin, and what each sets");
+  auto* differences = plan->add_flag("--differences", planned->differences,
+                                     "What the originals, with their defects, would do otherwise with the spec");
+  dialects->excludes(megatron)->excludes(differences);
+  megatron->excludes(differences);
 
   const auto [trace, traced] =
       verbs.add("trace", "Print the plan micro-step by micro-step, one JSON object per line", print_trace);

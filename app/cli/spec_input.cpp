@@ -9,6 +9,7 @@
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/preflight.h"
+#include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
 
 namespace accrue::cli {
@@ -19,7 +20,8 @@ void print(const std::vector<Finding>& findings) {
 }
 
 /// Most specs need no more than this host's cores; devices and backends of LibTorch are asked of the rank program.
-HostFacts facts_for(const RunSpec& spec) {
+HostFacts facts_for(const RunSpec& given) {
+  const RunSpec spec = lower_megatron(given, environment).spec;
   const bool needs_probe = spec.launch.device == DeviceKind::cuda || spec.parallel.backend == BackendKind::gloo ||
                            spec.parallel.backend == BackendKind::nccl;
   if (!needs_probe) return local_facts();
@@ -31,7 +33,9 @@ HostFacts facts_for(const RunSpec& spec) {
 
 SpecReading reading_of(const SpecInput& input) {
   SpecReading reading = read_spec(std::filesystem::path(input.file));
+  reading.spec = without_lowered(reading.spec);
   for (const auto& assignment : input.sets) set_field(reading, assignment);
+  keep_set_keys(reading);
   return reading;
 }
 
@@ -90,10 +94,10 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
 std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets) {
   const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
   SpecReading reading;
-  reading.spec = from.spec;
+  reading.spec = without_lowered(from.spec);
   for (const auto& assignment : sets) set_field(reading, assignment);
   std::vector<Finding> findings = reading.findings;
-  if (!has_errors(findings)) findings = check_branch(from.spec, reading.spec);
+  if (!has_errors(findings)) findings = check_branch(from.spec, lower_megatron(reading.spec, environment).spec);
   std::optional<RunPlan> plan;
   if (!has_errors(findings)) {
     Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir);
@@ -131,11 +135,22 @@ std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {
   return std::move(checked.plan);
 }
 
+std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
+  const SpecReading reading = reading_of(input);
+  print(reading.findings);
+  if (!reading.ok()) return std::nullopt;
+  LoweredMegatron lowered = lower_megatron(reading.spec, environment);
+  std::vector<Finding> findings = lowered.findings;
+  locate(findings, reading, input);
+  print(findings);
+  return lowered;
+}
+
 std::optional<DialectComparison> comparison_from(const SpecInput& input) {
   const SpecReading reading = reading_of(input);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  const auto data = scan_data(reading.spec, base_dir(input));
+  const auto data = scan_data(lower_megatron(reading.spec, environment).spec, base_dir(input));
   if (!data) {
     std::fprintf(stderr, "accrue-run: %s\n", data.error().text().c_str());
     return std::nullopt;

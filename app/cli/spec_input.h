@@ -8,6 +8,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/dialect_comparison.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue::cli {
@@ -25,6 +26,9 @@ std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<st
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
 std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates);
+/// The fields of the plug-in and what they come to, whatever else is wrong with the spec; every finding about them goes
+/// to standard error. Empty when the spec cannot be read.
+std::optional<LoweredMegatron> megatron_from(const SpecInput& input);
 /// Reads and validates, and plans under each dialect. Empty when the spec cannot be read, its data neither, or when no
 /// dialect takes it.
 std::optional<DialectComparison> comparison_from(const SpecInput& input);

@@ -9,6 +9,7 @@
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/run_limits.h"
+#include "accrue/run/upstream_defects.h"
 #include "spec_input.h"
 #include "verbs.h"
 
@@ -51,9 +52,17 @@ void print_steps(const RunPlan& plan) {
   std::fwrite(out.data(), 1, out.size(), stdout);
 }
 
+int print_megatron(const PlanOptions& options) {
+  const auto lowered = megatron_from(options.input);
+  if (!lowered) return status_refused;
+  std::fputs((options.json ? megatron_json(*lowered) + "\n" : megatron_report(*lowered)).c_str(), stdout);
+  return has_errors(lowered->findings) ? status_refused : status_done;
+}
+
 }  // namespace
 
 int print_plan(const PlanOptions& options) {
+  if (options.megatron) return print_megatron(options);
   if (options.dialects) {
     const auto comparison = comparison_from(options.input);
     if (!comparison) return status_refused;
@@ -63,7 +72,9 @@ int print_plan(const PlanOptions& options) {
   const auto plan = plan_from(options.input);
   const auto shown = plan ? plan : plan_beyond_memory(options.input);
   if (!shown) return status_refused;
-  std::string text = options.json ? plan_summary_json(*shown) : plan_report(*shown);
+  std::string text = options.differences ? (options.json ? differences_json(*shown) : differences_report(*shown))
+                     : options.json      ? plan_summary_json(*shown)
+                                         : plan_report(*shown);
   if (!text.ends_with('\n')) text += '\n';
   std::fputs(text.c_str(), stdout);
   if (!plan) return status_refused;

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "accrue/run/accelerate_config.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
 #include "verbs.h"
+#include "yaml_entries.h"
 
 namespace accrue::cli {
+namespace {
+
+int print_import(const std::string& file) {
+  const auto entries = read_yaml_entries(file);
+  if (!entries) return report(entries.error());
+  const AccelerateImport import = import_accelerate(*entries);
+  std::fputs(import_report(import, file).c_str(), stderr);
+  std::fputs(write_spec(import.spec).c_str(), stdout);
+  return status_done;
+}
+
+}  // namespace
 
 int print_spec(const SpecOptions& options) {
-  std::fputs((options.schema ? json_schema() : annotated_defaults()).c_str(), stdout);
+  if (!options.from_accelerate.empty()) return print_import(options.from_accelerate);
+  const std::string text = options.schema     ? json_schema()
+                           : options.megatron ? megatron_reference()
+                                              : annotated_defaults();
+  std::fputs(text.c_str(), stdout);
   return status_done;
 }
 

@@ -19,6 +19,8 @@ inline constexpr int status_refused = 2;
 struct SpecOptions {
   bool defaults = false;
   bool schema = false;
+  bool megatron = false;
+  std::string from_accelerate;
 };
 int print_spec(const SpecOptions& options);
 
@@ -26,6 +28,8 @@ struct PlanOptions {
   SpecInput input;
   bool json = false;
   bool dialects = false;
+  bool megatron = false;
+  bool differences = false;
 };
 int print_plan(const PlanOptions& options);
 int print_trace(const SpecInput& input);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "accrue/run/counted.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
@@ -117,6 +118,8 @@ Result<void> RankRun::prepare_foreign() {
   } else {
     SpecReading reading = read_spec(arguments_.spec);
     if (auto reported = report_findings(reading.findings, arguments_.spec); !reported) return reported;
+    keep_set_keys(reading);
+    reading.spec = lower_megatron(reading.spec, environment).spec;
     if (auto checked = check_world(make_grid(reading.spec).world(), identity_.world); !checked) return checked;
     if (auto met =
             meet(reading.spec, reading.spec.parallel.backend, sha256_hex(write_spec(reading.spec)).substr(0, 16));
@@ -137,6 +140,7 @@ Result<void> RankRun::make_shared_order() {
   if (identity_.rank == 0) {
     if (arguments_.plan.empty()) {
       SpecReading reading = read_spec(arguments_.spec);
+      keep_set_keys(reading);
       made = plan_order(reading.spec, arguments_.spec, arguments_.out);
     }
     if (made && !made->run_dir.empty()) {

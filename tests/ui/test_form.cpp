@@ -105,6 +105,47 @@ class TestForm : public QObject {
     QVERIFY(studio.find("messageBar")->isVisible());
   }
 
+  void a_field_of_the_plugin_shows_what_it_comes_to() {
+    OpenStudio studio;
+    FieldForm* form = formOf(*studio);
+    auto* remark = studio.find<QLabel>("remark.megatron.tp_degree");
+    QVERIFY(remark->isHidden());
+    form->setFilter(QStringLiteral("tp_degree"));
+    QVERIFY(form->row(QStringLiteral("megatron.tp_degree"))->isVisible());
+    typeInto(studio.find("field.megatron.tp_degree"), QStringLiteral("2"));
+    QCOMPARE(studio.document.spec().megatron.tp_degree, std::optional<std::int64_t>(2));
+    QCOMPARE(remark->text(), QStringLiteral("2 (field); parallel.tensor = 2"));
+    QCOMPARE(studio.find<QLabel>("remark.megatron.pp_degree")->text(),
+             QStringLiteral("1 (default); changes nothing: parallel.pipeline is 1 in any case"));
+    // The key that it sets shows the value and is edited through the field alone.
+    QVERIFY(!studio.find("field.parallel.tensor")->isEnabled());
+    QCOMPARE(studio.find<QLineEdit>("field.parallel.tensor")->text(), QStringLiteral("2"));
+    QVERIFY(studio.find<QLabel>("remark.parallel.tensor")->text().contains(QStringLiteral("tp_degree")));
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent() && studio.preflight->result().plan, patience_ms);
+    QCOMPARE(studio.preflight->result().plan->spec.parallel.tensor, std::int64_t{2});
+    studio.press(Qt::Key_Z, Qt::ControlModifier);
+    QVERIFY(studio.find("field.parallel.tensor")->isEnabled());
+    QVERIFY(remark->text().isEmpty());
+  }
+
+  void differences_say_what_they_mean_for_the_spec() {
+    OpenStudio studio;
+    studio.action("differencesAction")->trigger();
+    auto* sheet = studio.find("differencesSheet");
+    QVERIFY(sheet->isVisible());
+    auto* horizon = studio.find<QLabel>("effect.U2");
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("8"));
+    QTRY_VERIFY_WITH_TIMEOUT(horizon->text().contains(QStringLiteral("as N is 8")), patience_ms);
+    auto* padding = studio.find<QAbstractButton>("replay.U15");
+    QVERIFY(padding->isEnabled());
+    padding->click();
+    QCOMPARE(studio.document.spec().model.vocabulary_padding, VocabularyPadding::megatron);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent() && padding->isChecked(), patience_ms);
+    padding->click();
+    QCOMPARE(studio.document.spec().model.vocabulary_padding, VocabularyPadding::fixed);
+    QVERIFY(!studio.find<QAbstractButton>("replay.narrow_no_sync")->isEnabled());
+  }
+
   void a_finding_offers_its_fix() {
     OpenStudio studio;
     Finding finding;

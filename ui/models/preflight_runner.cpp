@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accrue/run/data_facts.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_fields.h"
 #include "spec_document.h"
 
@@ -136,7 +137,7 @@ void PreflightRunner::start() {
   auto work = [cache = cache_, host = host_, spec = document_->spec(), base_dir = document_->baseDir(), request,
                revision] {
     Answer answer{request, revision, {}, std::nullopt, std::nullopt};
-    const Result<DataFacts>& facts = cache->scan(spec, base_dir);
+    const Result<DataFacts>& facts = cache->scan(lower_megatron(spec, environment_of(host)).spec, base_dir);
     if (facts) answer.data = *facts;
     answer.result = preflight(spec, host, facts ? *facts : standInFacts(spec), base_dir);
     if (!facts) {

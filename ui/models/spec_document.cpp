@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
 
 namespace accrue::ui {
@@ -118,7 +119,7 @@ void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesyste
   file_path_.clear();
   name_ = name;
   base_dir_ = base_dir;
-  applySpec(std::move(spec), QString());
+  applySpec(without_lowered(spec), QString());
   Q_EMIT fileChanged();
 }
 
@@ -138,7 +139,8 @@ std::vector<Finding> SpecDocument::open(const QString& path) {
   if (!reading.ok()) return std::move(reading.findings);
   undo_.clear();
   file_path_ = QFileInfo(path).absoluteFilePath();
-  applySpec(reading.spec, QString());
+  keep_set_keys(reading);
+  applySpec(without_lowered(reading.spec), QString());
   Q_EMIT fileChanged();
   return std::move(reading.findings);
 }

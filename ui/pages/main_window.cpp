@@ -295,6 +295,7 @@ void MainWindow::connectViewActions() {
   connect(actions_.previousPane, &QAction::triggered, this, [this] { cyclePanes(-1); });
   connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
+  connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
   connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);
   connect(actions_.about, &QAction::triggered, this, &MainWindow::showAbout);
   connect(actions_.themes, &QActionGroup::triggered, this, [this](QAction* action) {

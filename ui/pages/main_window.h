@@ -41,6 +41,7 @@ class RunQueue;
 class RunSeries;
 class RunsPanel;
 class SetupPanel;
+class DifferencesSheet;
 class ShortcutSheet;
 class SpecDocument;
 class StatusRow;
@@ -125,6 +126,7 @@ class MainWindow : public QMainWindow {
   void showComparison();
   void showAbout();
   void showShortcuts();
+  void showDifferences();
 
   StudioParts parts_;
   WindowActions actions_;
@@ -159,6 +161,7 @@ class MainWindow : public QMainWindow {
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;
+  DifferencesSheet* differences_ = nullptr;
   QTimer frame_timer_;
   bool numbers_moved_ = true;
   bool shown_before_ = false;

@@ -130,6 +130,8 @@ WindowActions::WindowActions(QObject* owner) {
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
                     tr("The same run without a window, in a terminal"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
+  differences = add(owner, "differencesAction", tr("&Differences from the originals"), {}, {},
+                    tr("What other systems would do otherwise with this spec"));
   report = add(owner, "copyReportAction", tr("&Copy diagnostic report"));
   about = add(owner, "aboutAction", tr("&About Accrue"));
 }
@@ -155,7 +157,7 @@ QList<QAction*> WindowActions::all() const {
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};
   list += themes->actions();
-  list += {runFolder, copyCommand, shortcuts, report, about};
+  list += {runFolder, copyCommand, shortcuts, differences, report, about};
   return list;
 }
 

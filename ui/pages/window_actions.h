@@ -24,7 +24,7 @@ struct WindowActions {
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand;
-  QAction *shortcuts, *about, *report;
+  QAction *shortcuts, *differences, *about, *report;
   QActionGroup* clocks;
   QActionGroup* themes;
 

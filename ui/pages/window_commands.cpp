@@ -13,6 +13,7 @@
 #include "accrue/run/version.h"
 #include "centre_page.h"
 #include "dialogs.h"
+#include "differences_sheet.h"
 #include "main_window.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -102,6 +103,13 @@ void MainWindow::showShortcuts() {
   sheet_->show();
   sheet_->raise();
   sheet_->activateWindow();
+}
+
+void MainWindow::showDifferences() {
+  if (!differences_) differences_ = new DifferencesSheet(parts_.document, parts_.preflight, this);
+  differences_->show();
+  differences_->raise();
+  differences_->activateWindow();
 }
 
 }  // namespace accrue::ui

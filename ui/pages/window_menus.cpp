@@ -103,6 +103,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
   help->addAction(actions.shortcuts);
+  help->addAction(actions.differences);
   help->addSeparator();
   help->addActions({actions.report, actions.about});
   return recent;

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "accrue/run/program.h"
 #include "field_row.h"
 #include "field_section.h"
 #include "models/run_text.h"
@@ -17,6 +18,35 @@
 namespace accrue::ui {
 
 namespace {
+
+/// The plug-in has a section a group of its fields.
+std::string_view megatronSection(MegatronGroup group) {
+  static constexpr std::string_view names[] = {"megatron.layout",   "megatron.step",       "megatron.length",
+                                               "megatron.schedule", "megatron.parameters", "megatron.data",
+                                               "megatron.reports",  "megatron.hooks",      "megatron.others"};
+  return names[static_cast<std::size_t>(group)];
+}
+
+std::string_view sectionOf(const SpecField& field) {
+  const MegatronField* plugin = field.section() == "megatron" ? find_megatron_field(field.name()) : nullptr;
+  return plugin ? megatronSection(plugin->group) : field.section();
+}
+
+QString remarkText(const MegatronEffect& effect) {
+  const QString value = QString::fromStdString(format_value(effect.value.value));
+  QString from = fromView(to_string(effect.value.origin));
+  if (!effect.value.from.empty()) from = QStringLiteral("%1: %2").arg(from, QString::fromStdString(effect.value.from));
+  QString what = QString::fromStdString(effect.nothing);
+  if (what.isEmpty())
+    for (const LoweredKey& key : effect.keys)
+      what += QStringLiteral("%1%2 = %3")
+                  .arg(what.isEmpty() ? QString() : QStringLiteral(", "), fromView(key.key),
+                       QString::fromStdString(format_value(key.value)));
+  else
+    what = FieldForm::tr("changes nothing: %1").arg(what);
+  //: a value, where it comes from, and what it does
+  return FieldForm::tr("%1 (%2); %3").arg(value.isEmpty() ? QStringLiteral("None") : value, from, what);
+}
 
 QString sectionTitle(std::string_view section) {
   if (section == "model") return FieldForm::tr("Model");
@@ -29,6 +59,9 @@ QString sectionTitle(std::string_view section) {
   if (section == "run") return FieldForm::tr("Length and seed");
   if (section == "evaluate") return FieldForm::tr("Evaluation");
   if (section == "checkpoint") return FieldForm::tr("Checkpoints");
+  for (int group = 0; group <= static_cast<int>(MegatronGroup::others); ++group)
+    if (section == megatronSection(static_cast<MegatronGroup>(group)))
+      return FieldForm::tr("Megatron-LM: %1").arg(fromView(title(static_cast<MegatronGroup>(group))));
   return fromView(section);
 }
 
@@ -38,6 +71,10 @@ int sectionOrder(std::string_view section) {
                                                "run",          "parallel", "evaluate", "checkpoint", "launch"};
   const auto* at = std::find(std::begin(order), std::end(order), section);
   return static_cast<int>(at - std::begin(order));
+}
+
+bool isPluginSection(const FieldSection* section) {
+  return !section->rows().empty() && section->rows().front()->field().section() == "megatron";
 }
 
 }  // namespace
@@ -70,9 +107,9 @@ void FieldForm::build() {
   for (const bool advanced : {false, true}) {
     for (const SpecField& field : spec_fields()) {
       if (field.advanced != advanced || field.key.find('.') == std::string_view::npos) continue;
-      FieldSection*& section = by_name[field.section()];
+      FieldSection*& section = by_name[sectionOf(field)];
       if (!section) {
-        section = new FieldSection(fromView(field.section()), sectionTitle(field.section()), content_);
+        section = new FieldSection(fromView(sectionOf(field)), sectionTitle(sectionOf(field)), content_);
         sections_.push_back(section);
       }
       FieldRow* row = section->addField(field);
@@ -97,6 +134,7 @@ void FieldForm::build() {
   label_width = std::min(label_width, fontMetrics().averageCharWidth() * 19);
   for (FieldSection* section : sections_) {
     section->finish(label_width, unit_width);
+    section->setExpanded(!isPluginSection(section));
     layout->addWidget(section);
     connect(section, &FieldSection::foldingChanged, this, &FieldForm::arrange);
   }
@@ -135,8 +173,32 @@ void FieldForm::chainTabOrder() {
 }
 
 void FieldForm::showDocument() {
-  for (const auto& [key, row] : rows_) row->showSpec(document_->spec());
+  const LoweredMegatron lowered = lower_megatron(document_->spec(), environment);
+  lowered_ = lowered.spec;
+  showPlugin(lowered);
   arrange();
+}
+
+/// A field of the plug-in shows what it comes to; a key that one sets shows by which, and is edited there.
+void FieldForm::showPlugin(const LoweredMegatron& lowered) {
+  const RunSpec defaults;
+  for (const auto& [key, row] : rows_) {
+    const SpecField& field = row->field();
+    const bool own = field.section() == "megatron";
+    const LoweredKey* setter = own ? nullptr : lowered.setter_of(field.key);
+    const bool follows = setter && field.get(document_->spec()) == field.get(defaults);
+    row->showSpec(follows ? lowered.spec : document_->spec());
+    row->setFixed(follows);
+    const auto effect =
+        std::find_if(lowered.fields.begin(), lowered.fields.end(),
+                     [&](const MegatronEffect& candidate) { return own && candidate.name == field.name(); });
+    if (effect != lowered.fields.end())
+      row->setRemark(remarkText(*effect), !effect->nothing.empty());
+    else
+      row->setRemark(
+          setter ? tr("Set by %1 of the Megatron-LM plug-in").arg(QString::fromStdString(setter->by)) : QString(),
+          false);
+  }
 }
 
 void FieldForm::showOtherDocument() {
@@ -165,12 +227,12 @@ void FieldForm::setFilter(const QString& text) {
 void FieldForm::arrange() {
   if (filter_.isEmpty()) {
     for (const auto& [key, row] : rows_) row->setFoundAs(QString());
-    for (FieldSection* section : sections_) section->arrange(document_->spec(), nullptr);
+    for (FieldSection* section : sections_) section->arrange(lowered_, nullptr);
     nothing_found_->hide();
     return;
   }
   const std::vector<const SpecField*> found = search_fields(filter_.toStdString());
-  for (FieldSection* section : sections_) section->arrange(document_->spec(), &found);
+  for (FieldSection* section : sections_) section->arrange(lowered_, &found);
   for (const auto& [key, row] : rows_) {
     QString found_as;
     for (const FieldAlias& alias : row->field().aliases)
@@ -248,7 +310,11 @@ void FieldForm::setEditable(bool editable) {
 QStringList FieldForm::foldState() const {
   QStringList state;
   for (const FieldSection* section : sections_) {
-    const QString name = section->rows().empty() ? QString() : fromView(section->rows().front()->field().section());
+    const QString name = section->rows().empty() ? QString() : fromView(sectionOf(section->rows().front()->field()));
+    if (isPluginSection(section)) {
+      if (section->isExpanded()) state.append(QStringLiteral("%1:open").arg(name));
+      continue;
+    }
     if (!section->isExpanded()) state.append(QStringLiteral("%1:folded").arg(name));
     if (section->isAdvancedShown()) state.append(QStringLiteral("%1:advanced").arg(name));
   }
@@ -258,7 +324,11 @@ QStringList FieldForm::foldState() const {
 void FieldForm::restoreFoldState(const QStringList& state) {
   for (FieldSection* section : sections_) {
     if (section->rows().empty()) continue;
-    const QString name = fromView(section->rows().front()->field().section());
+    const QString name = fromView(sectionOf(section->rows().front()->field()));
+    if (isPluginSection(section)) {
+      section->setExpanded(state.contains(QStringLiteral("%1:open").arg(name)));
+      continue;
+    }
     section->setExpanded(!state.contains(QStringLiteral("%1:folded").arg(name)));
     section->setAdvancedShown(state.contains(QStringLiteral("%1:advanced").arg(name)));
   }

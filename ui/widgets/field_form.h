@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accrue/run/findings.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_fields.h"
 
 class QAction;
@@ -61,6 +62,7 @@ class FieldForm : public QScrollArea {
   void build();
   void connectRow(FieldRow* row);
   void showDocument();
+  void showPlugin(const LoweredMegatron& lowered);
   void showOtherDocument();
   void arrange();
   void chainTabOrder();
@@ -72,6 +74,7 @@ class FieldForm : public QScrollArea {
   std::map<std::string, FieldRow*, std::less<>> rows_;
   std::vector<Finding> findings_;
   QString filter_;
+  RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;
 };

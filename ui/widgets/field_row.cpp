@@ -29,6 +29,11 @@ QString systemName(std::string_view system) {
   return fromView(system);
 }
 
+/// A name of several words may be broken between them.
+QString breakable(QString name) {
+  return name.replace(QLatin1Char('_'), QStringLiteral("_\u200B"));
+}
+
 }  // namespace
 
 QString aliasText(const FieldAlias& alias) {
@@ -39,11 +44,12 @@ QString aliasText(const FieldAlias& alias) {
 FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     : QObject(parent),
       field_(field),
-      label_(new QLabel(fromView(field.label), parent)),
+      label_(new QLabel(breakable(fromView(field.label)), parent)),
       editor_(FieldEditor::create(field, parent)),
       unit_(new QLabel(fromView(field.unit), parent)),
       note_(new FindingNote(parent)),
-      found_as_(new QLabel(parent)) {
+      found_as_(new QLabel(parent)),
+      remark_(new QLabel(parent)) {
   const int row = grid->rowCount();
   label_->setWordWrap(true);
   label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -54,6 +60,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
   grid->addWidget(found_as_, row + 1, 1, 1, 2);
   grid->addWidget(note_, row + 2, 0, 1, 3);
+  grid->addWidget(remark_, row + 3, 1, 1, 2);
   label_->setBuddy(editor_->widget());
   label_->setObjectName(QStringLiteral("label.%1").arg(fromView(field.key)));
   note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
@@ -63,6 +70,11 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   found_as_->setFont(textFont(TextSize::small));
   found_as_->setWordWrap(true);
   found_as_->hide();
+  remark_->setObjectName(QStringLiteral("remark.%1").arg(fromView(field.key)));
+  remark_->setForegroundRole(QPalette::PlaceholderText);
+  remark_->setFont(textFont(TextSize::small));
+  remark_->setWordWrap(true);
+  remark_->hide();
   const QString tip = toolTip();
   label_->setToolTip(tip);
   editor_->widget()->setToolTip(tip);
@@ -118,12 +130,23 @@ void FieldRow::setFoundAs(const QString& name) {
   found_as_->setVisible(visible_ && !name.isEmpty());
 }
 
+void FieldRow::setRemark(const QString& text, bool idle) {
+  remark_->setText(text);
+  remark_->setVisible(visible_ && !text.isEmpty());
+  label_->setForegroundRole(idle ? QPalette::PlaceholderText : QPalette::WindowText);
+}
+
+void FieldRow::setFixed(bool fixed) {
+  editor_->widget()->setEnabled(!fixed);
+}
+
 void FieldRow::setVisible(bool visible) {
   visible_ = visible;
   label_->setVisible(visible);
   editor_->widget()->setVisible(visible);
   unit_->setVisible(visible);
   found_as_->setVisible(visible && !found_as_->text().isEmpty());
+  remark_->setVisible(visible && !remark_->text().isEmpty());
   showNotes();
 }
 

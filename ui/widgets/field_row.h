@@ -39,6 +39,10 @@ class FieldRow : public QObject {
   bool isTextRejected() const { return !problem_.isEmpty(); }
   /// Shown below the field while a search finds it by another tool's name; empty hides it.
   void setFoundAs(const QString& name);
+  /// Shown below the field: what it comes to and by what. idle greys the label: the field changes nothing.
+  void setRemark(const QString& text, bool idle);
+  /// The value follows from elsewhere and cannot be edited here.
+  void setFixed(bool fixed);
   void setVisible(bool visible);
   bool isVisible() const { return visible_; }
   FindingNote* note() const { return note_; }
@@ -58,6 +62,7 @@ class FieldRow : public QObject {
   QLabel* unit_;
   FindingNote* note_;
   QLabel* found_as_;
+  QLabel* remark_;
   std::vector<Finding> findings_;
   QString problem_;
   SpecValue shown_;  ///< the spec's value that was shown last

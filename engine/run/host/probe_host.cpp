@@ -138,6 +138,7 @@ Result<HostFacts> judge(const std::string& program, const Outcome& outcome) {
     return refuse("the rank program failed with exit status " + std::to_string(WEXITSTATUS(outcome.status)),
                   "Run it with --probe by hand to see why.");
   auto facts = host_facts_from_json(last_line(outcome.output));
+  if (facts) facts->variables = local_facts().variables;
   if (!facts) return refuse("the rank program's answer cannot be read", facts.error().hint);
   return facts;
 }

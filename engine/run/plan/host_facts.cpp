@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "accrue/run/program.h"
 #include "accrue/run/version.h"
 #include "host_sources.h"
 #include "json_limits.h"
@@ -99,6 +100,13 @@ void read_cpu(const std::filesystem::path& root, HostFacts& facts) {
 
 }  // namespace host_detail
 
+MegatronEnvironment environment_of(const HostFacts& facts) {
+  return [variables = facts.variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
 HostFacts local_facts() {
   HostFacts facts;
   char name[256] = {};
@@ -108,6 +116,9 @@ HostFacts local_facts() {
   host_detail::read_cpu("/", facts);
   facts.accrue_version = version();
   facts.backends = {"shm"};
+  for (const MegatronField& field : megatron_fields())
+    if (const auto value = field.environment.empty() ? std::nullopt : environment(field.environment.data()))
+      facts.variables.emplace(field.environment, *value);
   return facts;
 }
 

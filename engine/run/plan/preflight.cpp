@@ -7,6 +7,7 @@
 #include <cctype>
 #include <optional>
 
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_fields.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
@@ -27,6 +28,7 @@ void Findings::add(Severity severity, std::string_view key, std::string message,
 
 void check_values(const RunSpec& spec, Findings& findings) {
   for (const SpecField& field : spec_fields()) {
+    if (field.section() == "megatron") continue;  // checked with what the environment and the arguments say
     const SpecValue value = field.get(spec);
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (auto problem = spec_detail::check_value(field, value)) findings.all.push_back(std::move(*problem));
@@ -76,12 +78,35 @@ void add_data_error(const DataSpec& data, const Error& error, Findings& findings
                  keyed ? "" : error.where);
 }
 
+// What is wrong with a key that the plug-in set is wrong with the field that set it.
+void name_setters(const LoweredMegatron& lowered, Findings& findings) {
+  std::vector<Finding> named = lowered.findings;
+  for (Finding& finding : findings.all) {
+    const LoweredKey* setter = lowered.setter_of(finding.key);
+    if (setter != nullptr) {
+      const SpecField* field = find_field("megatron." + setter->by);
+      const std::string key(field == nullptr ? "megatron.other_megatron_args" : field->key);
+      const auto known = [&](const Finding& other) { return other.key == key && other.severity == Severity::error; };
+      if (finding.severity == Severity::error && std::ranges::any_of(lowered.findings, known)) continue;
+      finding.message = "sets " + finding.key + ", which " + finding.message;
+      if (field == nullptr || field->get(lowered.spec) != setter->value) finding.fix_value.reset();
+      finding.key = key;
+    }
+    named.push_back(std::move(finding));
+  }
+  findings.all = std::move(named);
+}
+
 // Where the data cannot be read, the checks that do not need them still run.
-Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFacts>& data,
+Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFacts>& data,
                 const std::filesystem::path& base_dir) {
   Findings findings;
-  check_values(spec, findings);
+  check_values(given, findings);
   const bool in_range = !has_errors(findings.all);
+  const LoweredMegatron lowered =
+      in_range ? lower_megatron(given, environment_of(host)) : LoweredMegatron{.spec = given};
+  const RunSpec& spec = lowered.spec;
+  const bool fields_fit = !has_errors(lowered.findings);
   bool kinds_fit = false;
   if (in_range) {
     check_model(spec, findings);
@@ -94,14 +119,15 @@ Preflight check(const RunSpec& spec, const HostFacts& host, const Result<DataFac
   if (kinds_fit && data) check_data(spec, *data, findings);
   if (kinds_fit && !data) add_data_error(spec.data, data.error(), findings);
   // Beyond this point nothing is wrong with the spec by itself.
-  if (!has_errors(findings.all)) check_length(spec, *data, findings);
+  if (fields_fit && !has_errors(findings.all)) check_length(spec, *data, findings);
   Preflight result;
-  if (!has_errors(findings.all)) {
+  if (fields_fit && !has_errors(findings.all)) {
     RunPlan plan = derive_plan(
         {spec, absolute_dir(base_dir), *data, backend_of(spec), threads_of(spec, host), memory_of_rank(spec, host)});
     check_plan(plan, host, findings);
     if (!has_errors(findings.all)) result.plan = std::move(plan);
   }
+  name_setters(lowered, findings);
   result.findings = std::move(findings.all);
   return result;
 }
@@ -119,7 +145,8 @@ Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std:
   preflight_detail::Findings values;
   preflight_detail::check_values(spec, values);
   if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
-  return preflight_detail::check(spec, host, scan_data(spec, base_dir), base_dir);
+  const RunSpec lowered = lower_megatron(spec, environment_of(host)).spec;
+  return preflight_detail::check(spec, host, scan_data(lowered, base_dir), base_dir);
 }
 
 }  // namespace accrue

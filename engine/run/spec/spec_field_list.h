@@ -210,6 +210,7 @@ void add_knob_fields(FieldList& list);
 void add_dialect_fields(FieldList& list);
 /// Those of [parallel] to [teaching].
 void add_run_fields(FieldList& list);
+void add_megatron_fields(FieldList& list);
 
 }  // namespace accrue::field_detail
 

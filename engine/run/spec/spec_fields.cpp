@@ -16,7 +16,7 @@ namespace {
 
 std::vector<SpecField> make_fields() {
   field_detail::FieldList list;
-  list.fields.reserve(128);
+  list.fields.reserve(256);
   field_detail::add_model_fields(list);
   field_detail::add_data_fields(list);
   field_detail::add_optimizer_fields(list);
@@ -25,6 +25,7 @@ std::vector<SpecField> make_fields() {
   field_detail::add_knob_fields(list);
   field_detail::add_dialect_fields(list);
   field_detail::add_run_fields(list);
+  field_detail::add_megatron_fields(list);
   return std::move(list.fields);
 }
 
@@ -36,7 +37,8 @@ bool contains(std::string_view text, std::string_view wanted) {
 int search_rank(const SpecField& field, std::string_view wanted) {
   using spec_detail::folded;
   const auto is = [&](std::string_view name) { return folded(name) == wanted; };
-  if (is(field.key) || is(field.name())) return 1;
+  // The plug-in's names are another tool's; an ordinary key that has one of them comes first.
+  if (is(field.key) || (is(field.name()) && field.section() != "megatron")) return 1;
   for (const FieldAlias& alias : field.aliases)
     if (is(alias.name)) return 2;
   if (is(field.label)) return 3;
@@ -97,7 +99,9 @@ std::string_view nearest_key(std::string_view key) {
   // The right name in the wrong section is nearer than any misspelling, where only one section has it.
   std::vector<std::string_view> keys;
   for (const SpecField& field : spec_fields())
-    if (field.name() == name) keys.push_back(field.key);
+    if (field.name() == name && field.section() != "megatron") keys.push_back(field.key);
+  if (keys.empty() && find_field("megatron." + std::string(name)) != nullptr)
+    return find_field("megatron." + std::string(name))->key;
   if (keys.size() == 1) return keys.front();
   keys.clear();
   for (const SpecField& field : spec_fields())

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "accrue/run/megatron_fields.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
@@ -28,9 +30,13 @@ struct HostFacts {
   std::string accrue_version;
   std::vector<std::string> backends;  ///< of "shm", "gloo", "nccl"
   std::vector<DeviceFacts> cuda_devices;
-  std::string cuda_error;  ///< why there is no CUDA device, in the loader's words
+  std::string cuda_error;                        ///< why there is no CUDA device, in the loader's words
+  std::map<std::string, std::string> variables;  ///< of this process, those that stand for fields of the plug-in
   bool operator==(const HostFacts&) const = default;
 };
+
+/// The host's variables as lower_megatron() takes them.
+MegatronEnvironment environment_of(const HostFacts& facts);
 
 /// Facts that need no rank program: cores (of this process's affinity mask), memory (cgroup limits included), CPU
 /// flags, "shm".

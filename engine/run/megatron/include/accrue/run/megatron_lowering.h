@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the plug-in's fields to the ordinary keys of a spec. Everything behind preflight reads ordinary keys alone, so
+// what a field does is what its keys do; this says which keys each field set, which code reads them, and why a field
+// that changed nothing did not.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/megatron_fields.h"
+#include "accrue/run/spec_io.h"
+
+namespace accrue {
+
+/// An ordinary key that follows from a field or from an argument.
+struct LoweredKey {
+  std::string_view key;  ///< "parallel.tensor"
+  SpecValue value;       ///< what it now is
+  std::string by;        ///< "tp_degree", or of an argument "other_megatron_args: hidden_dropout"
+  FieldOrigin origin = FieldOrigin::field;
+  bool changed = false;  ///< it would be another without the plug-in
+  bool differs = false;  ///< the spec sets the key itself, to another value, and a default gave way to it
+};
+
+/// What became of one field, or of one argument.
+struct MegatronEffect {
+  std::string name;
+  MegatronValue value;
+  std::vector<LoweredKey> keys;
+  std::string consumers;  ///< the files that read the keys: "engine/train/boundary"; empty where nothing does
+  std::string nothing;    ///< why it changed nothing; empty where it changed something
+};
+
+struct LoweredMegatron {
+  RunSpec spec;  ///< with the ordinary keys; the fields that variables stand for now hold what those gave
+  std::vector<MegatronEffect> fields;     ///< the 43 in their order; empty where the spec has no plug-in
+  std::vector<MegatronEffect> arguments;  ///< of other_megatron_args, in their order
+  std::vector<Finding> findings;
+
+  /// The field or argument that set the key; nullptr where none did.
+  const LoweredKey* setter_of(std::string_view key) const;
+};
+
+/// Whether the spec sets any field of the plug-in. Variables act only then.
+bool has_megatron(const RunSpec& spec);
+
+/// Sets the ordinary keys. A key that the spec sets to another value than a field which was given is an error that
+/// names both; a default gives way to it. Lowering a second time changes nothing. Pure.
+LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment);
+
+/// The same spec without the keys that its fields give anyway, so that a field can be changed and its keys follow.
+/// Lowering brings them back.
+RunSpec without_lowered(const RunSpec& spec);
+
+/// A key that a text sets to its default looks like one that is left out. Where a default of the plug-in would override
+/// it, the field takes the value of the key.
+void keep_set_keys(SpecReading& reading);
+
+/// The table that "accrue-run plan SPEC --megatron" prints.
+std::string megatron_report(const LoweredMegatron& lowered);
+std::string megatron_json(const LoweredMegatron& lowered);
+/// Every field and every argument with its type, default and meaning: what "accrue-run spec --megatron" prints.
+std::string megatron_reference();
+
+}  // namespace accrue

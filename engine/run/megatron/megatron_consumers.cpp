@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "megatron_consumers.h"
+
+namespace accrue::megatron_detail {
+
+namespace {
+
+constexpr Consumer table[] = {
+    {"parallel.tensor", "engine/parallel/tensor_layers"},
+    {"parallel.sequence", "engine/parallel/tensor_layers"},
+    {"parallel.pipeline_group", "engine/run/window/pipeline_schedule"},
+    {"parallel.virtual_pipeline", "engine/run/window/pipeline_schedule"},
+    {"parallel.pipeline", "engine/train/train_window"},
+    {"parallel.split_stage", "engine/run/plan/model_share"},
+    {"parallel.zero", "engine/train/update_shard"},
+    {"parallel.overlap_param_gather", "engine/train/update_shard"},
+    {"parallel.overlap_grad_reduce", "engine/parallel/bucket_reducer"},
+    {"parallel.backend", "engine/comm/rendezvous"},
+    {"parallel.", "engine/parallel/recompute"},
+    {"launch.", "engine/comm/rendezvous"},
+    {"accumulation.rampup", "engine/run/window/batch_size"},
+    {"accumulation.", "engine/run/window/accumulation_window"},
+    {"optimizer.clip_norm", "engine/train/boundary"},
+    {"optimizer.weight_decay_style", "engine/run/window/weight_decay"},
+    {"optimizer.start_weight_decay", "engine/run/window/weight_decay"},
+    {"optimizer.end_weight_decay", "engine/run/window/weight_decay"},
+    {"optimizer.no_decay", "engine/run/plan/parameter_groups"},
+    {"optimizer.scaled_lr", "engine/run/plan/parameter_groups"},
+    {"optimizer.lr_mult", "engine/run/plan/parameter_groups"},
+    {"optimizer.decoupled_lr", "engine/run/plan/parameter_groups"},
+    {"optimizer.decoupled_min_lr", "engine/run/plan/parameter_groups"},
+    {"optimizer.loss_scale", "engine/train/loss_scaling"},
+    {"optimizer.loss_scale_window", "engine/train/loss_scaling"},
+    {"optimizer.loss_scale_hysteresis", "engine/train/loss_scaling"},
+    {"optimizer.min_loss_scale", "engine/train/loss_scaling"},
+    {"optimizer.", "engine/optim/flat_optimizer"},
+    {"schedule.", "engine/run/window/lr_curve"},
+    {"run.seed", "engine/parallel/random_streams"},
+    {"run.tensorboard_dir", "engine/train/reporter"},
+    {"run.", "engine/run/window/window_walk"},
+    {"evaluate.", "engine/train/evaluate"},
+    {"checkpoint.", "engine/train/checkpointing"},
+    {"model.", "engine/models/make_model"},
+    {"data.", "engine/data/data_source"},
+};
+
+}  // namespace
+
+std::span<const Consumer> consumers() {
+  return table;
+}
+
+std::string_view consumer_of(std::string_view key) {
+  for (const Consumer& consumer : table)
+    if (consumer.keys == key || (consumer.keys.ends_with('.') && key.starts_with(consumer.keys))) return consumer.file;
+  return {};
+}
+
+}  // namespace accrue::megatron_detail

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the fields sets every key. Lengths in updates become samples here, by the samples of a full update.
+#include "accrue/run/megatron_lowering.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "accrue/run/choice_names.h"
+#include "megatron_consumers.h"
+#include "megatron_values.h"
+#include "spec_text.h"
+
+namespace accrue {
+
+namespace {
+
+using megatron_detail::is_none;
+
+using Integer = std::int64_t;
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view arguments_field = "other_megatron_args";
+
+MegatronFacts facts_of(const RunSpec& spec) {
+  const bool transformer = spec.model.kind != ModelKind::linear && spec.model.kind != ModelKind::mlp;
+  MegatronFacts facts{.model = spec.model.kind, .lr = spec.optimizer.lr};
+  if (!transformer) return facts;
+  facts.layers = spec.model.layers;
+  facts.width = spec.model.width;
+  facts.heads = spec.model.heads;
+  if (spec.model.kind == ModelKind::t5) facts.decoder_layers = spec.model.decoder_layers.value_or(spec.model.layers);
+  return facts;
+}
+
+class Lowering {
+ public:
+  Lowering(const RunSpec& spec, const MegatronEnvironment& environment) : given_(spec) {
+    result_.spec = spec;
+    // What arguments say of the model is a fact for the rules about fields.
+    const ResolvedMegatron first = resolve_megatron_fields(spec.megatron, environment);
+    RunSpec model = spec;
+    for (const MegatronArgumentValue& argument : first.arguments)
+      if (const SpecField* field = find_field(argument.argument->key);
+          field && field->section() == "model" && field->type == FieldType::integer)
+        field->set(model, argument.value);
+    resolved_ = resolve_megatron_fields(spec.megatron, environment, facts_of(model));
+    result_.findings = resolved_.findings;
+  }
+
+  LoweredMegatron lower() {
+    for (const MegatronValue& value : resolved_.values)
+      result_.fields.push_back({.name = std::string(value.field->name), .value = value});
+    for (const MegatronArgumentValue& argument : resolved_.arguments)
+      result_.arguments.push_back({.name = std::string(argument.argument->name)});
+    if (resolved_.ok()) {
+      lower_arguments();
+      lower_ranks();
+      lower_update();
+      lower_length();
+      lower_rate();
+      lower_groups();
+      lower_data();
+      lower_reports();
+      refuse_hooks();
+    }
+    for (MegatronEffect& effect : result_.fields) finish(effect);
+    for (MegatronEffect& effect : result_.arguments) finish(effect);
+    keep_variables();
+    return std::move(result_);
+  }
+
+ private:
+  MegatronEffect& row(std::string_view name) { return *std::ranges::find(result_.fields, name, &MegatronEffect::name); }
+  const MegatronSpec& value() const { return resolved_.effective; }
+
+  void refuse(std::string key, std::string message, std::string found = {}, std::string expected = {},
+              std::optional<std::string> fix = {}) {
+    result_.findings.push_back({.key = std::move(key),
+                                .message = std::move(message),
+                                .found = std::move(found),
+                                .expected = std::move(expected),
+                                .fix_value = std::move(fix)});
+  }
+
+  /// The value in the key's own type: whole numbers are numbers, too.
+  static std::optional<SpecValue> fitting(const SpecField& field, const SpecValue& value) {
+    if (field.type == FieldType::real)
+      if (const auto* whole = std::get_if<Integer>(&value)) return SpecValue(static_cast<double>(*whole));
+    if (field.type == FieldType::texts)
+      if (const auto* text = std::get_if<std::string>(&value)) return SpecValue(Texts{*text});
+    return value;
+  }
+
+  void set(std::string_view name, std::string_view key, SpecValue wanted) {
+    MegatronEffect& effect = row(name);
+    set(effect, key, std::move(wanted), effect.value.origin, "megatron." + std::string(name), effect.name);
+  }
+
+  void set(MegatronEffect& effect, std::string_view key, SpecValue wanted, FieldOrigin origin,
+           const std::string& own_key, const std::string& by) {
+    const SpecField* field = find_field(key);
+    if (field == nullptr) {
+      effect.nothing = "no key of a spec takes it yet: " + std::string(key);
+      return;
+    }
+    const SpecValue target = *fitting(*field, wanted);
+    if (auto problem = spec_detail::check_value(*field, target)) {
+      refuse(own_key, by + " gives " + std::string(key) + ", which " + problem->message, problem->found,
+             problem->expected);
+      return;
+    }
+    const SpecValue left_out = field->get(RunSpec());
+    const SpecValue current = field->get(given_);
+    LoweredKey lowered{.key = field->key, .value = target, .by = by, .origin = origin};
+    if (current != left_out && current != target) {
+      if (origin < FieldOrigin::environment) {
+        lowered.value = current;
+        lowered.differs = true;
+        effect.keys.push_back(std::move(lowered));
+        return;
+      }
+      const std::string from = effect.value.origin == FieldOrigin::environment ? effect.value.from : by;
+      refuse(std::string(key), "is set by " + from + " of the plug-in to another value", format_value(current),
+             format_value(target) + ", or to leave one of the two out", std::string());
+    }
+    lowered.changed = target != left_out;
+    field->set(result_.spec, target);
+    effect.keys.push_back(std::move(lowered));
+  }
+
+  void nothing(std::string_view name, std::string why) { row(name).nothing = std::move(why); }
+
+  // ---- other_megatron_args -------------------------------------------------------------------------------------
+
+  void set_argument(MegatronEffect& effect, std::string_view key, SpecValue wanted) {
+    set(effect, key, std::move(wanted), FieldOrigin::other_megatron_args, "megatron." + std::string(arguments_field),
+        std::string(arguments_field) + ": " + effect.name);
+  }
+  void refuse_argument(const MegatronEffect& effect, const std::string& message, std::string found = {},
+                       std::string expected = {}) {
+    refuse("megatron." + std::string(arguments_field), effect.name + " " + message, std::move(found),
+           std::move(expected));
+  }
+
+  void lower_arguments() {
+    for (std::size_t i = 0; i < resolved_.arguments.size(); ++i) {
+      const MegatronArgumentValue& given = resolved_.arguments[i];
+      MegatronEffect& effect = result_.arguments[i];
+      const MegatronArgument& argument = *given.argument;
+      effect.value = {.field = find_megatron_field(arguments_field),
+                      .value = given.value,
+                      .origin = FieldOrigin::other_megatron_args};
+      if (!argument.field.empty())
+        effect.nothing = "it sets the field " + std::string(argument.field);
+      else if (!argument.only.empty())
+        effect.nothing = "Accrue does this in any case";
+      else
+        lower_argument(argument, given.value, effect);
+    }
+  }
+
+  void lower_argument(const MegatronArgument& argument, const SpecValue& given, MegatronEffect& effect) {
+    const std::string_view name = argument.name;
+    const auto whole = [&] { return std::get<Integer>(given); };
+    const auto word = [&] { return std::get<std::string>(given); };
+    if (name == "global_batch_size") {
+      lower_global_batch(whole(), effect);
+    } else if (name == "calculate_per_token_loss") {
+      set_argument(effect, argument.key, std::get<bool>(given) ? std::string("tokens") : std::string("true_size"));
+    } else if (name == "optimizer") {
+      if (word() == "adam" || word() == "sgd")
+        set_argument(effect, argument.key, std::string(word() == "adam" ? "adamw" : "sgd"));
+      else
+        refuse_argument(effect, "is not one of the choices", word(), "adam or sgd");
+    } else if (name == "fp16" || name == "bf16") {
+      if (std::get<bool>(given))
+        set_argument(effect, argument.key, std::string(name == "fp16" ? "float16" : "bfloat16"));
+      else
+        effect.nothing = "model.dtype is what the spec says";
+    } else if (name == "lr_wsd_decay_style") {
+      set_argument(effect, argument.key, word() == "minus_sqrt" ? std::string("minus-square-root") : word());
+    } else if (name == "lr_wsd_decay_iters" || name == "lr_wsd_decay_samples") {
+      lower_wsd(whole(), name.ends_with("iters"), effect);
+    } else if (name == "ffn_hidden_size") {
+      if (whole() != 4 * result_.spec.model.width)
+        refuse_argument(effect, "must be 4 x model.width: the inner layer of a block has that width",
+                        std::to_string(whole()), std::to_string(4 * result_.spec.model.width));
+      effect.nothing = "Accrue does this in any case";
+    } else if (name == "distributed_timeout_minutes") {
+      set_argument(effect, argument.key, static_cast<double>(whole()) * 60.0);
+    } else if (name == "data_path") {
+      lower_blend(std::get<Texts>(given), effect);
+    } else {
+      lower_alike(argument, given, effect);
+    }
+  }
+
+  /// Two arguments for one key of ours must agree.
+  void lower_alike(const MegatronArgument& argument, const SpecValue& given, MegatronEffect& effect) {
+    for (const MegatronArgumentValue& other : resolved_.arguments)
+      if (other.argument != &argument && other.argument->key == argument.key && other.value != given &&
+          other.argument->name > argument.name)
+        refuse_argument(effect,
+                        "and " + std::string(other.argument->name) + " are one here: " + std::string(argument.key),
+                        format_value(given) + " and " + format_value(other.value), "equal values");
+    set_argument(effect, argument.key, given);
+  }
+
+  void lower_global_batch(Integer batch, MegatronEffect& effect) {
+    const Integer of_step = result_.spec.parallel.data * micro_batch();
+    if (batch < 1 || of_step < 1 || batch % of_step != 0)
+      return refuse_argument(effect, "must be a multiple of parallel.data x accumulation.micro_batch",
+                             std::to_string(batch), "a multiple of " + std::to_string(of_step));
+    const Integer steps = batch / of_step;
+    if (row("num_micro_batches").value.origin >= FieldOrigin::environment && *value().num_micro_batches != steps)
+      return refuse_argument(effect, "comes to another num_micro_batches than the field has", std::to_string(steps),
+                             std::to_string(*value().num_micro_batches));
+    set_argument(effect, "accumulation.steps", steps);
+    steps_by_batch_ = true;
+  }
+
+  void lower_wsd(Integer length, bool in_updates, MegatronEffect& effect) {
+    const auto horizon = in_updates ? value().lr_decay_iters : value().lr_decay_samples;
+    if (!horizon)
+      return refuse_argument(effect, std::string("needs ") + (in_updates ? "lr_decay_iters" : "lr_decay_samples") +
+                                         " or the length of the run, of which it is a part");
+    if (length < 1 || length > *horizon)
+      return refuse_argument(effect, "must be a part of the whole length", std::to_string(length),
+                             "from 1 to " + std::to_string(*horizon));
+    set_argument(effect, "schedule.decay_fraction", static_cast<double>(length) / static_cast<double>(*horizon));
+  }
+
+  /// "0.3 a 0.7 b", or paths alone.
+  void lower_blend(const Texts& list, MegatronEffect& effect) {
+    Texts paths;
+    std::vector<double> weights;
+    const auto first = list.empty() ? std::nullopt : megatron_detail::parse_value(FieldType::real, list.front());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!first || i % 2 == 1) {
+        paths.push_back(list[i]);
+      } else if (const auto weight = megatron_detail::parse_value(FieldType::real, list[i])) {
+        weights.push_back(std::get<double>(*weight));
+      } else {
+        return refuse_argument(effect, "has a path where a weight should stand", list[i], "weight, path, weight, path");
+      }
+    }
+    if (paths.empty() || (first && weights.size() != paths.size()))
+      return refuse_argument(effect, "must hold paths, or a weight before each", "", "weight, path, weight, path");
+    set_argument(effect, "data.paths", paths);
+    if (first) set_argument(effect, "data.weights", weights);
+  }
+
+  Integer micro_batch() const {
+    const MegatronArgumentValue* given = resolved_.argument("micro_batch_size");
+    return given == nullptr ? result_.spec.accumulation.micro_batch : std::get<Integer>(given->value);
+  }
+
+  // ---- the fields ----------------------------------------------------------------------------------------------
+
+  void lower_ranks() {
+    set("tp_degree", "parallel.tensor", *value().tp_degree);
+    set("pp_degree", "parallel.pipeline", *value().pp_degree);
+    set("sequence_parallelism", "parallel.sequence", *value().sequence_parallelism);
+    set("use_distributed_optimizer", "parallel.zero", Integer{*value().use_distributed_optimizer ? 1 : 0});
+    if (value().pipeline_model_parallel_split_rank)
+      set("pipeline_model_parallel_split_rank", "parallel.split_stage", *value().pipeline_model_parallel_split_rank);
+    if (const auto of_chunk = value().num_layers_per_virtual_pipeline_stage) {
+      const Integer of_stage = result_.spec.model.layers / *value().pp_degree;
+      set("num_layers_per_virtual_pipeline_stage", "parallel.virtual_pipeline", of_stage / *of_chunk);
+    }
+  }
+
+  void lower_update() {
+    if (steps_by_batch_)
+      nothing("num_micro_batches", "global_batch_size in other_megatron_args gives accumulation.steps");
+    else
+      set("num_micro_batches", "accumulation.steps", *value().num_micro_batches);
+    set("gradient_clipping", "optimizer.clip_norm", *value().gradient_clipping);
+    if (resolved_.argument("recompute_granularity") != nullptr)
+      nothing("recompute_activations", "recompute_granularity in other_megatron_args gives parallel.recompute");
+    else
+      set("recompute_activations", "parallel.recompute",
+          std::string(*value().recompute_activations ? "selective" : "none"));
+  }
+
+  void lower_limit(std::string_view name, std::string_view key, const std::optional<Integer>& count) {
+    if (!count) return;
+    for (const std::string_view other : {"run.updates", "run.epochs", "run.samples", "run.tokens"})
+      if (other != key && !is_none(find_field(other)->get(given_)))
+        refuse(std::string(other), "excludes " + std::string(name) + " of the plug-in: both say how long the run is",
+               format_value(find_field(other)->get(given_)), "one of the two", std::string());
+    set(name, key, *count);
+  }
+
+  void lower_length() {
+    lower_limit("train_iters", "run.updates", value().train_iters);
+    lower_limit("train_samples", "run.samples", value().train_samples);
+    for (const std::string_view name : {"train_iters", "train_samples"})
+      if (!value().train_iters && !value().train_samples) nothing(name, "[run] of the spec says how long the run is");
+  }
+
+  /// Samples of an update that has its full size.
+  Integer full_update() const {
+    return result_.spec.parallel.data * result_.spec.accumulation.micro_batch * result_.spec.accumulation.steps;
+  }
+  /// As many updates in samples; beyond what a number holds, the largest, which fits no key.
+  Integer samples_of(Integer updates) const {
+    Integer samples = 0;
+    return __builtin_mul_overflow(updates, full_update(), &samples) ? std::numeric_limits<Integer>::max() : samples;
+  }
+
+  void lower_rate() {
+    set("lr_decay_style", "schedule.kind", *value().lr_decay_style);
+    if (!row("lr_decay_style").keys.empty() && !row("lr_decay_style").keys.front().differs)
+      set("lr_decay_style", "schedule.clock", std::string("samples"));
+    for (const std::string_view length : {"lr_decay_iters", "lr_decay_samples", "lr_warmup_iters", "lr_warmup_samples"})
+      if (row(length).value.origin >= FieldOrigin::field) set(length, "schedule.clock", std::string("samples"));
+    const ScheduleKind kind = result_.spec.schedule.kind;
+    const bool samples = result_.spec.schedule.clock == RateClock::samples;
+    const auto positions = [&](Integer updates) { return samples ? samples_of(updates) : updates; };
+    lower_horizon("lr_decay_iters", "train_iters", value().lr_decay_iters, kind, positions);
+    lower_horizon("lr_decay_samples", "train_samples", value().lr_decay_samples, kind, [](Integer n) { return n; });
+    if (value().lr_warmup_iters) set("lr_warmup_iters", "schedule.warmup", positions(*value().lr_warmup_iters));
+    if (value().lr_warmup_samples) {
+      if (samples)
+        set("lr_warmup_samples", "schedule.warmup", *value().lr_warmup_samples);
+      else
+        nothing("lr_warmup_samples", "schedule.clock of the spec counts no samples");
+    }
+    if (value().lr_warmup_fraction) set("lr_warmup_fraction", "schedule.warmup_fraction", *value().lr_warmup_fraction);
+    if (kind == ScheduleKind::constant)
+      nothing("min_lr", "the rate is constant");
+    else
+      set("min_lr", "schedule.min_lr", *value().min_lr);
+    set("weight_decay_incr_style", "optimizer.weight_decay_style", *value().weight_decay_incr_style);
+    if (value().start_weight_decay)
+      set("start_weight_decay", "optimizer.start_weight_decay", *value().start_weight_decay);
+    if (value().end_weight_decay) set("end_weight_decay", "optimizer.end_weight_decay", *value().end_weight_decay);
+    for (const std::string_view end : {"start_weight_decay", "end_weight_decay"})
+      if (row(end).keys.empty()) nothing(end, "the weight decay is constant: optimizer.weight_decay");
+  }
+
+  template <typename Positions>
+  void lower_horizon(std::string_view name, std::string_view length, const std::optional<Integer>& count,
+                     ScheduleKind kind, Positions positions) {
+    if (!count) return;
+    if (kind == ScheduleKind::constant || kind == ScheduleKind::exponential)
+      return nothing(name, "a rate of this schedule has no end: " + std::string(to_name(kind)));
+    if (row(name).value.origin == FieldOrigin::derived)
+      return nothing(name, "it is " + std::string(length) + ", and a rate ends with the run in any case");
+    set(name, "schedule.total", positions(*count));
+  }
+
+  void lower_groups() {
+    if (value().no_wd_decay_cond) set("no_wd_decay_cond", "optimizer.no_decay", *value().no_wd_decay_cond);
+    if (value().scale_lr_cond) set("scale_lr_cond", "optimizer.scaled_lr", *value().scale_lr_cond);
+    set("lr_mult", "optimizer.lr_mult", *value().lr_mult);
+    if (!value().no_wd_decay_cond)
+      nothing("no_wd_decay_cond", "biases and the weights of norms do not decay in any case");
+    if (!value().scale_lr_cond) {
+      nothing("scale_lr_cond", "no parameters have a rate of their own");
+      nothing("lr_mult", "scale_lr_cond names no parameters");
+    } else if (*value().lr_mult == 1.0) {
+      nothing("scale_lr_cond", "lr_mult is 1");
+    }
+  }
+
+  void lower_data() {
+    nothing("is_train_batch_min", "all data of a spec have one micro-batch, accumulation.micro_batch");
+    if (*value().megatron_dataset_flag)
+      set("megatron_dataset_flag", "data.kind", std::string("indexed"));
+    else
+      nothing("megatron_dataset_flag", "data.kind of the spec says what the data are");
+    if (value().consumed_samples) {
+      set("consumed_samples", "data.consumed_samples", *value().consumed_samples);
+      if (std::ranges::all_of(*value().consumed_samples, [](Integer count) { return count == 0; }))
+        nothing("consumed_samples", "all three are 0, where reading starts in any case");
+    }
+    const ModelKind model = result_.spec.model.kind;
+    const bool has_sequences = model == ModelKind::gpt || model == ModelKind::bert || model == ModelKind::t5;
+    for (const std::string_view name : {"seq_length", "encoder_seq_length", "decoder_seq_length"}) {
+      const auto* length = std::get_if<Integer>(&row(name).value.value);
+      if (length == nullptr) continue;
+      const bool decoder = model == ModelKind::t5 && name == "decoder_seq_length";
+      if (!has_sequences)
+        nothing(name, "the model has no sequences");
+      else if (row(name).value.origin == FieldOrigin::derived)
+        nothing(name, "it is " + row(name).value.from);
+      else if (model == ModelKind::gpt && name == "encoder_seq_length")
+        nothing(name, "a GPT has no encoder");
+      else if (model == ModelKind::bert && name == "decoder_seq_length")
+        nothing(name, "a BERT has no decoder");
+      else
+        set(name, decoder ? "model.decoder_context" : "model.context", *length);
+    }
+    check_positions();
+  }
+
+  /// A model has as many positions as a sample has tokens.
+  void check_positions() {
+    const MegatronArgumentValue* positions = resolved_.argument("max_position_embeddings");
+    const auto length = value().seq_length;
+    if (positions != nullptr && length && std::get<Integer>(positions->value) != *length)
+      refuse("megatron." + std::string(arguments_field),
+             "max_position_embeddings must be the length of a sample: model.context is both",
+             format_value(positions->value), std::to_string(*length));
+  }
+
+  bool keeps_data_for_evaluation() const {
+    const DataSpec& data = result_.spec.data;
+    return data.validation_fraction > 0.0 || data.kind == DataKind::indexed || !data.validation_paths.empty();
+  }
+
+  void lower_reports() {
+    if (value().tensorboard_dir) set("tensorboard_dir", "run.tensorboard_dir", *value().tensorboard_dir);
+    nothing("set_all_logging_options", "every tag is written in any case");
+    nothing("return_logits", *value().return_logits
+                                 ? "a run has no program that takes logits; Accelerator in C++ returns them"
+                                 : "a run returns no logits");
+    const bool asked = row("eval_interval").value.origin >= FieldOrigin::environment ||
+                       row("eval_iters").value.origin >= FieldOrigin::environment;
+    if (!asked && !keeps_data_for_evaluation()) {
+      for (const std::string_view name : {"eval_iters", "eval_interval"})
+        nothing(name, "the data keep nothing for evaluation");
+    } else if (*value().eval_iters == 0) {
+      nothing("eval_interval", "eval_iters is 0: nothing is evaluated");
+      set("eval_iters", "evaluate.every_updates", Integer{0});
+    } else {
+      set("eval_iters", "evaluate.batches", *value().eval_iters);
+      set("eval_interval", "evaluate.every_updates", *value().eval_interval);
+    }
+  }
+
+  void refuse_hooks() {
+    for (const MegatronEffect& effect : result_.fields) {
+      if (effect.value.field->group != MegatronGroup::hooks || is_none(effect.value.value)) continue;
+      refuse("megatron." + effect.name,
+             "names a part of a program, and a run has no program: MegatronLMPlugin in C++ takes it",
+             format_value(effect.value.value), "to leave it out");
+    }
+  }
+
+  // ---- what is told of it --------------------------------------------------------------------------------------
+
+  void finish(MegatronEffect& effect) {
+    std::vector<std::string_view> files;
+    bool changed = false;
+    for (const LoweredKey& key : effect.keys) {
+      changed = changed || key.changed;
+      const std::string_view file = megatron_detail::consumer_of(key.key);
+      if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+    }
+    for (const std::string_view file : files)
+      effect.consumers += (effect.consumers.empty() ? "" : ", ") + std::string(file);
+    if (!effect.nothing.empty() || changed) return;
+    if (effect.keys.empty())
+      effect.nothing = is_none(effect.value.value) ? "it is left out" : "nothing reads it in this spec";
+    else if (effect.keys.front().differs)
+      effect.nothing = "the spec sets " + std::string(effect.keys.front().key) + " itself, and the default gives way";
+    else
+      effect.nothing =
+          std::string(effect.keys.front().key) + " is " + format_value(effect.keys.front().value) + " in any case";
+  }
+
+  /// A variable may be another when the spec is read again, so the fields that have one keep what they came to.
+  void keep_variables() {
+    for (const MegatronEffect& effect : result_.fields) {
+      const SpecField& field = effect.value.field->spec_field();
+      if (effect.value.field->environment.empty() || !is_none(field.get(given_))) continue;
+      SpecValue kept = effect.value.value;
+      if (effect.name == "num_micro_batches" && steps_by_batch_) kept = result_.spec.accumulation.steps;
+      if (!effect.keys.empty() && effect.keys.front().differs) kept = same_value(effect);
+      if (effect.value.origin != FieldOrigin::other_megatron_args) field.set(result_.spec, kept);
+    }
+  }
+
+  /// The field's value that gives what the spec sets its key to; none where the field has no such value.
+  static SpecValue same_value(const MegatronEffect& effect) {
+    const LoweredKey& key = effect.keys.front();
+    if (effect.name == "use_distributed_optimizer") return key.value == SpecValue(Integer{1});
+    if (effect.name != "recompute_activations") return key.value;
+    if (key.value == SpecValue(std::string("selective"))) return true;
+    return {};
+  }
+
+  RunSpec given_;
+  ResolvedMegatron resolved_;
+  LoweredMegatron result_;
+  bool steps_by_batch_ = false;
+};
+
+}  // namespace
+
+const LoweredKey* LoweredMegatron::setter_of(std::string_view key) const {
+  for (const std::vector<MegatronEffect>* effects : {&arguments, &fields})
+    for (const MegatronEffect& effect : *effects)
+      for (const LoweredKey& lowered : effect.keys)
+        if (lowered.key == key && !lowered.differs) return &lowered;
+  return nullptr;
+}
+
+bool has_megatron(const RunSpec& spec) {
+  return spec.megatron != MegatronSpec();
+}
+
+LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment) {
+  if (!has_megatron(spec)) return {.spec = spec};
+  return Lowering(spec, environment).lower();
+}
+
+RunSpec without_lowered(const RunSpec& spec) {
+  if (!has_megatron(spec)) return spec;
+  const LoweredMegatron lowered = lower_megatron(spec, empty_environment());
+  if (has_errors(lowered.findings)) return spec;
+  RunSpec bare = spec;
+  for (const std::vector<MegatronEffect>* effects : {&lowered.fields, &lowered.arguments})
+    for (const MegatronEffect& effect : *effects)
+      for (const LoweredKey& key : effect.keys)
+        if (!key.differs) find_field(key.key)->set(bare, find_field(key.key)->get(RunSpec()));
+  return bare;
+}
+
+void keep_set_keys(SpecReading& reading) {
+  if (!has_megatron(reading.spec)) return;
+  struct Pair {
+    std::string_view key;
+    std::string_view field;
+  };
+  constexpr Pair pairs[] = {{"accumulation.steps", "megatron.num_micro_batches"},
+                            {"optimizer.clip_norm", "megatron.gradient_clipping"},
+                            {"schedule.kind", "megatron.lr_decay_style"},
+                            {"evaluate.batches", "megatron.eval_iters"}};
+  for (const Pair& pair : pairs) {
+    const SpecField& key = *find_field(pair.key);
+    const SpecField& field = *find_field(pair.field);
+    const bool set = std::ranges::find(reading.keys, pair.key, &KeyPosition::key) != reading.keys.end();
+    const bool has_default = key.get(reading.spec) == key.get(RunSpec());
+    if (set && has_default && is_none(field.get(reading.spec))) field.set(reading.spec, key.get(reading.spec));
+  }
+}
+
+}  // namespace accrue

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of the plug-in as a table for people, and as JSON for programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/megatron_lowering.h"
+#include "spec_text.h"
+
+namespace accrue {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string shown(const SpecValue& value) {
+  const std::string text = format_value(value);
+  return text.empty() ? "None" : text;
+}
+
+std::string origin_text(const MegatronValue& value) {
+  const std::string origin(to_string(value.origin));
+  if (value.origin == FieldOrigin::other_megatron_args && value.from.empty()) return origin;
+  return value.from.empty() ? origin : fmt::format("{}: {}", origin, value.from);
+}
+
+std::string effect_text(const MegatronEffect& effect) {
+  if (!effect.nothing.empty()) return "changes nothing: " + effect.nothing;
+  std::string text;
+  for (const LoweredKey& key : effect.keys)
+    if (!key.differs) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.key, shown(key.value));
+  return text + fmt::format(" ({})", effect.consumers);
+}
+
+void append_line(std::string& out, const MegatronEffect& effect, std::size_t width) {
+  fmt::format_to(std::back_inserter(out), "  {:<{}}  {:<10}  {}\n", effect.name, width, shown(effect.value.value),
+                 origin_text(effect.value));
+  fmt::format_to(std::back_inserter(out), "  {:<{}}    {}\n", "", width, effect_text(effect));
+}
+
+Json value_json(const SpecValue& value) {
+  return std::visit(
+      [](const auto& held) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
+      },
+      value);
+}
+
+Json effect_json(const MegatronEffect& effect) {
+  Json keys = Json::object();
+  for (const LoweredKey& key : effect.keys)
+    if (!key.differs) keys[std::string(key.key)] = value_json(key.value);
+  return {{"name", effect.name},
+          {"value", value_json(effect.value.value)},
+          {"origin", to_string(effect.value.origin)},
+          {"from", effect.value.from},
+          {"sets", std::move(keys)},
+          {"consumer", effect.consumers},
+          {"changes", effect.nothing.empty()},
+          {"nothing", effect.nothing}};
+}
+
+std::string_view type_name(FieldType type) {
+  switch (type) {
+    case FieldType::boolean:
+      return "bool";
+    case FieldType::integer:
+      return "int";
+    case FieldType::real:
+      return "float";
+    case FieldType::integers:
+      return "list of int";
+    case FieldType::texts:
+      return "list of str";
+    default:
+      return "str";
+  }
+}
+
+}  // namespace
+
+std::string megatron_report(const LoweredMegatron& lowered) {
+  if (lowered.fields.empty())
+    return "The spec sets no field of the Megatron-LM plug-in: there is no [megatron] in it.\n";
+  std::string out;
+  std::size_t width = 0;
+  for (const MegatronEffect& effect : lowered.fields) width = std::max(width, effect.name.size());
+  for (int group = 0; group <= static_cast<int>(MegatronGroup::others); ++group) {
+    out += fmt::format("{}{}\n", out.empty() ? "" : "\n", title(static_cast<MegatronGroup>(group)));
+    for (const MegatronEffect& effect : lowered.fields)
+      if (static_cast<int>(effect.value.field->group) == group && effect.name != "other_megatron_args")
+        append_line(out, effect, width);
+    if (group != static_cast<int>(MegatronGroup::others)) continue;
+    if (lowered.arguments.empty()) out += "  other_megatron_args  None\n";
+    for (const MegatronEffect& effect : lowered.arguments) append_line(out, effect, width);
+  }
+  return out;
+}
+
+std::string megatron_json(const LoweredMegatron& lowered) {
+  Json fields = Json::array();
+  Json arguments = Json::array();
+  for (const MegatronEffect& effect : lowered.fields) fields.push_back(effect_json(effect));
+  for (const MegatronEffect& effect : lowered.arguments) arguments.push_back(effect_json(effect));
+  return Json{{"fields", std::move(fields)}, {"other_megatron_args", std::move(arguments)}}.dump(
+      2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string megatron_reference() {
+  std::string out = "Fields of MegatronLMPlugin, as keys of [megatron] in a spec\n";
+  for (const MegatronField& field : megatron_fields())
+    out += fmt::format("\n{} ({}, default {}{}{})\n    {}\n", field.name, type_name(field.spec_field().type),
+                       shown(field.fallback), field.environment.empty() ? "" : ", variable ", field.environment,
+                       field.spec_field().help);
+  out += "\nArguments that other_megatron_args takes\n\n";
+  for (const MegatronArgument& argument : megatron_arguments()) {
+    std::string what;
+    if (!argument.field.empty())
+      what = fmt::format("overrides {}", argument.field);
+    else if (argument.only.empty())
+      what = fmt::format("sets {}", argument.key);
+    else if (argument.only == "-")
+      what = fmt::format("not offered: {}", argument.why);
+    else
+      what = fmt::format("{} alone: {}", argument.only, argument.why);
+    out += fmt::format("{} ({}): {}\n", argument.name, type_name(argument.type), what);
+  }
+  return out;
+}
+
+}  // namespace accrue

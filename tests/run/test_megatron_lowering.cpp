@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the plug-in's fields to ordinary keys: what each sets, who wins, what stays the same when it is done again.
+#include <QtTest>
+#include <filesystem>
+#include <map>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/preflight.h"
+#include "megatron_consumers.h"
+
+using namespace accrue;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+MegatronEnvironment environment_with(Variables variables) {
+  return [variables = std::move(variables)](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+RunSpec spec_of(const QStringList& assignments) {
+  RunSpec spec;
+  std::vector<Finding> findings;
+  for (const QString& assignment : assignments) set_field(spec, assignment.toStdString(), findings);
+  for (const Finding& finding : findings) qWarning("%s", finding.text().c_str());
+  return spec;
+}
+
+LoweredMegatron lower(const QStringList& assignments) {
+  return lower_megatron(spec_of(assignments), empty_environment());
+}
+
+QString value_of(const RunSpec& spec, const QString& key) {
+  const SpecField* field = find_field(key.toStdString());
+  return field == nullptr ? "no such key" : QString::fromStdString(format_value(field->get(spec)));
+}
+
+QString errors_of(const std::vector<Finding>& findings) {
+  QString text;
+  for (const Finding& finding : findings)
+    if (finding.severity == Severity::error) text += QString::fromStdString(finding.text()) + "\n";
+  return text;
+}
+
+const MegatronEffect& effect(const LoweredMegatron& lowered, const char* name) {
+  for (const MegatronEffect& candidate : lowered.fields)
+    if (candidate.name == name) return candidate;
+  qFatal("no field %s", name);
+}
+
+}  // namespace
+
+class TestMegatronLowering : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_spec_without_the_plugin_is_left_alone() {
+    const RunSpec spec = spec_of({"parallel.data=2"});
+    const LoweredMegatron lowered = lower_megatron(spec, environment_with({{"MEGATRON_LM_TP_DEGREE", "4"}}));
+    QCOMPARE(write_spec(lowered.spec), write_spec(spec));
+    QVERIFY(lowered.fields.empty());
+    QVERIFY(lowered.findings.empty());
+  }
+
+  // 2 replicas x micro-batch 4 x 8 micro-steps = 64 samples an update.
+  void fields_set_keys_data() {
+    QTest::addColumn<QStringList>("set");
+    QTest::addColumn<QString>("key");
+    QTest::addColumn<QString>("value");
+    const auto row = [](QStringList set, const char* key, const char* value) {
+      QTest::newRow(qPrintable(set.last() + " " + key)) << set << key << value;
+    };
+    row({"megatron.tp_degree=2"}, "parallel.tensor", "2");
+    row({"megatron.pp_degree=2"}, "parallel.pipeline", "2");
+    row({"megatron.num_micro_batches=8"}, "accumulation.steps", "8");
+    row({"megatron.tp_degree=2"}, "accumulation.steps", "1");
+    row({"megatron.gradient_clipping=0.5"}, "optimizer.clip_norm", "0.5");
+    row({"megatron.tp_degree=2"}, "optimizer.clip_norm", "1.0");
+    row({"megatron.tp_degree=2", "megatron.sequence_parallelism=true"}, "parallel.sequence", "true");
+    row({"megatron.recompute_activations=true"}, "parallel.recompute", "\"selective\"");
+    row({"megatron.use_distributed_optimizer=true"}, "parallel.zero", "1");
+    row({"megatron.pp_degree=2", "megatron.num_micro_batches=2", "megatron.num_layers_per_virtual_pipeline_stage=1"},
+        "parallel.virtual_pipeline", "2");
+    row({"megatron.train_iters=50"}, "run.updates", "50");
+    row({"megatron.train_samples=640"}, "run.samples", "640");
+    row({"megatron.weight_decay_incr_style=linear", "megatron.start_weight_decay=0.01",
+         "megatron.end_weight_decay=0.1"},
+        "optimizer.weight_decay_style", "\"linear\"");
+    row({"megatron.weight_decay_incr_style=linear", "megatron.start_weight_decay=0.01",
+         "megatron.end_weight_decay=0.1"},
+        "optimizer.end_weight_decay", "0.1");
+    row({"megatron.lr_decay_style=cosine"}, "schedule.kind", "\"cosine\"");
+    row({"megatron.lr_decay_style=cosine"}, "schedule.clock", "\"samples\"");
+    row({"megatron.tp_degree=2"}, "schedule.kind", "\"linear\"");
+    row({"parallel.data=2", "megatron.num_micro_batches=8", "megatron.lr_decay_iters=100"}, "schedule.total", "6400");
+    row({"megatron.lr_decay_samples=999"}, "schedule.total", "999");
+    row({"parallel.data=2", "megatron.num_micro_batches=8", "megatron.lr_warmup_iters=10"}, "schedule.warmup", "640");
+    row({"megatron.lr_warmup_samples=70"}, "schedule.warmup", "70");
+    row({"megatron.lr_warmup_fraction=0.25"}, "schedule.warmup_fraction", "0.25");
+    row({"megatron.min_lr=1e-5"}, "schedule.min_lr", "1e-5");
+    row({"megatron.no_wd_decay_cond=[\"*.bias\"]"}, "optimizer.no_decay", "[\"*.bias\"]");
+    row({"megatron.lr_mult=0.5", "megatron.scale_lr_cond=[\"head*\"]"}, "optimizer.scaled_lr", "[\"head*\"]");
+    row({"megatron.scale_lr_cond=[\"head*\"]", "megatron.lr_mult=0.5"}, "optimizer.lr_mult", "0.5");
+    row({"megatron.seq_length=64"}, "model.context", "64");
+    row({"megatron.decoder_seq_length=64"}, "model.context", "64");
+    row({"megatron.eval_iters=5"}, "evaluate.batches", "5");
+    row({"megatron.eval_interval=20"}, "evaluate.every_updates", "20");
+    row({"data.validation_fraction=0.1", "megatron.tp_degree=2"}, "evaluate.every_updates", "1000");
+    row({"megatron.tp_degree=2"}, "evaluate.every_updates", "0");
+    row({"megatron.eval_iters=0", "megatron.eval_interval=5"}, "evaluate.every_updates", "0");
+    const auto argument = [&](const char* argument, const char* key, const char* value, QStringList before = {}) {
+      row(before << QString("megatron.other_megatron_args=[\"%1\"]").arg(argument), key, value);
+    };
+    argument("micro_batch_size = 2", "accumulation.micro_batch", "2");
+    argument("global_batch_size = 64", "accumulation.steps", "8", {"parallel.data=2"});
+    argument("hidden_dropout = 0.1", "model.dropout", "0.1");
+    argument("num_layers = 6", "model.layers", "6");
+    argument("optimizer = adam", "optimizer.kind", "\"adamw\"");
+    argument("lr = 1", "optimizer.lr", "1.0");
+    argument("bf16 = True", "model.dtype", "\"bfloat16\"");
+    argument("recompute_granularity = full", "parallel.recompute", "\"full\"");
+    argument("lr_wsd_decay_style = minus_sqrt", "schedule.decay_tail", "\"minus-square-root\"");
+    argument("lr_wsd_decay_iters = 25", "schedule.decay_fraction", "0.25",
+             {"megatron.lr_decay_style=WSD", "megatron.train_iters=100"});
+    argument("distributed_timeout_minutes = 2", "launch.collective_timeout_s", "120.0");
+    argument("rampup_batch_size = 4 4 64", "accumulation.rampup", "[4, 4, 64]", {"megatron.train_samples=640"});
+    argument("seed = 7", "run.seed", "7");
+    argument("calculate_per_token_loss = true", "accumulation.normalizer", "\"tokens\"");
+    argument("tensor_model_parallel_size = 2", "parallel.tensor", "2", {"megatron.tp_degree=4"});
+  }
+  void fields_set_keys() {
+    QFETCH(QStringList, set);
+    QFETCH(QString, key);
+    QFETCH(QString, value);
+    const LoweredMegatron lowered = lower(set);
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(value_of(lowered.spec, key), value);
+  }
+
+  // Whatever is lowered, lowering it again gives the same, in an environment that says something else.
+  void lowering_twice_is_lowering_once_data() { fields_set_keys_data(); }
+  void lowering_twice_is_lowering_once() {
+    QFETCH(QStringList, set);
+    const LoweredMegatron once = lower(set);
+    const LoweredMegatron twice =
+        lower_megatron(once.spec, environment_with({{"MEGATRON_LM_TP_DEGREE", "3"},
+                                                    {"MEGATRON_LM_NUM_MICRO_BATCHES", "5"},
+                                                    {"MEGATRON_LM_GRADIENT_CLIPPING", "7"},
+                                                    {"MEGATRON_LM_PP_DEGREE", "9"},
+                                                    {"MEGATRON_LM_USE_DISTRIBUTED_OPTIMIZER", "true"}}));
+    QCOMPARE(errors_of(twice.findings), QString());
+    QCOMPARE(QString::fromStdString(write_spec(twice.spec)), QString::fromStdString(write_spec(once.spec)));
+    // Read from its own text, and without the keys that follow, it is the same, too.
+    const SpecReading read = parse_spec(write_spec(once.spec), "written");
+    QVERIFY(read.ok());
+    QVERIFY(read.spec == once.spec);
+    const LoweredMegatron bare = lower_megatron(without_lowered(once.spec), empty_environment());
+    QCOMPARE(QString::fromStdString(write_spec(bare.spec)), QString::fromStdString(write_spec(once.spec)));
+  }
+
+  void a_field_of_a_lowered_spec_can_be_changed() {
+    RunSpec spec = without_lowered(lower({"megatron.tp_degree=2"}).spec);
+    spec.megatron.tp_degree = 4;
+    const LoweredMegatron lowered = lower_megatron(spec, empty_environment());
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(lowered.spec.parallel.tensor, std::int64_t{4});
+  }
+
+  void variables_act_and_are_kept() {
+    const RunSpec spec = spec_of({"megatron.min_lr=1e-5"});
+    const LoweredMegatron lowered = lower_megatron(spec, environment_with({{"MEGATRON_LM_TP_DEGREE", "2"}}));
+    QCOMPARE(lowered.spec.parallel.tensor, std::int64_t{2});
+    QCOMPARE(effect(lowered, "tp_degree").value.origin, FieldOrigin::environment);
+    QCOMPARE(*lowered.spec.megatron.tp_degree, std::int64_t{2});
+    QCOMPARE(*lowered.spec.megatron.pp_degree, std::int64_t{1});
+    QVERIFY(!lowered.spec.megatron.train_iters);
+  }
+
+  void a_key_of_another_value_is_refused_with_both_names() {
+    const LoweredMegatron lowered = lower({"parallel.tensor=4", "megatron.tp_degree=2"});
+    QCOMPARE(errors_of(lowered.findings),
+             QString("error: parallel.tensor: is set by tp_degree of the plug-in to another value "
+                     "(found 4, expected 2, or to leave one of the two out)\n"));
+    QCOMPARE(*lowered.findings.front().fix_value, std::string());
+    QVERIFY(errors_of(lower({"run.epochs=1", "megatron.train_iters=5"}).findings).contains("excludes train_iters"));
+    QCOMPARE(errors_of(lower({"parallel.tensor=2", "megatron.tp_degree=2"}).findings), QString());
+    const auto variable = lower_megatron(spec_of({"parallel.tensor=4", "megatron.min_lr=0.0"}),
+                                         environment_with({{"MEGATRON_LM_TP_DEGREE", "2"}}));
+    QVERIFY(errors_of(variable.findings).contains("MEGATRON_LM_TP_DEGREE"));
+  }
+
+  void a_default_gives_way_to_a_key() {
+    const LoweredMegatron lowered = lower({"optimizer.clip_norm=0.25", "schedule.kind=cosine", "parallel.zero=1",
+                                           "parallel.recompute=full", "megatron.tp_degree=2"});
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(lowered.spec.optimizer.clip_norm, 0.25);
+    QCOMPARE(value_of(lowered.spec, "schedule.kind"), QString("\"cosine\""));
+    QCOMPARE(lowered.spec.parallel.zero, std::int64_t{1});
+    QCOMPARE(value_of(lowered.spec, "parallel.recompute"), QString("\"full\""));
+    QVERIFY(QString::fromStdString(effect(lowered, "gradient_clipping").nothing).contains("gives way"));
+    QVERIFY(lowered.setter_of("optimizer.clip_norm") == nullptr);
+  }
+
+  void a_key_that_a_text_sets_to_its_default_is_kept() {
+    SpecReading reading = parse_spec("accrue = 1\n[optimizer]\nclip_norm = 0.0\n[megatron]\ntp_degree = 2\n", "x");
+    QVERIFY(reading.ok());
+    keep_set_keys(reading);
+    QCOMPARE(lower_megatron(reading.spec, empty_environment()).spec.optimizer.clip_norm, 0.0);
+    SpecReading silent = parse_spec("accrue = 1\n[megatron]\ntp_degree = 2\n", "x");
+    keep_set_keys(silent);
+    QCOMPARE(lower_megatron(silent.spec, empty_environment()).spec.optimizer.clip_norm, 1.0);
+  }
+
+  void every_field_says_what_became_of_it() {
+    const LoweredMegatron lowered = lower({"megatron.tp_degree=2", "megatron.return_logits=true"});
+    QCOMPARE(lowered.fields.size(), std::size_t{43});
+    for (const MegatronEffect& field : lowered.fields) {
+      QVERIFY2(!field.nothing.empty() || !field.consumers.empty(), field.name.c_str());
+      for (const LoweredKey& key : field.keys) QVERIFY2(!megatron_detail::consumer_of(key.key).empty(), key.key.data());
+    }
+    QCOMPARE(effect(lowered, "tp_degree").consumers, std::string("engine/parallel/tensor_layers"));
+    QVERIFY(effect(lowered, "tp_degree").nothing.empty());
+    QCOMPARE(effect(lowered, "pp_degree").nothing, std::string("parallel.pipeline is 1 in any case"));
+    QVERIFY(!effect(lowered, "return_logits").nothing.empty());
+    QVERIFY(!effect(lowered, "sequence_parallelism").nothing.empty());
+    const LoweredKey* setter = lowered.setter_of("parallel.tensor");
+    QVERIFY(setter != nullptr);
+    QCOMPARE(setter->by, std::string("tp_degree"));
+  }
+
+  void consumers_are_files_of_this_tree() {
+    const std::filesystem::path root = ACCRUE_SOURCE_TREE;
+    for (const megatron_detail::Consumer& consumer : megatron_detail::consumers()) {
+      const auto stem = root / consumer.file;
+      const bool there =
+          std::filesystem::exists(stem.string() + ".cpp") || std::filesystem::exists(stem.string() + ".h");
+      QVERIFY2(there, consumer.file.data());
+    }
+  }
+
+  void reports_hold_every_field() {
+    const LoweredMegatron lowered = lower({"megatron.tp_degree=2", "megatron.other_megatron_args=[\"seed = 3\"]"});
+    const QString text = QString::fromStdString(megatron_report(lowered));
+    const QString json = QString::fromStdString(megatron_json(lowered));
+    const QString reference = QString::fromStdString(megatron_reference());
+    for (const MegatronField& field : megatron_fields()) {
+      const QString name = QString::fromUtf8(field.name.data(), static_cast<qsizetype>(field.name.size()));
+      if (name != "other_megatron_args") QVERIFY2(text.contains("  " + name + " "), qPrintable(name));
+      QVERIFY2(json.contains("\"name\": \"" + name + "\""), qPrintable(name));
+      QVERIFY2(reference.contains("\n" + name + " ("), qPrintable(name));
+    }
+    QVERIFY(text.contains("parallel.tensor = 2 (engine/parallel/tensor_layers)"));
+    QVERIFY(text.contains("run.seed = 3"));
+    QVERIFY(QString::fromStdString(megatron_report(lower({}))).contains("no [megatron]"));
+  }
+
+  void parts_of_a_program_are_refused_in_a_run() {
+    QVERIFY(errors_of(lower({"megatron.custom_loss_function=mine"}).findings).contains("MegatronLMPlugin in C++"));
+  }
+
+  void lengths_beyond_every_number_are_refused() {
+    const LoweredMegatron lowered = lower({"accumulation.micro_batch=1000000", "parallel.data=1024",
+                                           "megatron.num_micro_batches=1000000", "megatron.lr_decay_iters=100000000"});
+    QVERIFY(errors_of(lowered.findings).contains("lr_decay_iters gives schedule.total"));
+  }
+
+  // The gate of every run: the plan holds ordinary keys, and what is wrong with them is said of the field.
+  void preflight_plans_what_the_fields_say() {
+    const RunSpec spec = spec_of({"megatron.tp_degree=2", "megatron.num_micro_batches=8", "megatron.train_iters=5"});
+    HostFacts host;
+    host.cores = 4;
+    host.memory_bytes = std::int64_t{64} << 30;
+    host.backends = {"shm"};
+    const Preflight checked = preflight_files(spec, host, ".");
+    QCOMPARE(errors_of(checked.findings), QString());
+    QVERIFY(checked.plan.has_value());
+    QCOMPARE(checked.plan->grid.world(), std::int64_t{2});
+    QCOMPARE(checked.plan->totals.updates, std::int64_t{5});
+    QCOMPARE(checked.plan->global_batch, std::int64_t{32});
+    QCOMPARE(checked.plan->curve.total, std::int64_t{160});
+    host.variables = {{"MEGATRON_LM_PP_DEGREE", "2"}};
+    QCOMPARE(preflight_files(spec, host, ".").plan->grid.world(), std::int64_t{4});
+    const Preflight refused =
+        preflight_files(spec_of({"model.heads=3", "model.width=129", "megatron.tp_degree=2"}), host, ".");
+    QVERIFY(!refused.plan);
+    QVERIFY2(errors_of(refused.findings).contains("megatron.tp_degree: must divide the attention heads"),
+             qPrintable(errors_of(refused.findings)));
+    QVERIFY(!errors_of(refused.findings).contains("parallel.tensor"));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestMegatronLowering)
+#include "test_megatron_lowering.moc"

@@ -113,7 +113,15 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
 }  // namespace
 
 /// A window is checked against one batch in one process, which must have the whole model and the whole sum.
-bool can_be_checked(const ParallelSpec& parallel) {
+bool can_be_checked(const RunSpec& spec) {
+  if (has_second_loss(spec.model)) {
+    std::fputs(
+        "accrue-run: verify needs a loss of one sum and one count, and the order of sentences adds another\n  (set "
+        "model.binary_head to false)\n",
+        stderr);
+    return false;
+  }
+  const ParallelSpec& parallel = spec.parallel;
   if (parallel.tensor == 1 && parallel.pipeline == 1 && parallel.zero == 0) return true;
   std::fputs(
       "accrue-run: verify needs an undivided model and an unsharded optimizer: on each rank it computes the gradient "
@@ -126,7 +134,7 @@ bool can_be_checked(const ParallelSpec& parallel) {
 int verify_spec(const VerifyOptions& options) {
   block_handled_signals();
   auto whole = plan_from(options.input);
-  if (!whole || !can_be_checked(whole->spec.parallel)) return status_refused;
+  if (!whole || !can_be_checked(whole->spec)) return status_refused;
   whole->spec.evaluate.exactness_every = 1;
   if (whole->totals.updates == 0) {
     std::fputs("accrue-run: there is no update to check\n", stderr);

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "accrue/run/branch.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/document_resets.h"
 #include "accrue/run/indexed_samples.h"
@@ -325,6 +326,40 @@ class TestIndexedCorpus : public QObject {
     std::fstream file(bin_path(dir_ / "changing"), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(100).put('x').flush();
     QVERIFY(print() != before);
+  }
+
+  void a_branch_says_what_moves_its_place() {
+    const auto plan_of = [this](const RunSpec& spec) {
+      return preflight(spec, host(), scan_data(spec, dir_).value(), dir_).plan.value();
+    };
+    RunSpec spec = this->spec();
+    spec.run.epochs.reset();
+    spec.run.updates = 40;  // of 4 samples: two passes
+    const RunPlan plan = plan_of(spec);
+    BranchPoint from;
+    from.checkpoint = {10};
+    from.spec = spec;
+    from.spec.data.paths = {(dir_ / "corpus").string()};
+    from.window = plan.window;
+    from.curve = plan.curve;
+    const auto warnings = [&](const RunSpec& changed) {
+      QStringList keys;
+      for (const Finding& finding : check_branch(from, plan_of(changed)))
+        keys << QString::fromStdString(finding.key) + (finding.severity == Severity::warning ? "" : "!");
+      return keys.join(' ');
+    };
+    QCOMPARE(warnings(spec), QString());
+    RunSpec changed = spec;
+    changed.run.updates = 50;  // two passes, too
+    QCOMPARE(warnings(changed), QString());
+    changed.run.updates = 100;
+    QCOMPARE(warnings(changed), QStringLiteral("run.updates"));
+    changed = spec;
+    changed.data.consumed_samples = {8};
+    QCOMPARE(warnings(changed), QStringLiteral("data.consumed_samples"));
+    changed = spec;
+    changed.data.split = "2, 1";
+    QVERIFY(warnings(changed).contains("data.split!"));
   }
 
   void documents_begin_after_their_end() {

@@ -152,7 +152,12 @@ Result<void> SpecDocument::save() {
 Result<void> SpecDocument::saveAs(const QString& path) {
   const std::filesystem::path new_base = QFileInfo(path).absolutePath().toStdString();
   RunSpec moved = spec_;
-  if (new_base != baseDir()) moved.data.path = rebased(spec_.data.path, baseDir(), new_base);
+  if (new_base != baseDir()) {
+    const auto move = [&](std::string& place) { place = rebased(place, baseDir(), new_base); };
+    move(moved.data.path);
+    move(moved.data.cache);
+    for (auto* places : {&moved.data.paths, &moved.data.validation_paths}) std::ranges::for_each(*places, move);
+  }
   QSaveFile file(path);
   const QByteArray text = QByteArray::fromStdString(write_spec(moved));
   const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();

@@ -43,7 +43,8 @@ QString byKind(const RankCost& cost) {
 
 QString byAxis(const RankCost& cost) {
   QStringList lines;
-  for (const Axis axis : {Axis::data, Axis::tensor, Axis::pipeline, Axis::model, Axis::embedding, Axis::world})
+  for (const Axis axis :
+       {Axis::data, Axis::tensor, Axis::pipeline, Axis::model, Axis::embedding, Axis::position_embedding, Axis::world})
     if (const std::int64_t bytes = cost.sent(axis); bytes != 0)
       lines << QStringLiteral("%1: %2").arg(fromView(to_string(axis)), signedBytesText(bytes));
   return lines.join(QLatin1Char('\n'));

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "accrue/run/compare.h"
+#include "accrue/run/indexed_corpus.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/spec_fields.h"
 #include "plan_derivation.h"
@@ -34,8 +35,8 @@ constexpr std::array<KeptKey, 8> kept_keys = {{
     {"accumulation.", "the place in the window is counted by it"},
     {"teaching.", "a lesson is a run of its own"},
 }};
-constexpr std::array<std::string_view, 3> free_keys = {"model.dropout", "accumulation.steps",
-                                                       "accumulation.micro_batch"};
+constexpr std::array<std::string_view, 5> free_keys = {
+    "model.dropout", "accumulation.steps", "accumulation.micro_batch", "data.consumed_samples", "data.cache"};
 
 const char* why_kept(std::string_view key) {
   if (std::ranges::find(free_keys, key) != free_keys.end()) return nullptr;
@@ -153,6 +154,39 @@ void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Findin
   findings.push_back(std::move(warning));
 }
 
+/// Indexed data: samples that are passed over, and an index that another length of the run makes another one.
+void check_index(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
+  if (plan.spec.data.kind != DataKind::indexed) return;
+  const auto warn = [&findings](const char* key, std::string message, std::int64_t found, std::int64_t expected) {
+    findings.push_back(error(key, std::move(message), std::to_string(found), std::to_string(expected)));
+    findings.back().severity = Severity::warning;
+  };
+  const std::int64_t before = consumed_samples_of(from.spec.data, DatasetSplit::train);
+  const std::int64_t now = consumed_samples_of(plan.spec.data, DatasetSplit::train);
+  if (before != now)
+    warn(
+        "data.consumed_samples",
+        fmt::format("moves the place in the data: after update {} the run had consumed {} samples, and the branch goes "
+                    "on as if it were {}",
+                    from.checkpoint.update, before + place_after(from.window, from.checkpoint.update).samples,
+                    now + place_after(plan.window, from.checkpoint.update).samples),
+        now, before);
+  const auto then = plan_corpus(from.spec, plan.base_dir), after = plan_corpus(plan.spec, plan.base_dir);
+  if (!then || !after || plan.spec.model.kind != ModelKind::gpt) return;
+  for (std::size_t i = 0; i < std::min(then->training.sets.size(), after->training.sets.size()); ++i) {
+    const CorpusSet &first = then->training.sets[i], &second = after->training.sets[i];
+    const auto one = gpt_index_shape(first.tokens, gpt_request(from.spec, first));
+    const auto other = gpt_index_shape(second.tokens, gpt_request(plan.spec, second));
+    if (one && other && *one != *other)
+      return warn(
+          "run.updates",
+          fmt::format("another length of the run has another index: {} is passed over {} times where it was {}, "
+                      "and the samples come in another order from here on",
+                      first.name, other->epochs, one->epochs),
+          other->samples, one->samples);
+  }
+}
+
 Result<void> copy_files(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_directory(to, error);
@@ -230,13 +264,15 @@ std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan) 
   if (!findings.empty() || plan.totals.updates <= from.checkpoint.update) return findings;
   if (from.checkpoint.position == 0 && recounts_micro_steps(from.spec, plan.spec)) check_place(from, plan, findings);
   check_rate(from, plan, findings);
+  check_index(from, plan, findings);
   return findings;
 }
 
 std::string_view branch_keys_help() {
   return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind and loss_scale; schedule "
          "but its clock; "
-         "run but its seed; model.dropout; and accumulation.steps and micro_batch where an update keeps its samples.";
+         "run but its seed; model.dropout; data.cache and data.consumed_samples; and accumulation.steps and "
+         "micro_batch where an update keeps its samples.";
 }
 
 Result<void> copy_checkpoint(const BranchPoint& from, const fs::path& run_dir) {

@@ -76,7 +76,12 @@ Result<bool> holds_record(const fs::path& dir) {
 
 RunSpec located_spec(const RunPlan& plan) {
   RunSpec spec = plan.spec;
-  if (!spec.data.path.empty()) spec.data.path = fs::absolute(data_path(spec.data, plan.base_dir)).string();
+  const auto locate = [&plan](std::string& path) {
+    if (!path.empty()) path = fs::absolute(plan.base_dir / path).string();
+  };
+  locate(spec.data.path);
+  locate(spec.data.cache);
+  for (auto* paths : {&spec.data.paths, &spec.data.validation_paths}) std::ranges::for_each(*paths, locate);
   return spec;
 }
 

@@ -36,7 +36,6 @@ void add_indexed_fields(FieldList& list) {
       .elsewhere("Megatron-LM: --data-path, blend");
   list.add(ACCRUE_FIELD(data.weights), "Weights",
            "The share of each dataset in the samples, of any sum. Left empty: every sample of every dataset once.")
-      .above(0, 1e12)
       .when([](const RunSpec& spec) { return is_indexed(spec) && spec.data.paths.size() > 1; })
       .elsewhere("Megatron-LM: --data-path");
   list.add(ACCRUE_FIELD(data.split), "Split",
@@ -49,7 +48,6 @@ void add_indexed_fields(FieldList& list) {
       .when(is_indexed)
       .elsewhere("Megatron-LM: --valid-data-path");
   list.advanced(ACCRUE_FIELD(data.validation_weights), "Evaluation weights", "The share of each evaluation dataset.")
-      .above(0, 1e12)
       .when([](const RunSpec& spec) { return is_indexed(spec) && spec.data.validation_paths.size() > 1; });
   list.add(ACCRUE_FIELD(data.seed), "Order's seed", "The order of the samples follows from it. Left out: run.seed.")
       .range(0, most_seed)

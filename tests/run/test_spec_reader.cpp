@@ -97,9 +97,6 @@ class TestSpecReader : public QObject {
     row("unknown choice", "[accumulation]\ndialect = \"accelrate\"\n",
         "s.accrue:2:11: error: accumulation.dialect: is not one of the choices (found \"accelrate\", expected one of "
         "accrue, llm, colossalai, accelerate, mmengine)");
-    row("model of a later version", "[model]\nkind = \"bert\"\n",
-        "s.accrue:2:8: error: model.kind: is not available in this version (found \"bert\", expected one of linear, "
-        "mlp, gpt)");
     row("row of a matrix", "[accumulation]\nlength_schedule = [[0, 4], [10]]\n",
         "s.accrue:2:19: error: accumulation.length_schedule: has a row that does not fit (found [[0, 4], [10]], "
         "expected a list of rows [from, steps])");

@@ -216,6 +216,7 @@ class TestTokenizers : public QObject {
     row("byte pairs", "bpe", 100'000);
     row("merges", "merges", 100'000);
     row("word pieces", "wordpiece", 100'000);
+    row("sentence pieces", "sentencepiece", 100'000);
     row("sidecar", "sidecar", 100'000);
   }
   void damaged_files_are_refused_or_bear_tokens() {
@@ -226,10 +227,11 @@ class TestTokenizers : public QObject {
     described.special.continues[7] = described.special.continues[8] = true;
     described.files = {{"a", "b"}};
     const std::string vocabulary = vocabulary_json();
-    const std::string good = kind == "bpe"         ? vocabulary
-                             : kind == "merges"    ? std::string(merges_text)
-                             : kind == "wordpiece" ? std::string(word_pieces)
-                                                   : to_json(described);
+    const std::string good = kind == "bpe"             ? vocabulary
+                             : kind == "merges"        ? std::string(merges_text)
+                             : kind == "wordpiece"     ? std::string(word_pieces)
+                             : kind == "sentencepiece" ? QByteArray::fromBase64(sentence_model).toStdString()
+                                                       : to_json(described);
     int refused = 0;
     for (int input = 0; input < inputs; ++input) {
       std::string bad = good;
@@ -258,11 +260,13 @@ class TestTokenizers : public QObject {
         }
         continue;
       }
-      const auto made = kind == "bpe"      ? tokenize::make_byte_pair(bad, merges_text)
-                        : kind == "merges" ? tokenize::make_byte_pair(vocabulary, bad)
-                                           : tokenize::make_word_piece(bad, false);
+      const auto made = kind == "bpe"         ? tokenize::make_byte_pair(bad, merges_text)
+                        : kind == "merges"    ? tokenize::make_byte_pair(vocabulary, bad)
+                        : kind == "wordpiece" ? tokenize::make_word_piece(bad, false)
+                                              : tokenize::make_sentence_piece(bad);
       if (!made) {
-        QVERIFY(made.error().message.find("is damaged") != std::string::npos);
+        QVERIFY(made.error().message.find(kind == "sentencepiece" ? "cannot be read" : "is damaged") !=
+                std::string::npos);
         ++refused;
         continue;
       }

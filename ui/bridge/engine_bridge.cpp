@@ -54,6 +54,11 @@ Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& 
   return started;
 }
 
+BranchStart::BranchStart(std::unique_ptr<EngineHost> made, Result<std::filesystem::path> dir)
+    : host(std::move(made)), folder(std::move(dir)) {}
+BranchStart::BranchStart(BranchStart&&) noexcept = default;
+BranchStart::~BranchStart() = default;
+
 BranchStart EngineBridge::startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan) {
   auto host = makeHost(options);
   auto folder = host->branch(from, RunRequest{std::move(plan), {}});

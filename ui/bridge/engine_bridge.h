@@ -34,6 +34,9 @@ std::string rankProgram(const BridgeOptions& options);
 
 /// A branch that has been started, and its host.
 struct BranchStart {
+  BranchStart(std::unique_ptr<EngineHost> made, Result<std::filesystem::path> dir);
+  BranchStart(BranchStart&&) noexcept;
+  ~BranchStart();
   std::unique_ptr<EngineHost> host;
   Result<std::filesystem::path> folder;
 };

@@ -191,6 +191,10 @@ double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
     const double output = encoder.hidden * encoder.element;
     kept += blocks_bytes(spec, decoder, number(decodes.last - decodes.first), cross_bytes(spec, decoder, encoder));
     if (stage == split) kept += embedding_bytes(spec, decoder);
+    // What blocks are computed again from holds both; behind the split the first of them is what was received.
+    const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, number(decodes.last - decodes.first));
+    const double whole = again.inputs - (again.inputs > 0 && stage != split ? 1 : 0);
+    kept += again.shared ? whole * output / encoder.tensor : whole * output;
     if (share.parts > 1) kept += output;  // received, and passed on beside the decoder's
     if (share.parts > 1 && !share.last()) kept += output;
     if (share.last()) kept += head_bytes(decoder, false);

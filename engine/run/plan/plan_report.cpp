@@ -48,9 +48,9 @@ void add_window(Report& report, const RunPlan& plan) {
   report.row("dialect", std::string(to_name(plan.spec.accumulation.dialect)));
   report.row("micro-steps per window", grouped(plan.window.steps));
   const auto& ramp = plan.window.rampup;
-  report.row("samples per update", ramp ? fmt::format("{} at first, {} after the ramp-up", grouped(ramp->first),
-                                                      grouped(plan.global_batch))
-                                        : grouped(plan.global_batch));
+  report.row("samples per update",
+             ramp ? fmt::format("{} at first, {} after the ramp-up", grouped(ramp->first), grouped(plan.global_batch))
+                  : grouped(plan.global_batch));
   if (ramp)
     report.row("ramp-up", fmt::format("{} per update, {} more in equal steps up to {} samples", grouped(ramp->first),
                                       grouped(ramp->increment), grouped(ramp->samples)));

@@ -77,8 +77,8 @@ class VocabParallelEmbedding : public torch::nn::Module {
   TensorAxis axis_;
 };
 
-/// x weight^T + bias on one rank. Where DistributedDataParallel sums the weight's gradients, backward adds to the sum as
-/// it computes. Shapes: x [..., inputs], weight [outputs, inputs], bias [outputs] or undefined -> [..., outputs].
+/// x weight^T + bias on one rank. Where DistributedDataParallel sums the weight's gradients, backward adds to the sum
+/// as it computes. Shapes: x [..., inputs], weight [outputs, inputs], bias [outputs] or undefined -> [..., outputs].
 at::Tensor accumulating_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// x weight^T + bias, divided by outputs. The gradient of x is summed over the ranks while that of the weight is

@@ -168,6 +168,30 @@ void add_records(Verbs& verbs) {
   add_dir(*show, shows->dir);
   show->add_flag("--json", shows->json, "As JSON, with every update");
 
+  const auto [generate, text] =
+      verbs.add("generate", "Continue a text with the final weights of a run that trained a GPT", generate_text);
+  add_dir(*generate, text->dir);
+  auto* prompt = generate->add_option("--prompt", text->prompt, "The text to continue, a token a byte");
+  generate->add_option("--tokens", text->tokens, "Tokens in place of a text: 12,7,3")->excludes(prompt);
+  generate->add_option("--length", text->length, "Tokens to add, at least: the whole has a multiple of 4")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  generate->add_option("--temperature", text->temperature, "Above 0; below 1 likely tokens become likelier")
+      ->capture_default_str();
+  auto* top_k =
+      generate->add_option("--top-k", text->top_k, "Draw from the K likeliest tokens; 1 draws nothing, 0 = all");
+  auto* top_p = generate->add_option("--top-p", text->top_p, "Draw from the fewest tokens that have probability P");
+  top_p->excludes(top_k);
+  generate->add_option("--top-p-decay", text->top_p_decay, "Multiplies P after each token")->needs(top_p);
+  generate->add_option("--top-p-bound", text->top_p_bound, "P falls no further")->needs(top_p);
+  auto* beams = generate->add_option("--beams", text->beams, "Search with so many rows in place of drawing");
+  beams->check(CLI::PositiveNumber)->excludes(top_k)->excludes(top_p);
+  generate->add_option("--length-penalty", text->length_penalty, "A row's score is divided by its length ^ this")
+      ->needs(beams);
+  generate->add_flag("--add-bos", text->add_bos, "Begin with the end of document");
+  generate->add_option("--seed", text->seed, "Of what is drawn: the same seed gives the same text")
+      ->capture_default_str();
+
   const auto [compare, compares] =
       verbs.add("compare", "Compare runs: differing keys, losses at equal samples, first divergence", compare_runs_of);
   compare->add_option("DIR", compares->dirs, "Two or more run folders")->required()->expected(2, 64);

@@ -85,6 +85,23 @@ struct ShowOptions {
 };
 int show_run(const ShowOptions& options);
 
+struct GenerateOptions {
+  std::string dir;
+  std::string prompt;
+  std::string tokens;  ///< ids, in place of a text
+  std::int64_t length = 64;
+  double temperature = 1.0;
+  std::int64_t top_k = 0;
+  double top_p = 0.0;
+  double top_p_decay = 0.0;
+  double top_p_bound = 0.0;
+  std::int64_t beams = 0;
+  double length_penalty = 1.0;
+  bool add_bos = false;
+  std::uint64_t seed = 0;
+};
+int generate_text(const GenerateOptions& options);
+
 struct CompareOptions {
   std::vector<std::string> dirs;
   bool json = false;

@@ -87,7 +87,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
   return run(std::move(x), {next, std::ssize(blocks_)});
 }
 
-at::Tensor GptModel::logits(const at::Tensor& tokens) {
+at::Tensor GptModel::logits_of(const at::Tensor& tokens) {
   return head(through_blocks(embedded(tokens), tokens.size(1)));
 }
 
@@ -115,6 +115,11 @@ at::Tensor GptModel::empty_input(const Batch& batch) const {
   const auto options = blocks_.front().norm_1_weight.options().requires_grad(false);
   if (axis_.sequence()) return at::empty({sequences * positions / axis_.size(), spec_.width}, options);
   return at::empty({sequences, positions, spec_.width}, options);
+}
+
+at::Tensor GptModel::token_losses(const at::Tensor& x, const Batch& batch) const {
+  return vocab_parallel_cross_entropy(logits(x).reshape({batch.targets.size(0), batch.targets.size(1), -1}),
+                                      batch.targets.to(at::kLong), axis_, 0.0, classes_);
 }
 
 LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {

@@ -31,8 +31,10 @@ class GptModel final : public ModelPart {
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
   bool says_what_it_uses() const override { return true; }
+  at::Tensor logits(const at::Tensor& outputs) const override { return head(outputs); }
+  at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;
   /// Of an undivided model. Shapes: tokens [B, T] int64 -> [B, T, V].
-  at::Tensor logits(const at::Tensor& tokens);
+  at::Tensor logits_of(const at::Tensor& tokens);
   /// Uses plain operators even where the fused functions would do: for comparisons.
   void use_plain_operators(bool plain) { plain_ = plain; }
 

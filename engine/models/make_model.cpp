@@ -33,6 +33,14 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, co
 
 }  // namespace
 
+at::Tensor ModelPart::logits(const at::Tensor& /*outputs*/) const {
+  throw std::logic_error("this part of a model has no logits");
+}
+
+at::Tensor ModelPart::token_losses(const at::Tensor& /*outputs*/, const Batch& /*batch*/) const {
+  throw std::logic_error("this part of a model has no losses of tokens");
+}
+
 at::Tensor ModelPart::empty_input(const Batch& /*batch*/) const {
   throw std::logic_error("this model part receives nothing from another stage");
 }

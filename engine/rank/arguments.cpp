@@ -64,6 +64,7 @@ const char* usage() {
          "  accrue-rank --plan FILE [--out DIR]   the same with an existing plan; DIR is a new folder, or that of the "
          "same run, which is continued\n"
          "  accrue-rank --plan FILE --rank R --events-fd F [--store-fd S]   as accrue-run and the studio start it\n"
+         "  accrue-rank generate DIR ...          text from a run's final weights; see accrue-run generate --help\n"
          "  accrue-rank --probe                   prints facts about this machine and LibTorch as JSON\n"
          "  accrue-rank --version | --help\n";
 }

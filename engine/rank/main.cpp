@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "rank/arguments.h"
 #include "rank/failure.h"
+#include "rank/generate.h"
 #include "rank/probe.h"
 #include "rank/rank_run.h"
 
@@ -28,10 +30,23 @@ int train(const accrue::RankArguments& arguments) {
   return run.end(result);
 }
 
+int generate(const std::vector<std::string>& words) {
+  accrue::Result<void> result;
+  try {
+    result = accrue::generate_from_run(words);
+  } catch (...) {
+    result = tl::unexpected(accrue::current_failure());
+  }
+  if (result) return 0;
+  std::fprintf(stderr, "accrue-rank: %s\n", result.error().text().c_str());
+  return accrue::exit_status(result.error().code);
+}
+
 int run_program(int argc, char** argv) {
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit then fails, as on a full disk
+  if (argc > 1 && std::string_view(argv[1]) == "generate") return generate({argv + 2, argv + argc});
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {
     std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());

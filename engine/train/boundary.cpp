@@ -193,7 +193,6 @@ void move_cursor(Training& training, const Verdict& verdict) {
 }
 
 void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr) {
-  if (!training.report.first()) return;
   const TrainingCursor& cursor = training.cursor;
   Update update{.update = cursor.update(),
                 .micro_step = plan.micro_step,
@@ -209,6 +208,9 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .reason = std::string(to_string(plan.reason)),
                 .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after};
+  training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples),
+                       training.loss_scale.enabled() ? training.loss_scale.scale : 0.0);
+  if (!training.report.first()) return;
   if (training.spec().run.record_weights) {
     training.await_parameters();
     update.weights = training.model.weights();

@@ -100,10 +100,12 @@ void evaluate(Training& training) {
     mean_of_second = count == 0.0 ? 0.0 : total / count;
   }
   if (total_items == 0.0) return;
-  training.report.from_first(Evaluation{.update = training.cursor.update(),
-                                        .loss = total_sum / total_items + mean_of_second,
-                                        .batches = static_cast<std::int64_t>(total_batches),
-                                        .tokens = static_cast<std::int64_t>(total_items)});
+  const Evaluation evaluation{.update = training.cursor.update(),
+                              .loss = total_sum / total_items + mean_of_second,
+                              .batches = static_cast<std::int64_t>(total_batches),
+                              .tokens = static_cast<std::int64_t>(total_items)};
+  training.scalars.add(evaluation, training.cursor.samples);
+  training.report.from_first(evaluation);
 }
 
 }  // namespace accrue

@@ -33,7 +33,7 @@
 #include "train/compute_device.h"
 #include "train/evaluate.h"
 #include "train/model_axis.h"
-#include "train/window_executor.h"
+#include "pipeline/window_executor.h"
 
 namespace accrue {
 namespace {

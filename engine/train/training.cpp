@@ -98,6 +98,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       mesh(ranks),
       channel(rank_channel),
       report(run, ranks, rank_channel, computes_on),
+      scalars(run, ranks),
       device(computes_on),
       clock(computes_on),
       data(on_device(std::move(source), computes_on)),

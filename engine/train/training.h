@@ -15,16 +15,17 @@
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/run_plan.h"
+#include "pipeline/message_link.h"
+#include "pipeline/window_executor.h"
 #include "train/agreement.h"
 #include "train/batch_feed.h"
 #include "train/compute_clock.h"
 #include "train/faults.h"
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
-#include "train/message_link.h"
 #include "train/reporter.h"
+#include "train/scalar_log.h"
 #include "train/update_shard.h"
-#include "train/window_executor.h"
 
 namespace accrue {
 
@@ -39,6 +40,7 @@ struct Training {
   const Mesh& mesh;
   RankChannel& channel;
   Reporter report;
+  ScalarLog scalars;
   at::Device device;
   ComputeClock clock;
   std::unique_ptr<DataSource> data;  ///< batches on the device

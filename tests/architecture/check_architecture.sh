@@ -30,7 +30,7 @@ files() { grep -E "$(IFS='|'; echo "$*")" <<<"$all" || true; }
 search() { xargs -r -d '\n' grep -nHE -- "$1" || true; }
 
 check_includes() {
-  local parts='comm|parallel|accumulation|models|optim|data|checkpoint|train|megatron|plugin'
+  local parts='comm|parallel|accumulation|models|pipeline|optim|data|checkpoint|train|megatron|plugin'
   files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"](torch|ATen|c10|caffe2)/" |
     breach torch-below-ranks "only ranks hold LibTorch"
   files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"]accrue/($parts)/" |
@@ -50,12 +50,14 @@ checkpoint: comm
 accumulation: comm parallel checkpoint optim
 kernels:
 models: kernels comm parallel
+pipeline: comm models
 optim: kernels
 data: models
-train: comm parallel accumulation checkpoint kernels models optim data
-rank: comm checkpoint train
+megatron: comm parallel accumulation checkpoint kernels models pipeline optim data
+train: comm parallel accumulation checkpoint kernels models pipeline optim data
+rank: comm checkpoint models megatron train
 cuda: comm
-examples: comm accumulation'
+examples: comm accumulation models megatron'
 
 check_engine_arrows() {
   local line part allowed

@@ -6,6 +6,7 @@
 //   optimizers [rounds]     default 15
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>

@@ -287,7 +287,7 @@ class TestModels : public QObject {
       losses.back().backward();
     }
     QVERIFY(at::allclose(losses[1], losses[0], 1e-12, 0.0));
-    QVERIFY(at::allclose(padded->logits(batch.inputs), usual->logits(batch.inputs), 1e-12, 1e-12));
+    QVERIFY(at::allclose(padded->logits_of(batch.inputs), usual->logits_of(batch.inputs), 1e-12, 1e-12));
     const auto rows = [](const at::Tensor& tensor, const at::Tensor& like) {
       return tensor.narrow(0, 0, like.size(0));
     };
@@ -307,7 +307,7 @@ class TestModels : public QObject {
     spec.vocabulary_padding = VocabularyPadding::megatron;
     const auto model = std::dynamic_pointer_cast<GptModel>(make_model(spec, 1));
     const Batch batch = token_batch(2, 12, 29);
-    QCOMPARE(model->logits(batch.inputs).size(-1), 32);
+    QCOMPARE(model->logits_of(batch.inputs).size(-1), 32);
     model->whole_loss(batch).sum.backward();
     const at::Tensor table = model->parameters().front();
     QVERIFY(table.grad().slice(0, 29).ne(0).all().item<bool>());

@@ -13,7 +13,7 @@
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/training_body.h"
-#include "train/message_link.h"
+#include "pipeline/message_link.h"
 
 namespace test_divided_recompute {
 

@@ -11,7 +11,7 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
-#include "train/message_link.h"
+#include "pipeline/message_link.h"
 
 namespace test_model_parts {
 

@@ -7,7 +7,7 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/split_model.h"
-#include "train/message_link.h"
+#include "pipeline/message_link.h"
 
 namespace test_pipeline_stages {
 

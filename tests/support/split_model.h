@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/window_executor.h"
+#include "pipeline/window_executor.h"
 
 namespace accrue::test {
 

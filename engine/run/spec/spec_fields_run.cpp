@@ -144,6 +144,10 @@ void add_run_section(FieldList& list) {
   list.advanced(ACCRUE_FIELD(run.on_non_finite), "On NaN or Inf",
                 "What a non-finite loss or gradient does: pause at the boundary (stop if no user is there to answer), "
                 "stop, or skip the window.");
+  list.advanced(ACCRUE_FIELD(run.tensorboard_dir), "TensorBoard",
+                "Folder for TensorBoard's event files, of the run's where it is relative; the last rank writes one. "
+                "Left empty: none.")
+      .elsewhere("Megatron-LM: --tensorboard-dir");
   list.add(ACCRUE_FIELD(run.name), "Name", "What the table of runs shows. Left empty: made from the spec.")
       .elsewhere("transformers: run_name");
 }

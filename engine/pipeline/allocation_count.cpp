@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/allocation_count.h"
+#include "pipeline/allocation_count.h"
 
 #include <c10/core/Allocator.h>
 

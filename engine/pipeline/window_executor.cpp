@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/window_executor.h"
+#include "pipeline/window_executor.h"
 
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "train/allocation_count.h"
+#include "pipeline/allocation_count.h"
 
 namespace accrue {
 

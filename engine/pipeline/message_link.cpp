@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/message_link.h"
+#include "pipeline/message_link.h"
 
 namespace accrue {
 namespace {

@@ -7,7 +7,7 @@
 #include <deque>
 
 #include "accrue/comm/communicator.h"
-#include "train/window_executor.h"
+#include "pipeline/window_executor.h"
 
 namespace accrue {
 

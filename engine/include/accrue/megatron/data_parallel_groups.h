@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What replicas tell each other. Collective: the data axis. Thread: training.
+// Source: Accelerate 1.9.0, utils/megatron_lm.py.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "accrue/comm/communicator.h"
+
+namespace accrue::megatron {
+
+/// The mean of each loss over the replicas: [losses]. Each loss has one element; no graph is kept.
+at::Tensor avg_losses_across_data_parallel_group(const std::vector<at::Tensor>& losses, Communicator& data);
+
+/// A tensor, or a list or table of such trees.
+struct TensorTree {
+  using List = std::vector<TensorTree>;
+  using Table = std::map<std::string, TensorTree>;
+  std::variant<at::Tensor, List, Table> node;
+  TensorTree(at::Tensor tensor) : node(std::move(tensor)) {}  // NOLINT(google-explicit-constructor)
+  TensorTree(List list) : node(std::move(list)) {}            // NOLINT(google-explicit-constructor)
+  TensorTree(Table table) : node(std::move(table)) {}         // NOLINT(google-explicit-constructor)
+
+  const at::Tensor& tensor() const { return std::get<at::Tensor>(node); }
+  const TensorTree& at(std::size_t i) const { return std::get<List>(node).at(i); }
+  const TensorTree& at(const std::string& key) const { return std::get<Table>(node).at(key); }
+};
+
+/// Every tensor of the tree over the replicas, one after another along dim 0; one without dims gets one first. Equal
+/// shapes on all ranks.
+TensorTree gather_across_data_parallel_groups(const TensorTree& tree, Communicator& data);
+
+}  // namespace accrue::megatron

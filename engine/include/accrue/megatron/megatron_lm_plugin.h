@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// MegatronLMPlugin: the fields of Accelerate's plug-in, and the objects that stand for a scheduler and for data.
+//
+//   MegatronLMPlugin plugin;
+//   plugin.tp_degree = 2;
+//   plugin.num_micro_batches = 4;
+//
+// Fields that hold numbers, words and flags are those of a spec (megatron_spec.h). A class or function, which a spec
+// can only name, is given here as what it is, under the same name.
+// Source: accelerate v1.9.0, utils/dataclasses.py and utils/megatron_lm.py.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/megatron/train_step.h"
+#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron_spec.h"
+
+namespace accrue::megatron {
+
+/// "name = value" pairs of custom_train_step_kwargs, by name.
+using StepKeywords = std::map<std::string, std::string>;
+using TrainStepFactory =
+    std::function<std::shared_ptr<AbstractTrainStep>(const TrainStepArgs& args, const StepKeywords& keywords)>;
+/// True for a parameter that the rule is about.
+using ParameterCondition = std::function<bool(const std::string& name, const at::Tensor& parameter)>;
+/// What a custom data set gives for a number of its samples: one tensor a name, a row a sample.
+struct MegatronDataset {
+  std::int64_t samples = 0;
+  std::function<Batch(const std::vector<std::int64_t>& samples)> fetch;
+};
+/// How many samples are needed for training, validation and test -> the three data sets.
+using DatasetsProvider = std::function<std::vector<MegatronDataset>(const std::vector<std::int64_t>& samples)>;
+using GetBatchFunction = std::function<Batch(DataIter& data)>;
+using LossFunction = std::function<LossOut(const Batch& batch, const Tensors& outputs)>;
+
+struct MegatronLMPlugin : MegatronSpec {
+  /// In place of the globs: parameters without weight decay, and those whose rate lr_mult multiplies.
+  ParameterCondition no_wd_decay_cond;
+  ParameterCondition scale_lr_cond;
+  TrainStepFactory custom_train_step_class;
+  StepKeywords custom_train_step_kwargs;
+  ModelProvider custom_model_provider_function;
+  DatasetsProvider custom_megatron_datasets_provider_function;
+  GetBatchFunction custom_get_batch_function;
+  LossFunction custom_loss_function;
+};
+
+/// Stands for a schedule: the plug-in makes it. total_num_steps: updates of the run, after which the rate has decayed.
+struct MegatronLMDummyScheduler {
+  std::optional<std::int64_t> total_num_steps;
+  std::int64_t warmup_num_steps = 0;
+};
+
+/// Stands for the training, validation and test data of indexed datasets, each for each place where it is passed to
+/// prepare(): the first is training. Names and defaults are Megatron-LM's.
+struct MegatronLMDummyDataLoader {
+  std::vector<std::string> data_path;  ///< a prefix, or weights and prefixes in turn
+  std::string split = "969, 30, 1";
+  std::uint32_t seed = 1234;
+  bool reset_position_ids = false;
+  bool reset_attention_mask = false;
+  bool eod_mask_loss = false;
+  std::int64_t micro_batch_size = 1;
+};
+
+}  // namespace accrue::megatron

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a train step computes with: micro-batches as tensors by name, and the part of a model that a rank holds.
+// Thread: training. Source: Megatron-LM's model chunks, which take what the stage before sent by set_input_tensor().
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/models/model_part.h"
+
+namespace accrue::megatron {
+
+/// Tensors by name; each has a row per sample in dim 0, but for masks that all samples share.
+using Batch = std::map<std::string, at::Tensor>;
+using Tensors = std::vector<at::Tensor>;
+
+/// Micro-batches in order, each once.
+class DataIter {
+ public:
+  using Next = std::function<std::optional<Batch>()>;
+  explicit DataIter(Next next) : next_(std::move(next)) {}
+  explicit DataIter(std::vector<Batch> batches);
+  /// Errors: throws std::out_of_range at the end.
+  Batch next();
+
+ private:
+  Next next_;
+};
+
+/// How the ranks of a replica hold one parameter.
+struct ParameterPlace {
+  bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
+  bool shared = false;   ///< the last stage's copy of an embedding: counted once in the norm
+  bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed
+  bool tied = false;     ///< its gradient is summed over the first and the last stage
+};
+
+/// One part of a model. A model in one part is first and last at once.
+class ModelChunk : public torch::nn::Module {
+ public:
+  /// What the part before sent; undefined on the first part. It requires a gradient.
+  void set_input_tensor(at::Tensor received) { received_ = std::move(received); }
+  const at::Tensor& input_tensor() const { return received_; }
+
+  /// On the last part what loss_func() takes, else one tensor for the next part. Collective: the tensor axis.
+  virtual Tensors forward(const Batch& batch) = 0;
+  /// To receive in: shape and type of what the part before sends for this batch. Errors: std::logic_error on a part
+  /// that receives nothing.
+  virtual at::Tensor empty_input(const Batch& batch) const;
+  /// Of the last part's outputs, where there are any: [rows, positions, vocabulary / tensor ranks].
+  virtual at::Tensor logits(const Tensors& outputs) const;
+  virtual ParameterPlace place_of(const std::string& name) const;
+
+ private:
+  at::Tensor received_;
+};
+
+/// Which part of the model a provider is asked for.
+struct ChunkPlace {
+  std::int64_t parts = 1;
+  std::int64_t part = 0;
+  bool pre_process() const { return part == 0; }
+  bool post_process() const { return part + 1 == parts; }
+  bool add_encoder = true;
+  bool add_decoder = true;
+};
+using ModelProvider = std::function<std::shared_ptr<ModelChunk>(const ChunkPlace& place)>;
+
+/// The part of Accrue's own GPT. Its outputs are the loss of every token, [rows, positions], from "tokens" and
+/// "labels". Errors: throws std::invalid_argument where the model cannot be divided so.
+std::shared_ptr<ModelChunk> gpt_chunk(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
+                                      const TensorAxis& axis, const ParallelSpec& parallel = {});
+
+}  // namespace accrue::megatron

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a train step's time goes, under Megatron-LM's names: "forward-backward", "forward-compute", "all-grads-sync".
+// Thread: training.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace accrue::megatron {
+
+class Timers {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Counts until it ends.
+  class [[nodiscard]] Running {
+   public:
+    Running(Timers& timers, const char* name) : timers_(timers), name_(name), begin_(Clock::now()) {}
+    ~Running() { timers_.seconds_[name_] += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Timers& timers_;
+    const char* name_;
+    Clock::time_point begin_;
+  };
+  Running run(const char* name) { return {*this, name}; }
+
+  /// Seconds since reset(), by name.
+  const std::map<std::string, double>& seconds() const { return seconds_; }
+  void reset() { seconds_.clear(); }
+
+ private:
+  std::map<std::string, double> seconds_;
+};
+
+}  // namespace accrue::megatron

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/megatron/accelerator.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <mutex>
+#include <stdexcept>
+
+#include "accrue/megatron/data_parallel_groups.h"
+#include "accrue/parallel/random_streams.h"
+#include "accrue/run/parameter_groups.h"
+#include "accrue/run/program.h"
+#include "megatron/accelerator_impl.h"
+
+namespace accrue::megatron {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw std::invalid_argument(message);
+}
+
+MegatronEnvironment environment_of(const AcceleratorOptions& options) {
+  return options.environment ? options.environment : MegatronEnvironment(accrue::environment);
+}
+
+std::string texts(const std::vector<Finding>& findings) {
+  std::string all;
+  for (const Finding& each : findings)
+    if (each.severity == Severity::error) all += (all.empty() ? "" : "\n") + each.text();
+  return all;
+}
+
+const SpecValue* argument_value(const ResolvedMegatron& resolved, std::string_view name) {
+  const MegatronArgumentValue* found = resolved.argument(name);
+  return found == nullptr ? nullptr : &found->value;
+}
+
+bool flag(const ResolvedMegatron& resolved, std::string_view name, bool fallback) {
+  const SpecValue* value = argument_value(resolved, name);
+  return value == nullptr ? fallback : std::get<bool>(*value);
+}
+
+/// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
+void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
+  const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
+  {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_current_seed(shared);
+  }
+  if (split)
+    random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
+}
+
+bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
+  for (const std::string& glob : globs)
+    if (matches(glob, name)) return true;
+  return false;
+}
+
+ScheduleKind schedule_named(const std::string& style) {
+  if (style == "constant") return ScheduleKind::constant;
+  if (style == "linear") return ScheduleKind::linear;
+  if (style == "cosine") return ScheduleKind::cosine;
+  if (style == "inverse-square-root") return ScheduleKind::inverse_square_root;
+  if (style == "WSD") return ScheduleKind::wsd;
+  refuse("lr_decay_style \"" + style + "\" is none of constant, linear, cosine, inverse-square-root, WSD");
+}
+
+WeightDecayStyle decay_style_named(const std::string& style) {
+  if (style == "constant") return WeightDecayStyle::constant;
+  if (style == "linear") return WeightDecayStyle::linear;
+  if (style == "cosine") return WeightDecayStyle::cosine;
+  refuse("weight_decay_incr_style \"" + style + "\" is none of constant, linear, cosine");
+}
+
+}  // namespace
+
+AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : options(std::move(given)), mesh(world) {
+  resolved =
+      resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), {.world = mesh.grid().world()});
+  check_plugin();
+  num_micro_batches = *plugin().num_micro_batches;
+  if (mesh.grid().tensor > 1) axis = TensorAxis(mesh.tensor(), *plugin().sequence_parallelism);
+  parallel.data = mesh.grid().data;
+  parallel.tensor = mesh.grid().tensor;
+  parallel.pipeline = mesh.grid().pipeline;
+  parallel.sequence = axis.sequence();
+  if (*plugin().recompute_activations) parallel.recompute = RecomputeKind::selective;
+  if (options.megatron_lm_plugin.custom_model_provider_function == nullptr && plugin().custom_model_provider_function)
+    refuse("custom_model_provider_function is a name; a program gives the function itself");
+}
+
+void AcceleratorImpl::check_plugin() {
+  if (!resolved.ok()) refuse(texts(resolved.findings));
+  if (options.gradient_accumulation_steps != 1)
+    refuse("gradient_accumulation_steps is " + std::to_string(options.gradient_accumulation_steps) +
+           "; with the Megatron-LM plug-in it must be 1: set num_micro_batches");
+  if (mesh.grid().tensor != *plugin().tp_degree || mesh.grid().pipeline != *plugin().pp_degree)
+    refuse("the ranks are " + std::to_string(mesh.grid().tensor) + " x " + std::to_string(mesh.grid().pipeline) +
+           " (tensor x pipeline), the plug-in's tp_degree x pp_degree " + std::to_string(*plugin().tp_degree) + " x " +
+           std::to_string(*plugin().pp_degree) + ": build the mesh of Accelerator::grid_of()");
+  // An argument that only a whole run has a use for would change nothing here.
+  for (const MegatronArgumentValue& each : resolved.arguments) {
+    const std::string_view name = each.argument->name;
+    const bool used = !each.argument->field.empty() || !each.argument->only.empty() || name == "eod_mask_loss" ||
+                      name == "calculate_per_token_loss";
+    if (!used)
+      refuse("other_megatron_args: " + std::string(name) + " is \"" + std::string(each.argument->key) +
+             "\" of a spec; in a program of your own it belongs to the model, the optimizer or the loader that you "
+             "prepare");
+  }
+  if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
+}
+
+void AcceleratorImpl::make_chunks(const ModelSource& source) {
+  const std::int64_t stages = mesh.grid().pipeline, stage = mesh.at().pipeline;
+  ModelProvider provider = options.megatron_lm_plugin.custom_model_provider_function;
+  std::int64_t count = 1;
+  if (const auto* spec = std::get_if<ModelSpec>(&source); spec != nullptr && !provider) {
+    if (plugin().num_layers_per_virtual_pipeline_stage) {
+      const std::int64_t each = stages * *plugin().num_layers_per_virtual_pipeline_stage;
+      if (spec->layers % each != 0)
+        refuse("num_layers_per_virtual_pipeline_stage " +
+               std::to_string(*plugin().num_layers_per_virtual_pipeline_stage) + " times pp_degree " +
+               std::to_string(stages) + " does not divide the model's " + std::to_string(spec->layers) + " layers");
+      count = spec->layers / each;
+    }
+    if (const std::string why = check_share(*spec, mesh.grid().tensor, stages * count); !why.empty()) refuse(why);
+    vocabulary = spec->vocabulary;
+    provider = [this, model = *spec](const ChunkPlace& place) {
+      return gpt_chunk(model, options.seed,
+                       {.tensor_ranks = mesh.grid().tensor,
+                        .tensor_rank = mesh.at().tensor,
+                        .parts = place.parts,
+                        .part = place.part},
+                       axis, parallel);
+    };
+  } else {
+    if (!provider) provider = std::get<ModelProvider>(source);
+    if (!provider) refuse("there is neither a model nor a function that provides one");
+    if (plugin().num_layers_per_virtual_pipeline_stage)
+      refuse("num_layers_per_virtual_pipeline_stage needs a model whose layers are known; a provider's are not");
+  }
+  parallel.virtual_pipeline = count;
+  all_chunks = std::make_shared<torch::nn::Module>();
+  for (std::int64_t chunk = 0; chunk < count; ++chunk) {
+    ChunkPlace place{.parts = stages * count, .part = chunk * stages + stage};
+    if (const auto split = plugin().pipeline_model_parallel_split_rank) {
+      place.add_encoder = stage < *split;
+      place.add_decoder = stage >= *split;
+    }
+    chunks.push_back(provider(place));
+    if (!chunks.back()) refuse("the model provider gave no chunk");
+    all_chunks->register_module(std::to_string(chunk), chunks.back());
+  }
+}
+
+void AcceleratorImpl::make_step(const TrainStepArgs& args) {
+  const MegatronLMPlugin& given = options.megatron_lm_plugin;
+  step = given.custom_train_step_class ? given.custom_train_step_class(args, given.custom_train_step_kwargs)
+                                       : std::make_shared<GPTTrainStep>(args);
+  if (!step) refuse("custom_train_step_class made no step");
+  if (!given.custom_get_batch_function) return;
+  /// The step with another get_batch().
+  class WithGetBatch final : public AbstractTrainStep {
+   public:
+    WithGetBatch(std::shared_ptr<AbstractTrainStep> inner, GetBatchFunction get)
+        : AbstractTrainStep(inner->name()), inner_(std::move(inner)), get_(std::move(get)) {}
+    Batch get_batch(DataIter& data) override { return get_(data); }
+    LossOut loss_func(const Batch& batch, const Tensors& outputs) override { return inner_->loss_func(batch, outputs); }
+
+   private:
+    std::shared_ptr<AbstractTrainStep> inner_;
+    GetBatchFunction get_;
+  };
+  step = std::make_shared<WithGetBatch>(step, given.custom_get_batch_function);
+}
+
+void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
+  const OptimizerCarrier carrier(given);
+  const MegatronLMPlugin& callables = options.megatron_lm_plugin;
+  std::vector<NamedParameter> parameters;
+  at::Tensor tied;
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
+    for (const auto& each : chunks[chunk]->named_parameters()) {
+      NamedParameter parameter{
+          .name = each.key(), .tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
+      // Named as in the whole model, so that globs need not know about chunks.
+      const std::string bare = each.key().starts_with("part.") ? each.key().substr(5) : each.key();
+      bool no_decay = bare.ends_with(".bias") || bare == "bias" || each.value().dim() == 1;
+      if (callables.no_wd_decay_cond)
+        no_decay = callables.no_wd_decay_cond(bare, each.value());
+      else if (plugin().no_wd_decay_cond)
+        no_decay = matches_any(*plugin().no_wd_decay_cond, bare);
+      bool scaled = false;
+      if (callables.scale_lr_cond)
+        scaled = callables.scale_lr_cond(bare, each.value());
+      else if (plugin().scale_lr_cond)
+        scaled = matches_any(*plugin().scale_lr_cond, bare);
+      parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0, .lr = scaled ? *plugin().lr_mult : 1.0};
+      if (parameter.place.tied) tied = each.value();
+      parameters.push_back(std::move(parameter));
+    }
+  const bool sharded = *plugin().use_distributed_optimizer;
+  const bool per_token = flag(resolved, "calculate_per_token_loss", false);
+  ddp = std::make_unique<DistributedDataParallel>(
+      *all_chunks, mesh.data(),
+      DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
+  optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, axis.sequence(), sharded);
+}
+
+void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay) {
+  const MegatronSpec& p = plugin();
+  const auto samples = [&](std::int64_t updates) { return updates * global_batch; };
+  const std::optional<std::int64_t> updates = p.train_iters ? p.train_iters : scheduler.total_num_steps;
+  const std::optional<std::int64_t> run = p.train_samples ? p.train_samples
+                                          : updates       ? std::optional(samples(*updates))
+                                                          : std::nullopt;
+  if (!run)
+    refuse(
+        "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
+        "total_num_steps");
+  ScheduleSpec schedule{.kind = schedule_named(*p.lr_decay_style), .clock = RateClock::samples};
+  schedule.min_lr = *p.min_lr;
+  schedule.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
+  OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
+  curve = make_curve(rates, schedule, *schedule.total);
+  if (p.lr_warmup_fraction)
+    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*schedule.total);
+  else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
+    curve.warmup = static_cast<double>(*p.lr_warmup_samples);
+  else
+    curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
+  if (*p.min_lr > lr)
+    refuse("min_lr " + std::to_string(*p.min_lr) + " is above the optimizer's rate " + std::to_string(lr));
+  if (curve.warmup >= static_cast<double>(curve.total))
+    refuse("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
+           " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
+  decay = {.style = decay_style_named(*p.weight_decay_incr_style),
+           .start = p.start_weight_decay.value_or(weight_decay),
+           .end = p.end_weight_decay.value_or(weight_decay),
+           .samples = *run};
+}
+
+void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Optimizer& carrier,
+                              const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& sources) {
+  if (prepared) refuse("prepare() was called before: an Accelerator holds one model");
+  if (sources.empty()) refuse("prepare() needs a data loader: the micro-batch size is its batch size");
+  TrainStepArgs args{.megatron_dataset_flag = *plugin().megatron_dataset_flag,
+                     .eod_mask_loss = flag(resolved, "eod_mask_loss", false),
+                     .calculate_per_token_loss = flag(resolved, "calculate_per_token_loss", false),
+                     .data = &mesh.data()};
+  bool first = true;
+  for (const LoaderSource& source : sources) {
+    const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source);
+    const std::int64_t size =
+        dummy != nullptr ? dummy->micro_batch_size : std::get<accelerate::MapLoader<Batch>>(source).options.batch_size;
+    const bool least = *plugin().is_train_batch_min;
+    micro_batch = first ? size : least ? std::min(micro_batch, size) : std::max(micro_batch, size);
+    first = false;
+    if (dummy == nullptr) continue;
+    args.megatron_dataset_flag = true;
+    args.reset_position_ids = dummy->reset_position_ids;
+    args.reset_attention_mask = dummy->reset_attention_mask;
+    args.eod_mask_loss = args.eod_mask_loss || dummy->eod_mask_loss;
+  }
+  if (micro_batch < 1) refuse("a data loader's batch size is below 1");
+  global_batch = mesh.grid().data * micro_batch * num_micro_batches;
+  if (std::holds_alternative<ModelSpec>(model) && !options.megatron_lm_plugin.custom_model_provider_function &&
+      (args.reset_position_ids || args.reset_attention_mask))
+    refuse(
+        "reset_position_ids and reset_attention_mask need a model that takes position_ids and attention_mask: give "
+        "a custom_model_provider_function");
+  seed_generators(options.seed, mesh, axis.split());
+  make_chunks(model);
+  args.eod_token = vocabulary.value_or(1) - 1;
+  make_step(args);
+  make_optimizer(carrier);
+  const OptimizerCarrier rates(carrier);
+  make_schedule(scheduler, rates.lr(), rates.weight_decay());
+  runner = std::make_unique<StepRunner>(chunks, *step, mesh, timers,
+                                        StepRunnerOptions{.parallel = parallel,
+                                                          .calculate_per_token_loss = args.calculate_per_token_loss,
+                                                          .return_logits = *plugin().return_logits,
+                                                          .loss = options.megatron_lm_plugin.custom_loss_function});
+  if (plugin().tensorboard_dir && mesh.rank() + 1 == mesh.grid().world()) {
+    auto file = TensorboardFile::create(*plugin().tensorboard_dir, wall_clock_seconds());
+    if (!file) refuse(file.error().text());
+    tensorboard = std::make_unique<TensorboardFile>(*std::move(file));
+  }
+  std::vector<PreparedLoader> loaders;
+  for (std::size_t i = 0; i < sources.size(); ++i) loaders.push_back(make_loader(sources[i], i));
+  prepared.emplace(
+      Prepared{PreparedModel(*this), PreparedOptimizer(*this), PreparedScheduler(*this), std::move(loaders)});
+}
+
+std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
+  if (batch.empty()) refuse("the batch holds no tensor");
+  std::vector<Batch> cut(static_cast<std::size_t>(num_micro_batches));
+  for (const auto& [name, tensor] : batch) {
+    const std::int64_t rows = micro_batch * num_micro_batches;
+    if (tensor.dim() == 0 || tensor.size(0) != rows)
+      refuse("\"" + name + "\" has " + (tensor.dim() == 0 ? "no" : std::to_string(tensor.size(0))) +
+             " rows; a batch has micro-batch size x num_micro_batches = " + std::to_string(micro_batch) + " x " +
+             std::to_string(num_micro_batches) + " = " + std::to_string(rows));
+    for (std::size_t i = 0; i < cut.size(); ++i)
+      cut[i][name] = tensor.narrow(0, static_cast<std::int64_t>(i) * micro_batch, micro_batch);
+  }
+  return cut;
+}
+
+ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
+  const auto began = Timers::Clock::now();
+  timers.reset();
+  skipped_last = false;
+  std::vector<Batch> cut;
+  {
+    const auto timing = timers.run("batch-generator");
+    cut = micro_batches(batch);
+  }
+  ddp->zero_grad();
+  ddp->before_forward();
+  const StepSums sums = runner->train(cut);
+  {
+    const auto timing = timers.run("all-grads-sync");
+    ddp->finish();
+  }
+  {
+    const auto timing = timers.run("layernorm-grads-all-reduce");
+    optimizer->complete_gradients();
+  }
+  if (flag(resolved, "calculate_per_token_loss", false)) {
+    // Known on the last stage; the replicas' add up.
+    at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
+    mesh.pipeline().all_reduce(tokens);
+    mesh.data().all_reduce(tokens);
+    if (tokens.item<double>() > 0.0) optimizer->scale_gradients(1.0 / tokens.item<double>());
+  }
+  progress.grad_norm.reset();
+  const double clip = *plugin().gradient_clipping;
+  bool update = true;
+  if (clip > 0.0) {
+    const auto timing = timers.run("optimizer-clip-main-grad");
+    const double norm = optimizer->gradient_norm();
+    progress.grad_norm = norm;
+    update = std::isfinite(norm);
+    if (update && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
+  }
+  ++progress.iteration;
+  progress.consumed_train_samples += global_batch;
+  if (mesh.last_stage() && !sums.finite) ++progress.nan;
+  const ModelOutput out = output_of(sums);
+  if (update) {
+    const auto timing = timers.run("optimizer-inner-step");
+    optimizer->step(lr(), weight_decay());
+  } else {
+    ++progress.skipped;
+    skipped_last = true;
+  }
+  write_scalars(out, std::chrono::duration<double>(Timers::Clock::now() - began).count());
+  if (update) progress.consumed_at_updates += global_batch;
+  const std::int64_t every = *plugin().eval_interval;
+  if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
+    evaluations.push_back(evaluate(prepared->loaders[1]));
+    write_evaluation(evaluations.back());
+  }
+  return out;
+}
+
+ModelOutput AcceleratorImpl::evaluate_step(const Batch& batch) {
+  return output_of(runner->evaluate(micro_batches(batch)));
+}
+
+ModelOutput AcceleratorImpl::output_of(const StepSums& sums) const {
+  ModelOutput out;
+  double total = 0.0;
+  for (const auto& [name, value] : sums.report) {
+    const at::Tensor flat = value.to(at::kDouble).reshape({-1});
+    const double loss =
+        flat.numel() == 2 ? flat[0].item<double>() / std::max(flat[1].item<double>(), 1.0) : flat[0].item<double>();
+    out.losses.emplace_back(name, loss);
+    total += loss;
+  }
+  out.loss = at::full({}, total, at::kDouble);
+  if (sums.logits.empty()) return out;
+  out.logits = whole_logits(at::cat(sums.logits));
+  return out;
+}
+
+at::Tensor AcceleratorImpl::whole_logits(at::Tensor logits) const {
+  if (axis.split()) {
+    std::vector<std::int64_t> sizes = logits.sizes().vec();
+    sizes.insert(sizes.begin(), axis.size());
+    at::Tensor parts = at::empty(sizes, logits.options());
+    axis.ranks().all_gather(parts, logits.contiguous());
+    logits = at::cat(parts.unbind(0), -1);
+  }
+  if (vocabulary && logits.size(-1) > *vocabulary) logits = logits.narrow(-1, 0, *vocabulary);
+  return logits;
+}
+
+Accelerator::Accelerator(AcceleratorOptions options, Mesh& mesh)
+    : impl_(std::make_unique<AcceleratorImpl>(std::move(options), mesh)) {}
+Accelerator::~Accelerator() = default;
+
+Result<RankGrid> Accelerator::grid_of(const MegatronLMPlugin& plugin, std::int64_t world,
+                                      const MegatronEnvironment& environment) {
+  const auto resolved = resolve_megatron_fields(
+      plugin, environment ? environment : MegatronEnvironment(accrue::environment), {.world = world});
+  const std::int64_t tensor = *resolved.effective.tp_degree, pipeline = *resolved.effective.pp_degree;
+  if (tensor < 1 || pipeline < 1 || world % (tensor * pipeline) != 0)
+    return fail(ErrorCode::config,
+                std::to_string(world) + " ranks cannot be divided by tp_degree " + std::to_string(tensor) +
+                    " x pp_degree " + std::to_string(pipeline),
+                "MegatronLMPlugin", "Start a multiple of tp_degree x pp_degree ranks.");
+  return RankGrid{.data = world / (tensor * pipeline), .pipeline = pipeline, .tensor = tensor};
+}
+
+Prepared& Accelerator::prepare(const ModelSource& model, const torch::optim::Optimizer& optimizer,
+                               const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& loaders) {
+  impl_->prepare(model, optimizer, scheduler, loaders);
+  return *impl_->prepared;
+}
+
+bool Accelerator::is_main_process() const {
+  return process_index() + 1 == num_processes();
+}
+std::int64_t Accelerator::process_index() const {
+  return impl_->mesh.rank();
+}
+std::int64_t Accelerator::num_processes() const {
+  return impl_->mesh.grid().world();
+}
+Mesh& Accelerator::mesh() {
+  return impl_->mesh;
+}
+Evaluation Accelerator::evaluate(PreparedLoader& loader) {
+  return impl_->evaluate(loader);
+}
+const std::vector<Evaluation>& Accelerator::evaluations() const {
+  return impl_->evaluations;
+}
+at::Tensor Accelerator::gather(const at::Tensor& tensor) {
+  return gather_across_data_parallel_groups(tensor, impl_->mesh.data()).tensor();
+}
+const Progress& Accelerator::progress() const {
+  return impl_->progress;
+}
+const ResolvedMegatron& Accelerator::plugin() const {
+  return impl_->resolved;
+}
+Timers& Accelerator::timers() {
+  return impl_->timers;
+}
+
+ModelOutput PreparedModel::operator()(const Batch& batch) {
+  return impl_.is_train ? impl_.train_step(batch) : impl_.evaluate_step(batch);
+}
+
+at::Tensor PreparedModel::logits(const Batch& batch) {
+  return impl_.whole_logits(impl_.runner->logits(batch));
+}
+
+void PreparedModel::train(bool on) {
+  impl_.is_train = on;
+  impl_.all_chunks->train(on);
+}
+bool PreparedModel::is_training() const {
+  return impl_.is_train;
+}
+const std::vector<std::shared_ptr<ModelChunk>>& PreparedModel::chunks() const {
+  return impl_.chunks;
+}
+
+bool PreparedOptimizer::step_was_skipped() const {
+  return impl_.skipped_last;
+}
+torch::optim::Optimizer& PreparedOptimizer::optimizer() {
+  return impl_.optimizer->optimizer();
+}
+
+double PreparedScheduler::get_last_lr() const {
+  return impl_.lr();
+}
+double PreparedScheduler::get_last_weight_decay() const {
+  return impl_.weight_decay();
+}
+std::int64_t PreparedScheduler::num_steps() const {
+  return impl_.progress.consumed_at_updates;
+}
+const LrCurve& PreparedScheduler::curve() const {
+  return impl_.curve;
+}
+
+}  // namespace accrue::megatron

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/megatron/accelerator.h"
+#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/weight_decay.h"
+#include "megatron/chunk_optimizer.h"
+#include "megatron/step_runner.h"
+
+namespace accrue::megatron {
+
+struct AcceleratorImpl {
+  AcceleratorImpl(AcceleratorOptions given, Mesh& world);
+
+  void prepare(const ModelSource& model, const torch::optim::Optimizer& carrier,
+               const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& sources);
+  ModelOutput train_step(const Batch& batch);
+  ModelOutput evaluate_step(const Batch& batch);
+  Evaluation evaluate(PreparedLoader& loader);
+  std::vector<Batch> micro_batches(const Batch& batch) const;
+  ModelOutput output_of(const StepSums& sums) const;
+  /// Over the tensor ranks, without columns of padding.
+  at::Tensor whole_logits(at::Tensor logits) const;
+  void write_scalars(const ModelOutput& out, double seconds);
+  void write_evaluation(const Evaluation& evaluation);
+  double lr() const { return lr_at(curve, progress.consumed_at_updates); }
+  double weight_decay() const { return weight_decay_at(decay, progress.consumed_at_updates); }
+  const MegatronSpec& plugin() const { return resolved.effective; }
+
+  /// Progress, and the clock of the schedule: samples of updates that were made.
+  struct Counted : Progress {
+    std::int64_t consumed_at_updates = 0;
+  };
+
+  AcceleratorOptions options;
+  Mesh& mesh;
+  ResolvedMegatron resolved;
+  TensorAxis axis;
+  ParallelSpec parallel;
+  std::int64_t micro_batch = 1;        ///< b
+  std::int64_t num_micro_batches = 1;  ///< m
+  std::int64_t global_batch = 1;       ///< B
+  std::optional<std::int64_t> vocabulary;
+  bool is_train = true;
+  bool skipped_last = false;
+  Counted progress;
+  LrCurve curve;
+  WeightDecayCurve decay;
+  Timers timers;
+  std::vector<Evaluation> evaluations;
+  std::vector<std::shared_ptr<ModelChunk>> chunks;
+  std::shared_ptr<torch::nn::Module> all_chunks;  ///< what the reducer sees
+  std::unique_ptr<DistributedDataParallel> ddp;
+  std::unique_ptr<ChunkOptimizer> optimizer;
+  std::shared_ptr<AbstractTrainStep> step;
+  std::unique_ptr<StepRunner> runner;
+  std::unique_ptr<TensorboardFile> tensorboard;  ///< on the last rank
+  std::optional<Prepared> prepared;
+
+ private:
+  void check_plugin();
+  void make_chunks(const ModelSource& model);
+  void make_step(const TrainStepArgs& args);
+  void make_optimizer(const torch::optim::Optimizer& carrier);
+  void make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay);
+  PreparedLoader make_loader(const LoaderSource& source, std::size_t which);
+};
+
+}  // namespace accrue::megatron

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "megatron/chunk_optimizer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace accrue::megatron {
+namespace {
+
+using torch::optim::AdamOptions;
+using torch::optim::AdamWOptions;
+using torch::optim::OptimizerOptions;
+using torch::optim::OptimizerParamGroup;
+using torch::optim::SGDOptions;
+
+double decay_of(const OptimizerOptions& options) {
+  if (const auto* adamw = dynamic_cast<const AdamWOptions*>(&options)) return adamw->weight_decay();
+  if (const auto* adam = dynamic_cast<const AdamOptions*>(&options)) return adam->weight_decay();
+  return dynamic_cast<const SGDOptions&>(options).weight_decay();
+}
+
+std::optional<FlatRange> common(const FlatRange& a, const FlatRange& b) {
+  const std::int64_t from = std::max(a.offset, b.offset), to = std::min(a.offset + a.size, b.offset + b.size);
+  if (from >= to) return std::nullopt;
+  return FlatRange{from, to - from};
+}
+
+}  // namespace
+
+OptimizerCarrier::OptimizerCarrier(const torch::optim::Optimizer& optimizer) {
+  const OptimizerOptions& defaults = optimizer.defaults();
+  if (dynamic_cast<const AdamWOptions*>(&defaults) != nullptr) name_ = "AdamW";
+  if (dynamic_cast<const AdamOptions*>(&defaults) != nullptr) name_ = "Adam";
+  if (dynamic_cast<const SGDOptions*>(&defaults) != nullptr) name_ = "SGD";
+  if (name_.empty())
+    throw std::invalid_argument(
+        "the Megatron-LM plug-in takes torch::optim::AdamW, Adam or SGD: its own optimizer is made of their options");
+  if (optimizer.param_groups().size() > 1)
+    throw std::invalid_argument(
+        "the Megatron-LM plug-in makes its own parameter groups; use no_wd_decay_cond and scale_lr_cond in place of "
+        "an optimizer with several groups");
+  defaults_ = defaults.clone();
+  lr_ = defaults_->get_lr();
+  weight_decay_ = decay_of(*defaults_);
+}
+
+void OptimizerCarrier::set_weight_decay(OptimizerOptions& options, double weight_decay) {
+  if (auto* adamw = dynamic_cast<AdamWOptions*>(&options))
+    adamw->weight_decay(weight_decay);
+  else if (auto* adam = dynamic_cast<AdamOptions*>(&options))
+    adam->weight_decay(weight_decay);
+  else
+    dynamic_cast<SGDOptions&>(options).weight_decay(weight_decay);
+}
+
+std::unique_ptr<torch::optim::Optimizer> OptimizerCarrier::make(
+    const std::vector<std::vector<at::Tensor>>& groups) const {
+  std::vector<OptimizerParamGroup> made;
+  for (const auto& tensors : groups) made.emplace_back(tensors, defaults_->clone());
+  if (name_ == "AdamW")
+    return std::make_unique<torch::optim::AdamW>(made, dynamic_cast<const AdamWOptions&>(*defaults_));
+  if (name_ == "Adam") return std::make_unique<torch::optim::Adam>(made, dynamic_cast<const AdamOptions&>(*defaults_));
+  return std::make_unique<torch::optim::SGD>(made, dynamic_cast<const SGDOptions&>(*defaults_));
+}
+
+ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters,
+                               DistributedDataParallel& ddp, Mesh& mesh, bool sequence, bool sharded)
+    : parameters_(std::move(parameters)), ddp_(ddp), mesh_(mesh), sequence_(sequence), sharded_(sharded) {
+  for (const NamedParameter& each : parameters_)
+    if (std::ranges::find(groups_, each.factors) == groups_.end()) groups_.push_back(each.factors);
+  std::vector<std::vector<at::Tensor>> tensors(groups_.size());
+  std::size_t reached = 0;
+  for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) {
+    const FlatLayout& layout = ddp_.layout(arena);
+    std::vector<FlatRange> owned{{0, layout.numel}};
+    if (sharded_) owned = owned_ranges(layout, mesh_.data().rank(), mesh_.data().size());
+    for (const FlatRange& whole : layout.parameters) {
+      const at::Tensor& tensor = ddp_.parameters()[reached];
+      const auto found =
+          std::ranges::find_if(parameters_, [&](const NamedParameter& each) { return each.tensor.is_same(tensor); });
+      if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
+      const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
+      for (const FlatRange& part : owned)
+        if (const auto range = common(whole, part)) {
+          const at::Tensor flat = tensor.detach().view({-1});
+          const at::Tensor piece =
+              range->size == whole.size ? tensor.detach() : flat.narrow(0, range->offset - whole.offset, range->size);
+          fragments_.push_back({parameter, reached, arena, *range, piece});
+        }
+      ++reached;
+    }
+  }
+  // In the order of the model, so that the optimizer's state does not depend on the arena.
+  std::ranges::stable_sort(fragments_, {}, [](const Fragment& each) { return each.parameter; });
+  for (const Fragment& each : fragments_) {
+    const auto group = std::ranges::find(groups_, parameters_[each.parameter].factors) - groups_.begin();
+    tensors[static_cast<std::size_t>(group)].push_back(each.tensor);
+  }
+  optimizer_ = carrier.make(tensors);
+}
+
+void ChunkOptimizer::complete_gradients() {
+  if (sequence_) {
+    std::vector<at::Tensor> parts;
+    for (const NamedParameter& each : parameters_)
+      if (each.place.on_rows && each.tensor.grad().defined()) parts.push_back(each.tensor.grad());
+    if (!parts.empty()) {
+      std::vector<at::Tensor> flat;
+      for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
+      at::Tensor all = at::cat(flat);
+      mesh_.tensor().all_reduce(all);
+      std::int64_t from = 0;
+      for (at::Tensor& part : parts) {
+        part.copy_(all.narrow(0, from, part.numel()).view(part.sizes()));
+        from += part.numel();
+      }
+    }
+  }
+  if (mesh_.grid().pipeline == 1 || !mesh_.has(Axis::embedding)) return;
+  for (const Fragment& each : fragments_) {
+    if (!parameters_[each.parameter].place.tied) continue;
+    at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
+    mesh_.along(Axis::embedding).all_reduce(gradient);
+  }
+}
+
+void ChunkOptimizer::scale_gradients(double factor) {
+  for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) ddp_.flat_gradients(arena).mul_(factor);
+}
+
+bool ChunkOptimizer::counts(const Fragment& fragment) const {
+  const ParameterPlace& place = parameters_[fragment.parameter].place;
+  return !place.shared && (place.divided || mesh_.at().tensor == 0);
+}
+
+double ChunkOptimizer::summed(double value) const {
+  at::Tensor sum = at::full({1}, value, at::kDouble);
+  (sharded_ ? mesh_.world() : mesh_.model()).all_reduce(sum);
+  return sum.item<double>();
+}
+
+double ChunkOptimizer::gradient_norm() const {
+  double squares = 0.0;
+  for (const Fragment& each : fragments_) {
+    if (!counts(each)) continue;
+    const at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
+    squares += gradient.to(at::kDouble).square().sum().item<double>();
+  }
+  return std::sqrt(summed(squares));
+}
+
+double ChunkOptimizer::parameter_norm() const {
+  double squares = 0.0;
+  for (const Fragment& each : fragments_)
+    if (counts(each)) squares += each.tensor.to(at::kDouble).square().sum().item<double>();
+  return std::sqrt(summed(squares));
+}
+
+std::int64_t ChunkOptimizer::zeros_in_gradients() const {
+  double zeros = 0.0;
+  for (const Fragment& each : fragments_) {
+    if (!counts(each)) continue;
+    const at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
+    zeros += (gradient == 0).sum().item<double>();
+  }
+  return static_cast<std::int64_t>(summed(zeros));
+}
+
+void ChunkOptimizer::step(double lr, double weight_decay) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    OptimizerOptions& options = optimizer_->param_groups()[group].options();
+    options.set_lr(lr * groups_[group].lr);
+    OptimizerCarrier::set_weight_decay(options, weight_decay * groups_[group].weight_decay);
+  }
+  const std::vector<bool> reached = ddp_.reached();
+  for (Fragment& each : fragments_) {
+    at::Tensor gradient;
+    if (reached[each.reached])
+      gradient =
+          ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size).view(each.tensor.sizes());
+    each.tensor.mutable_grad() = gradient;
+  }
+  optimizer_->step();
+  for (Fragment& each : fragments_) each.tensor.mutable_grad() = at::Tensor();
+  if (sharded_ && mesh_.data().size() > 1) gather_parameters();
+}
+
+void ChunkOptimizer::gather_parameters() {
+  const at::NoGradGuard no_grad;
+  std::size_t first = 0;
+  for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) {
+    const FlatLayout& layout = ddp_.layout(arena);
+    const at::Tensor& any = ddp_.parameters()[first];
+    const at::Tensor flat = at::empty({layout.numel}, any.detach().options());
+    for (const Fragment& each : fragments_)
+      if (each.arena == arena) flat.narrow(0, each.range.offset, each.range.size).copy_(each.tensor.view({-1}));
+    const auto owned = owned_ranges(layout, mesh_.data().rank(), mesh_.data().size());
+    for (std::size_t bucket = 0; bucket < owned.size(); ++bucket) {
+      at::Tensor all = flat.narrow(0, layout.buckets[bucket].offset, layout.buckets[bucket].size);
+      mesh_.data().all_gather(all, flat.narrow(0, owned[bucket].offset, owned[bucket].size));
+    }
+    for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
+      const FlatRange& range = layout.parameters[i];
+      at::Tensor parameter = ddp_.parameters()[first + i].detach();
+      parameter.copy_(flat.narrow(0, range.offset, range.size).view(parameter.sizes()));
+    }
+    first += layout.parameters.size();
+  }
+}
+
+}  // namespace accrue::megatron

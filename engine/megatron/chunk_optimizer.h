@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The update of the chunks that a rank holds: gradients completed over the ranks, one norm, clipping, and a LibTorch
+// optimizer over fragments of the parameters. Without sharding a fragment is a whole parameter. With it (ZeRO-1) a rank
+// steps on what it owns of each bucket, and the replicas then gather the parameters.
+// Thread: training. Source: Megatron-LM's finalize_model_grads, clip_grads and distributed optimizer.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/comm/mesh.h"
+#include "accrue/megatron/megatron_lm_plugin.h"
+#include "accrue/parallel/distributed_data_parallel.h"
+
+namespace accrue::megatron {
+
+/// What a user's optimizer stands for: its class and its defaults. Errors: throws std::invalid_argument for a class
+/// that is neither an Adam nor SGD.
+class OptimizerCarrier {
+ public:
+  explicit OptimizerCarrier(const torch::optim::Optimizer& optimizer);
+  double lr() const { return lr_; }
+  double weight_decay() const { return weight_decay_; }
+  const std::string& name() const { return name_; }
+  /// A new optimizer of that class over groups of tensors.
+  std::unique_ptr<torch::optim::Optimizer> make(const std::vector<std::vector<at::Tensor>>& groups) const;
+  static void set_weight_decay(torch::optim::OptimizerOptions& options, double weight_decay);
+
+ private:
+  std::string name_;
+  std::unique_ptr<torch::optim::OptimizerOptions> defaults_;
+  double lr_ = 0.0;
+  double weight_decay_ = 0.0;
+};
+
+struct GroupFactors {
+  double weight_decay = 1.0;
+  double lr = 1.0;
+  bool operator==(const GroupFactors&) const = default;
+};
+
+struct NamedParameter {
+  std::string name;
+  at::Tensor tensor;
+  ParameterPlace place;
+  GroupFactors factors;
+};
+
+class ChunkOptimizer {
+ public:
+  /// `ddp` reduces the parameters named and must outlive this.
+  ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters, DistributedDataParallel& ddp,
+                 Mesh& mesh, bool sequence, bool sharded);
+
+  /// After the reduction over the replicas: what tensor ranks hold parts of, and the two uses of a tied embedding.
+  /// Collective: the model axis.
+  void complete_gradients();
+  void scale_gradients(double factor);
+  /// Each element of the model once. Collective: the model axis, the world where sharded.
+  double gradient_norm() const;
+  double parameter_norm() const;
+  std::int64_t zeros_in_gradients() const;
+  void step(double lr, double weight_decay);
+
+  torch::optim::Optimizer& optimizer() { return *optimizer_; }
+  const torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+
+ private:
+  /// A stretch of a parameter, and where its gradient lies.
+  struct Fragment {
+    std::size_t parameter = 0;  ///< in parameters_
+    std::size_t reached = 0;    ///< in ddp.parameters()
+    std::size_t arena = 0;
+    FlatRange range;    ///< in the arena
+    at::Tensor tensor;  ///< shares the parameter's memory
+  };
+  bool counts(const Fragment& fragment) const;
+  double summed(double value) const;
+  void gather_parameters();
+
+  std::vector<NamedParameter> parameters_;
+  DistributedDataParallel& ddp_;
+  Mesh& mesh_;
+  bool sequence_;
+  bool sharded_;
+  std::vector<Fragment> fragments_;
+  std::vector<GroupFactors> groups_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+}  // namespace accrue::megatron

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a step: each replica takes the next stretch of an epoch's order. Everything follows from the number of
+// samples consumed, so that is all a resume needs.
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "accrue/run/sample_order.h"
+#include "megatron/accelerator_impl.h"
+#include "megatron/indexed_text.h"
+
+namespace accrue::megatron {
+
+PreparedLoader::Iterator& PreparedLoader::Iterator::operator++() {
+  batch_ = loader_->next();
+  return *this;
+}
+
+std::int64_t PreparedLoader::length() const {
+  const std::int64_t all = rows_ * replicas_;
+  return last_ == LastBatch::drop ? data_.samples / all : (data_.samples + all - 1) / all;
+}
+
+void PreparedLoader::continue_after(std::int64_t consumed_samples) {
+  const std::int64_t batches = consumed_samples / (rows_ * replicas_);
+  epoch_ = batches / length();
+  position_ = batches % length();
+}
+
+std::optional<Batch> PreparedLoader::next() {
+  if (position_ == length()) {
+    position_ = 0;
+    ++epoch_;
+    return std::nullopt;
+  }
+  const SamplePermutation permutation(data_.samples, seed_, static_cast<std::uint64_t>(epoch_));
+  const std::int64_t first = (position_ * replicas_ + replica_) * rows_;
+  std::vector<std::int64_t> samples;
+  std::int64_t real = 0;
+  for (std::int64_t row = first; row < first + rows_; ++row) {
+    const bool is_real = row < data_.samples;
+    const std::int64_t index = is_real ? row : row % data_.samples;
+    samples.push_back(shuffle_ ? permutation(index) : index);
+    real += is_real ? 1 : 0;
+  }
+  ++position_;
+  Batch batch = data_.fetch(samples);
+  if (real < rows_) {
+    at::Tensor mask = at::ones({rows_}, at::kLong);
+    mask.narrow(0, real, rows_ - real).zero_();
+    batch["row_mask"] = mask;
+  }
+  return batch;
+}
+
+PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::size_t which) {
+  PreparedLoader loader;
+  loader.seed_ = options.seed;
+  loader.rows_ = micro_batch * num_micro_batches;
+  loader.replicas_ = mesh.grid().data;
+  loader.replica_ = mesh.data().rank();
+  loader.last_ = options.last_batch;
+  if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source)) {
+    if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
+    const MegatronSpec& p = plugin();
+    const std::int64_t iterations = decay.samples / global_batch;
+    const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
+    std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
+                                     *p.eval_iters * global_batch};
+    std::vector<MegatronDataset> made;
+    if (const auto& provider = options.megatron_lm_plugin.custom_megatron_datasets_provider_function) {
+      made = provider(needed);
+      if (made.size() != 3)
+        throw std::invalid_argument("custom_megatron_datasets_provider_function gave " + std::to_string(made.size()) +
+                                    " data sets; it must give three: training, validation and test");
+    } else {
+      if (!p.seq_length) throw std::invalid_argument("indexed data need seq_length: how many tokens a sample has");
+      for (std::size_t i = 0; i < needed.size(); ++i)
+        if (i != which) needed[i] = 0;
+      made = indexed_text(*dummy, *p.seq_length, needed);
+    }
+    loader.data_ = made.at(which);
+  } else {
+    const auto& map = std::get<accelerate::MapLoader<Batch>>(source);
+    loader.data_ = {map.samples, map.fetch};
+    loader.shuffle_ = map.options.shuffle;
+  }
+  if (loader.length() < 1)
+    throw std::invalid_argument("data loader " + std::to_string(which + 1) + " has " +
+                                std::to_string(loader.data_.samples) + " samples; one batch of all replicas takes " +
+                                std::to_string(loader.rows_ * loader.replicas_));
+  if (const auto& consumed = plugin().consumed_samples; consumed && which < consumed->size()) {
+    const std::int64_t samples = (*consumed)[which];
+    if (samples < 0 || samples % (loader.rows_ * loader.replicas_) != 0)
+      throw std::invalid_argument("consumed_samples[" + std::to_string(which) + "] = " + std::to_string(samples) +
+                                  " is no multiple of a batch of all replicas, " +
+                                  std::to_string(loader.rows_ * loader.replicas_));
+    loader.continue_after(samples);
+    if (which == 0) progress.consumed_train_samples = samples;
+    if (which == 1) progress.consumed_valid_samples = samples;
+  }
+  return loader;
+}
+
+Evaluation AcceleratorImpl::evaluate(PreparedLoader& loader) {
+  const bool was_training = all_chunks->is_training();
+  all_chunks->eval();
+  Evaluation evaluation{.iteration = progress.iteration};
+  const std::int64_t batches = *plugin().eval_iters;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    auto batch = loader.next();
+    if (!batch) batch = loader.next();  // the next epoch
+    const ModelOutput out = evaluate_step(*batch);
+    if (prepared->loaders.size() > 1 && &loader == &prepared->loaders[1])
+      progress.consumed_valid_samples += global_batch;
+    for (const auto& [name, loss] : out.losses) {
+      const auto found = std::ranges::find(evaluation.losses, name, &std::pair<std::string, double>::first);
+      if (found == evaluation.losses.end())
+        evaluation.losses.emplace_back(name, loss);
+      else
+        found->second += loss;
+    }
+  }
+  for (auto& each : evaluation.losses) each.second /= static_cast<double>(batches);
+  all_chunks->train(was_training);
+  return evaluation;
+}
+
+}  // namespace accrue::megatron

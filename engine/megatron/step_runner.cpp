@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "megatron/step_runner.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace accrue::megatron {
+namespace {
+
+/// The executor passes over batches without items; ours always have some.
+accrue::Batch computed_batch() {
+  accrue::Batch batch;
+  batch.samples = 1;
+  batch.items = 1;
+  return batch;
+}
+
+void check(const LossOut& out) {
+  if (!out.loss.defined() || out.loss.numel() != 1)
+    throw std::invalid_argument("loss_func() must give a loss of one element");
+  if (at::GradMode::is_enabled() && !out.loss.requires_grad())
+    throw std::invalid_argument("loss_func() gave a loss that no gradient leads back from: it was detached");
+  for (const auto& [name, value] : out.report)
+    if (name.empty() || !value.defined())
+      throw std::invalid_argument("loss_func() reports a loss without a name or a value");
+}
+
+void add(LossReport& sums, const LossReport& report) {
+  for (const auto& [name, value] : report) {
+    const auto found = std::ranges::find(sums, name, &LossReport::value_type::first);
+    if (found == sums.end())
+      sums.emplace_back(name, value.detach().clone());
+    else
+      found->second.add_(value.detach());
+  }
+}
+
+}  // namespace
+
+/// What the operations of one step share.
+class StepRunner::Work final : public WindowWork {
+ public:
+  Work(Timers& timers) : timers_(timers) {}
+
+  bool begin(std::int64_t /*micro_step*/) override { return true; }
+  const accrue::Batch& batch(std::int64_t /*micro_step*/) override { return batch_; }
+  void starts(const PipelineOperation& operation) override {
+    now = operation.micro_step;
+    timing_.emplace(timers_, operation.action == PipelineAction::forward ? "forward-compute" : "backward-compute");
+  }
+  void transfers(const PipelineOperation& operation) override { now = operation.micro_step; }
+  double weigh(std::int64_t /*micro_step*/, LossSum& /*loss*/) override { return weight; }
+  void computed(const PipelineOperation& /*operation*/) override { timing_.reset(); }
+  void finished(const PipelineOperation& /*operation*/) override {}
+
+  const std::vector<Batch>* micro_batches = nullptr;
+  std::int64_t now = 0;
+  double weight = 1.0;
+  StepSums sums;
+
+ private:
+  Timers& timers_;
+  std::optional<Timers::Running> timing_;
+  accrue::Batch batch_ = computed_batch();
+};
+
+/// A chunk as the executor sees it.
+class StepRunner::ChunkPart final : public ModelPart {
+ public:
+  ChunkPart(StepRunner& runner, ModelChunk& chunk) : runner_(runner), chunk_(chunk) {}
+
+  at::Tensor forward(const accrue::Batch& /*batch*/, const at::Tensor& received) override {
+    chunk_.set_input_tensor(received);
+    DataIter data = iterator();
+    out_ = runner_.step_.forward_step(data, chunk_, static_cast<int>(runner_.work_->now));
+    if (out_.outputs.empty() || !out_.outputs.front().defined())
+      throw std::invalid_argument("a model chunk's forward() gave no output");
+    return out_.outputs.front();
+  }
+
+  LossSum loss(const at::Tensor& /*outputs*/, const accrue::Batch& /*batch*/) override {
+    const StepRunnerOptions& options = runner_.options_;
+    const LossOut out =
+        options.loss ? options.loss(out_.batch, out_.outputs) : runner_.step_.loss_func(out_.batch, out_.outputs);
+    check(out);
+    StepSums& sums = runner_.work_->sums;
+    add(sums.report, out.report);
+    sums.finite = sums.finite && at::isfinite(out.loss.detach()).item<bool>();
+    if (options.return_logits) sums.logits.push_back(chunk_.logits(out_.outputs).detach());
+    if (options.calculate_per_token_loss) {
+      if (!out.num_tokens)
+        throw std::invalid_argument("calculate_per_token_loss needs a loss_func() that gives a sum and num_tokens");
+      sums.tokens += *out.num_tokens;
+      return {out.loss, 1};
+    }
+    at::Tensor loss = out.loss;
+    if (out.num_tokens) loss = loss / static_cast<double>(std::max<std::int64_t>(*out.num_tokens, 1));
+    out_ = {};
+    return {loss, 1};
+  }
+
+  at::Tensor empty_input(const accrue::Batch& /*batch*/) const override {
+    DataIter data = iterator();
+    return chunk_.empty_input(runner_.step_.get_batch(data));
+  }
+
+ private:
+  DataIter iterator() const {
+    return DataIter({runner_.work_->micro_batches->at(static_cast<std::size_t>(runner_.work_->now))});
+  }
+
+  StepRunner& runner_;
+  ModelChunk& chunk_;
+  ForwardOut out_;
+};
+
+StepRunner::StepRunner(const std::vector<std::shared_ptr<ModelChunk>>& chunks, AbstractTrainStep& step, Mesh& mesh,
+                       Timers& timers, StepRunnerOptions options)
+    : chunks_(chunks),
+      step_(step),
+      mesh_(mesh),
+      timers_(timers),
+      options_(std::move(options)),
+      link_(mesh.pipeline()),
+      work_(std::make_unique<Work>(timers)) {
+  std::vector<ModelPart*> parts;
+  for (const auto& chunk : chunks) {
+    parts_.push_back(std::make_shared<ChunkPart>(*this, *chunk));
+    parts.push_back(parts_.back().get());
+  }
+  executor_ = std::make_unique<WindowExecutor>(parts, mesh.grid().pipeline, mesh.at().pipeline, &link_);
+  executor_->stop_counting_kept();
+}
+
+StepRunner::~StepRunner() = default;
+
+StepSums StepRunner::train(const std::vector<Batch>& micro_batches) {
+  return run(micro_batches, true);
+}
+
+StepSums StepRunner::evaluate(const std::vector<Batch>& micro_batches) {
+  const at::NoGradGuard no_grad;
+  return run(micro_batches, false);
+}
+
+at::Tensor StepRunner::logits(const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t stages = mesh_.grid().pipeline, stage = mesh_.at().pipeline;
+  at::Tensor logits;
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    ModelChunk& chunk = *chunks_[i];
+    const auto index = static_cast<std::int64_t>(i);
+    const bool first = index == 0 && stage == 0, last = i + 1 == chunks_.size() && stage + 1 == stages;
+    at::Tensor received;
+    if (!first) {
+      received = chunk.empty_input(batch);
+      link_.receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, received);
+    }
+    chunk.set_input_tensor(received);
+    const Tensors outputs = chunk.forward(batch);
+    if (last)
+      logits = chunk.logits(outputs).contiguous();
+    else
+      link_.send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, outputs.at(0));
+  }
+  if (stages == 1) return logits;
+  link_.finish();
+  Communicator& pipeline = mesh_.pipeline();
+  at::Tensor shape = at::zeros({4}, at::kLong);
+  if (logits.defined())
+    shape = at::tensor(
+        {logits.size(0), logits.size(1), logits.size(2), static_cast<std::int64_t>(logits.scalar_type())}, at::kLong);
+  pipeline.broadcast(shape, stages - 1);
+  const auto* sizes = shape.const_data_ptr<std::int64_t>();
+  if (!logits.defined()) logits = at::empty({sizes[0], sizes[1], sizes[2]}, static_cast<at::ScalarType>(sizes[3]));
+  pipeline.broadcast(logits, stages - 1);
+  return logits;
+}
+
+StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward) {
+  const auto count = std::ssize(micro_batches);
+  work_->micro_batches = &micro_batches;
+  work_->sums = {};
+  work_->weight = options_.calculate_per_token_loss ? 1.0 : 1.0 / static_cast<double>(count);
+  const auto timing = timers_.run("forward-backward");
+  const PipelineShape shape = pipeline_shape(options_.parallel, count);
+  std::vector<PipelineOperation> operations = executor_->operations(shape);
+  if (backward) {
+    executor_->run(operations, *work_);
+  } else {
+    std::erase_if(operations, [](const PipelineOperation& each) {
+      return each.action == PipelineAction::backward || each.action == PipelineAction::send_gradient ||
+             each.action == PipelineAction::receive_gradient;
+    });
+    // What forwards leave for their backwards goes with this executor.
+    std::vector<ModelPart*> parts;
+    for (const auto& part : parts_) parts.push_back(part.get());
+    WindowExecutor forward(parts, mesh_.grid().pipeline, mesh_.at().pipeline, &link_);
+    forward.stop_counting_kept();
+    forward.run(operations, *work_);
+  }
+  StepSums sums = std::move(work_->sums);
+  work_->sums = {};
+  work_->micro_batches = nullptr;
+  for (auto& [name, value] : sums.report)
+    if (value.numel() == 1) value.div_(static_cast<double>(count));
+  return sums;
+}
+
+}  // namespace accrue::megatron

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the micro-batches of one step through the chunks of this rank, in the order of the core's pipeline schedule:
+// the same executor that runs the trainer's windows. Thread: training.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accrue/comm/mesh.h"
+#include "accrue/megatron/timers.h"
+#include "accrue/megatron/train_step.h"
+#include "accrue/run/pipeline_schedule.h"
+#include "pipeline/message_link.h"
+#include "pipeline/window_executor.h"
+
+namespace accrue::megatron {
+
+/// What a step leaves on this rank: the losses on the last stage alone.
+struct StepSums {
+  LossReport report;               ///< over the micro-batches: the mean, or sums [2]
+  std::int64_t tokens = 0;         ///< where losses are sums
+  std::vector<at::Tensor> logits;  ///< of each micro-batch
+  bool finite = true;              ///< of every micro-batch's loss
+};
+
+struct StepRunnerOptions {
+  ParallelSpec parallel;  ///< the order of a pipeline's micro-batches
+  bool calculate_per_token_loss = false;
+  bool return_logits = false;
+  LossFunction loss;  ///< in place of the step's own; empty: none
+};
+
+class StepRunner {
+ public:
+  /// All but the options must outlive this.
+  StepRunner(const std::vector<std::shared_ptr<ModelChunk>>& chunks, AbstractTrainStep& step, Mesh& mesh,
+             Timers& timers, StepRunnerOptions options);
+  ~StepRunner();
+
+  /// Adds the gradients of the step's loss. Collective: the pipeline and the tensor axis.
+  StepSums train(const std::vector<Batch>& micro_batches);
+  /// Forward only, without a graph; dropout as the chunks' modes say.
+  StepSums evaluate(const std::vector<Batch>& micro_batches);
+  /// What the whole model makes of a batch in the model's own terms, without a loss; every stage gets it. This tensor
+  /// rank's columns: [rows, positions, vocabulary / tensor ranks].
+  at::Tensor logits(const Batch& batch);
+
+ private:
+  class ChunkPart;
+  class Work;
+  StepSums run(const std::vector<Batch>& micro_batches, bool backward);
+
+  const std::vector<std::shared_ptr<ModelChunk>>& chunks_;
+  AbstractTrainStep& step_;
+  Mesh& mesh_;
+  Timers& timers_;
+  StepRunnerOptions options_;
+  MessageLink link_;
+  std::unique_ptr<Work> work_;
+  std::vector<std::shared_ptr<ChunkPart>> parts_;
+  std::unique_ptr<WindowExecutor> executor_;
+};
+
+}  // namespace accrue::megatron

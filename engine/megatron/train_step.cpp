@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The losses are those of the originals but for two of their slips: labels and attention masks of a loader's batch are
+// used, and a classifier of several classes has a loss.
+#include "accrue/megatron/train_step.h"
+
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <stdexcept>
+
+#include "accrue/megatron/data_parallel_groups.h"
+#include "accrue/megatron/sequence_masks.h"
+
+namespace accrue::megatron {
+namespace {
+
+constexpr std::int64_t ignored = -100;
+
+const at::Tensor& required(const Batch& batch, const char* key, const char* step) {
+  const auto found = batch.find(key);
+  if (found == batch.end() || !found->second.defined())
+    throw std::invalid_argument(std::string(step) + ": the batch has no \"" + key + "\"");
+  return found->second;
+}
+
+at::Tensor optional(const Batch& batch, const char* key) {
+  const auto found = batch.find(key);
+  return found == batch.end() ? at::Tensor() : found->second;
+}
+
+/// Tensors of a type under the same names; an indexed dataset's are int64.
+Batch taken(const Batch& batch, std::initializer_list<const char*> keys, const char* step) {
+  Batch all;
+  for (const char* key : keys) all[key] = required(batch, key, step);
+  return all;
+}
+
+/// Rows that only fill up a batch count in no loss.
+void leave_out_padding_rows(Batch& made, const Batch& raw) {
+  if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined())
+    made["loss_mask"] = made.at("loss_mask") * rows.to(made.at("loss_mask").scalar_type()).unsqueeze(1);
+}
+
+/// Left by one, with `last` behind.
+at::Tensor shifted_left(const at::Tensor& rows, std::int64_t last) {
+  return at::cat({rows.narrow(1, 1, rows.size(1) - 1), at::full({rows.size(0), 1}, last, rows.options())}, 1);
+}
+
+/// Mean over the replicas, each value [].
+LossReport averaged(const std::vector<std::pair<std::string, at::Tensor>>& values, Communicator* data) {
+  LossReport report;
+  if (data == nullptr) {
+    for (const auto& [name, value] : values) report.emplace_back(name, value.detach());
+    return report;
+  }
+  std::vector<at::Tensor> losses;
+  for (const auto& each : values) losses.push_back(each.second);
+  const at::Tensor means = avg_losses_across_data_parallel_group(losses, *data);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    report.emplace_back(values[i].first, means[static_cast<std::int64_t>(i)]);
+  return report;
+}
+
+/// Mean over the tokens that count; 0 where none does.
+at::Tensor masked_mean(const at::Tensor& losses, const at::Tensor& mask) {
+  const at::Tensor all = losses.to(at::promote_types(losses.scalar_type(), at::kFloat)).reshape({-1});
+  const at::Tensor counts = mask.reshape({-1}).to(all.scalar_type());
+  return (all * counts).sum() / counts.sum().clamp_min(1.0);
+}
+
+LossOut masked_loss(const at::Tensor& losses, const at::Tensor& mask, const TrainStepArgs& args) {
+  if (!args.calculate_per_token_loss) {
+    const at::Tensor mean = masked_mean(losses, mask);
+    return {mean, std::nullopt, averaged({{"lm loss", mean}}, args.data)};
+  }
+  const at::Tensor all = losses.to(at::promote_types(losses.scalar_type(), at::kFloat)).reshape({-1});
+  const at::Tensor counts = mask.reshape({-1}).to(all.scalar_type());
+  const at::Tensor sum = (all * counts).sum();
+  at::Tensor pair = at::stack({sum.detach(), counts.sum()});
+  if (args.data != nullptr) args.data->all_reduce(pair);
+  return {sum, static_cast<std::int64_t>(mask.sum().item<double>()), {{"lm loss", pair}}};
+}
+
+const at::Tensor& output(const Tensors& outputs, std::size_t i, const char* step) {
+  if (i >= outputs.size() || !outputs[i].defined())
+    throw std::invalid_argument(std::string(step) + ": the model's last part gave " + std::to_string(outputs.size()) +
+                                " outputs; the loss needs number " + std::to_string(i + 1));
+  return outputs[i];
+}
+
+}  // namespace
+
+ForwardOut AbstractTrainStep::forward_step(DataIter& data, ModelChunk& chunk, int /*microbatch*/) {
+  Batch batch = get_batch(data);
+  Tensors outputs = chunk.forward(batch);
+  return {std::move(batch), std::move(outputs)};
+}
+
+Batch GPTTrainStep::get_batch(DataIter& data) {
+  const Batch raw = data.next();
+  Batch batch;
+  LeftToRightOptions options{.eod_token = args_.eod_token,
+                             .reset_position_ids = args_.reset_position_ids,
+                             .reset_attention_mask = args_.reset_attention_mask,
+                             .eod_mask_loss = args_.eod_mask_loss};
+  if (args_.megatron_dataset_flag) {
+    const at::Tensor text = required(raw, "text", "GPTTrainStep").to(at::kLong);
+    batch["tokens"] = text.narrow(1, 0, text.size(1) - 1).contiguous();
+    batch["labels"] = text.narrow(1, 1, text.size(1) - 1).contiguous();
+  } else {
+    batch["tokens"] = required(raw, "input_ids", "GPTTrainStep").to(at::kLong).contiguous();
+    options.eod_mask_loss = true;
+  }
+  const LeftToRight masks = get_ltor_masks_and_position_ids(batch["tokens"], options);
+  batch["attention_mask"] = masks.attention_mask;
+  batch["position_ids"] = masks.position_ids;
+  batch["loss_mask"] = masks.loss_mask;
+  if (!args_.megatron_dataset_flag) {
+    const at::Tensor labels = optional(raw, "labels");
+    batch["labels"] =
+        labels.defined() ? shifted_left(labels.to(at::kLong), ignored) : shifted_left(batch["tokens"], args_.eod_token);
+    if (const at::Tensor real = optional(raw, "attention_mask"); real.defined()) {
+      const at::Tensor next = shifted_left(real.to(at::kLong), 1);
+      batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);
+      const at::Tensor hidden = (real == 0).unsqueeze(1).unsqueeze(1);  // from every later token
+      batch["attention_mask"] = batch["attention_mask"].logical_or(hidden);
+    }
+    batch["loss_mask"] = batch["loss_mask"] * (batch["labels"] != ignored).to(at::kFloat);
+  }
+  if (const at::Tensor given = optional(raw, "loss_mask"); given.defined())
+    batch["loss_mask"] = batch["loss_mask"] * given.to(at::kFloat);
+  leave_out_padding_rows(batch, raw);
+  return batch;
+}
+
+LossOut GPTTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
+  return masked_loss(output(outputs, 0, "GPTTrainStep"), required(batch, "loss_mask", "GPTTrainStep"), args_);
+}
+
+Batch BertTrainStep::get_batch(DataIter& data) {
+  const Batch raw = data.next();
+  Batch batch;
+  if (args_.megatron_dataset_flag) {
+    batch = taken(raw, {"text", "types", "labels", "is_random", "loss_mask", "padding_mask"}, "BertTrainStep");
+    batch["tokens"] = batch["text"].to(at::kLong);
+    batch.erase("text");
+    batch["loss_mask"] = batch["loss_mask"].to(at::kFloat);
+  } else {
+    batch["tokens"] = required(raw, "input_ids", "BertTrainStep").to(at::kLong);
+    batch["padding_mask"] = required(raw, "attention_mask", "BertTrainStep").to(at::kLong);
+    if (const at::Tensor types = optional(raw, "token_type_ids"); types.defined()) batch["types"] = types.to(at::kLong);
+    if (const at::Tensor labels = optional(raw, "labels"); labels.defined()) {
+      batch["labels"] = labels;
+      if (args_.pretraining) batch["loss_mask"] = (labels != ignored).to(at::kFloat);
+    }
+    if (const at::Tensor order = optional(raw, "next_sentence_label"); order.defined())
+      batch["is_random"] = order.to(at::kLong);
+  }
+  batch["attention_mask"] = bert_extended_attention_mask(batch.at("padding_mask"));
+  if (!args_.binary_head && args_.pretraining) batch.erase("types");
+  if (batch.contains("loss_mask")) leave_out_padding_rows(batch, raw);
+  if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined()) {
+    batch["row_mask"] = rows;
+    if (batch.contains("is_random")) batch["is_random"] = batch["is_random"].masked_fill(rows == 0, -1);
+  }
+  return batch;
+}
+
+LossOut BertTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
+  if (!args_.pretraining) return classifier_loss(batch, output(outputs, 0, "BertTrainStep"));
+  const at::Tensor lm = masked_mean(output(outputs, 0, "BertTrainStep"), required(batch, "loss_mask", "BertTrainStep"));
+  if (!args_.binary_head) return {lm, std::nullopt, averaged({{"lm loss", lm}}, args_.data)};
+  const at::Tensor logits = output(outputs, 1, "BertTrainStep");
+  const at::Tensor order = required(batch, "is_random", "BertTrainStep").reshape({-1}).to(at::kLong);
+  const at::ScalarType type = at::promote_types(logits.scalar_type(), at::kFloat);
+  const at::Tensor sum =
+      at::cross_entropy_loss(logits.reshape({-1, 2}).to(type), order, {}, at::Reduction::Sum, /*ignore_index=*/-1);
+  const at::Tensor sop = sum / (order != -1).sum().clamp_min(1).to(type);
+  return {lm + sop, std::nullopt, averaged({{"lm loss", lm}, {"sop loss", sop}}, args_.data)};
+}
+
+/// A row that only fills up the batch is left out.
+LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& logits) const {
+  at::Tensor labels = required(batch, "labels", "BertTrainStep");
+  at::Tensor given = logits.to(at::promote_types(logits.scalar_type(), at::kFloat));
+  if (const at::Tensor rows = optional(batch, "row_mask"); rows.defined()) {
+    const at::Tensor kept = rows.nonzero().view({-1});
+    labels = labels.index_select(0, kept);
+    given = given.index_select(0, kept);
+  }
+  at::Tensor loss;
+  if (labels.numel() == 0) {
+    loss = given.sum() * 0.0;
+  } else if (args_.num_labels == 1) {
+    loss = at::mse_loss(given.reshape({-1}), labels.reshape({-1}).to(given.scalar_type()));
+  } else if (at::isIntegralType(labels.scalar_type(), /*includeBool=*/false)) {
+    loss = at::cross_entropy_loss(given.reshape({-1, args_.num_labels}), labels.reshape({-1}).to(at::kLong));
+  } else {
+    loss = at::binary_cross_entropy_with_logits(given, labels.to(given.scalar_type()));
+  }
+  return {loss, std::nullopt, averaged({{"loss", loss}}, args_.data)};
+}
+
+Batch T5TrainStep::get_batch(DataIter& data) {
+  const Batch raw = data.next();
+  Batch batch;
+  if (args_.megatron_dataset_flag) {
+    batch = taken(raw, {"text_enc", "text_dec", "labels", "loss_mask", "enc_mask", "dec_mask", "enc_dec_mask"},
+                  "T5TrainStep");
+    for (const char* mask : {"enc_mask", "dec_mask", "enc_dec_mask"}) batch[mask] = batch[mask] < 0.5;
+    batch["loss_mask"] = batch["loss_mask"].to(at::kFloat);
+  } else {
+    const at::Tensor labels = required(raw, "labels", "T5TrainStep").to(at::kLong);
+    batch["text_enc"] = required(raw, "input_ids", "T5TrainStep").to(at::kLong);
+    const at::Tensor given = optional(raw, "decoder_input_ids");
+    batch["text_dec"] = given.defined() ? given.to(at::kLong) : shifted_right(labels);
+    batch["labels"] = labels;
+    batch["loss_mask"] = (labels != ignored).to(at::kFloat);
+    const at::Tensor real = required(raw, "attention_mask", "T5TrainStep");
+    batch["enc_mask"] = t5_padding_mask(real, real);
+    batch["dec_mask"] = t5_decoder_mask(labels.size(1));
+    batch["enc_dec_mask"] = t5_padding_mask(at::ones_like(labels), real);
+  }
+  leave_out_padding_rows(batch, raw);
+  return batch;
+}
+
+LossOut T5TrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
+  return masked_loss(output(outputs, 0, "T5TrainStep"), required(batch, "loss_mask", "T5TrainStep"), args_);
+}
+
+}  // namespace accrue::megatron

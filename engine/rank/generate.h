@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+/// accrue-rank generate DIR ...: continues a prompt with the final weights of a run, on standard output.
+/// Errors (config): an option that does not hold, a model that makes no text; (disk, protocol): of the run's files.
+Result<void> generate_from_run(const std::vector<std::string>& words);
+
+}  // namespace accrue

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's scalars for TensorBoard (run.tensorboard_dir), under Megatron-LM's tags: x is the update, and for
+// "... vs samples" the samples trained on. All ranks hold the same numbers; the last one writes. Thread: training.
+#pragma once
+
+#include <optional>
+
+#include "accrue/comm/mesh.h"
+#include "accrue/run/run_event.h"
+#include "accrue/run/run_plan.h"
+#include "accrue/run/tensorboard_file.h"
+
+namespace accrue {
+
+class ScalarLog {
+ public:
+  /// A relative folder lies in the run's. Errors: throws ResultError (disk; config without a folder to lie in).
+  ScalarLog(const RunOrder& order, const Mesh& mesh);
+
+  /// `update`: as it is reported; loss_scale: 0 without one.
+  void add(const Update& update, double batch_size, double loss_scale);
+  void add(const Evaluation& evaluation, std::int64_t samples);
+
+ private:
+  void write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples);
+
+  std::string loss_;  ///< its tag
+  double world_;
+  double seconds_ = 0.0;  ///< at the last update
+  std::optional<TensorboardFile> file_;
+};
+
+}  // namespace accrue

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Accelerator with the Megatron-LM plug-in in one process: a train step against a loop written out, its schedule,
+// what it refuses, evaluation, state, TensorBoard.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <QTemporaryDir>
+#include <QtTest/QTest>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+#include <torch/optim/adagrad.h>
+#include <torch/optim/sgd.h>
+
+#include "accrue/run/indexed_dataset_builder.h"
+#include "support/megatron_cases.h"
+#include "support/test_program.h"
+
+namespace test_megatron_accelerator {
+
+using namespace accrue;
+using namespace accrue::megatron;
+using accrue::megatron::Batch;
+using accrue::megatron::Evaluation;
+using namespace accrue::test;
+
+namespace {
+
+bool near(double a, double b, double tolerance = 1e-12) {
+  return std::abs(a - b) <= tolerance;
+}
+
+AcceleratorOptions with(MegatronLMPlugin plugin) {
+  AcceleratorOptions options;
+  options.megatron_lm_plugin = std::move(plugin);
+  options.environment = empty_environment();
+  return options;
+}
+
+double slope_of(const Prepared& prepared) {
+  return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
+}
+
+template <typename F>
+QString refusal(F&& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return QString::fromUtf8(error.what());
+  }
+  return {};
+}
+
+QString refused_plugin(const std::function<void(AcceleratorOptions&)>& change, const ModelSource& model = tiny_gpt(),
+                       const MegatronLMDummyScheduler& scheduler = {.total_num_steps = 4}) {
+  return refusal([&] {
+    Mesh mesh;
+    AcceleratorOptions options = with({});
+    change(options);
+    Accelerator accelerator(std::move(options), mesh);
+    accelerator.prepare(model, adamw(0.01), scheduler, {token_loader(8, 2)});
+  });
+}
+
+/// The scalars' tags of a file of events, as they stand in its bytes.
+bool has_tag(const std::filesystem::path& folder, const std::string& tag) {
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(each.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    if (bytes.find(tag) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+class TestMegatronAccelerator : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() { at::set_num_threads(1); }  // the tensors are small
+
+  /// Two updates of four rows in two micro-batches, beside AdamW in a loop: the clip, the rate of the update and the
+  /// weight decay that a vector does not have.
+  void a_call_is_a_train_step() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(2);
+    plugin.lr_decay_style = "linear";
+    plugin.gradient_clipping = 3.0;
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared =
+        accelerator.prepare(ModelProvider{}, adamw(0.1, 0.5), {.total_num_steps = 4}, {slope_loader(8, 2)});
+    auto& [model, optimizer, scheduler, loaders] = prepared;
+    at::Tensor w = at::full({1}, 0.5, at::kDouble).requires_grad_();
+    torch::optim::AdamW reference({w}, torch::optim::AdamWOptions(0.1).weight_decay(0.0));
+    QCOMPARE(loaders[0].length(), std::int64_t{2});
+    model.train();
+    std::int64_t update = 0;
+    for (const Batch& batch : loaders[0]) {
+      const double rate = 0.1 * (1.0 - static_cast<double>(update) / 4.0);
+      QVERIFY(near(scheduler.get_last_lr(), rate));
+      const at::Tensor missed = batch.at("x") * w - batch.at("y");
+      const at::Tensor loss = missed.square().mean() * 0.5;
+      reference.zero_grad();
+      loss.backward();
+      const double norm = w.grad().norm().item<double>();
+      QVERIFY(norm > 3.0);
+      w.mutable_grad() = w.grad() * (3.0 / (norm + 1e-6));
+      reference.param_groups()[0].options().set_lr(rate);
+      reference.step();
+
+      const auto out = model(batch);
+      accelerator.backward(out.loss);
+      optimizer.step();
+      scheduler.step();
+      optimizer.zero_grad();
+      QVERIFY(near(out.loss.item<double>(), loss.item<double>()));
+      QVERIFY(near(*accelerator.progress().grad_norm, norm, 1e-10));
+      ++update;
+      QCOMPARE(scheduler.num_steps(), 4 * update);
+    }
+    QVERIFY(near(slope_of(prepared), w.item<double>(), 1e-12));
+    QCOMPARE(accelerator.progress().iteration, std::int64_t{2});
+    QCOMPARE(accelerator.progress().consumed_train_samples, std::int64_t{8});
+    QVERIFY(accelerator.is_main_process());
+    QVERIFY(accelerator.timers().seconds().contains("forward-compute"));
+  }
+
+  /// A second pass of the loader is a second epoch.
+  void eval_mode_changes_nothing() {
+    Mesh mesh;
+    Accelerator accelerator(with(slope_plugin(1)), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 4}, {slope_loader(4, 4)});
+    prepared.model.eval();
+    for (const Batch& batch : prepared.loaders[0])
+      QVERIFY(near(prepared.model(batch).loss.item<double>(), 0.5 * 1.5 * 1.5 * (1 + 4 + 9 + 16) / 4.0));
+    QCOMPARE(slope_of(prepared), 0.5);
+    QCOMPARE(accelerator.progress().iteration, std::int64_t{0});
+    QCOMPARE(prepared.loaders[0].epoch(), std::int64_t{1});
+  }
+
+  /// U2: the horizon is counted in updates. Warm-up over 2 of 10 updates of 4 samples.
+  void the_horizon_is_that_of_updates() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(2);
+    plugin.min_lr = 0.01;
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 10, .warmup_num_steps = 2},
+                                         {slope_loader(8, 2)});
+    QCOMPARE(prepared.scheduler.curve().total, std::int64_t{40});
+    QCOMPARE(prepared.scheduler.curve().warmup, 8.0);
+    std::vector<double> rates;
+    for (int pass = 0; pass < 6; ++pass)
+      for (const Batch& batch : prepared.loaders[0]) {
+        rates.push_back(prepared.scheduler.get_last_lr());
+        prepared.model(batch);
+      }
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      const auto n = static_cast<double>(4 * i);
+      const double expected = n <= 8 ? 0.1 * n / 8 : n > 40 ? 0.01 : 0.01 + 0.09 * (1 - (n - 8) / 32);
+      QVERIFY2(near(rates[i], expected), qPrintable(QString::number(rates[i])));
+    }
+  }
+
+  void groups_by_condition() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.lr_mult = 0.5;
+    plugin.no_wd_decay_cond = [](const std::string&, const at::Tensor&) { return false; };
+    plugin.scale_lr_cond = [](const std::string& name, const at::Tensor&) { return name == "weight"; };
+    plugin.gradient_clipping = 0.0;
+    plugin.lr_decay_style = "constant";
+    Accelerator accelerator(with(plugin), mesh);
+    torch::optim::SGD sgd(std::vector<at::Tensor>{}, torch::optim::SGDOptions(0.1).weight_decay(0.2));
+    auto& prepared = accelerator.prepare(ModelProvider{}, sgd, {.total_num_steps = 4}, {slope_loader(4, 4)});
+    prepared.model(*prepared.loaders[0].next());
+    // w - 0.05 ((w - 2) mean x^2 + 0.2 w)
+    QVERIFY(near(slope_of(prepared), 0.5 - 0.05 * (-1.5 * 7.5 + 0.2 * 0.5)));
+    QVERIFY(!accelerator.progress().grad_norm);
+  }
+
+  void a_last_batch_is_dropped_or_padded() {
+    for (const LastBatch last : {LastBatch::drop, LastBatch::pad}) {
+      Mesh mesh;
+      AcceleratorOptions options = with({});
+      options.megatron_lm_plugin.num_micro_batches = 2;
+      options.last_batch = last;
+      Accelerator accelerator(options, mesh);
+      auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 4}, {token_loader(7, 2)});
+      QCOMPARE(prepared.loaders[0].length(), std::int64_t{last == LastBatch::drop ? 1 : 2});
+      int batches = 0;
+      for (const Batch& batch : prepared.loaders[0]) {
+        ++batches;
+        QCOMPARE(batch.at("input_ids").size(0), std::int64_t{4});
+        QCOMPARE(batch.contains("row_mask"), batches == 2);
+        if (batches == 2) QVERIFY(at::equal(batch.at("row_mask"), at::tensor({1, 1, 1, 0}, at::kLong)));
+      }
+      QCOMPARE(batches, last == LastBatch::drop ? 1 : 2);
+    }
+  }
+
+  void logits_are_those_of_the_batch() {
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.num_micro_batches = 2;
+    plugin.return_logits = true;
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 4}, {token_loader(8, 2)});
+    prepared.model.eval();
+    const Batch batch = *prepared.loaders[0].next();
+    const ModelOutput out = prepared.model(batch);
+    QVERIFY((out.logits.sizes() == at::IntArrayRef{4, 8, 20}));
+    const at::Tensor tokens = batch.at("input_ids");
+    at::Tensor labels = at::full({4, 8}, 19, at::kLong);
+    labels.narrow(1, 0, 7).copy_(tokens.narrow(1, 1, 7));
+    const at::Tensor mean = at::cross_entropy_loss(out.logits.reshape({-1, 20}), labels.reshape({-1}));
+    QVERIFY(near(out.loss.item<double>(), mean.item<double>()));
+  }
+
+  void evaluations_come_by_themselves() {
+    const QTemporaryDir folder;
+    const std::filesystem::path board = std::filesystem::path(folder.path().toStdString()) / "board";
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.eval_interval = 2;
+    plugin.eval_iters = 3;
+    plugin.tensorboard_dir = board.string();
+    plugin.set_all_logging_options = true;
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8},
+                                         {slope_loader(4, 2), slope_loader(4, 2), slope_loader(4, 2)});
+    for (int epoch = 0; epoch < 2; ++epoch)
+      for (const Batch& batch : prepared.loaders[0]) prepared.model(batch);
+    QCOMPARE(accelerator.evaluations().size(), std::size_t{2});
+    QCOMPARE(accelerator.evaluations()[1].iteration, std::int64_t{4});
+    QCOMPARE(accelerator.progress().consumed_valid_samples, std::int64_t{12});
+    // The first took the batches 1 2, 3 4 and 1 2, this one 3 4, 1 2 and 3 4; half the mean square of what is missing.
+    const double miss = slope_of(prepared) - 2.0;
+    const double expected = 0.5 * miss * miss * (12.5 + 2.5 + 12.5) / 3.0;
+    QVERIFY(near(accelerator.evaluations()[1].losses.at(0).second, expected));
+    for (const char* tag : {"learning-rate", "slope loss vs samples", "slope loss validation ppl", "params-norm",
+                            "num-zeros", "grad-norm", "batch-size"})
+      QVERIFY2(has_tag(board, tag), tag);
+    QVERIFY(!has_tag(board, "throughput-of-nothing"));
+  }
+
+  void a_state_goes_on_where_it_was_saved() {
+    const QTemporaryDir folder;
+    const std::filesystem::path state = std::filesystem::path(folder.path().toStdString()) / "state";
+    const auto losses = [&](bool resumed) {
+      Mesh mesh;
+      MegatronLMPlugin plugin;
+      plugin.num_micro_batches = 2;
+      Accelerator accelerator(with(plugin), mesh);
+      ModelSpec gpt = tiny_gpt();
+      gpt.dropout = 0.1;
+      auto loader = token_loader(16, 2);
+      loader.options.shuffle = true;
+      auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 8}, {loader});
+      std::vector<double> seen;
+      if (resumed) {
+        const auto loaded = accelerator.load_state(state);
+        if (!loaded) throw std::runtime_error(loaded.error().text());
+      }
+      while (accelerator.progress().iteration < 6) {
+        auto batch = prepared.loaders[0].next();
+        if (!batch) continue;
+        seen.push_back(prepared.model(*batch).loss.item<double>());
+        if (!resumed && accelerator.progress().iteration == 3 && !accelerator.save_state(state))
+          throw std::runtime_error("the state was not saved");
+      }
+      return seen;
+    };
+    const auto straight = losses(false), after = losses(true);
+    QCOMPARE(straight.size(), std::size_t{6});
+    QCOMPARE(after, std::vector<double>(straight.begin() + 3, straight.end()));
+  }
+
+  void a_state_of_another_set_up_is_refused() {
+    const QTemporaryDir folder;
+    const std::filesystem::path state = std::filesystem::path(folder.path().toStdString()) / "state";
+    Mesh mesh;
+    Accelerator first(with(slope_plugin(1)), mesh);
+    first.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+    QVERIFY(first.save_state(state).has_value());
+    Accelerator second(with(slope_plugin(2)), mesh);
+    auto& prepared = second.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+    prepared.model(*prepared.loaders[0].next());
+    const double before = slope_of(prepared);
+    const auto loaded = second.load_state(state);
+    QVERIFY(!loaded.has_value());
+    QVERIFY2(QString::fromStdString(loaded.error().text()).contains("global_batch_size is 4"),
+             loaded.error().text().c_str());
+    QCOMPARE(slope_of(prepared), before);
+    QVERIFY(!second.load_state(state / "nowhere").has_value());
+  }
+
+  /// An infinite loss leaves its update out; the schedule waits.
+  void an_update_without_a_finite_gradient_is_left_out() {
+    Mesh mesh;
+    Accelerator accelerator(with(slope_plugin(1)), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+    Batch batch = *prepared.loaders[0].next();
+    batch["y"] = at::full({2}, std::numeric_limits<double>::infinity(), at::kDouble);
+    prepared.model(batch);
+    QVERIFY(prepared.optimizer.step_was_skipped());
+    QCOMPARE(slope_of(prepared), 0.5);
+    QCOMPARE(accelerator.progress().skipped, std::int64_t{1});
+    QCOMPARE(accelerator.progress().nan, std::int64_t{1});
+    QCOMPARE(prepared.scheduler.num_steps(), std::int64_t{0});
+    prepared.model(*prepared.loaders[0].next());
+    QVERIFY(!prepared.optimizer.step_was_skipped());
+  }
+
+  void indexed_text_trains() {
+    const QTemporaryDir folder;
+    const std::filesystem::path prefix = std::filesystem::path(folder.path().toStdString()) / "text";
+    write_indexed(prefix);
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.seq_length = 8;
+    plugin.train_iters = 3;
+    plugin.eval_iters = 1;
+    plugin.num_micro_batches = 2;
+    Accelerator accelerator(with(plugin), mesh);
+    const MegatronLMDummyDataLoader data{.data_path = {prefix.string()}, .split = "80,20,0", .micro_batch_size = 2};
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {}, {data, data});
+    const auto batch = prepared.loaders[0].next();
+    QVERIFY((batch->at("text").sizes() == at::IntArrayRef{4, 9}));
+    QVERIFY(std::isfinite(prepared.model(*batch).loss.item<double>()));
+    QVERIFY(refusal([&] {
+              Accelerator other(with({}), mesh);
+              other.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 3}, {data});
+            }).contains("seq_length"));
+  }
+
+  void what_cannot_be_is_refused_by_name() {
+    QVERIFY(refused_plugin([](auto& o) { o.gradient_accumulation_steps = 2; }).contains("num_micro_batches"));
+    QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.tp_degree = 2; }).contains("tp_degree"));
+    QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.num_micro_batches = 0; }).contains("num_micro_batches"));
+    QVERIFY(refused_plugin([](auto&) {}, tiny_gpt(), {}).contains("total_num_steps"));
+    QVERIFY(refused_plugin([](auto& o) {
+              o.megatron_lm_plugin.other_megatron_args = {"hidden_dropuot = 0.1"};
+            }).contains("hidden_dropout"));
+    QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.num_micro_batches = 8; }).contains("one batch of all"));
+    QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.min_lr = 1.0; }).contains("min_lr"));
+    QVERIFY(refusal([] {
+              Mesh mesh;
+              Accelerator accelerator(with(slope_plugin(1)), mesh);
+              torch::optim::Adagrad adagrad(std::vector<at::Tensor>{}, torch::optim::AdagradOptions(0.1));
+              accelerator.prepare(ModelProvider{}, adagrad, {.total_num_steps = 4}, {slope_loader(4, 2)});
+            }).contains("AdamW, Adam or SGD"));
+    MegatronLMPlugin four;
+    four.tp_degree = 4;
+    QVERIFY(!Accelerator::grid_of(four, 6, empty_environment()).has_value());
+    QCOMPARE(Accelerator::grid_of(four, 8, empty_environment())->data, std::int64_t{2});
+  }
+
+  void a_loss_that_no_gradient_leads_back_from_is_refused() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.custom_loss_function = [](const Batch& batch, const Tensors& outputs) {
+      LossOut out = slope_loss(batch, outputs);
+      out.loss = out.loss.detach();
+      return out;
+    };
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+    QVERIFY(refusal([&] { prepared.model(*prepared.loaders[0].next()); }).contains("detached"));
+    QVERIFY(refusal([&] { prepared.model({{"x", at::ones({3})}}); }).contains("3 rows"));
+  }
+
+ private:
+  /// Twenty documents of ten tokens.
+  static void write_indexed(const std::filesystem::path& prefix) {
+    auto builder = IndexedDatasetBuilder::create(prefix, DType::uint16);
+    if (!builder) throw std::runtime_error(builder.error().text());
+    for (std::int64_t document = 0; document < 20; ++document) {
+      std::vector<std::int64_t> tokens;
+      for (std::int64_t i = 0; i < 10; ++i) tokens.push_back((document + i) % 19);
+      if (!builder->add_item(tokens)) throw std::runtime_error("a document was not written");
+      if (!builder->end_document()) throw std::runtime_error("a document was not ended");
+    }
+    if (!builder->finalize()) throw std::runtime_error("the dataset was not finished");
+  }
+};
+
+ACCRUE_TEST_MAIN(TestMegatronAccelerator)
+
+}  // namespace test_megatron_accelerator
+#include "test_megatron_accelerator.moc"

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Accelerator with the Megatron-LM plug-in on 1, 2 and 4 ranks: every layout trains a GPT to the losses, the norms
+// and the weights of one rank, in float64; state, evaluation, logits, and sums over tokens.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <unistd.h>
+#include <QtTest/QTest>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "accrue/comm/mesh.h"
+#include "accrue/megatron/data_parallel_groups.h"
+#include "support/joined_rank.h"
+#include "support/megatron_cases.h"
+#include "support/rank_cases.h"
+#include "support/rank_checks.h"
+
+namespace test_megatron_ranks {
+
+using namespace accrue;
+using namespace accrue::megatron;
+using accrue::megatron::Batch;
+using namespace accrue::test;
+
+namespace {
+
+bool near(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance;
+}
+
+struct Layout {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t layers_per_chunk = 0;  ///< 0: one chunk a stage
+  bool sequence = false;
+  bool sharded = false;
+};
+
+/// "t2 p2 c1 s z" as arguments.
+Layout layout_of(const RankContext& rank) {
+  Layout layout;
+  for (const std::string& word : rank.arguments) {
+    const std::int64_t number = word.size() > 1 ? std::stoll(word.substr(1)) : 0;
+    if (word[0] == 't') layout.tensor = number;
+    if (word[0] == 'p') layout.pipeline = number;
+    if (word[0] == 'c') layout.layers_per_chunk = number;
+    if (word[0] == 's') layout.sequence = true;
+    if (word[0] == 'z') layout.sharded = true;
+  }
+  return layout;
+}
+
+/// Eight rows an update, whatever the ranks.
+AcceleratorOptions options_of(const Layout& layout, std::int64_t replicas) {
+  AcceleratorOptions options;
+  MegatronLMPlugin& plugin = options.megatron_lm_plugin;
+  plugin.tp_degree = layout.tensor;
+  plugin.pp_degree = layout.pipeline;
+  plugin.num_micro_batches = 4 / replicas;
+  plugin.sequence_parallelism = layout.sequence;
+  plugin.use_distributed_optimizer = layout.sharded;
+  plugin.gradient_clipping = 0.05;
+  plugin.lr_decay_style = "cosine";
+  plugin.weight_decay_incr_style = "linear";
+  plugin.start_weight_decay = 0.0;
+  plugin.end_weight_decay = 0.1;
+  plugin.scale_lr_cond = [](const std::string& name, const at::Tensor&) {
+    return name.find("mlp") != std::string::npos;
+  };
+  plugin.lr_mult = 0.5;
+  if (layout.layers_per_chunk > 0) plugin.num_layers_per_virtual_pipeline_stage = layout.layers_per_chunk;
+  options.environment = empty_environment();
+  return options;
+}
+
+struct Course {
+  std::vector<double> losses;  ///< on the last stage, else zeros
+  std::vector<double> norms;
+  std::map<std::string, at::Tensor> weights;  ///< this rank's
+};
+
+Mesh mesh_of(const RankContext& rank, std::unique_ptr<Rendezvous>& rendezvous, const Layout& layout) {
+  at::set_num_threads(1);  // ranks share the cores
+  rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
+                                      {.timeout = std::chrono::seconds(30), .run_id = "test"}));
+  return taken(Mesh::build(
+      *rendezvous,
+      {.data = rank.world / (layout.tensor * layout.pipeline), .pipeline = layout.pipeline, .tensor = layout.tensor}));
+}
+
+Course train(Mesh& mesh, const Layout& layout, int updates = 3) {
+  Accelerator accelerator(options_of(layout, mesh.grid().data), mesh);
+  auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 6, .warmup_num_steps = 1},
+                                       {token_loader(24, 2)});
+  Course course;
+  while (std::ssize(course.losses) < updates) {
+    const auto batch = prepared.loaders[0].next();
+    if (!batch) continue;
+    course.losses.push_back(prepared.model(*batch).loss.item<double>());
+    course.norms.push_back(*accelerator.progress().grad_norm);
+  }
+  for (const auto& chunk : prepared.model.chunks())
+    for (const auto& each : chunk->named_parameters()) course.weights[each.key()] = each.value().detach().clone();
+  return course;
+}
+
+/// Replicas take stretches of rows, and the mean of equally many is one mean: the layouts' rows are the same eight.
+int every_layout_is_one_rank(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  const Course got = train(mesh, layout);
+  Mesh alone;
+  const Course one = train(alone, {});
+  for (std::size_t i = 0; i < one.losses.size(); ++i) {
+    const double expected = mesh.last_stage() ? one.losses[i] : 0.0;
+    DEMAND(near(got.losses[i], expected, 1e-10));
+    DEMAND(near(got.norms[i], one.norms[i], 1e-9));
+    DEMAND(one.norms[i] > 0.05);
+  }
+  if (layout.tensor > 1) return 0;
+  for (const auto& [name, weight] : got.weights) {
+    DEMAND(one.weights.contains(name));
+    DEMAND(at::allclose(weight, one.weights.at(name), 1e-9, 1e-11));
+  }
+  return 0;
+}
+
+int a_state_of_every_rank(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  // A place that all ranks know: the first one's process.
+  at::Tensor first = at::full({1}, static_cast<double>(::getpid()), at::kDouble);
+  mesh.world().broadcast(first);
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("accrue-megatron-" + std::to_string(static_cast<std::int64_t>(first.item<double>())));
+  const auto run = [&](bool resumed) {
+    Accelerator accelerator(options_of(layout, mesh.grid().data), mesh);
+    ModelSpec gpt = tiny_gpt();
+    gpt.dropout = 0.1;
+    auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 6}, {token_loader(24, 2)});
+    if (resumed) {
+      const auto loaded = accelerator.load_state(folder);
+      if (!loaded) throw std::runtime_error(loaded.error().text());
+    }
+    std::vector<double> losses;
+    while (accelerator.progress().iteration < 5) {
+      const auto batch = prepared.loaders[0].next();
+      if (!batch) continue;
+      losses.push_back(prepared.model(*batch).loss.item<double>());
+      losses.push_back(*accelerator.progress().grad_norm);
+      if (!resumed && accelerator.progress().iteration == 2)
+        if (const auto saved = accelerator.save_state(folder); !saved) throw std::runtime_error(saved.error().text());
+    }
+    return losses;
+  };
+  const auto straight = run(false), after = run(true);
+  mesh.world().barrier();
+  if (rank.rank == 0) std::filesystem::remove_all(folder);
+  DEMAND((after == std::vector<double>(straight.begin() + 4, straight.end())));
+  return 0;
+}
+
+int logits_are_whole(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  const auto logits = [](Mesh& ranks, const Layout& of) {
+    AcceleratorOptions options = options_of(of, 1);
+    options.megatron_lm_plugin.return_logits = true;
+    Accelerator accelerator(options, ranks);
+    ModelSpec gpt = tiny_gpt();
+    gpt.vocabulary = 19;  // one column of padding where two ranks divide it
+    gpt.vocabulary_multiple = 4;
+    auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 6}, {token_loader(8, 2)});
+    prepared.model.eval();
+    return prepared.model(*prepared.loaders[0].next()).logits;
+  };
+  const at::Tensor got = logits(mesh, layout);
+  Mesh alone;
+  const at::Tensor one = logits(alone, {});
+  DEMAND((one.sizes() == at::IntArrayRef{8, 8, 19}));
+  DEMAND(got.defined() == mesh.last_stage());
+  if (got.defined()) DEMAND(at::allclose(got, one, 1e-10, 1e-12));
+  return 0;
+}
+
+/// Replicas with unlike numbers of tokens that count: the sum over all of them is divided once.
+int sums_over_tokens(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  const auto norm = [](Mesh& ranks, const Layout& of, std::int64_t micro_batches) {
+    AcceleratorOptions options = options_of(of, ranks.grid().data);
+    options.megatron_lm_plugin.num_micro_batches = micro_batches;
+    options.megatron_lm_plugin.other_megatron_args = {"calculate_per_token_loss = true"};
+    Accelerator accelerator(options, ranks);
+    auto loader = token_loader(8, 8 / (ranks.grid().data * micro_batches));
+    const auto tokens = loader.fetch;
+    loader.fetch = [tokens](const std::vector<std::int64_t>& rows) {
+      Batch batch = tokens(rows);
+      at::Tensor labels = batch.at("input_ids").clone();
+      for (std::size_t i = 0; i < rows.size(); ++i)  // row r counts 8 - r labels at most
+        labels[static_cast<std::int64_t>(i)].narrow(0, 0, rows[i]).fill_(-100);
+      batch["labels"] = labels;
+      return batch;
+    };
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 6}, {loader});
+    const double loss = prepared.model(*prepared.loaders[0].next()).loss.template item<double>();
+    return std::pair(loss, *accelerator.progress().grad_norm);
+  };
+  const auto got = norm(mesh, layout, 2);
+  Mesh alone;
+  const auto one = norm(alone, {}, 1);
+  DEMAND(near(got.second, one.second, 1e-10));
+  DEMAND(near(got.first, mesh.last_stage() ? one.first : 0.0, 1e-10));
+  return 0;
+}
+
+int losses_and_trees_of_replicas(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  const double own = rank.rank;
+  const at::Tensor mean =
+      avg_losses_across_data_parallel_group({at::full({}, own), at::full({1}, 2.0 * own)}, *axis.data);
+  const double expected = (rank.world - 1) / 2.0;
+  DEMAND(at::allclose(mean, at::tensor({expected, 2.0 * expected}, mean.options())));
+  const TensorTree tree(TensorTree::Table{{"a", at::full({2, 3}, own)}, {"b", TensorTree::List{at::full({}, own)}}});
+  const TensorTree all = gather_across_data_parallel_groups(tree, *axis.data);
+  DEMAND((all.at("a").tensor().sizes() == at::IntArrayRef{2 * rank.world, 3}));
+  DEMAND((all.at("b").at(0).tensor().sizes() == at::IntArrayRef{rank.world}));
+  for (std::int64_t each = 0; each < rank.world; ++each) {
+    DEMAND(all.at("a").tensor()[2 * each + 1][2].item<double>() == static_cast<double>(each));
+    DEMAND(all.at("b").at(0).tensor()[each].item<double>() == static_cast<double>(each));
+  }
+  return 0;
+}
+
+/// The main process is the last one, and the mesh must be the plug-in's.
+int who_is_main(RankContext& rank) {
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, {.pipeline = 2});
+  Accelerator accelerator(options_of({.pipeline = 2}, 1), mesh);
+  DEMAND(accelerator.is_main_process() == (rank.rank == rank.world - 1));
+  bool refused = false;
+  try {
+    Accelerator other(options_of({.tensor = 2}, 1), mesh);
+  } catch (const std::invalid_argument& error) {
+    refused = std::string(error.what()).find("tp_degree") != std::string::npos;
+  }
+  DEMAND(refused);
+  return 0;
+}
+
+const RankCases cases = {
+    {"two ranks train as one", every_layout_is_one_rank, {"t2", "t2 s", "p2", "p2 c1", "d", "d z"}, {2}},
+    {"four ranks train as one", every_layout_is_one_rank, {"t2 p2", "t2 p2 s z", "p2 z", "t2 z", "p4", "p2 c1 z"}, {4}},
+    {"one rank is one rank", every_layout_is_one_rank, {"", "z"}, {1}},
+    {"a state goes on", a_state_of_every_rank, {"t2", "p2", "d z"}, {2}},
+    {"a state of four goes on", a_state_of_every_rank, {"t2 p2", "p2 z"}, {4}},
+    {"logits", logits_are_whole, {"t2", "p2", "p2 c1"}, {2}},
+    {"sums over tokens", sums_over_tokens, {"d", "p2", "d z", "t2 s"}, {2}},
+    {"losses and trees of replicas", losses_and_trees_of_replicas, {""}, {1, 2, 4}},
+    {"who is main", who_is_main, {""}, {2}},
+};
+
+}  // namespace
+
+class TestMegatronRanks : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void on_ranks_data() { rank_rows(cases); }
+  void on_ranks() { run_rank_row(); }
+};
+
+ACCRUE_RANK_TEST_MAIN(TestMegatronRanks, (bodies_of(cases)))
+
+}  // namespace test_megatron_ranks
+#include "test_megatron_ranks.moc"

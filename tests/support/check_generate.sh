@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a text to a model that continues it, on the command line: trained on two ranks that share every layer, the final weights give back the rhyme.
+#   check_generate.sh ACCRUE_RUN
+set -euo pipefail
+accrue_run=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
+
+for i in $(seq 40); do
+  printf 'One, two, three, four, five, once I caught a fish alive. Six, seven, eight, nine, ten, then I let it go again. '
+done >"$folder/rhyme.txt"
+cat >"$folder/rhyme.accrue" <<SPEC
+accrue = 1
+[model]
+kind = "gpt"
+layers = 2
+width = 64
+heads = 4
+context = 32
+[data]
+kind = "text"
+path = "rhyme.txt"
+[optimizer]
+lr = 0.003
+clip_norm = 1.0
+[accumulation]
+steps = 2
+micro_batch = 4
+[parallel]
+tensor = 2
+[run]
+updates = 150
+SPEC
+"$accrue_run" run "$folder/rhyme.accrue" --out "$folder/run" --quiet >/dev/null
+text=$("$accrue_run" generate "$folder/run" --prompt 'Six, seven, ' --length 18 --top-k 1)
+printf '%s\n' "$text"
+[ "$text" = 'Six, seven, eight, nine, ten, th' ] || fail "not the rhyme: $text"
+
+drawn() { "$accrue_run" generate "$folder/run" --prompt 'One, ' --length 25 --temperature 3 "$@"; }
+[ "$(drawn --seed 1)" = "$(drawn --seed 1)" ] || fail 'one seed gave two texts'
+[ "$(drawn --seed 1)" != "$(drawn --seed 2)" ] || fail 'two seeds gave one text'
+[ "$("$accrue_run" generate "$folder/run" --tokens 83,105,120 --length 5 --top-k 1)" = '83,105,120,44,32,115,101,118' ] || fail 'tokens do not go on'
+beam=$("$accrue_run" generate "$folder/run" --prompt 'once I ' --length 8 --beams 3)
+[ "$beam" = 'once I caught a ' ] || fail "the beam found: $beam"
+
+refused() { # STATUS WORD ARGUMENT...: says the word and ends so
+  local status=$1 word=$2 said code=0; shift 2
+  said=$("$accrue_run" generate "$@" 2>&1 >/dev/null) || code=$?
+  [ "$code" = "$status" ] && [[ $said == *"$word"* ]] || fail "$* ended with $code and said: $said"
+}
+refused 2 'the model takes 32' "$folder/run" --prompt "$(printf 'x%.0s' $(seq 40))"
+refused 2 'temperature' "$folder/run" --prompt x --temperature 0
+refused 2 '--top-k' "$folder/run" --prompt x --top-k 2 --top-p 0.5
+refused 2 'no token' "$folder/run" --tokens 256
+refused 2 '--prompt' "$folder/run"
+refused 2 'spec.toml' "$folder" --prompt x
+rm "$folder/run/final/model.safetensors"
+refused 5 'model.safetensors' "$folder/run" --prompt x

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Trains on one and on two ranks with run.tensorboard_dir, and reads the event files back with the real tensorboard package: every loss and rate is
+# that of the run's own events, on both axes.
+#   check_tensorboard.sh ACCRUE_RUN SOURCE
+# The package needs an environment of its own; without one the test is skipped, and says how to make it.
+set -euo pipefail
+accrue_run=$1 source=$2
+python=$source/build/tensorboard-venv/bin/python3
+if ! "$python" -c 'import tensorboard' 2>/dev/null; then
+  printf 'SKIPPED: no tensorboard package here. Make an environment for it with\n  python3 -m venv %s && %s/pip install tensorboard==2.19.0 setuptools==75.8.0\n' \
+    "$source/build/tensorboard-venv" "$source/build/tensorboard-venv/bin"
+  exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$accrue_run" run "$source/resources/presets/toy.accrue" --out "$folder/one" --quiet --set run.tensorboard_dir=board --set run.epochs=3 >/dev/null
+"$accrue_run" run "$source/resources/presets/tensor-two.accrue" --out "$folder/two" --quiet --set run.tensorboard_dir="$folder/elsewhere" \
+  --set run.updates=4 --set evaluate.every_updates=2 >/dev/null
+"$python" - "$folder/one" "$folder/one/board" 'loss' "$folder/two" "$folder/elsewhere" 'lm loss' <<'PYTHON'
+import json
+import math
+import pathlib
+import struct
+import sys
+
+import tensorboard
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+
+def as_float32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def same(what, expected, found):
+    if expected != found:
+        sys.exit(f"FAILED: {what}: {found}, where the run's events have {expected}")
+
+
+for run, board, key in zip(*[iter(sys.argv[1:])] * 3):
+    files = [each.name for each in pathlib.Path(board).iterdir()]
+    same("files", 1, len(files))
+    events = [json.loads(line) for line in open(pathlib.Path(run) / "events.jsonl")]
+    updates = [each for each in events if each["kind"] == "update"]
+    if not updates:
+        sys.exit("FAILED: the run's events hold no update: " + str(events[-1]))
+    accumulator = EventAccumulator(board, size_guidance={"scalars": 0})
+    accumulator.Reload()
+    tags = accumulator.Tags()["scalars"]
+    for tag, field in ((key, "loss"), ("learning-rate", "lr"), ("grad-norm", "grad_norm")):
+        expected = [(each["update"], as_float32(each[field])) for each in updates]
+        same(tag, expected, [(each.step, each.value) for each in accumulator.Scalars(tag)])
+        expected = [(each["samples"], as_float32(each[field])) for each in updates]
+        same(tag + " vs samples", expected, [(each.step, each.value) for each in accumulator.Scalars(tag + " vs samples")])
+    evaluations = [each for each in events if each["kind"] == "evaluation"]
+    if evaluations:
+        expected = [(each["update"], as_float32(each["loss"])) for each in evaluations]
+        same(key + " validation", expected, [(each.step, each.value) for each in accumulator.Scalars(key + " validation")])
+        expected = [(each["update"], as_float32(math.exp(min(20.0, each["loss"])))) for each in evaluations]
+        same("ppl", expected, [(each.step, each.value) for each in accumulator.Scalars(key + " validation ppl")])
+    for tag in ("batch-size", "world-size", "iteration-time"):
+        if tag not in tags:
+            sys.exit(f"FAILED: no {tag} in {tags}")
+    print(f"tensorboard {tensorboard.__version__}: {len(updates)} updates, {len(evaluations)} evaluations, {len(tags)} tags")
+PYTHON

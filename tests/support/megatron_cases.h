@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slope that a provider makes, and a small GPT with its tokens, for tests of the Megatron-LM plug-in.
+#pragma once
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
+#include <torch/optim/adamw.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "accrue/megatron/accelerator.h"
+
+namespace accrue::test {
+
+/// y = w x.
+struct Slope final : megatron::ModelChunk {
+  Slope() : weight(register_parameter("weight", at::full({1}, 0.5, at::kDouble))) {}
+  megatron::Tensors forward(const megatron::Batch& batch) override { return {batch.at("x") * weight}; }
+  at::Tensor weight;
+};
+
+/// Half the mean square of what the slope misses.
+inline megatron::LossOut slope_loss(const megatron::Batch& batch, const megatron::Tensors& outputs) {
+  const at::Tensor loss = (outputs.at(0) - batch.at("y")).square().mean() * 0.5;
+  return {loss, std::nullopt, {{"slope loss", loss.detach()}}};
+}
+
+inline megatron::MegatronLMPlugin slope_plugin(std::int64_t micro_batches) {
+  megatron::MegatronLMPlugin plugin;
+  plugin.num_micro_batches = micro_batches;
+  plugin.custom_model_provider_function = [](const megatron::ChunkPlace&) { return std::make_shared<Slope>(); };
+  plugin.custom_get_batch_function = [](megatron::DataIter& data) { return data.next(); };
+  plugin.custom_loss_function = slope_loss;
+  return plugin;
+}
+
+/// x = 1, ..., samples, and y = 2 x.
+inline accelerate::MapLoader<megatron::Batch> slope_loader(std::int64_t samples, std::int64_t batch_size) {
+  return accelerate::map_loader(samples,
+                                [](const std::vector<std::int64_t>& rows) {
+                                  const at::Tensor x = at::tensor(rows, at::kDouble) + 1.0;
+                                  return megatron::Batch{{"x", x}, {"y", 2.0 * x}};
+                                },
+                                {.batch_size = batch_size});
+}
+
+inline ModelSpec tiny_gpt() {
+  return {.kind = ModelKind::gpt,
+          .dtype = Dtype::float64,
+          .layers = 4,
+          .width = 16,
+          .heads = 4,
+          .context = 8,
+          .vocabulary = 20};
+}
+
+/// Row r, place p: a token that follows from both.
+inline accelerate::MapLoader<megatron::Batch> token_loader(std::int64_t samples, std::int64_t batch_size) {
+  return accelerate::map_loader(samples,
+                                [](const std::vector<std::int64_t>& rows) {
+                                  std::vector<std::int64_t> tokens;
+                                  for (const std::int64_t row : rows)
+                                    for (std::int64_t place = 0; place < 8; ++place)
+                                      tokens.push_back((row * 7 + place * (row % 3 + 1)) % 19);
+                                  return megatron::Batch{{"input_ids", at::tensor(tokens, at::kLong).view({-1, 8})}};
+                                },
+                                {.batch_size = batch_size});
+}
+
+/// A carrier, which holds no parameters.
+inline torch::optim::AdamW adamw(double lr, double weight_decay = 0.01) {
+  return torch::optim::AdamW(std::vector<at::Tensor>{}, torch::optim::AdamWOptions(lr).weight_decay(weight_decay));
+}
+
+}  // namespace accrue::test

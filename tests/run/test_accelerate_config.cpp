@@ -196,7 +196,7 @@ class TestAccelerateConfig : public QObject {
   }
 
  private:
-  const int fuzz_inputs = 5000;
+  const int fuzz_inputs = 100000;
 };
 
 QTEST_GUILESS_MAIN(TestAccelerateConfig)

@@ -202,6 +202,9 @@ class TestMegatronLowering : public QObject {
     QCOMPARE(lowered.spec.parallel.zero, std::int64_t{1});
     QCOMPARE(value_of(lowered.spec, "parallel.recompute"), QString("\"full\""));
     QVERIFY(QString::fromStdString(effect(lowered, "gradient_clipping").nothing).contains("gives way"));
+    QCOMPARE(QString::fromStdString(format_value(effect(lowered, "gradient_clipping").value.value)), QString("0.25"));
+    QCOMPARE(effect(lowered, "gradient_clipping").value.from, std::string("optimizer.clip_norm"));
+    QCOMPARE(*lowered.spec.megatron.use_distributed_optimizer, true);
     QVERIFY(lowered.setter_of("optimizer.clip_norm") == nullptr);
   }
 

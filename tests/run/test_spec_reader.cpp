@@ -141,7 +141,6 @@ class TestSpecReader : public QObject {
     row("real for whole", QByteArray("[accumulation]\nsteps = 16.0"), "16");
     row("quoted truth", QByteArray("[data]\nshuffle = \"False\""), "false");
     row("misspelt choice", QByteArray("[schedule]\nkind = \"wsd\""), "WSD");
-    row("later choice", QByteArray("[optimizer]\nkind = \"Lamb\""), "sgd");
   }
   void offers_the_value_that_mends_it() {
     const auto [toml, fix] = current_row<QByteArray, QString>();

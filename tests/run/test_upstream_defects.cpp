@@ -5,6 +5,7 @@
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
+#include "support/places.h"
 
 using namespace accrue;
 
@@ -102,6 +103,18 @@ class TestUpstreamDefects : public QObject {
     QVERIFY(effect_of(padding, padded).replayed);
     QVERIFY(!effect_of(padding, plan_of({})).replayed);
     QCOMPARE(replay_setting(defect("U2"), spec, true), std::string());
+  }
+
+  void the_page_says_what_the_table_says() {
+    QFile page(accrue::test::sourcePath("engine/run/DIFFERENCES.md"));
+    QVERIFY2(page.open(QIODevice::ReadOnly), qPrintable(page.fileName()));
+    const QString text = QString::fromUtf8(page.readAll());
+    for (const UpstreamDefect& each : upstream_defects()) {
+      const QString row = QStringLiteral("| %1 | %2 | %3 | %4 |")
+                              .arg(QString::fromUtf8(each.id), QString::fromUtf8(each.system),
+                                   QString::fromUtf8(each.upstream), QString::fromUtf8(each.here));
+      QVERIFY2(text.contains(row), qPrintable(row));
+    }
   }
 
   void reports_list_all() {

@@ -107,7 +107,7 @@ class TestForm : public QObject {
 
   void a_field_of_the_plugin_shows_what_it_comes_to() {
     OpenStudio studio;
-    FieldForm* form = formOf(*studio);
+    FieldForm* form = formOf(studio);
     auto* remark = studio.find<QLabel>("remark.megatron.tp_degree");
     QVERIFY(remark->isHidden());
     form->setFilter(QStringLiteral("tp_degree"));

@@ -457,10 +457,21 @@ class Lowering {
     if (effect.keys.empty())
       effect.nothing = is_none(effect.value.value) ? "it is left out" : "nothing reads it in this spec";
     else if (effect.keys.front().differs)
-      effect.nothing = "the spec sets " + std::string(effect.keys.front().key) + " itself, and the default gives way";
+      give_way(effect);
     else
       effect.nothing =
           std::string(effect.keys.front().key) + " is " + format_value(effect.keys.front().value) + " in any case";
+  }
+
+  /// What holds is what the spec sets, in the words of the field where it has such a value.
+  static void give_way(MegatronEffect& effect) {
+    const std::string key(effect.keys.front().key);
+    effect.nothing = "the spec sets " + key + " itself, and the default gives way";
+    const SpecValue same = same_value(effect);
+    if (is_none(same)) return;
+    effect.value.value = same;
+    effect.value.origin = FieldOrigin::derived;
+    effect.value.from = key;
   }
 
   /// A variable may be another when the spec is read again, so the fields that have one keep what they came to.

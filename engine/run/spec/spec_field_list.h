@@ -117,7 +117,6 @@ class FieldRow {
   }
   /// Makes a list of texts a list of such names.
   FieldRow& each_of(std::span<const std::string_view> names) { return field_.choices = names, *this; }
-  FieldRow& unavailable(std::span<const std::string_view> names) { return field_.unavailable = names, *this; }
   /// One a choice, in their order.
   FieldRow& notes(std::span<const std::string_view> notes) { return field_.choice_notes = notes, *this; }
   FieldRow& rows(std::string_view rows) { return field_.rows = rows, *this; }

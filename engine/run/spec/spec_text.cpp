@@ -57,10 +57,8 @@ Finding choice_finding(const SpecField& field, const std::string& name) {
     finding.removed = true;
     return finding;
   }
-  const bool later = std::ranges::find(field.unavailable, name) != field.unavailable.end();
-  Finding finding =
-      value_finding(field, later ? "is not available in this version" : "is not one of the choices", in_quotes(name));
-  const std::string_view near = later ? field.choices.front() : nearest_of(field.choices, name);
+  Finding finding = value_finding(field, "is not one of the choices", in_quotes(name));
+  const std::string_view near = nearest_of(field.choices, name);
   if (!near.empty()) finding.fix_value = std::string(near);
   return finding;
 }

@@ -39,7 +39,6 @@ struct SpecField {
   bool open_minimum = false;                       ///< the minimum itself is out of range (lr > 0)
   bool optional = false;                           ///< may be left out; then it is derived
   std::span<const std::string_view> choices;       ///< of a choice; of each element of a list of texts that has them
-  std::span<const std::string_view> unavailable;   ///< choices of the format that this version does not have yet
   std::span<const std::string_view> choice_notes;  ///< of each choice: what it means and which system does it; or empty
   std::string_view rows;                           ///< matrix: what one row holds, e.g. "[from, steps]"
   std::string_view help;

@@ -36,7 +36,7 @@ std::filesystem::path build_data(const std::filesystem::path& folder) {
   request.texts = {text};
   request.prefix = prefix;
   request.documents = accrue::DocumentKind::line;
-  accrue::must(accrue::build_text_dataset(request, {}));
+  accrue::must(accrue::build_text_dataset(request, [](const accrue::TextProgress&) { return true; }));
   return prefix;
 }
 
@@ -50,8 +50,8 @@ int main() {
   MegatronLMPlugin plugin;
   plugin.num_micro_batches = 2;
   plugin.seq_length = 32;
-  plugin.train_iters = 120;
-  plugin.eval_interval = 60;
+  plugin.train_iters = 400;
+  plugin.eval_interval = 200;
   plugin.eval_iters = 2;
   plugin.gradient_clipping = 1.0;
   plugin.lr_decay_style = "cosine";

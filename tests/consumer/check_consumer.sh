@@ -57,7 +57,7 @@ step_install() {
   # The one path that is kept is a hint: where LibTorch was.
   ! find "$prefix" -name '*.cmake' -o -name '*.h' | xargs grep -nF -e "$source/" -e "$build/" -e "$work/installed" | grep -vF "\"$LIBTORCH\"" ||
     fail "a path of the build is installed (above)"
-  [ -z "$(find "$prefix/bin" -type f ! -name 'accrue' ! -name 'accrue-r*')" ] || fail "something is installed in bin that is no program of Accrue's"
+  [ -z "$(find "$prefix/bin" -type f ! -name 'accrue' ! -name 'accrue-r*' ! -name 'accrue-tokenize')" ] || fail "something is installed in bin that is no program of Accrue's"
   "$prefix/bin/accrue-run" --version >/dev/null && "$prefix/bin/accrue-rank" --probe >/dev/null || fail "the installed programs do not start"
 }
 

@@ -126,7 +126,7 @@ class TestSpecFields : public QObject {
       row(name, name, "accumulation.steps");
     row("--micro-batch-size", "--micro-batch-size", "accumulation.micro_batch");
     row("--global-batch-size", "--global-batch-size", "accumulation.global_batch");
-    row("max_grad_norm", "max_grad_norm", "optimizer.clip_norm");
+    row("gradient_clip_val", "gradient_clip_val", "optimizer.clip_norm");
     row("learning_rate", "learning_rate", "optimizer.lr");
     row("warmup_steps", "warmup_steps", "schedule.warmup");
     row("own key", "accumulation.tail", "accumulation.tail");

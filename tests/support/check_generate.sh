@@ -31,7 +31,7 @@ micro_batch = 4
 [parallel]
 tensor = 2
 [run]
-updates = 150
+updates = 400
 SPEC
 "$accrue_run" run "$folder/rhyme.accrue" --out "$folder/run" --quiet >/dev/null
 text=$("$accrue_run" generate "$folder/run" --prompt 'Six, seven, ' --length 18 --top-k 1)

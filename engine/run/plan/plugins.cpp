@@ -58,18 +58,19 @@ const PluginRow& row_of(Capability plugin) {
 
 constexpr std::string_view undivided = "needs an undivided model: parallel.tensor and parallel.pipeline must be 1";
 constexpr std::string_view unsharded = "needs the whole gradient on every rank: parallel.zero must be 0";
-constexpr std::string_view gpt_only = "\"mlp\" is not divided: only \"gpt\" is";
+constexpr std::string_view transformers_only = "\"mlp\" is not divided: only \"gpt\", \"bert\" and \"t5\" are";
 
 constexpr CapabilityRule rules[] = {
     {sequence, needs, tensor, "parallel.sequence", "does nothing without tensor-parallel ranks"},
     {zero, needs, data, "parallel.zero", "does nothing without data-parallel ranks"},
-    {tensor, excludes, dense_model, "model.kind", gpt_only},
+    {tensor, excludes, dense_model, "model.kind", transformers_only},
     {tensor, excludes, exactness_checks, "evaluate.exactness_every", undivided},
     {tensor, excludes, bug, "teaching.bug", undivided},
     {tensor, excludes, recorded_weights, "run.record_weights", undivided},
     {tensor, excludes, early_clipping, "accumulation.clip_stage", undivided},
-    {pipeline, excludes, dense_model, "model.kind", gpt_only},
-    {recompute, excludes, dense_model, "parallel.recompute", "computes blocks of a GPT again, and this model has none"},
+    {pipeline, excludes, dense_model, "model.kind", transformers_only},
+    {recompute, excludes, dense_model, "parallel.recompute",
+     "computes blocks of a transformer again, and this model has none"},
     {pipeline, excludes, exactness_checks, "evaluate.exactness_every", undivided},
     {pipeline, excludes, bug, "teaching.bug", undivided},
     {pipeline, excludes, recorded_weights, "run.record_weights", undivided},

@@ -160,6 +160,11 @@ void check_rule_settings(const RunSpec& spec, Findings& findings) {
   for (const char* const key : keys) {
     const SpecField& field = *find_field(key);
     if (field.applies(spec) || field.get(spec) == field.get(usual)) continue;
+    if (field.key == "optimizer.max_grad_norm") {
+      findings.note(key, "changes nothing here: it is FusedLAMB's own clipping, and " +
+                             std::string(to_name(spec.optimizer.kind)) + " clips by optimizer.clip_norm");
+      continue;
+    }
     const bool folder = field.key == "optimizer.nvme_offload_dir" && spec.optimizer.nvme_offload_fraction == 0.0;
     findings.note(
         key, folder ? "changes nothing here: optimizer.nvme_offload_fraction is 0"

@@ -70,6 +70,19 @@ class TestDataPanel : public QObject {
              qPrintable(origin->text()));
   }
 
+  void edits_made_while_the_dock_is_behind_are_shown_when_it_comes_to_the_front() {
+    OpenStudio studio(indexedSpec());
+    auto* dock = studio.find<QDockWidget>("dataDock");
+    dock->hide();
+    studio.set("data.weights", std::vector<double>{1, 1});
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+    auto* sets = studio.find<QLabel>("dataSets");
+    QVERIFY(!sets->text().contains(QStringLiteral("50.0")));
+    dock->show();
+    dock->raise();
+    QTRY_VERIFY_WITH_TIMEOUT(sets->text().contains(QStringLiteral("50.0")), patience_ms);
+  }
+
   void data_that_cannot_be_read_say_why() {
     RunSpec spec = indexedSpec();
     spec.data.paths = {"nowhere"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The set-up form over the real field table and the real preflight.
 #include <QAbstractButton>
+#include <QAbstractSpinBox>
 #include <QClipboard>
 #include <QComboBox>
 #include <QLineEdit>
@@ -119,13 +120,41 @@ class TestForm : public QObject {
              QStringLiteral("1 (default); changes nothing: parallel.pipeline is 1 in any case"));
     // The key that it sets shows the value and is edited through the field alone.
     QVERIFY(!studio.find("field.parallel.tensor")->isEnabled());
-    QCOMPARE(studio.find<QLineEdit>("field.parallel.tensor")->text(), QStringLiteral("2"));
+    QCOMPARE(studio.find<QAbstractSpinBox>("field.parallel.tensor")->text(), QStringLiteral("2"));
     QVERIFY(studio.find<QLabel>("remark.parallel.tensor")->text().contains(QStringLiteral("tp_degree")));
     QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent() && studio.preflight->result().plan, patience_ms);
     QCOMPARE(studio.preflight->result().plan->spec.parallel.tensor, std::int64_t{2});
     studio.press(Qt::Key_Z, Qt::ControlModifier);
     QVERIFY(studio.find("field.parallel.tensor")->isEnabled());
     QVERIFY(remark->text().isEmpty());
+  }
+
+  void an_edit_that_other_data_follow_from_reads_them_again() {
+    RunSpec spec = smallSpec(10);
+    spec.model.kind = ModelKind::t5;
+    spec.model.context = 16;
+    spec.model.decoder_context = 16;
+    OpenStudio studio(spec);
+    const auto planned = [&studio] {
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      QVERIFY(studio.preflight->dataFacts());
+      const auto facts = scan_data(studio.document.spec(), studio.document.baseDir());
+      QVERIFY(facts);
+      QCOMPARE(studio.preflight->dataFacts()->fingerprint, facts->fingerprint);
+    };
+    planned();
+    const std::string before = studio.preflight->dataFacts()->fingerprint;
+    studio.set("model.decoder_context", std::int64_t{24});
+    planned();
+    QVERIFY(studio.preflight->dataFacts()->fingerprint != before);
+    studio.set("model.kind", std::string("mlp"));
+    studio.set("model.outputs", std::int64_t{3});
+    studio.set("model.loss", std::string("mse"));
+    planned();
+    const std::int64_t items = studio.preflight->dataFacts()->tokens_per_sample;
+    studio.set("model.loss", std::string("cross_entropy"));
+    planned();
+    QVERIFY(studio.preflight->dataFacts()->tokens_per_sample != items);
   }
 
   void differences_say_what_they_mean_for_the_spec() {
@@ -144,6 +173,8 @@ class TestForm : public QObject {
     padding->click();
     QCOMPARE(studio.document.spec().model.vocabulary_padding, VocabularyPadding::fixed);
     QVERIFY(!studio.find<QAbstractButton>("replay.narrow_no_sync")->isEnabled());
+    // Another optimizer is not a switch: off would not bring back the one that was there.
+    QVERIFY(!studio.find<QAbstractButton>("replay.U16"));
   }
 
   void a_finding_offers_its_fix() {

@@ -91,6 +91,23 @@ class TestPipeline : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_field_of_megatron_sets_what_is_drawn() {
+    RunSpec spec = specOf(4, 1);
+    spec.model.layers = 2;
+    spec.megatron.pp_degree = 2;
+    OpenPanel open(spec);
+    QTRY_VERIFY_WITH_TIMEOUT(open.isPlanned(), patience_ms);
+    QCOMPARE(open.panel.planner().result().shape.stages, std::int64_t{2});
+    QCOMPARE(open.number("parallel.pipeline")->text(), QStringLiteral("2"));
+    QVERIFY(!open.number("parallel.pipeline")->isEnabled());
+    open.panel.setEditable(false);
+    open.panel.setEditable(true);
+    QVERIFY(!open.number("parallel.pipeline")->isEnabled());
+    open.document.reset(specOf(4, 1), QStringLiteral("without"));
+    QVERIFY(open.number("parallel.pipeline")->isEnabled());
+    QCOMPARE(open.number("parallel.pipeline")->text(), QStringLiteral("1"));
+  }
+
   void blocks_drawn_are_the_operations_of_the_core_data() {
     QTest::addColumn<qint64>("stages");
     QTest::addColumn<qint64>("chunks");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plug-in rack and the rank grid: what a switch writes, what locks it, what it says it costs; which cells light up.
+#include <QAbstractSpinBox>
 #include <QCheckBox>
 #include <QDockWidget>
 #include <QScrollArea>
@@ -138,6 +139,25 @@ class TestRack : public QObject {
     QCOMPARE(signedBytesText(2048), QStringLiteral("+2.0 KiB"));
     QCOMPARE(signedBytesText(-20), QStringLiteral("\u221220 B"));
     QCOMPARE(signedBytesText(0), QStringLiteral("0 B"));
+  }
+
+  void a_card_whose_key_a_field_of_megatron_sets_shows_it_and_is_locked() {
+    OpenRack studio;
+    QVERIFY(!studio.box("tensor")->isChecked());
+    studio.set("megatron.tp_degree", std::int64_t{2});
+    QCOMPARE(studio.document.spec().parallel.tensor, 1);
+    QVERIFY(studio.box("tensor")->isChecked());
+    QVERIFY(studio.card("tensor")->isLocked());
+    QCOMPARE(studio.card("tensor")->reason(), QStringLiteral("Set by tp_degree of the Megatron-LM plug-in"));
+    auto* ranks = studio.find<QAbstractSpinBox>("plugin.parallel.tensor");
+    QCOMPARE(ranks->text(), QStringLiteral("2"));
+    QVERIFY(!ranks->isEnabled());
+    // Its costs are those of the run with it, less those of the run without it.
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find<QLabel>("pluginMemory.tensor")->isVisible(), patience_ms);
+    QVERIFY(studio.card("tensor")->isLocked());
+    studio.press(Qt::Key_Z, Qt::ControlModifier);
+    QVERIFY(!studio.box("tensor")->isChecked());
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.card("tensor")->isLocked(), patience_ms);
   }
 
   void a_cards_field_edits_the_spec() {

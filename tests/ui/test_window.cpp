@@ -378,7 +378,12 @@ class TestWindow : public QObject {
     other = smallSpec(60);
     other.optimizer.lr *= 0.5;
     studio.document.setSpec(other, QStringLiteral("half the rate"));
+    QSignalSpy failed(studio.control.get(), &RunControl::commandFailed);
     studio.action("branchAction")->trigger();
+    studio.control->attach(first);  // one thing at a time: not while the branch is made ready
+    studio.control->resume(first);
+    QCOMPARE(studio.control->state(), RunState::preflight);
+    QCOMPARE(failed.count(), 0);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
     const auto order =
         read_run_order(std::filesystem::path(studio.control->run()->folder().toStdString()) / "plan.json");
@@ -388,6 +393,27 @@ class TestWindow : public QObject {
     const auto summary = read_run(studio.control->run()->folder().toStdString());
     QVERIFY(summary && !summary->branched_from.empty());
     QCOMPARE(summary->updates, 60);
+  }
+
+  void closing_waits_for_the_copy_of_a_branchs_checkpoint() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    RunSpec spec = smallSpec(60);
+    spec.schedule.kind = ScheduleKind::cosine;
+    RunningStudio studio("micro_ms=5", spec, home);
+    studio.control->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+    // A rate that follows the run's length is worth a warning, which is given while the checkpoint is copied.
+    studio.set("run.updates", std::int64_t{90});
+    bool copying = false;
+    bool stayed = false;
+    connect(studio.control.get(), &RunControl::warned, this, [&] {
+      copying = studio.control->isCopying();
+      stayed = !studio.window->close();
+    });
+    studio.control->branch(studio.control->run()->folder());
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+    QVERIFY(copying && stayed);
+    QVERIFY(!studio.control->isCopying() && !studio.control->isLive());
   }
 
   void the_selected_run_can_be_resumed() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugin_runner.h"
 
+#include "accrue/run/megatron_lowering.h"
+
 namespace accrue::ui {
 
 PluginRunner::PluginRunner(SpecDocument* document, PreflightRunner* preflight, QObject* parent)
@@ -8,7 +10,10 @@ PluginRunner::PluginRunner(SpecDocument* document, PreflightRunner* preflight, Q
           document, preflight,
           [this](const Question& asked) -> std::function<void()> {
             std::optional<PluginComparison> result;
-            if (asked.data) result = compare_plugins(asked.spec, asked.host, *asked.data, asked.base_dir);
+            // As it runs, and without the fields: they would bring back what is switched off.
+            RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host)).spec;
+            effective.megatron = {};
+            if (asked.data) result = compare_plugins(effective, asked.host, *asked.data, asked.base_dir);
             return [this, result] { result_ = result; };
           },
           parent) {}

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "accrue/run/data_facts.h"
-#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_fields.h"
 #include "spec_document.h"
 
@@ -19,7 +18,9 @@ namespace {
 struct ScanKey {
   DataSpec data;
   ModelKind model = ModelKind::gpt;
+  std::optional<LossKind> loss;
   std::int64_t context = 0;
+  std::optional<std::int64_t> decoder_context;
   std::int64_t vocabulary = 0;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
@@ -32,14 +33,15 @@ struct ScanKey {
   AccumulationSpec accumulation;
   std::int64_t replicas = 1;
   bool binary_head = true;
-  std::optional<std::int64_t> decoder_context;
   bool operator==(const ScanKey&) const = default;
 };
 
 ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
   ScanKey key{.data = spec.data,
               .model = spec.model.kind,
+              .loss = spec.model.loss,
               .context = spec.model.context,
+              .decoder_context = spec.model.decoder_context,
               .vocabulary = spec.model.vocabulary,
               .inputs = spec.model.inputs,
               .outputs = spec.model.outputs,
@@ -50,8 +52,7 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
               .evaluate = {},
               .accumulation = {},
               .replicas = 1,
-              .binary_head = true,
-              .decoder_context = {}};
+              .binary_head = true};
   const auto add = [&key](const std::filesystem::path& file) {
     std::error_code ignored;
     key.files.emplace_back(std::filesystem::last_write_time(file, ignored), std::filesystem::file_size(file, ignored));
@@ -68,7 +69,6 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
   key.accumulation = spec.accumulation;
   key.replicas = spec.parallel.data;
   key.binary_head = spec.model.binary_head;
-  key.decoder_context = spec.model.decoder_context;
   return key;
 }
 
@@ -121,6 +121,14 @@ bool PreflightRunner::isCurrent() const {
   return result_revision_ == document_->revision() && !delay_.isActive();
 }
 
+const LoweredMegatron& PreflightRunner::lowered() const {
+  if (lowered_revision_ != document_->revision()) {
+    lowered_ = lower_megatron(document_->spec(), environment_of(host_));
+    lowered_revision_ = document_->revision();
+  }
+  return lowered_;
+}
+
 void PreflightRunner::refresh() {
   delay_.stop();
   start();
@@ -128,22 +136,23 @@ void PreflightRunner::refresh() {
 
 void PreflightRunner::setHostFacts(const HostFacts& facts) {
   host_ = facts;
+  lowered_revision_.reset();
   refresh();
 }
 
 void PreflightRunner::start() {
   const quint64 request = ++request_;
   const quint64 revision = document_->revision();
-  auto work = [cache = cache_, host = host_, spec = document_->spec(), base_dir = document_->baseDir(), request,
-               revision] {
+  auto work = [cache = cache_, host = host_, spec = document_->spec(), effective = lowered().spec,
+               base_dir = document_->baseDir(), request, revision] {
     Answer answer{request, revision, {}, std::nullopt, std::nullopt};
-    const Result<DataFacts>& facts = cache->scan(lower_megatron(spec, environment_of(host)).spec, base_dir);
+    const Result<DataFacts>& facts = cache->scan(effective, base_dir);
     if (facts) answer.data = *facts;
-    answer.result = preflight(spec, host, facts ? *facts : standInFacts(spec), base_dir);
+    answer.result = preflight(spec, host, facts ? *facts : standInFacts(effective), base_dir);
     if (!facts) {
       answer.result.plan.reset();
       std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
-      answer.result.findings.insert(answer.result.findings.begin(), dataFinding(spec.data, facts.error()));
+      answer.result.findings.insert(answer.result.findings.begin(), dataFinding(effective.data, facts.error()));
     }
     if (answer.result.plan) answer.sketch = sketchOf(*answer.result.plan);
     return answer;

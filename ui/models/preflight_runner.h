@@ -12,6 +12,7 @@
 
 #include "../bridge/job_runner.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
 #include "models/plan_outline.h"
 
@@ -35,6 +36,9 @@ class PreflightRunner : public QObject {
   const std::optional<PlanSketch>& sketch() const { return sketch_; }
   /// The data facts of the newest result; empty if the data could not be read.
   const std::optional<DataFacts>& dataFacts() const { return data_; }
+  /// The document as it runs: the fields of the Megatron-LM plug-in have become ordinary keys. What is shown of a run
+  /// comes from here; what is edited, from the document.
+  const LoweredMegatron& lowered() const;
   /// Checks again at once (before a run, or after the host's facts changed).
   void refresh();
   /// Takes the result of the device probe and checks again.
@@ -63,6 +67,8 @@ class PreflightRunner : public QObject {
   Preflight result_;
   std::optional<DataFacts> data_;
   std::optional<PlanSketch> sketch_;
+  mutable LoweredMegatron lowered_;
+  mutable std::optional<quint64> lowered_revision_;
   quint64 request_ = 0;
   quint64 result_revision_ = ~quint64{0};
   JobRunner jobs_;

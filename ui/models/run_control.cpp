@@ -24,11 +24,11 @@ RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, Pre
   connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
   connect(preflight_, &PreflightRunner::finished, this, [this] {
-    if (checking_ && !copying_ && branch_pending_.isEmpty() && preflight_->isCurrent()) startChecked();
+    if (checking_ && !comparing_ && !copying_ && branch_pending_.isEmpty() && preflight_->isCurrent()) startChecked();
   });
   connect(document_, &SpecDocument::changed, this, &RunControl::changed);
   connect(library_, &RunLibrary::loaded, this, [this](RunSeries* run) {
-    if (library_->find(resume_pending_) == run && !isLive()) resumeLoaded(run->folder());
+    if (library_->find(resume_pending_) == run && !checking_ && !isLive()) resumeLoaded(run->folder());
   });
 }
 
@@ -87,35 +87,53 @@ void RunControl::branch(const QString& folder) {
 }
 
 void RunControl::beginCheck() {
+  ++check_;
   checking_ = true;
+  comparing_ = false;
+  resume_pending_.clear();
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
 }
 
 void RunControl::endCheck() {
-  checking_ = false;
+  ++check_;
+  checking_ = comparing_ = false;
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
 }
 
 void RunControl::startChecked() {
-  checking_ = false;
   const Preflight& checked = preflight_->result();
-  std::vector<Finding> findings = checked.findings;
-  if (checked.plan && branch_from_) findings = check_branch(*branch_from_, *checked.plan);
-  if (!checked.plan || has_errors(findings)) {
-    Q_EMIT stateChanged(state());
-    Q_EMIT changed();
+  if (!checked.plan || (!branch_from_ && has_errors(checked.findings))) {
+    const std::vector<Finding> findings = checked.findings;
+    endCheck();
     Q_EMIT refused(findings);
     return;
   }
   const RunPlan plan = *checked.plan;
-  if (!branch_from_) {
-    beginStarted(bridge_.start(plan), plan);
+  if (branch_from_) {
+    compareBranch(plan);
     return;
   }
-  startBranch(plan);
-  if (!findings.empty()) Q_EMIT warned(findings);
+  checking_ = false;
+  beginStarted(bridge_.start(plan), plan);
+}
+
+/// Its data may be read for it.
+void RunControl::compareBranch(const RunPlan& plan) {
+  comparing_ = true;
+  jobs_.run([from = *branch_from_, plan] { return check_branch(from, plan); },
+            [this, plan, check = check_](const std::vector<Finding>& findings) {
+              if (check != check_) return;  // stopped meanwhile
+              comparing_ = false;
+              if (has_errors(findings)) {
+                endCheck();
+                Q_EMIT refused(findings);
+                return;
+              }
+              startBranch(plan);
+              if (!findings.empty()) Q_EMIT warned(findings);
+            });
 }
 
 /// Its checkpoint may be large: the window goes on while it is copied.
@@ -148,7 +166,7 @@ bool RunControl::beginStarted(const Result<std::filesystem::path>& started, cons
 }
 
 void RunControl::resume(const QString& folder) {
-  if (isLive()) return;
+  if (checking_ || isLive()) return;
   RunSeries* known = library_->find(folder);
   if (known && library_->isLoaded(known)) {
     resumeLoaded(folder);
@@ -170,7 +188,7 @@ void RunControl::resumeLoaded(const QString& folder) {
 }
 
 void RunControl::attach(const QString& folder) {
-  if (isLive()) return;
+  if (checking_ || isLive()) return;
   const std::filesystem::path dir = folder.toStdString();
   const auto attached = bridge_.attach(dir);
   if (!attached) {

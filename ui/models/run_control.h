@@ -38,6 +38,8 @@ class RunControl : public QObject {
   RunSeries* run() const { return run_; }
   const RankTracker& ranks() const { return ranks_; }
   bool isLive() const { return is_live(state()); }
+  /// A branch's checkpoint is being copied; its run begins afterwards.
+  bool isCopying() const { return copying_; }
   bool attached() const { return bridge_.attached(); }
   /// False while the run can only be watched.
   bool controls() const { return bridge_.controls(); }
@@ -95,6 +97,7 @@ class RunControl : public QObject {
   void beginCheck();
   void endCheck();
   void startChecked();
+  void compareBranch(const RunPlan& plan);
   void startBranch(const RunPlan& plan);
   bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
@@ -114,8 +117,10 @@ class RunControl : public QObject {
   QString resume_pending_;                  ///< waits for its history
   QString branch_pending_;                  ///< folder whose branch point is being read
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked
+  quint64 check_ = 0;                       ///< counts the checks, so that one that was stopped is known
   bool checking_ = false;
-  bool copying_ = false;  ///< a branch's checkpoint, in the background
+  bool comparing_ = false;  ///< a branch with its run, in the background
+  bool copying_ = false;    ///< a branch's checkpoint, in the background
   bool kill_when_copied_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;

@@ -25,10 +25,20 @@ CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* setting
   deadline_.setSingleShot(true);
   deadline_.setInterval(std::chrono::seconds(30));
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);
+  connect(control_, &RunControl::stateChanged, this, &CloseGuard::takeState);
   connect(control_, &RunControl::ended, this, &CloseGuard::takeEnd);
 }
 
 bool CloseGuard::mayClose() {
+  if (control_->isCopying()) {
+    if (std::exchange(waiting_, true)) return false;
+    waiting_for_copy_ = true;
+    answer_ = CloseAnswer::stopNow;
+    killed_ = false;
+    control_->stop();
+    Q_EMIT waitingFor(tr("Closing once the checkpoint of the branch has been copied. The branch is then ended."));
+    return false;
+  }
   if (!control_->isLive() || control_->attached()) return true;
   if (waiting_) {
     // Closed again while waiting: the user does not want to wait.
@@ -69,6 +79,18 @@ void CloseGuard::carryOut() {
     case CloseAnswer::cancel:
       break;
   }
+}
+
+/// A branch that could not begin has no end to wait for.
+void CloseGuard::takeState() {
+  if (!waiting_for_copy_ || control_->isCopying()) return;
+  waiting_for_copy_ = false;
+  if (control_->isLive()) {
+    deadline_.start();
+    return;
+  }
+  waiting_ = false;
+  Q_EMIT readyToClose();
 }
 
 void CloseGuard::takeEnd(const RunSeries* run) {

@@ -47,6 +47,7 @@ class CloseGuard : public QObject {
  private:
   CloseAnswer ask();
   void carryOut();
+  void takeState();
   void takeEnd(const RunSeries* run);
   void passDeadline();
   void force();
@@ -58,6 +59,7 @@ class CloseGuard : public QObject {
   QTimer deadline_;
   CloseAnswer answer_ = CloseAnswer::cancel;
   bool waiting_ = false;
+  bool waiting_for_copy_ = false;
   bool killed_ = false;
 };
 

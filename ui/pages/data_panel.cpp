@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "models/preflight_runner.h"
 #include "models/run_text.h"
@@ -62,6 +63,7 @@ QString table(const QString& rows) {
 DataPanel::DataPanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent)
     : QWidget(parent),
       document_(document),
+      preflight_(preflight),
       title_(new QLabel(this)),
       sets_(new QLabel(this)),
       choice_(new QWidget(this)),
@@ -107,37 +109,50 @@ DataPanel::DataPanel(SpecDocument* document, PreflightRunner* preflight, QWidget
   layout->addWidget(scroll);
   connect(preflight, &PreflightRunner::finished, this, &DataPanel::look);
   connect(show_, &QPushButton::clicked, this, &DataPanel::lookAtSample);
-  look();
 }
 
 void DataPanel::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) showCorpus(corpus_);
+  if (event->type() == QEvent::PaletteChange && isVisible()) showCorpus(corpus_);
 }
 
 void DataPanel::focusSample() {
   (sample_->isVisible() ? static_cast<QWidget*>(sample_) : this)->setFocus(Qt::ShortcutFocusReason);
 }
 
+void DataPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  look();
+}
+
+/// While it is shown. Edits that come while files are read are looked at together, once they have been read.
 void DataPanel::look() {
-  const quint64 request = ++request_;
-  const RunSpec& spec = document_->spec();
+  if (!isVisible()) return;
+  const RunSpec& spec = preflight_->lowered().spec;
   if (spec.data.kind != DataKind::indexed) {
     for (QWidget* widget : std::initializer_list<QWidget*>{title_, sets_, choice_, origin_}) widget->hide();
     empty_->setText(tr("Indexed datasets are shown here: set data.kind to indexed."));
     empty_->show();
     return;
   }
+  if (std::exchange(looking_, true)) {
+    look_again_ = true;
+    return;
+  }
   jobs_.run([spec, base_dir = document_->baseDir()] { return report_corpus(spec, base_dir); },
-            [this, request](const Result<CorpusReport>& report) {
-              if (request == request_) showCorpus(report);
+            [this](const Result<CorpusReport>& report) {
+              looking_ = false;
+              if (std::exchange(look_again_, false))
+                look();
+              else
+                showCorpus(report);
             });
 }
 
 void DataPanel::lookAtSample() {
   const quint64 request = ++sample_request_;
   show_->setEnabled(false);
-  jobs_.run([spec = document_->spec(), base_dir = document_->baseDir(),
+  jobs_.run([spec = preflight_->lowered().spec, base_dir = document_->baseDir(),
              sample = std::int64_t{sample_->value()}] { return report_sample(spec, base_dir, sample); },
             [this, request](const Result<SampleReport>& report) {
               show_->setEnabled(true);
@@ -147,7 +162,7 @@ void DataPanel::lookAtSample() {
 
 void DataPanel::showCorpus(const Result<CorpusReport>& report) {
   corpus_ = report;
-  if (document_->spec().data.kind != DataKind::indexed) return;
+  if (preflight_->lowered().spec.data.kind != DataKind::indexed) return;
   for (QWidget* widget : std::initializer_list<QWidget*>{title_, sets_, choice_})
     widget->setVisible(report.has_value());
   empty_->setVisible(!report);

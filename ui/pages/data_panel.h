@@ -27,6 +27,7 @@ class DataPanel : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
   void look();
@@ -35,6 +36,7 @@ class DataPanel : public QWidget {
   void showSample(const Result<SampleReport>& report);
 
   SpecDocument* document_;
+  PreflightRunner* preflight_;
   QLabel* title_;
   QLabel* sets_;
   QWidget* choice_;
@@ -44,7 +46,8 @@ class DataPanel : public QWidget {
   QLabel* empty_;
   Result<CorpusReport> corpus_;
   std::optional<Result<SampleReport>> shown_;
-  quint64 request_ = 0;
+  bool looking_ = false;
+  bool look_again_ = false;  ///< the spec changed while its data were looked at
   quint64 sample_request_ = 0;
   JobRunner jobs_;
 };

@@ -7,6 +7,7 @@
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
+#include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
 #include "models/preflight_runner.h"
 #include "models/run_text.h"
@@ -21,6 +22,15 @@ QLabel* paragraph(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setWordWrap(true);
   return label;
+}
+
+/// Whether switching it on and off again leaves a spec as it was.
+bool canBeUndone(const UpstreamDefect& defect) {
+  if (!defect.replay && defect.setting.empty()) return false;
+  RunSpec spec;
+  std::vector<Finding> findings;
+  for (const bool on : {true, false}) set_field(spec, replay_setting(defect, spec, on), findings);
+  return spec == RunSpec();
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ QWidget* DifferencesSheet::buildEntry(const UpstreamDefect& defect) {
   Entry entry{&defect, paragraph(QString(), box), nullptr};
   entry.effect->setObjectName(QStringLiteral("effect.%1").arg(fromView(defect.id)));
   column->addWidget(entry.effect);
-  if (defect.replay || !defect.setting.empty()) {
+  if (canBeUndone(defect)) {
     entry.replay = new QCheckBox(tr("Do as upstream"), box);
     entry.replay->setObjectName(QStringLiteral("replay.%1").arg(fromView(defect.id)));
     entry.replay->setAccessibleName(tr("Do as upstream: %1").arg(fromView(defect.title)));

@@ -169,11 +169,23 @@ QSpinBox* PipelinePanel::addChooser(QHBoxLayout* row, const char* object_name, c
 }
 
 void PipelinePanel::setEditable(bool editable) {
-  for (const auto& [field, editor] : fields_) editor->widget()->setEnabled(editable);
+  editable_ = editable;
+  showFields();
 }
 
 void PipelinePanel::showFields() {
-  for (const auto& [field, editor] : fields_) editor->show(document_->spec());
+  const LoweredMegatron& lowered = preflight_->lowered();
+  const RunSpec defaults;
+  for (const auto& [field, editor] : fields_) {
+    editor->show(lowered.spec);
+    // A key that a field of the Megatron-LM plug-in sets is edited there.
+    const LoweredKey* setter = lowered.setter_of(field->key);
+    const bool follows = setter && field->get(document_->spec()) == field->get(defaults);
+    editor->widget()->setEnabled(editable_ && !follows);
+    editor->widget()->setToolTip(
+        follows ? tr("Set by %1 of the Megatron-LM plug-in").arg(QString::fromStdString(setter->by))
+                : fromView(field->help));
+  }
 }
 
 void PipelinePanel::setRun(const RunSeries* run) {
@@ -205,7 +217,7 @@ void PipelinePanel::changeEvent(QEvent* event) {
 /// Once the panel is shown.
 void PipelinePanel::plan() {
   if (!isVisible()) return;
-  const RunSpec& spec = document_->spec();
+  const RunSpec& spec = preflight_->lowered().spec;
   const bool derived = spec.accumulation.knobs.group_length == GroupLength::global_batch;
   const std::int64_t steps = derived && preflight_->isCurrent() && preflight_->sketch() ? preflight_->sketch()->steps
                                                                                         : spec.accumulation.steps;

@@ -68,6 +68,7 @@ class PipelinePanel : public QWidget {
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
+  bool editable_ = true;
   QPointer<const RunSeries> run_;
   PipelinePlanner planner_;
   std::optional<MeasuredPipeline> window_;

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "models/plugin_runner.h"
+#include "models/preflight_runner.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
@@ -21,6 +22,7 @@ namespace accrue::ui {
 PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidget* parent)
     : QWidget(parent),
       document_(document),
+      preflight_(preflight),
       plugins_(new PluginRunner(document, preflight, this)),
       scroll_(new QScrollArea(this)),
       total_(new QLabel(this)) {
@@ -30,7 +32,7 @@ PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidg
   column->setContentsMargins(space::inGroup, 0, space::inGroup, space::inGroup);
   column->setSpacing(0);
   for (const Capability plugin : all_plugins()) {
-    cards_.push_back(new PluginCard(document, plugin, content));
+    cards_.push_back(new PluginCard(document, preflight, plugin, content));
     column->addWidget(cards_.back());
   }
   column->addSpacing(space::inGroup);
@@ -98,8 +100,8 @@ QWidget* PluginRack::buildMatrix(QWidget* parent) {
 }
 
 void PluginRack::showDocument() {
-  for (PluginCard* card : cards_) card->showSpec(document_->spec());
-  matrix_->showSpec(document_->spec());
+  for (PluginCard* card : cards_) card->showSpec(preflight_->lowered());
+  matrix_->showSpec(preflight_->lowered().spec);
 }
 
 void PluginRack::showResult() {

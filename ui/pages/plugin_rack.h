@@ -34,6 +34,7 @@ class PluginRack : public QWidget {
   void showResult();
 
   SpecDocument* document_;
+  PreflightRunner* preflight_;
   PluginRunner* plugins_;
   std::vector<PluginCard*> cards_;
   PluginMatrix* matrix_ = nullptr;

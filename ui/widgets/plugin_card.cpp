@@ -14,6 +14,7 @@
 #include "field_editor.h"
 #include "memory_bar.h"
 #include "models/number_text.h"
+#include "models/preflight_runner.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
@@ -60,6 +61,12 @@ void showDifference(QLabel* label, const QPalette& palette, const QString& name,
   label->setToolTip(parts.isEmpty() ? help : help + QLatin1Char('\n') + parts);
 }
 
+/// What sets the key in the document's place, if anything does.
+const LoweredKey* setterShown(const LoweredMegatron& lowered, const RunSpec& document, const SpecField& field) {
+  const LoweredKey* setter = lowered.setter_of(field.key);
+  return setter && field.get(document) == field.get(RunSpec()) ? setter : nullptr;
+}
+
 }  // namespace
 
 QString signedBytesText(std::int64_t bytes) {
@@ -67,9 +74,10 @@ QString signedBytesText(std::int64_t bytes) {
   return bytes == 0 ? size : (bytes < 0 ? minusSign : QChar(u'+')) + size;
 }
 
-PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* parent)
+PluginCard::PluginCard(SpecDocument* document, PreflightRunner* preflight, Capability plugin, QWidget* parent)
     : QWidget(parent),
       document_(document),
+      preflight_(preflight),
       plugin_(plugin),
       switch_(new SwitchBox(fromView(title_of(plugin)), this)),
       fields_(new QWidget(this)),
@@ -83,7 +91,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
     //: Undo step; %1 is a plug-in
     const QString what = on ? tr("Switch on %1") : tr("Switch off %1");
     document_->setSpec(switched(document_->spec(), plugin_), what.arg(switch_->text()));
-    showSpec(document_->spec());
+    showSpec(preflight_->lowered());
   });
   help_ = addText("pluginHelp");
   help_->setText(fromView(help_of(plugin)));
@@ -129,7 +137,7 @@ PluginCard::PluginCard(SpecDocument* document, Capability plugin, QWidget* paren
   layout->addWidget(fields_);
   layout->addLayout(costs);
   layout->addWidget(note_);
-  showSpec(document_->spec());
+  showSpec(preflight_->lowered());
   showState(nullptr);
 }
 
@@ -168,11 +176,16 @@ void PluginCard::addField(QGridLayout* grid, std::string_view key) {
   // Text that is no value does not outlive the visit: a run would not obey it.
   if (auto* number = qobject_cast<QAbstractSpinBox*>(editor))
     connect(number, &QAbstractSpinBox::editingFinished, added.editor,
-            [this, shown = added.editor] { shown->show(document_->spec()); });
+            [this, shown = added.editor] { shown->show(preflight_->lowered().spec); });
   rows_.append(added);
 }
 
-void PluginCard::showSpec(const RunSpec& spec) {
+void PluginCard::showSpec(const LoweredMegatron& lowered) {
+  const RunSpec& spec = lowered.spec;
+  set_by_.clear();
+  for (const std::string_view key : keys_of(plugin_))
+    if (const LoweredKey* setter = setterShown(lowered, document_->spec(), *find_field(key)))
+      set_by_ = tr("Set by %1 of the Megatron-LM plug-in").arg(QString::fromStdString(setter->by));
   on_ = is_on(plugin_, spec);
   switch_->setChecked(on_);
   bool any = false;
@@ -182,20 +195,27 @@ void PluginCard::showSpec(const RunSpec& spec) {
     row.editor->widget()->setVisible(applies);
     row.unit->setVisible(applies);
     row.editor->show(spec);
+    row.editor->widget()->setEnabled(!setterShown(lowered, document_->spec(), *row.field));
     any = any || applies;
   }
   fields_->setVisible(any);
+  showLock();
   update();
 }
 
 void PluginCard::showState(const PluginState* state) {
   const bool known = state && state->on == on_;
   const QString locked = known ? QString::fromStdString(state->locked) : QString();
-  switch_->setEnabled(locked.isEmpty());
+  refused_ = !locked.isEmpty();
   reason_ = locked.isEmpty() && known ? QString::fromStdString(state->fault) : locked;
-  showNote();
+  showLock();
   difference_ = known && locked.isEmpty() ? state->difference : std::nullopt;
   showCosts();
+}
+
+void PluginCard::showLock() {
+  switch_->setEnabled(!refused_ && set_by_.isEmpty());
+  showNote();
 }
 
 void PluginCard::showCosts() {
@@ -210,7 +230,7 @@ void PluginCard::showCosts() {
 }
 
 void PluginCard::showNote() {
-  const QString text = problem_.isEmpty() ? reason_ : problem_;
+  const QString text = !problem_.isEmpty() ? problem_ : set_by_.isEmpty() ? reason_ : set_by_;
   note_text_->setText(text);
   note_->setVisible(!text.isEmpty());
   switch_->setAccessibleDescription(text.isEmpty() ? fromView(help_of(plugin_)) : text);

@@ -5,6 +5,7 @@
 #include <QWidget>
 #include <optional>
 
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/plugins.h"
 #include "accrue/run/spec_fields.h"
 
@@ -14,6 +15,7 @@ class QLabel;
 namespace accrue::ui {
 
 class FieldEditor;
+class PreflightRunner;
 class SpecDocument;
 class SwitchBox;
 
@@ -22,9 +24,10 @@ class PluginCard : public QWidget {
   Q_OBJECT
 
  public:
-  PluginCard(SpecDocument* document, Capability plugin, QWidget* parent);
+  PluginCard(SpecDocument* document, PreflightRunner* preflight, Capability plugin, QWidget* parent);
 
-  void showSpec(const RunSpec& spec);
+  /// The spec as it runs. A key that a field of the Megatron-LM plug-in sets is edited there.
+  void showSpec(const LoweredMegatron& lowered);
   /// nullptr while nothing is known of the current spec.
   void showState(const PluginState* state);
   bool isLocked() const;
@@ -45,8 +48,10 @@ class PluginCard : public QWidget {
   QLabel* addText(const char* object_name);
   void showNote();
   void showCosts();
+  void showLock();
 
   SpecDocument* document_;
+  PreflightRunner* preflight_;
   Capability plugin_;
   SwitchBox* switch_;
   QLabel* help_;
@@ -59,8 +64,10 @@ class PluginCard : public QWidget {
   QList<Row> rows_;
   std::optional<RankCost> difference_;
   bool on_ = false;
-  QString reason_;   ///< why the switch is locked, or why the spec is refused for it
-  QString problem_;  ///< of text in a field
+  bool refused_ = false;  ///< the switch would give a spec that cannot run
+  QString reason_;        ///< why the switch is locked, or why the spec is refused for it
+  QString set_by_;        ///< the field that sets one of its keys
+  QString problem_;       ///< of text in a field
 };
 
 /// "+1.2 MiB", "−20 B", "0 B"

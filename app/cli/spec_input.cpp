@@ -33,9 +33,7 @@ HostFacts facts_for(const RunSpec& given) {
 
 SpecReading reading_of(const SpecInput& input) {
   SpecReading reading = read_spec(std::filesystem::path(input.file));
-  reading.spec = without_lowered(reading.spec);
-  for (const auto& assignment : input.sets) set_field(reading, assignment);
-  keep_set_keys(reading);
+  apply_sets(reading, input.sets, environment);
   return reading;
 }
 
@@ -94,8 +92,8 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
 std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets) {
   const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
   SpecReading reading;
-  reading.spec = without_lowered(from.spec);
-  for (const auto& assignment : sets) set_field(reading, assignment);
+  reading.spec = from.spec;
+  apply_sets(reading, sets, environment);
   std::vector<Finding> findings = reading.findings;
   if (!has_errors(findings)) findings = check_branch(from.spec, lower_megatron(reading.spec, environment).spec);
   std::optional<RunPlan> plan;
@@ -124,6 +122,8 @@ std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
 std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {
   if (updates >= plan.totals.updates) return plan;
   RunSpec spec = plan.spec;
+  // The plan's keys hold what the fields gave; train_iters would give the length back.
+  spec.megatron = {};
   spec.run.epochs.reset();
   spec.run.samples.reset();
   spec.run.tokens.reset();

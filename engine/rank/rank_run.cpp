@@ -117,8 +117,8 @@ Result<void> RankRun::prepare_foreign() {
     if (auto met = meet(order_.plan.spec, order_.plan.backend, order_.run_id); !met) return met;
   } else {
     SpecReading reading = read_spec(arguments_.spec);
+    apply_sets(reading, {}, environment);
     if (auto reported = report_findings(reading.findings, arguments_.spec); !reported) return reported;
-    keep_set_keys(reading);
     reading.spec = lower_megatron(reading.spec, environment).spec;
     if (auto checked = check_world(make_grid(reading.spec).world(), identity_.world); !checked) return checked;
     if (auto met =
@@ -140,7 +140,7 @@ Result<void> RankRun::make_shared_order() {
   if (identity_.rank == 0) {
     if (arguments_.plan.empty()) {
       SpecReading reading = read_spec(arguments_.spec);
-      keep_set_keys(reading);
+      apply_sets(reading, {}, environment);
       made = plan_order(reading.spec, arguments_.spec, arguments_.out);
     }
     if (made && !made->run_dir.empty()) {

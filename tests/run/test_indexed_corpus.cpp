@@ -223,6 +223,8 @@ class TestIndexedCorpus : public QObject {
     row("no split", "words", "data.split", "is no split");
     row("a sample that is too long", "long", "data.split", "too few for one sample of 1001");
     row("a vocabulary that is too small", "vocabulary", "model.vocabulary", "holds the token 122");
+    row("no special tokens at all", "sentences", "data.paths", "has no .json file");
+    row("special tokens that are missing", "special", "data.paths", "lacks special tokens");
   }
   void what_cannot_be_read_is_refused() {
     const auto [what, where, words] = current_row<QString, QString, QString>();
@@ -244,6 +246,16 @@ class TestIndexedCorpus : public QObject {
         build_text_dataset({{dir_ / "text.txt"}, dir_ / "text"}, [](const TextProgress&) { return true; }).value();
       bad.data.paths = {"text"};
       bad.model.vocabulary = 122;
+    }
+    if (what == "sentences" || what == "special") {
+      bad.model.kind = ModelKind::bert;
+      bad.run.epochs.reset();
+      bad.run.samples = 4;
+    }
+    if (what == "special") {
+      write_corpus(dir_ / "plain", corpus_lengths);
+      write_sidecar(dir_ / "plain", {.tokenizer = "bytes", .special = {.vocabulary = 300}}).value();
+      bad.data.paths = {"plain"};
     }
     const auto facts = scan_data(bad, dir_);
     QVERIFY(!facts);
@@ -268,6 +280,8 @@ class TestIndexedCorpus : public QObject {
     row("a token that the model lacks", "eod", "data.end_of_document");
     row("too many consumed", "consumed", "data.consumed_samples");
     row("fewer samples than ranks", "ranks", "parallel.data");
+    row("a share of masks for a GPT", "masks", "data.mask_probability");
+    row("a seed of other data", "other", "data.seed");
   }
   void findings_name_the_key() {
     const auto [what, key] = current_row<QString, QString>();
@@ -277,6 +291,11 @@ class TestIndexedCorpus : public QObject {
     if (what == "reset") bad.data.reset_positions = true;
     if (what == "eod") bad.data.end_of_document = 5000;
     if (what == "consumed") bad.data.consumed_samples = {1, 1, 1, 1};
+    if (what == "masks") bad.data.mask_probability = 0.5;
+    if (what == "other") {
+      bad.data = {};
+      bad.data.seed = 4;
+    }
     if (what == "ranks") {
       bad.model.context = 400;
       bad.parallel.data = 4;

@@ -218,6 +218,98 @@ class TestMegatronLowering : public QObject {
     QCOMPARE(lower_megatron(silent.spec, empty_environment()).spec.optimizer.clip_norm, 1.0);
   }
 
+  // What a program reads: the text of a spec, and --set.
+  static SpecReading read(const char* text, const std::vector<std::string>& sets = {}) {
+    SpecReading reading = parse_spec(text, "x");
+    apply_sets(reading, sets, empty_environment());
+    return reading;
+  }
+
+  void a_recorded_spec_comes_to_the_same_data() { fields_set_keys_data(); }
+  void a_recorded_spec_comes_to_the_same() {
+    QFETCH(QStringList, set);
+    const LoweredMegatron once = lower(set);
+    const SpecReading again = read(write_spec(once.spec).c_str());
+    QCOMPARE(errors_of(again.findings), QString());
+    QCOMPARE(QString::fromStdString(write_spec(lower_megatron(again.spec, empty_environment()).spec)),
+             QString::fromStdString(write_spec(once.spec)));
+  }
+
+  void a_text_keeps_what_the_plug_in_gives_anyway() {
+    const SpecReading reading =
+        read("accrue = 1\n[schedule]\nkind = \"linear\"\n[accumulation]\nsteps = 1\n[megatron]\ntp_degree = 2\n");
+    QCOMPARE(errors_of(reading.findings), QString());
+    const RunSpec spec = lower_megatron(reading.spec, empty_environment()).spec;
+    QCOMPARE(value_of(spec, "schedule.kind"), QString("\"linear\""));
+    QCOMPARE(spec.accumulation.steps, std::int64_t{1});
+  }
+
+  void a_set_wins_over_the_text_and_a_default() {
+    const char* text = "accrue = 1\n[optimizer]\nclip_norm = 0.0\n[megatron]\ntp_degree = 2\n";
+    const SpecReading other = read(text, {"optimizer.clip_norm=0.5"});
+    QCOMPARE(errors_of(other.findings), QString());
+    QCOMPARE(lower_megatron(other.spec, empty_environment()).spec.optimizer.clip_norm, 0.5);
+    const SpecReading none = read("accrue = 1\n[megatron]\ntp_degree = 2\n", {"optimizer.clip_norm=0"});
+    QCOMPARE(errors_of(none.findings), QString());
+    QCOMPARE(lower_megatron(none.spec, empty_environment()).spec.optimizer.clip_norm, 0.0);
+    const SpecReading field = read("accrue = 1\n[optimizer]\nclip_norm = 0.0\n", {"megatron.tp_degree=2"});
+    QCOMPARE(lower_megatron(field.spec, empty_environment()).spec.optimizer.clip_norm, 0.0);
+    const SpecReading silent =
+        read("accrue = 1\n[data]\nvalidation_fraction = 0.5\n[evaluate]\nevery_updates = 0\n[megatron]\nmin_lr = 0\n");
+    QCOMPARE(errors_of(silent.findings), QString());
+    QCOMPARE(lower_megatron(silent.spec, empty_environment()).spec.evaluate.every_updates, std::int64_t{0});
+  }
+
+  void a_written_default_is_no_silent_loser_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("set");
+    QTest::addColumn<QString>("key");
+    const auto row = [](const char* text, const char* set, const char* key) {
+      QTest::newRow(key) << text << set << key;
+    };
+    row("accrue = 1\n[parallel]\ntensor = 1\n[megatron]\ntp_degree = 2\n", "", "parallel.tensor");
+    row("accrue = 1\n[megatron]\npp_degree = 2\n", "parallel.pipeline=1", "parallel.pipeline");
+    row("accrue = 1\n[schedule]\nclock = \"positions\"\n[megatron]\ntp_degree = 2\n", "", "schedule.clock");
+    row("accrue = 1\n[megatron]\ngradient_clipping = 1.0\n", "optimizer.clip_norm=0", "optimizer.clip_norm");
+    row("accrue = 1\n[evaluate]\nevery_updates = 0\n[megatron]\neval_interval = 5\n", "", "evaluate.every_updates");
+  }
+  void a_written_default_is_no_silent_loser() {
+    QFETCH(QString, text);
+    QFETCH(QString, set);
+    QFETCH(QString, key);
+    std::vector<std::string> sets;
+    if (!set.isEmpty()) sets.push_back(set.toStdString());
+    const QString errors = errors_of(read(text.toUtf8().constData(), sets).findings);
+    QVERIFY2(errors.contains(key + ": is set by"), qPrintable(errors));
+  }
+
+  void arguments_exclude_each_other_data() {
+    QTest::addColumn<QString>("arguments");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("types") << "[\"fp16 = true\", \"bf16 = true\"]"
+                           << "bf16 and fp16 exclude";
+    QTest::newRow("tails") << "[\"lr_wsd_decay_iters = 2\", \"lr_wsd_decay_samples = 2\"]"
+                           << "exclude each other";
+    QTest::newRow("inner layer") << "[\"ffn_hidden_size = 100\", \"hidden_size = 32\"]"
+                                 << "expected 128";
+    QTest::newRow("inner layer first") << "[\"ffn_hidden_size = 128\", \"hidden_size = 32\"]"
+                                       << "";
+  }
+  void arguments_exclude_each_other() {
+    QFETCH(QString, arguments);
+    QFETCH(QString, said);
+    const QString errors = errors_of(lower({"megatron.other_megatron_args=" + arguments}).findings);
+    QVERIFY2(said.isEmpty() ? errors.isEmpty() : errors.contains(said), qPrintable(errors));
+  }
+
+  void evaluation_data_have_weights_of_their_own() {
+    const LoweredMegatron lowered =
+        lower({"data.kind=indexed", "megatron.other_megatron_args=[\"valid_data_path = 0.3 a 0.7 b\"]"});
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(lowered.spec.data.validation_paths, (std::vector<std::string>{"a", "b"}));
+    QCOMPARE(lowered.spec.data.validation_weights, (std::vector<double>{0.3, 0.7}));
+  }
+
   void every_field_says_what_became_of_it() {
     const LoweredMegatron lowered = lower({"megatron.tp_degree=2", "megatron.return_logits=true"});
     QCOMPARE(lowered.fields.size(), std::size_t{43});

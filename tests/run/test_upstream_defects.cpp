@@ -57,6 +57,7 @@ class TestUpstreamDefects : public QObject {
     row("U6", {"megatron.return_logits=true", "megatron.num_micro_batches=4"}, true, "4 micro-batches of logits");
     row("U9", {"data.samples=40", "accumulation.steps=4"}, true, "The last 2 micro-batches of an epoch");
     row("U15", {"model.vocabulary=250", "model.vocabulary_multiple=128"}, true, "256 classes in place of 250");
+    row("U15", {"model.vocabulary=257"}, true, "384 classes in place of 257");
     row("U15", {}, false, "256 rows need no padding");
     row("U16", {"optimizer.kind=adam", "optimizer.weight_decay=0.1"}, true, "decay of 0.1");
     row("U16", {}, false, "not Adam");

@@ -100,10 +100,6 @@ class Lowering {
   void set(MegatronEffect& effect, std::string_view key, SpecValue wanted, FieldOrigin origin,
            const std::string& own_key, const std::string& by) {
     const SpecField* field = find_field(key);
-    if (field == nullptr) {
-      effect.nothing = "no key of a spec takes it yet: " + std::string(key);
-      return;
-    }
     const SpecValue target = *fitting(*field, wanted);
     if (auto problem = spec_detail::check_value(*field, target)) {
       refuse(own_key, by + " gives " + std::string(key) + ", which " + problem->message, problem->found,
@@ -174,7 +170,10 @@ class Lowering {
       else
         refuse_argument(effect, "is not one of the choices", word(), "adam or sgd");
     } else if (name == "fp16" || name == "bf16") {
-      if (std::get<bool>(given))
+      if (name == "bf16" && std::get<bool>(given) && is_given_true("fp16"))
+        refuse_argument(effect, "and fp16 exclude each other: both say what model.dtype is", "both true",
+                        "one of the two");
+      else if (std::get<bool>(given))
         set_argument(effect, argument.key, std::string(name == "fp16" ? "float16" : "bfloat16"));
       else
         effect.nothing = "model.dtype is what the spec says";
@@ -183,14 +182,16 @@ class Lowering {
     } else if (name == "lr_wsd_decay_iters" || name == "lr_wsd_decay_samples") {
       lower_wsd(whole(), name.ends_with("iters"), effect);
     } else if (name == "ffn_hidden_size") {
-      if (whole() != 4 * result_.spec.model.width)
+      if (const Integer inner = 4 * width(); whole() != inner)
         refuse_argument(effect, "must be 4 x model.width: the inner layer of a block has that width",
-                        std::to_string(whole()), std::to_string(4 * result_.spec.model.width));
+                        std::to_string(whole()), std::to_string(inner));
       effect.nothing = "Accrue does this in any case";
     } else if (name == "distributed_timeout_minutes") {
       set_argument(effect, argument.key, static_cast<double>(whole()) * 60.0);
     } else if (name == "data_path") {
-      lower_blend(std::get<Texts>(given), effect);
+      lower_blend(std::get<Texts>(given), "data.paths", "data.weights", effect);
+    } else if (name == "valid_data_path") {
+      lower_blend(std::get<Texts>(given), "data.validation_paths", "data.validation_weights", effect);
     } else {
       lower_alike(argument, given, effect);
     }
@@ -221,6 +222,9 @@ class Lowering {
   }
 
   void lower_wsd(Integer length, bool in_updates, MegatronEffect& effect) {
+    if (in_updates && resolved_.argument("lr_wsd_decay_samples") != nullptr)
+      return refuse_argument(effect, "and lr_wsd_decay_samples exclude each other: both give schedule.decay_fraction",
+                             "both", "one of the two");
     const auto horizon = in_updates ? value().lr_decay_iters : value().lr_decay_samples;
     if (!horizon)
       return refuse_argument(effect, std::string("needs ") + (in_updates ? "lr_decay_iters" : "lr_decay_samples") +
@@ -232,7 +236,8 @@ class Lowering {
   }
 
   /// "0.3 a 0.7 b", or paths alone.
-  void lower_blend(const Texts& list, MegatronEffect& effect) {
+  void lower_blend(const Texts& list, std::string_view paths_key, std::string_view weights_key,
+                   MegatronEffect& effect) {
     Texts paths;
     std::vector<double> weights;
     const auto first = list.empty() ? std::nullopt : megatron_detail::parse_value(FieldType::real, list.front());
@@ -247,10 +252,18 @@ class Lowering {
     }
     if (paths.empty() || (first && weights.size() != paths.size()))
       return refuse_argument(effect, "must hold paths, or a weight before each", "", "weight, path, weight, path");
-    set_argument(effect, "data.paths", paths);
-    if (first) set_argument(effect, "data.weights", weights);
+    set_argument(effect, paths_key, paths);
+    if (first) set_argument(effect, weights_key, weights);
   }
 
+  bool is_given_true(std::string_view name) const {
+    const MegatronArgumentValue* given = resolved_.argument(name);
+    return given != nullptr && given->value == SpecValue(true);
+  }
+  Integer width() const {
+    const MegatronArgumentValue* given = resolved_.argument("hidden_size");
+    return given == nullptr ? result_.spec.model.width : std::get<Integer>(given->value);
+  }
   Integer micro_batch() const {
     const MegatronArgumentValue* given = resolved_.argument("micro_batch_size");
     return given == nullptr ? result_.spec.accumulation.micro_batch : std::get<Integer>(given->value);
@@ -338,7 +351,10 @@ class Lowering {
       set("start_weight_decay", "optimizer.start_weight_decay", *value().start_weight_decay);
     if (value().end_weight_decay) set("end_weight_decay", "optimizer.end_weight_decay", *value().end_weight_decay);
     for (const std::string_view end : {"start_weight_decay", "end_weight_decay"})
-      if (row(end).keys.empty()) nothing(end, "the weight decay is constant: optimizer.weight_decay");
+      if (row(end).keys.empty())
+        nothing(end, result_.spec.optimizer.weight_decay_style == WeightDecayStyle::constant
+                         ? "the weight decay is constant: optimizer.weight_decay"
+                         : "optimizer." + std::string(end) + " of the spec says it");
   }
 
   template <typename Positions>
@@ -414,7 +430,7 @@ class Lowering {
 
   void lower_reports() {
     if (value().tensorboard_dir) set("tensorboard_dir", "run.tensorboard_dir", *value().tensorboard_dir);
-    nothing("set_all_logging_options", "every tag is written in any case");
+    nothing("set_all_logging_options", "tensorboard_dir always holds the same tags, and no further ones");
     nothing("return_logits", *value().return_logits
                                  ? "a run has no program that takes logits; Accelerator in C++ returns them"
                                  : "a run returns no logits");
@@ -541,14 +557,60 @@ void keep_set_keys(SpecReading& reading) {
   constexpr Pair pairs[] = {{"accumulation.steps", "megatron.num_micro_batches"},
                             {"optimizer.clip_norm", "megatron.gradient_clipping"},
                             {"schedule.kind", "megatron.lr_decay_style"},
+                            {"evaluate.every_updates", "megatron.eval_iters"},
                             {"evaluate.batches", "megatron.eval_iters"}};
   for (const Pair& pair : pairs) {
+    // No evaluation is asked for by eval_iters = 0; an interval that is given says otherwise.
+    if (pair.key == "evaluate.every_updates" && reading.spec.megatron.eval_interval) continue;
     const SpecField& key = *find_field(pair.key);
     const SpecField& field = *find_field(pair.field);
     const bool set = std::ranges::find(reading.keys, pair.key, &KeyPosition::key) != reading.keys.end();
     const bool has_default = key.get(reading.spec) == key.get(RunSpec());
     if (set && has_default && is_none(field.get(reading.spec))) field.set(reading.spec, key.get(reading.spec));
   }
+}
+
+namespace {
+
+/// Lowering cannot tell a key that is set to its default from one that is left out.
+template <typename IsSet>
+void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, IsSet is_set,
+                                const MegatronEnvironment& environment) {
+  if (!has_megatron(reading.spec)) return;
+  const LoweredMegatron lowered = lower_megatron(reading.spec, environment);
+  for (const KeyPosition& at : reading.keys) {
+    const SpecField* field = find_field(at.key);
+    const LoweredKey* setter = lowered.setter_of(at.key);
+    if (field == nullptr || setter == nullptr) continue;
+    const SpecValue value = field->get(is_set(at) ? reading.spec : written);
+    const SpecValue becomes = field->get(lowered.spec);
+    if (value != field->get(RunSpec()) || value == becomes) continue;
+    reading.findings.push_back({.key = at.key,
+                                .message = "is set by " + setter->by + " of the plug-in to another value",
+                                .found = format_value(value),
+                                .expected = format_value(becomes) + ", or to leave one of the two out"});
+  }
+}
+
+}  // namespace
+
+void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment) {
+  SpecReading of_sets;
+  for (const std::string& assignment : sets) set_field(of_sets, assignment);
+  const auto is_set = [&of_sets](const KeyPosition& at) {
+    return std::ranges::find(of_sets.keys, at.key, &KeyPosition::key) != of_sets.keys.end();
+  };
+  std::erase_if(reading.keys, is_set);
+  const RunSpec written = reading.spec;
+  const bool had_fields = has_megatron(reading.spec);
+  keep_set_keys(reading);
+  reading.spec = without_lowered(reading.spec);
+  std::vector<KeyPosition> of_text;
+  if (had_fields) of_text = std::exchange(reading.keys, {});
+  for (const std::string& assignment : sets) set_field(reading, assignment);
+  keep_set_keys(reading);
+  reading.keys.insert(reading.keys.begin(), of_text.begin(), of_text.end());
+  refuse_overridden_defaults(reading, written, is_set, environment);
 }
 
 }  // namespace accrue

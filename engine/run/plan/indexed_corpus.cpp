@@ -269,6 +269,25 @@ class Planner {
     return {};
   }
 
+  /// A BERT and a T5 read sentences, and need tokens of their own beside those of the text.
+  Result<void> check_sentences(const std::string& name, const std::optional<DatasetSidecar>& sidecar) const {
+    if (gpt()) return {};
+    const bool t5 = spec_.model.kind == ModelKind::t5;
+    const char* const model = t5 ? "T5" : "BERT";
+    const auto refuse = [&](const std::string& problem) -> Result<void> {
+      return fail(ErrorCode::data, path_of(name).string() + " " + problem, "data.paths",
+                  "Build the dataset with \"accrue-run data build TEXT --out PREFIX --sentences\".");
+    };
+    if (!sidecar) return refuse(fmt::format("has no .json file, which says the special tokens of a {}", model));
+    const SpecialTokens& special = sidecar->special;
+    const bool complete = special.mask >= 0 && (t5 ? special.bos >= 0 && special.eos >= 0 && !special.sentinels.empty()
+                                                   : special.cls >= 0 && special.sep >= 0);
+    if (!complete) return refuse(fmt::format("lacks special tokens that a {} needs", model));
+    if (!t5 && spec_.model.binary_head && !sidecar->sentences)
+      return refuse("was built without --sentences, and a BERT with a binary head reads pairs of sentences");
+    return {};
+  }
+
   /// A sidecar says the largest token, so that a vocabulary that is too small is seen before the start.
   Result<void> check_vocabulary() const {
     std::vector<std::string> names = spec_.data.paths;
@@ -276,6 +295,7 @@ class Planner {
     for (const std::string& name : names) {
       const auto sidecar = read_sidecar(path_of(name));
       if (!sidecar) return tl::unexpected(sidecar.error());
+      if (auto checked = check_sentences(name, *sidecar); !checked) return checked;
       if (!*sidecar) continue;
       // A BERT and a T5 meet the special tokens, too.
       const std::int64_t needed = gpt() ? (*sidecar)->largest_token + 1 : (*sidecar)->special.vocabulary;

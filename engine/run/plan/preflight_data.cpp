@@ -91,15 +91,57 @@ bool is_masked_model(const RunSpec& spec) {
   return spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5;
 }
 
+/// Keys of indexed data that are set and not read: with other data, or by a model that does not read them.
+void check_unread(const RunSpec& spec, Findings& findings) {
+  static constexpr const char* keys[] = {"data.paths",
+                                         "data.weights",
+                                         "data.split",
+                                         "data.validation_paths",
+                                         "data.validation_weights",
+                                         "data.seed",
+                                         "data.cache",
+                                         "data.end_of_document",
+                                         "data.mask_end_of_document",
+                                         "data.reset_positions",
+                                         "data.reset_attention",
+                                         "data.mask_probability",
+                                         "data.short_sequence_probability",
+                                         "data.consumed_samples"};
+  const RunSpec usual;
+  const bool indexed = spec.data.kind == DataKind::indexed;
+  for (const char* const key : keys) {
+    const SpecField& field = *find_field(key);
+    if (field.applies(spec) || field.get(spec) == field.get(usual)) continue;
+    const bool masking = field.key == "data.mask_probability" || field.key == "data.short_sequence_probability";
+    if (!indexed)
+      findings.warn(key, "is not used, since data.kind is not \"indexed\"", quoted(spec.data.kind),
+                    "data.kind = \"indexed\"");
+    else if (masking)
+      findings.note(key, "changes nothing here: it is for a BERT or a T5");
+    else if (field.key == "data.split")
+      findings.note(key, "changes nothing here: data.validation_paths takes its place");
+  }
+}
+
+/// The decoder gets its first token, what is masked, and a sentinel for each masked span.
+void check_decoder(const RunSpec& spec, Findings& findings) {
+  if (spec.model.kind != ModelKind::t5) return;
+  const double masked = std::ceil(spec.data.mask_probability * static_cast<double>(spec.model.context));
+  const auto most = 1 + 2 * static_cast<std::int64_t>(masked);
+  if (spec.model.tokens_of_decoder() < most)
+    findings.warn("model.decoder_context",
+                  "a run ends at a sample that gives the decoder more tokens: by model.context and "
+                  "data.mask_probability one may give it " +
+                      std::to_string(most),
+                  spec.model.tokens_of_decoder(), "at least " + std::to_string(most), most);
+}
+
 /// What an index or its samples would do otherwise than the spec asks.
 void check_indexed(const RunSpec& spec, Findings& findings) {
   const DataSpec& data = spec.data;
-  if (data.kind != DataKind::indexed) {
-    if (!data.paths.empty())
-      findings.warn("data.paths", "is not used, since data.kind is not \"indexed\"", quoted(data.kind),
-                    "data.kind = \"indexed\"");
-    return;
-  }
+  check_unread(spec, findings);
+  if (data.kind != DataKind::indexed) return;
+  check_decoder(spec, findings);
   constexpr std::int64_t most_seed = 2147483646;
   if (!data.seed && (spec.run.seed < 0 || spec.run.seed > most_seed))
     findings.error("data.seed", "is left out, and run.seed is too large for the order of indexed data", spec.run.seed,

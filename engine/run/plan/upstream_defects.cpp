@@ -49,7 +49,7 @@ constexpr UpstreamDefect defects[] = {
      .title = "All logging options crash",
      .upstream = "set_all_logging_options switches the norm of the parameters on, whose code reads a member that does "
                  "not exist.",
-     .here = "The norm of the parameters is logged."},
+     .here = "The class logs the norm of the parameters."},
     {.id = "U6",
      .system = accelerate,
      .title = "Logits are averaged",
@@ -106,8 +106,7 @@ constexpr UpstreamDefect defects[] = {
      .title = "Adam becomes AdamW",
      .upstream = "An Adam whose decay is part of the gradient silently becomes AdamW; dampening and nesterov of an SGD "
                  "are lost.",
-     .here = "optimizer.kind says which of the two it is.",
-     .setting = "optimizer.kind=adamw"},
+     .here = "optimizer.kind says which of the two it is."},
     {.id = "U17",
      .system = "Megatron Bridge",
      .title = "Iterations are stretched by a ramp-up",
@@ -182,7 +181,6 @@ std::string times(Integer count, std::string_view one) {
 void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
   const RunSpec& spec = plan.spec;
   const MegatronSpec& fields = spec.megatron;
-  const bool plugin = has_megatron(spec);
   const Integer steps = spec.accumulation.steps;
   const Integer updates = plan.totals.updates;
   const bool gpt = spec.model.kind == ModelKind::gpt;
@@ -242,12 +240,14 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
     return effect.none(
         fmt::format("Nothing: no loss of this run has it, on {} or one.", times(spec.parallel.tensor, "tensor rank")));
   if (id == "U15") {
-    if (!gpt) return effect.none("Nothing: the model has no vocabulary that is divided here.");
+    if (!is_transformer(spec.model.kind))
+      return effect.none("Nothing: the model has no vocabulary that is divided here.");
     ModelSpec padded = spec.model;
     padded.vocabulary_padding = VocabularyPadding::megatron;
-    padded.vocabulary_multiple = std::max<Integer>(padded.vocabulary_multiple, spec.model.vocabulary_multiple);
-    const Integer rows = classes_of(padded, spec.parallel.tensor);
+    constexpr Integer usual_multiple = 128;  // make_vocab_size_divisible_by where it is left out
     effect.replayed = spec.model.vocabulary_padding == VocabularyPadding::megatron;
+    if (!effect.replayed) padded.vocabulary_multiple = std::max(usual_multiple, spec.model.vocabulary_multiple);
+    const Integer rows = classes_of(padded, spec.parallel.tensor);
     effect.can_replay = true;
     if (rows == spec.model.vocabulary)
       return effect.none(
@@ -257,7 +257,6 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
   if (id == "U16") {
     const OptimizerSpec& optimizer = spec.optimizer;
     if (optimizer.kind == OptimizerKind::adam) {
-      effect.can_replay = true;
       if (optimizer.weight_decay == 0.0) return effect.none("Nothing: without weight decay the two are the same.");
       return effect.some(fmt::format("The decay of {} would be taken from the weights and not be part of the gradient.",
                                      spec_detail::number_text(optimizer.weight_decay)));
@@ -282,8 +281,7 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
                                                                               : spec.data.consumed_samples.front())
               : "the start"));
   }
-  if (plugin || spec.optimizer.kind != OptimizerKind::fused_lamb)
-    return effect.none("Nothing: the optimizer is not FusedLAMB.");
+  if (spec.optimizer.kind != OptimizerKind::fused_lamb) return effect.none("Nothing: the optimizer is not FusedLAMB.");
   effect.none("Nothing in a run, whose gradients are cleared after each update.");
 }
 
@@ -346,7 +344,7 @@ std::string replay_setting(const UpstreamDefect& defect, const RunSpec& spec, bo
   if (!defect.replay) {
     if (defect.setting.empty()) return {};
     if (on) return std::string(defect.setting);
-    return defect.id == "U15" ? "model.vocabulary_padding=fixed" : "optimizer.kind=adam";
+    return "model.vocabulary_padding=fixed";
   }
   std::vector<std::string> names = spec.accumulation.replay;
   const std::string name(to_name(*defect.replay));

@@ -114,8 +114,9 @@ void add_reports(FieldList& list) {
   list.add(ACCRUE_FIELD(megatron.tensorboard_dir), "tensorboard_dir",
            "Folder of TensorBoard's event files: run.tensorboard_dir.");
   list.add(ACCRUE_FIELD(megatron.set_all_logging_options), "set_all_logging_options",
-           "Every tag is written to tensorboard_dir, which it needs. Accrue writes them all in any case. Left "
-           "out: false.");
+           "Changes nothing in a run, whose tensorboard_dir, which it needs, always has learning-rate, batch-size, the "
+           "loss, loss-scale where there is one, world-size, grad-norm, iteration-time and the losses of evaluations. "
+           "Left out: false.");
   list.add(ACCRUE_FIELD(megatron.eval_iters), "eval_iters",
            "Batches of an evaluation: evaluate.batches. Left out: 100.")
       .range(0, 1e9, "batches");

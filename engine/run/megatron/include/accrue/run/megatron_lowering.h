@@ -4,6 +4,7 @@
 // that changed nothing did not.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,11 @@ RunSpec without_lowered(const RunSpec& spec);
 /// A key that a text sets to its default looks like one that is left out. Where a default of the plug-in would override
 /// it, the field takes the value of the key.
 void keep_set_keys(SpecReading& reading);
+
+/// Applies every --set to a spec that was read: the keys that its fields give follow the fields that are set. A key
+/// that the text or a --set gives its default, and a field another value, is refused in the reading's findings. A spec
+/// that was lowered and written comes to the same when it is read again.
+void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment);
 
 /// The table that "accrue-run plan SPEC --megatron" prints.
 std::string megatron_report(const LoweredMegatron& lowered);

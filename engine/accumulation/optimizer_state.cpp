@@ -249,7 +249,8 @@ auto with_kind(const torch::optim::Optimizer& optimizer, F&& f) {
   if (dynamic_cast<const accrue::Lars*>(&optimizer) != nullptr) return f(LarsKind{});
   throw std::invalid_argument(
       "the state of this optimizer is not known: it is none of SGD, Adam, AdamW, RMSprop, Adagrad, CPUAdam, "
-      "FusedAdam, FusedLAMB, FusedSGD, HybridAdam, Lamb and Lars; give a BaseOptimizer of your own, whose state_dict() says what it holds");
+      "FusedAdam, FusedLAMB, FusedSGD, HybridAdam, Lamb and Lars; give a BaseOptimizer of your own, whose state_dict() "
+      "says what it holds");
 }
 
 at::Tensor text_tensor(const std::string& text) {
@@ -412,13 +413,14 @@ std::shared_ptr<BaseOptimizer> built(const std::vector<at::Tensor>& parameters, 
 
 std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& parameters,
                                                const OptimizerConfig& config) {
-  for (const auto build : {built<Sgd>, built<Adam>, built<AdamW>, built<RmsProp>, built<Adagrad>, built<CpuAdam>,
-                           built<Hybrid>, built<FusedAdamKind>, built<FusedLambKind>, built<LambKind>,
-                           built<FusedSgdKind>, built<LarsKind>})
+  for (const auto build :
+       {built<Sgd>, built<Adam>, built<AdamW>, built<RmsProp>, built<Adagrad>, built<CpuAdam>, built<Hybrid>,
+        built<FusedAdamKind>, built<FusedLambKind>, built<LambKind>, built<FusedSgdKind>, built<LarsKind>})
     if (auto optimizer = build(parameters, config)) return optimizer;
-  throw std::invalid_argument("build_optimizer: there is no optimizer of type \"" + config.type +
-                              "\"; there are SGD, Adam, AdamW, RMSprop, Adagrad, CPUAdam, FusedAdam, FusedLAMB, FusedSGD, "
-                              "HybridAdam, Lamb and Lars");
+  throw std::invalid_argument(
+      "build_optimizer: there is no optimizer of type \"" + config.type +
+      "\"; there are SGD, Adam, AdamW, RMSprop, Adagrad, CPUAdam, FusedAdam, FusedLAMB, FusedSGD, "
+      "HybridAdam, Lamb and Lars");
 }
 
 std::string optimizer_text(const torch::optim::Optimizer& optimizer) {

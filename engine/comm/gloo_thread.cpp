@@ -9,20 +9,23 @@
 #include <string_view>
 #include <thread>
 
+#include "accrue/comm/communicator.h"
+
 namespace accrue {
 namespace {
 
 std::atomic<bool> gloo_halted{false};
 std::terminate_handler previous_handler = nullptr;
 
-/// Its messages begin with the place in its sources.
 bool thrown_by_gloo() {
   const std::exception_ptr thrown = std::current_exception();
   if (!thrown) return false;
   try {
     std::rethrow_exception(thrown);
+  } catch (const CommError&) {
+    return false;
   } catch (const std::exception& error) {
-    return std::string_view(error.what()).find("gloo/transport/") != std::string_view::npos;
+    return is_text_of_gloo(error.what());
   } catch (...) {
     return false;
   }
@@ -38,6 +41,11 @@ bool thrown_by_gloo() {
 }
 
 }  // namespace
+
+bool is_text_of_gloo(std::string_view text) {
+  if (!text.starts_with('[')) return false;
+  return text.substr(0, text.find(']')).find("gloo/transport/") != std::string_view::npos;
+}
 
 void halt_gloo_at_errors() {
   static std::once_flag once;

@@ -4,11 +4,16 @@
 // can compare what the ranks call and name the difference.
 #pragma once
 
+#include <string_view>
+
 namespace accrue {
 
 /// Halts Gloo's thread where it would end the process; other uncaught exceptions go to the handler that was there
 /// before. Once for each process. Thread: any.
 void halt_gloo_at_errors();
+
+/// Whether Gloo itself threw this: its texts begin with the place in its sources, in brackets. Ours may quote them.
+bool is_text_of_gloo(std::string_view text);
 
 /// Whether that has happened: no operation under way will end.
 bool gloo_has_halted();

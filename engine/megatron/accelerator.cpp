@@ -92,8 +92,6 @@ AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : option
   parallel.pipeline = mesh.grid().pipeline;
   parallel.sequence = axis.sequence();
   if (*plugin().recompute_activations) parallel.recompute = RecomputeKind::selective;
-  if (options.megatron_lm_plugin.custom_model_provider_function == nullptr && plugin().custom_model_provider_function)
-    refuse("custom_model_provider_function is a name; a program gives the function itself");
 }
 
 void AcceleratorImpl::check_plugin() {
@@ -105,6 +103,20 @@ void AcceleratorImpl::check_plugin() {
     refuse("the ranks are " + std::to_string(mesh.grid().tensor) + " x " + std::to_string(mesh.grid().pipeline) +
            " (tensor x pipeline), the plug-in's tp_degree x pp_degree " + std::to_string(*plugin().tp_degree) + " x " +
            std::to_string(*plugin().pp_degree) + ": build the mesh of Accelerator::grid_of()");
+  // A program gives a class or a function itself, in the member of the same name.
+  const MegatronSpec& named = plugin();
+  const auto refuse_name = [](const char* field, bool given) {
+    if (given) refuse(std::string(field) + " is a name; a program gives the class or function itself");
+  };
+  refuse_name("custom_train_step_class", named.custom_train_step_class.has_value());
+  refuse_name("custom_train_step_kwargs", named.custom_train_step_kwargs.has_value());
+  refuse_name("custom_model_provider_function", named.custom_model_provider_function.has_value());
+  refuse_name("custom_megatron_datasets_provider_function",
+              named.custom_megatron_datasets_provider_function.has_value());
+  refuse_name("custom_get_batch_function", named.custom_get_batch_function.has_value());
+  refuse_name("custom_loss_function", named.custom_loss_function.has_value());
+  if (named.custom_prepare_model_function)
+    refuse("custom_prepare_model_function: nothing reads it here; wrap the chunks in custom_model_provider_function");
   // An argument that only a whole run has a use for would change nothing here.
   for (const MegatronArgumentValue& each : resolved.arguments) {
     const std::string_view name = each.argument->name;
@@ -167,6 +179,10 @@ void AcceleratorImpl::make_step(const TrainStepArgs& args) {
                                        : std::make_shared<GPTTrainStep>(args);
   if (!step) refuse("custom_train_step_class made no step");
   if (!given.custom_get_batch_function) return;
+  if (given.custom_train_step_class)
+    refuse(
+        "custom_get_batch_function and custom_train_step_class are both given; a step of your own has its own "
+        "get_batch(): leave the function out");
   /// The step with another get_batch().
   class WithGetBatch final : public AbstractTrainStep {
    public:
@@ -279,7 +295,14 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
         "a custom_model_provider_function");
   seed_generators(options.seed, mesh, axis.split());
   make_chunks(model);
-  args.eod_token = vocabulary.value_or(1) - 1;
+  args.eod_token = options.eod_token;
+  if (!args.eod_token && vocabulary) args.eod_token = *vocabulary - 1;
+  const bool needs_end = args.eod_mask_loss || args.reset_position_ids || args.reset_attention_mask;
+  if (needs_end && !args.eod_token && !options.megatron_lm_plugin.custom_get_batch_function &&
+      !options.megatron_lm_plugin.custom_train_step_class)
+    refuse(
+        "eod_mask_loss, reset_position_ids and reset_attention_mask need the token that ends a document: set "
+        "AcceleratorOptions.eod_token");
   make_step(args);
   make_optimizer(carrier);
   const OptimizerCarrier rates(carrier);

@@ -59,10 +59,11 @@ struct AcceleratorImpl {
   std::unique_ptr<ChunkOptimizer> optimizer;
   std::shared_ptr<AbstractTrainStep> step;
   std::unique_ptr<StepRunner> runner;
-  std::unique_ptr<TensorboardFile> tensorboard;  ///< on the last rank
+  std::unique_ptr<TensorboardFile> tensorboard;  ///< on the last rank, until its disk is full
   std::optional<Prepared> prepared;
 
  private:
+  void write(const TensorboardScalars& scalars, std::int64_t iteration);
   void check_plugin();
   void make_chunks(const ModelSource& model);
   void make_step(const TrainStepArgs& args);

@@ -6,6 +6,18 @@
 namespace accrue::megatron {
 namespace {
 
+/// The model knows no mask of attention, and needs none for padding behind a row's tokens, which none of them sees.
+/// Padding before a token would be attended to. Shapes: mask [rows or 1, 1, T, T], true where attention is masked.
+void refuse_padding_before_tokens(const at::Tensor& mask) {
+  if (mask.dim() != 4 || mask.scalar_type() != at::kBool || mask.size(-1) < 2) return;
+  const at::Tensor hidden = mask.diagonal(0, -2, -1);  // of every position, whether it sees itself
+  const std::int64_t last = hidden.size(-1) - 1;
+  if (hidden.narrow(-1, 0, last).logical_and(hidden.narrow(-1, 1, last).logical_not()).any().item<bool>())
+    throw std::invalid_argument(
+        "attention_mask: a row has padding before a token; a GPT of a ModelSpec takes it behind the tokens alone: pad "
+        "on the right, or give a custom_model_provider_function");
+}
+
 /// A part of Accrue's GPT under the names of Megatron's batches.
 class GptChunk final : public ModelChunk {
  public:
@@ -36,7 +48,7 @@ class GptChunk final : public ModelChunk {
         return {.divided = each.divided,
                 .shared = each.shared,
                 .on_rows = each.on_rows,
-                .tied = share_.parts > 1 && each.name == "token_embedding.weight"};
+                .tied = share_.parts > 1 && each.name == tied_embedding};
     return {};
   }
 
@@ -45,6 +57,8 @@ class GptChunk final : public ModelChunk {
     accrue::Batch own;
     own.inputs = batch.at("tokens");
     if (const auto labels = batch.find("labels"); labels != batch.end()) own.targets = labels->second;
+    if (const auto mask = batch.find("attention_mask"); mask != batch.end() && mask->second.defined())
+      refuse_padding_before_tokens(mask->second);
     own.samples = own.inputs.size(0);
     own.items = own.inputs.numel();
     return own;

@@ -2,23 +2,23 @@
 // What goes to TensorBoard, under Megatron-LM's tags: always rate, batch size, losses and the norm; with
 // set_all_logging_options the rest. x is the iteration, and for "... vs samples" the samples consumed.
 #include <cmath>
-#include <stdexcept>
+#include <cstdio>
 
 #include "megatron/accelerator_impl.h"
 
 namespace accrue::megatron {
-namespace {
-
-void add(TensorboardFile& file, const TensorboardScalars& scalars, std::int64_t iteration, std::int64_t samples) {
+/// Training does not end for a plot: a disk that is full is named once, and the file is left as it is.
+void AcceleratorImpl::write(const TensorboardScalars& scalars, std::int64_t iteration) {
   const double now = wall_clock_seconds();
   TensorboardScalars twins;
   for (const auto& [tag, value] : scalars) twins.emplace_back(tag + " vs samples", value);
-  auto written = file.add(now, iteration, scalars);
-  if (written) written = file.add(now, samples, twins);
-  if (!written) throw std::runtime_error(written.error().text());
+  auto written = tensorboard->add(now, iteration, scalars);
+  if (written) written = tensorboard->add(now, progress.consumed_train_samples, twins);
+  if (written) return;
+  std::fprintf(stderr, "MegatronLMPlugin: %s. No more scalars are written for TensorBoard.\n",
+               written.error().text().c_str());
+  tensorboard.reset();
 }
-
-}  // namespace
 
 void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
   const bool all = *plugin().set_all_logging_options && plugin().tensorboard_dir;
@@ -34,7 +34,7 @@ void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
     scalars.emplace_back("params-norm", norm);
     scalars.emplace_back("iteration-time", seconds);
   }
-  add(*tensorboard, scalars, progress.iteration, progress.consumed_train_samples);
+  write(scalars, progress.iteration);
 }
 
 void AcceleratorImpl::write_evaluation(const Evaluation& evaluation) {
@@ -44,7 +44,7 @@ void AcceleratorImpl::write_evaluation(const Evaluation& evaluation) {
     scalars.emplace_back(name + " validation", loss);
     scalars.emplace_back(name + " validation ppl", std::exp(std::min(20.0, loss)));
   }
-  add(*tensorboard, scalars, evaluation.iteration, progress.consumed_train_samples);
+  write(scalars, evaluation.iteration);
 }
 
 }  // namespace accrue::megatron

@@ -106,7 +106,7 @@ ForwardOut AbstractTrainStep::forward_step(DataIter& data, ModelChunk& chunk, in
 Batch GPTTrainStep::get_batch(DataIter& data) {
   const Batch raw = data.next();
   Batch batch;
-  LeftToRightOptions options{.eod_token = args_.eod_token,
+  LeftToRightOptions options{.eod_token = args_.eod_token.value_or(0),
                              .reset_position_ids = args_.reset_position_ids,
                              .reset_attention_mask = args_.reset_attention_mask,
                              .eod_mask_loss = args_.eod_mask_loss};
@@ -116,7 +116,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
     batch["labels"] = text.narrow(1, 1, text.size(1) - 1).contiguous();
   } else {
     batch["tokens"] = required(raw, "input_ids", "GPTTrainStep").to(at::kLong).contiguous();
-    options.eod_mask_loss = true;
+    options.eod_mask_loss = args_.eod_token.has_value();
   }
   const LeftToRight masks = get_ltor_masks_and_position_ids(batch["tokens"], options);
   batch["attention_mask"] = masks.attention_mask;
@@ -124,8 +124,8 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
   batch["loss_mask"] = masks.loss_mask;
   if (!args_.megatron_dataset_flag) {
     const at::Tensor labels = optional(raw, "labels");
-    batch["labels"] =
-        labels.defined() ? shifted_left(labels.to(at::kLong), ignored) : shifted_left(batch["tokens"], args_.eod_token);
+    batch["labels"] = labels.defined() ? shifted_left(labels.to(at::kLong), ignored)
+                                       : shifted_left(batch["tokens"], args_.eod_token.value_or(ignored));
     if (const at::Tensor real = optional(raw, "attention_mask"); real.defined()) {
       const at::Tensor next = shifted_left(real.to(at::kLong), 1);
       batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);

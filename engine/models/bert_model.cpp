@@ -122,7 +122,15 @@ at::Tensor BertModel::pooled(const at::Tensor& encoded, std::int64_t positions) 
   return at::tanh(at::linear(first, pooler_->weight, pooler_->bias));
 }
 
-at::Tensor BertModel::logits(const at::Tensor& encoded) const {
+at::Tensor BertModel::logits(const at::Tensor& outputs) const {
+  return masked_logits(encoded(outputs));
+}
+
+at::Tensor BertModel::token_losses(const at::Tensor& outputs, const Batch& batch) const {
+  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_);
+}
+
+at::Tensor BertModel::masked_logits(const at::Tensor& encoded) const {
   const at::Tensor hidden = at::gelu(at::linear(encoded, dense_->weight, dense_->bias));
   const at::Tensor normed = at::layer_norm(hidden, {hidden.size(-1)}, head_norm_->weight, head_norm_->bias, norm_eps);
   return token_logits(normed, token_embedding_->weight, head_bias_, classes_, axis_);
@@ -134,7 +142,7 @@ at::Tensor BertModel::order_logits(const at::Tensor& pooled) const {
 
 LossSum BertModel::loss(const at::Tensor& outputs, const Batch& batch) {
   const at::Tensor states = encoded(outputs);
-  LossSum sum{token_loss(logits(states), batch.targets, classes_, axis_), batch.items};
+  LossSum sum{token_loss(masked_logits(states), batch.targets, classes_, axis_), batch.items};
   if (!binary_head_ || !batch.order.defined()) return sum;
   sum.second = cross_entropy_sum(order_logits(pooled(states, batch.inputs.size(1))), batch.order);
   sum.second_count = batch.samples;

@@ -30,14 +30,16 @@ class BertModel final : public ModelPart {
   /// Over masked tokens, and, with the binary head where batch.order is there, over samples.
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
+  at::Tensor logits(const at::Tensor& outputs) const override;
+  at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;
 
   // On the last part.
   /// The final norm's output. Shapes: as the outputs of forward().
   at::Tensor encoded(const at::Tensor& outputs) const;
   /// Of the first position of each sample, of all on every rank. Shapes: encoded() of [B, T] tokens -> [B, D].
   at::Tensor pooled(const at::Tensor& encoded, std::int64_t positions) const;
-  /// This rank's. Shapes: [..., D] -> [..., V / t].
-  at::Tensor logits(const at::Tensor& encoded) const;
+  /// Of the head for masked tokens, this rank's. Shapes: encoded() [..., D] -> [..., V / t].
+  at::Tensor masked_logits(const at::Tensor& encoded) const;
   /// Shapes: pooled [B, D] -> [B, 2].
   at::Tensor order_logits(const at::Tensor& pooled) const;
 

@@ -177,6 +177,10 @@ at::Tensor T5Model::logits(const at::Tensor& outputs) const {
   return token_logits(normed(outputs, *final_norm_), token_embedding_->weight, head_bias_, classes_, axis_);
 }
 
+at::Tensor T5Model::token_losses(const at::Tensor& outputs, const Batch& batch) const {
+  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_);
+}
+
 LossSum T5Model::loss(const at::Tensor& outputs, const Batch& batch) {
   return {token_loss(logits(outputs), batch.targets, classes_, axis_), batch.items};
 }

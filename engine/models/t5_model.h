@@ -35,7 +35,8 @@ class T5Model final : public ModelPart {
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
   /// This rank's, of the last part's outputs. Shapes: [B, T, D] -> [B, T, V / t].
-  at::Tensor logits(const at::Tensor& outputs) const;
+  at::Tensor logits(const at::Tensor& outputs) const override;
+  at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;
 
  private:
   struct DecoderBlock {

@@ -26,6 +26,12 @@ at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::
   return losses.masked_fill(labels == ignored_label, 0.0).sum();
 }
 
+at::Tensor losses_of_tokens(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
+                            const TensorAxis& axis) {
+  return vocab_parallel_cross_entropy(logits.reshape({targets.size(0), targets.size(1), -1}), targets.to(at::kLong),
+                                      axis, 0.0, classes);
+}
+
 at::Tensor padding_scores(const at::Tensor& padding, at::ScalarType type) {
   constexpr double left_out = -10000.0;  // its exponential is 0 in every type
   return at::rsub(padding.to(type), 1.0).mul(left_out).unsqueeze(1).unsqueeze(1);

@@ -19,6 +19,11 @@ at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::
 at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
                       const TensorAxis& axis);
 
+/// The cross entropy of every token; a target of -100 has some finite one. Shapes: targets [B, T] -> [B, T].
+/// Collective: the tensor axis.
+at::Tensor losses_of_tokens(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
+                            const TensorAxis& axis);
+
 /// What attention adds to its scores: 0 where a position holds a token, and what leaves it out where it is padding.
 /// A row without any token stays finite. Shapes: padding [B, T], 1 for a token -> [B, 1, 1, T].
 at::Tensor padding_scores(const at::Tensor& padding, at::ScalarType type);

@@ -10,8 +10,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
 #include <vector>
+
+#include "accrue/run/result.h"
 
 namespace accrue {
 namespace {
@@ -26,9 +27,11 @@ std::int64_t whole_pages(std::int64_t bytes) {
 }
 
 [[noreturn]] void refuse(const std::string& dir, const std::string& what, int error) {
-  std::string text = "optimizer state cannot be kept in files in " + dir + ": " + what + ": " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT) text += ". Free some space there, or lower nvme_offload_fraction";
-  throw std::runtime_error(text);
+  const bool full = error == ENOSPC || error == EDQUOT;
+  throw ResultError(
+      {ErrorCode::disk, "optimizer state cannot be kept in files in " + dir + ": " + what + ": " + std::strerror(error),
+       "optimizer.nvme_offload_dir",
+       full ? "Free some space there, or lower nvme_offload_fraction." : "Name a folder that files can be made in."});
 }
 
 /// An open file that nothing names.

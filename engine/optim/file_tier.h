@@ -21,7 +21,7 @@ namespace accrue {
 std::int64_t elements_in_files(const OptimizerSpec& spec, std::int64_t numel);
 
 /// Zeros, [numel], on the CPU. The first `in_file` elements lie in a file in `dir` (rounded up to whole pages). Errors:
-/// throws std::runtime_error that names the folder and what is wrong there; nothing is left behind.
+/// throws ResultError (disk) that names the folder and what is wrong there; nothing is left behind.
 at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOptions options, const std::string& dir);
 
 /// Asks for a range's pages ahead of their use, and says that they are not needed soon. Advice only: never fails.

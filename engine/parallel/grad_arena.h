@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flat tensor in which all gradients live; each parameter's .grad is a view of its place. AccumulateGrad then adds
 // in place, so micro-steps accumulate without a second copy, a reduction takes contiguous buckets, and clearing is one
-// memset. The weight gradients of linear layers do not exist outside it: their backward adds each product to its view
-// (direct_gradient.h). What is no product of a layer's own weight is handed over as a tensor and added: biases, norms,
+// memset. Where it takes products (place()), weight gradients of linear layers do not exist outside it: their backward
+// adds each product to its view (direct_gradient.h). All else is handed over as a tensor and added: biases, norms,
 // embeddings, and the tied table's part of the fused head, which is computed along with the loss, before backward says
 // what divides it.
 //

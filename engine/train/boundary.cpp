@@ -59,16 +59,18 @@ Verdict judge(Training& training, const WindowPass& pass) {
   training.report.phase("reduce");
   verdict.agreed = agree(training.mesh, mine);
   const WindowTally& total = verdict.agreed.total;
-  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, total.counts));
+  const bool second = has_second_loss(training.spec().model);
+  const WindowCounts divisor = divisor_of(total.counts, second);
+  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, divisor));
   // Ranks that never reduce divide what is theirs by what is theirs.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
-  const double factor = training.scaling.factor(pass.last, alone ? mine.counts : total.counts);
+  const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
   verdict.factor = factor / training.loss_scale.factor();
   complete_gradients(training);
   verdict.norm = gradient_norm(training) * std::abs(verdict.factor);
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
-  else if (total.counts.items == 0)
+  else if (divisor.items == 0)
     verdict.outcome = StepOutcome::skipped_empty;
   return verdict;
 }

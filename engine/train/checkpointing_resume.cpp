@@ -91,6 +91,7 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   training.saved = cursor.mark();
   training.saved_micro_step = cursor.micro_step();
   training.report.resumed(cursor);
+  training.scalars.resumes_after(cursor.seconds);
   return {};
 }
 

@@ -93,15 +93,16 @@ void evaluate(Training& training) {
   }
   const auto [total_sum, total_items, total_batches] = sum_over_ranks(
       training.mesh.world(), {sum.item<double>(), static_cast<double>(items), static_cast<double>(batches)});
-  double mean_of_second = 0.0;
+  double mean_of_second = 0.0, total_samples = 0.0;
   if (has_second_loss(training.spec().model)) {
     const auto [total, count, none] =
         sum_over_ranks(training.mesh.world(), {second.item<double>(), static_cast<double>(samples), 0.0});
     mean_of_second = count == 0.0 ? 0.0 : total / count;
+    total_samples = count;
   }
-  if (total_items == 0.0) return;
+  if (total_items == 0.0 && total_samples == 0.0) return;
   const Evaluation evaluation{.update = training.cursor.update(),
-                              .loss = total_sum / total_items + mean_of_second,
+                              .loss = (total_items == 0.0 ? 0.0 : total_sum / total_items) + mean_of_second,
                               .batches = static_cast<std::int64_t>(total_batches),
                               .tokens = static_cast<std::int64_t>(total_items)};
   training.scalars.add(evaluation, training.cursor.samples);

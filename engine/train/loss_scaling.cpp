@@ -34,9 +34,14 @@ bool LossScaling::counts_first() const {
   return counts_items_ && !deferred_;
 }
 
+bool LossScaling::counts_first_for_second() const {
+  return counts_items_ && knobs_.normalizer != Normalizer::samples;
+}
+
 double LossScaling::share_of_second(const LossSum& loss, const WindowCounts& counts) const {
-  // A micro-step that is divided by its own items has the mean of its own samples.
-  const bool own = !counts_items_;
+  // A micro-step that is divided by its own items has the mean of its own samples, which a count of samples then
+  // weighs.
+  const bool own = !counts_first_for_second();
   const auto items = static_cast<double>(own ? items_of(loss) : counts.items);
   return items * inverse(static_cast<double>(own ? loss.second_count : counts.samples));
 }

@@ -21,6 +21,12 @@ struct WindowCounts {
   std::int64_t samples = 0;
 };
 
+/// What a window that holds a second loss is divided by: one stands for items where there is none.
+inline WindowCounts divisor_of(WindowCounts counts, bool second_loss) {
+  if (second_loss && counts.items == 0 && counts.samples > 0) counts.items = 1;
+  return counts;
+}
+
 /// What a micro-step's loss is divided by. Samples without an item have a second loss, which one stands for.
 inline std::int64_t items_of(const LossSum& loss) {
   return loss.count == 0 && loss.second.defined() ? 1 : loss.count;
@@ -37,9 +43,9 @@ class LossScaling {
   bool counts_over_ranks() const { return counts_items_ && global_; }
   /// Where a model has two losses, each a sum with a count of its own: what the second is multiplied by, so that the
   /// division by the first's count leaves both means. `counts`: of the window, over the scope's ranks; they are needed
-  /// before its first micro-step wherever items are counted.
+  /// before its first micro-step where counts_first_for_second().
   double share_of_second(const LossSum& loss, const WindowCounts& counts) const;
-  bool counts_first_for_second() const { return counts_items_; }
+  bool counts_first_for_second() const;
 
   /// What a micro-step's loss sum is multiplied by before its backward. `counts`: of the window, over the scope's
   /// ranks; needed where counts_first(). 0 where there is nothing to divide by.

@@ -19,6 +19,8 @@ class ScalarLog {
 
   /// `update`: as it is reported; loss_scale: 0 without one.
   void add(const Update& update, double batch_size, double loss_scale);
+  /// A resumed run's updates so far took so long.
+  void resumes_after(double seconds) { seconds_ = seconds; }
   void add(const Evaluation& evaluation, std::int64_t samples);
 
  private:

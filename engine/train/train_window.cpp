@@ -29,11 +29,11 @@
 #include "accrue/parallel/random_streams.h"
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/mix64.h"
+#include "pipeline/window_executor.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
 #include "train/evaluate.h"
 #include "train/model_axis.h"
-#include "pipeline/window_executor.h"
 
 namespace accrue {
 namespace {
@@ -165,12 +165,11 @@ class TrainedWindow final : public WindowWork {
 
   double weigh(std::int64_t index, LossSum& loss) override {
     MicroStep& now = flights_.at(index);
-    if (loss.second.defined())
-      loss.sum = loss.sum + loss.second * training_.scaling.share_of_second(loss, counted_.counts);
+    if (loss.second.defined()) loss.sum = loss.sum + loss.second * training_.scaling.share_of_second(loss, divisor());
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
     now.loss = {loss.sum.detach(), loss.count};
     now.divisor = items_of(loss);
-    now.weight = training_.scaling.weight(now.plan, {items_of(loss), now.samples}, counted_.counts);
+    now.weight = training_.scaling.weight(now.plan, {items_of(loss), now.samples}, divisor());
     return now.weight * training_.loss_scale.factor();
   }
 
@@ -258,6 +257,8 @@ class TrainedWindow final : public WindowWork {
     if (training_.shard && !training_.model.parts()[static_cast<std::size_t>(chunk)]->says_what_it_uses())
       training_.shard->await(training_.model.range_of(chunk));
   }
+
+  WindowCounts divisor() const { return divisor_of(counted_.counts, has_second_loss(training_.spec().model)); }
 
   bool pipelined() const { return !stops_inside_windows(training_.spec()); }
 

@@ -74,7 +74,8 @@ class TestBert : public QObject {
     const auto model = made(tiny());
     const Batch batch = two_samples();
     const at::Tensor states = model->encoded(model->forward(batch, {}));
-    const at::Tensor logits = model->logits(states);
+    const at::Tensor logits = model->masked_logits(states);
+    QVERIFY(at::equal(model->logits(model->forward(batch, {})), logits));
     VERIFY_NUMBERS(logits[0][1],
                    ({0.37644218734489, 0.305121259305131, -0.97280131883059, 1.13009249115903, 0.14280730010938,
                      -1.39978532732165, 0.931208711087803, 0.198840183962097, -0.741346402015283, 1.01001524221721,
@@ -87,6 +88,8 @@ class TestBert : public QObject {
                    ({0.550909872586861, 0.150385227358225, 0.605110577022653, 0.0483353723185621}));
     const LossSum loss = model->whole_loss(batch);
     VERIFY_NUMBERS(loss.sum, ({12.5153241943461}));
+    const at::Tensor losses = model->token_losses(model->forward(batch, {}), batch);
+    VERIFY_NUMBERS(losses.masked_select(batch.targets != -100).sum(), ({12.5153241943461}));
     VERIFY_NUMBERS(loss.second, ({1.36634838102333}));
     QCOMPARE(loss.count, 5);
     QCOMPARE(loss.second_count, 2);

@@ -347,6 +347,22 @@ class TestMegatronAccelerator : public QObject {
             }).contains("hidden_dropout"));
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.num_micro_batches = 8; }).contains("one batch of all"));
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.min_lr = 1.0; }).contains("min_lr"));
+    // A name says nothing to a program, which gives the thing itself.
+    QVERIFY(refused_plugin([](auto& o) {
+              static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_train_step_class = "name";
+            }).contains("custom_train_step_class is a name"));
+    QVERIFY(refused_plugin([](auto& o) {
+              static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_loss_function = "name";
+            }).contains("custom_loss_function is a name"));
+    QVERIFY(refused_plugin([](auto& o) {
+              static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_get_batch_function = "name";
+            }).contains("custom_get_batch_function is a name"));
+    QVERIFY(refused_plugin([](auto& o) {
+              o.megatron_lm_plugin.custom_get_batch_function = [](DataIter& data) { return data.next(); };
+              o.megatron_lm_plugin.custom_train_step_class = [](const TrainStepArgs& args, const StepKeywords&) {
+                return std::make_shared<GPTTrainStep>(args);
+              };
+            }).contains("custom_get_batch_function and custom_train_step_class"));
     QVERIFY(refusal([] {
               Mesh mesh;
               Accelerator accelerator(with(slope_plugin(1)), mesh);
@@ -357,6 +373,19 @@ class TestMegatronAccelerator : public QObject {
     four.tp_degree = 4;
     QVERIFY(!Accelerator::grid_of(four, 6, empty_environment()).has_value());
     QCOMPARE(Accelerator::grid_of(four, 8, empty_environment())->data, std::int64_t{2});
+  }
+
+  /// Behind a row's tokens padding is seen by none of them; before them it would be.
+  void padding_before_tokens_is_refused() {
+    Mesh mesh;
+    Accelerator accelerator(with({}), mesh);
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 3}, {token_loader(4, 2)});
+    const auto batch_of = [](std::vector<std::int64_t> mask) {
+      const at::Tensor row = at::tensor(mask, at::kLong).unsqueeze(0);
+      return Batch{{"input_ids", at::ones({2, 8}, at::kLong)}, {"attention_mask", row.expand({2, 8}).contiguous()}};
+    };
+    QVERIFY(std::isfinite(prepared.model(batch_of({1, 1, 1, 1, 1, 1, 0, 0})).loss.item<double>()));
+    QVERIFY(refusal([&] { prepared.model(batch_of({0, 0, 1, 1, 1, 1, 1, 1})); }).contains("pad on the right"));
   }
 
   void a_loss_that_no_gradient_leads_back_from_is_refused() {

@@ -79,6 +79,14 @@ class TestMegatronSteps : public QObject {
       }
   }
 
+  /// Token 0 is a token like others, and the last has no next one.
+  void without_an_end_of_documents_none_is_masked() {
+    GPTTrainStep step({});
+    const Batch batch = taken(step, {{"input_ids", ids({1, 0, 3, 4})}});
+    QVERIFY(at::equal(batch.at("labels"), ids({0, 3, 4, -100})));
+    QVERIFY(at::equal(batch.at("loss_mask"), flags({1, 1, 1, 0})));
+  }
+
   void a_loaders_labels_and_padding_are_used() {
     GPTTrainStep step({.eod_token = 9});
     Batch batch = taken(step, {{"input_ids", ids({1, 9, 3, 4})}});

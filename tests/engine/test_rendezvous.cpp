@@ -12,6 +12,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/comm/rendezvous.h"
+#include "comm/gloo_thread.h"
 #include "comm/guarded_store.h"
 #include "comm/host_identity.h"
 #include "comm/slurm_hosts.h"
@@ -305,6 +306,16 @@ class TestRendezvous : public QObject {
       QCOMPARE(mesh.world().size(), 1);
       QCOMPARE(mesh.communicators().size(), std::size_t{1});
     }
+  }
+
+  /// What ends a thread of Gloo's is told from what quotes it.
+  void texts_of_gloo_are_known() {
+    QVERIFY(is_text_of_gloo("[/src/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer"));
+    QVERIFY(is_text_of_gloo("[enforce fail at gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes"));
+    QVERIFY(!is_text_of_gloo("rank 1 is gone: [/src/gloo/transport/tcp/pair.cc:534] Connection closed by peer"));
+    QVERIFY(!is_text_of_gloo("[rank 1] [/src/gloo/transport/tcp/pair.cc:534] Connection closed by peer"));
+    QVERIFY(!is_text_of_gloo("[/src/gloo/context.cc:12] no device"));
+    QVERIFY(!is_text_of_gloo(""));
   }
 
   void a_grid_of_another_size_is_refused() {

@@ -169,6 +169,12 @@ class TestStateFiles : public QObject {
       said = error_of([&] { make_flat_optimizer(spec_in(folder, 0.5), {{.range = {0, numel}}}, numel, at::kFloat); });
     }
     QVERIFY2(contains(said, folder) && contains(said, "No space left"), said.c_str());
+    try {
+      tiered_zeros(10, 10, at::kFloat, folder + "/nowhere");
+    } catch (const ResultError& error) {
+      QCOMPARE(error.error.code, ErrorCode::disk);
+      QCOMPARE(error.error.where, std::string("optimizer.nvme_offload_dir"));
+    }
     said = error_of([&] { tiered_zeros(10, 10, at::kFloat, folder + "/nowhere"); });
     QVERIFY2(contains(said, folder + "/nowhere") && contains(said, "No such file"), said.c_str());
     QVERIFY(std::filesystem::is_empty(folder));

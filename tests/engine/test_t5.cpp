@@ -76,6 +76,8 @@ class TestT5 : public QObject {
                      0.931598644733874, -0.728100188859628, 0.373756217695192}));
     const LossSum loss = model->whole_loss(batch);
     VERIFY_NUMBERS(loss.sum, ({15.7610691549748}));
+    const at::Tensor losses = model->token_losses(model->forward(batch, {}), batch);
+    VERIFY_NUMBERS(losses.masked_select(batch.targets != -100).sum(), ({15.7610691549748}));
     QCOMPARE(loss.count, 7);
     (loss.sum / loss.count).backward();
     auto named = model->named_parameters();

@@ -8,12 +8,12 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/parallel/random_streams.h"
 #include "models/gpt_model.h"
+#include "pipeline/message_link.h"
 #include "support/joined_rank.h"
 #include "support/live_bytes.h"
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/training_body.h"
-#include "pipeline/message_link.h"
 
 namespace test_divided_recompute {
 

@@ -102,7 +102,8 @@ class TestMeasured : public QObject {
     QFETCH(QString, rest);
     QFETCH(QString, kind);
     hold_and_send_the_plan(
-        {.spec = spec_text(parallel.toStdString(), model.toStdString(), rest.toStdString(), kind.toStdString())}, ranks);
+        {.spec = spec_text(parallel.toStdString(), model.toStdString(), rest.toStdString(), kind.toStdString())},
+        ranks);
   }
 
   /// Ranks that hold parts of parameters send their norms too, and states in files take no memory.

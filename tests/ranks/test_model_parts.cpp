@@ -8,10 +8,10 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/run/shard_layout.h"
 #include "models/gpt_model.h"
+#include "pipeline/message_link.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
-#include "pipeline/message_link.h"
 
 namespace test_model_parts {
 

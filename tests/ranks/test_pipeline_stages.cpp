@@ -4,10 +4,10 @@
 #include <QtTest/QTest>
 
 #include "accrue/comm/mesh.h"
+#include "pipeline/message_link.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/split_model.h"
-#include "pipeline/message_link.h"
 
 namespace test_pipeline_stages {
 

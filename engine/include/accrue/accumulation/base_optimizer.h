@@ -72,7 +72,7 @@ std::shared_ptr<BaseOptimizer> wrap(torch::optim::Optimizer& optimizer);
 
 /// An optimizer as the originals' configuration files name it: {"AdamW", {{"lr", {0.1}}, {"betas", {0.9, 0.99}}}}.
 struct OptimizerConfig {
-  std::string type;                                     ///< SGD, Adam, AdamW, RMSprop, Adagrad, or Colossal-AI's: CPUAdam, ...
+  std::string type;  ///< SGD, Adam, AdamW, RMSprop, Adagrad, or Colossal-AI's: CPUAdam, ...
   std::map<std::string, std::vector<double>> settings;  ///< by the names of its options; yes and no are 1 and 0
 };
 /// Makes it over one parameter group; the answer owns it. Errors: throws std::invalid_argument that names a type or a

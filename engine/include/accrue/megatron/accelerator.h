@@ -51,6 +51,8 @@ struct AcceleratorOptions {
   /// Must be 1: num_micro_batches is the accumulation.
   std::int64_t gradient_accumulation_steps = 1;
   LastBatch last_batch = LastBatch::drop;
+  /// Ends a document. Unset: the last token of a ModelSpec's vocabulary; with a provider's model none is known.
+  std::optional<std::int64_t> eod_token;
   std::uint64_t seed = 1234;        ///< of weights, of dropout and of shuffled loaders
   MegatronEnvironment environment;  ///< empty: std::getenv
 };

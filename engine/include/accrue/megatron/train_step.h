@@ -51,11 +51,11 @@ class AbstractTrainStep {
 
 /// What the built-in steps are told.
 struct TrainStepArgs {
-  bool megatron_dataset_flag = false;  ///< batches are those of indexed datasets
-  std::int64_t eod_token = 0;
+  bool megatron_dataset_flag = false;     ///< batches are those of indexed datasets
+  std::optional<std::int64_t> eod_token;  ///< unset: none is known, and none is masked
   bool reset_position_ids = false;
   bool reset_attention_mask = false;
-  bool eod_mask_loss = false;  ///< the loader path masks it in any case
+  bool eod_mask_loss = false;  ///< the loader path masks a known one in any case
   bool calculate_per_token_loss = false;
   bool pretraining = true;  ///< BERT: false for a classifier's loss
   bool binary_head = true;  ///< BERT: whether two segments are in order

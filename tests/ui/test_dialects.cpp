@@ -228,6 +228,27 @@ class TestDialects : public QObject {
     QVERIFY(panel->card(Dialect::llm)->text().contains(QStringLiteral("finished")));
   }
 
+  void seven_optimizers_train_one_after_another() {
+    RunSpec spec = tenBatches();
+    spec.accumulation.micro_batch = 1;
+    OpenStudio studio(spec, "micro_ms=1");
+    QSignalSpy done(queueOf(studio), &RunQueue::finished);
+    studio.action("runAllOptimizersAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(done.count(), 1, 4 * patience_ms);
+    QStringList names;
+    for (const RunSeries* run : studio.library->table()->runs()) names << run->name();
+    names.sort();
+    QCOMPARE(names.join(QLatin1String("; ")),
+             QStringLiteral("Ten, CPUAdam; Ten, FusedAdam; Ten, FusedLAMB; Ten, FusedSGD; Ten, HybridAdam; Ten, Lamb; "
+                            "Ten, Lars"));
+    for (const RunSeries* run : studio.library->table()->runs()) QCOMPARE(run->last().update, 3);
+    QCOMPARE(studio.find<RunsPanel>("runsPanel")->shownRuns().size(), 7);
+    QCOMPARE(studio.window->plots()->clock(), Clock::sample);
+    QVERIFY(studio.document.spec() == spec);
+    const QString said = studio.window->findChild<MessageBar*>()->text();
+    QVERIFY2(said.contains(QStringLiteral("7 runs")), qPrintable(said));
+  }
+
   void a_run_that_fails_does_not_hold_up_the_others() {
     OpenStudio studio(tenBatches(),
                       "micro_ms=1,fail=0@9:data");  // Colossal-AI and none else never gets to micro-step 9

@@ -26,12 +26,14 @@
 #include "draft_keeper.h"
 #include "events_panel.h"
 #include "models/dialect_runner.h"
+#include "models/optimizer_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "optimizer_runs.h"
 #include "pipeline_panel.h"
 #include "plot_bar.h"
 #include "plots/plot_area.h"
@@ -70,7 +72,9 @@ MainWindow::MainWindow(const StudioParts& parts)
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectRunner(parts.document, parts.preflight, this)),
       queue_(new RunQueue(parts.control, this)),
-      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)) {
+      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)),
+      optimizers_(new OptimizerRunner(parts.document, parts.preflight, this)),
+      optimizer_runs_(new OptimizerRuns(parts.document, optimizers_, queue_, centre_->messages(), this)) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   setCentralWidget(centre_);
@@ -253,8 +257,13 @@ void MainWindow::connectDialects() {
   connect(actions_.runAllDialects, &QAction::triggered, this, [this] {
     if (formHolds()) dialect_runs_->start();
   });
-  connect(dialect_runs_, &DialectRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
-  connect(dialect_runs_, &DialectRuns::refused, this, &MainWindow::showState);
+  connect(actions_.runAllOptimizers, &QAction::triggered, this, [this] {
+    if (formHolds()) optimizer_runs_->start();
+  });
+  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_}) {
+    connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
+    connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
+  }
   connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
   connect(queue_, &RunQueue::finished, this, &MainWindow::showComparison);
 }
@@ -373,7 +382,8 @@ void MainWindow::showState() {
   const auto enable = [&possible](QAction* action, RunAction what) { action->setEnabled(possible.contains(what)); };
   enable(actions_.run, RunAction::run);
   enable(actions_.demo, RunAction::run);
-  actions_.runAllDialects->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
+  for (QAction* all : {actions_.runAllDialects, actions_.runAllOptimizers})
+    all->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
   if (queue_->isActive()) actions_.run->setEnabled(false);
   enable(actions_.stepMicro, RunAction::step);
   enable(actions_.stepUpdate, RunAction::step);

@@ -23,6 +23,8 @@ class CloseGuard;
 class DialectPanel;
 class DialectRunner;
 class DialectRuns;
+class OptimizerRunner;
+class OptimizerRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
@@ -145,6 +147,8 @@ class MainWindow : public QMainWindow {
   DialectRunner* dialects_;
   RunQueue* queue_;
   DialectRuns* dialect_runs_;
+  OptimizerRunner* optimizers_;
+  OptimizerRuns* optimizer_runs_;
   DialectPanel* dialect_panel_ = nullptr;
   QDockWidget* setup_dock_ = nullptr;
   QDockWidget* window_dock_ = nullptr;

@@ -84,6 +84,9 @@ WindowActions::WindowActions(QObject* owner) {
                         "compare", tr("The current set-up under the rules of all five systems, side by side"));
   runAllDialects = add(owner, "runAllDialectsAction", tr("Run all &five dialects"), {}, "run",
                        tr("Train the current set-up under all five systems, one after another, and compare them"));
+  runAllOptimizers =
+      add(owner, "runAllOptimizersAction", tr("Run all seven &optimizers"), {}, "run",
+          tr("Train the current set-up with each of Colossal-AI's optimizers, one after another, and compare them"));
   compareDialects->setIconText(tr("What would each do?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
@@ -134,11 +137,23 @@ WindowActions::WindowActions(QObject* owner) {
 }
 
 QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {
-      newSpec,     open, openRun,    save,     saveAs,        exportPlot,   exportData, askOnClosing,    closeSpec,
-      quit,        undo, redo,       find,     run,           pause,        stepMicro,  stepUpdate,      stop,
-      stopUnsaved, kill, checkpoint, setSteps, resume,        branch,       attach,     compareDialects, runAllDialects,
-      demo,        fit,  follow,     logY,     lessSmoothing, moreSmoothing};
+  QList<QAction*> list = {newSpec,        open,
+                          openRun,        save,
+                          saveAs,         exportPlot,
+                          exportData,     askOnClosing,
+                          closeSpec,      quit,
+                          undo,           redo,
+                          find,           run,
+                          pause,          stepMicro,
+                          stepUpdate,     stop,
+                          stopUnsaved,    kill,
+                          checkpoint,     setSteps,
+                          resume,         branch,
+                          attach,         compareDialects,
+                          runAllDialects, runAllOptimizers,
+                          demo,           fit,
+                          follow,         logY,
+                          lessSmoothing,  moreSmoothing};
   list += clocks->actions();
   list += {resetLayout, nextPane, previousPane, fullScreen};
   list += themes->actions();

@@ -20,7 +20,7 @@ struct WindowActions {
   QAction *undo, *redo, *find;
   QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved, *setSteps, *resume, *branch,
       *attach, *demo;
-  QAction *compareDialects, *runAllDialects;
+  QAction *compareDialects, *runAllDialects, *runAllOptimizers;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand;

@@ -82,7 +82,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addSeparator();
   run->addAction(actions.setSteps);
   run->addSeparator();
-  run->addActions({actions.compareDialects, actions.runAllDialects});
+  run->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers});
   run->addSeparator();
   run->addAction(actions.demo);
 

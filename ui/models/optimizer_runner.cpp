@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "optimizer_runner.h"
+
+namespace accrue::ui {
+
+OptimizerRunner::OptimizerRunner(SpecDocument* document, PreflightRunner* preflight, QObject* parent)
+    : PlanFollower(
+          document, preflight,
+          [this](const Question& asked) -> std::function<void()> {
+            std::shared_ptr<const std::vector<OptimizerPlan>> result;
+            if (asked.data)
+              result = std::make_shared<std::vector<OptimizerPlan>>(
+                  compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir));
+            return [this, result] { result_ = result; };
+          },
+          parent) {}
+
+}  // namespace accrue::ui

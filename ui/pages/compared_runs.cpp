@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "compared_runs.h"
+
+#include <utility>
+
+#include "models/plan_follower.h"
+#include "models/run_queue.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "widgets/message_bar.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto message_id = "queue";
+
+}  // namespace
+
+ComparedRuns::ComparedRuns(SpecDocument* document, PlanFollower* plans, RunQueue* queue, MessageBar* bar,
+                           QObject* parent)
+    : QObject(parent), document_(document), plans_(plans), queue_(queue), bar_(bar) {
+  connect(plans_, &PlanFollower::finished, this, [this] {
+    if (asked_ && plans_->isCurrent()) startCompared();
+  });
+  connect(queue_, &RunQueue::changed, this, &ComparedRuns::showProgress);
+  connect(queue_, &RunQueue::finished, this, &ComparedRuns::showEnd);
+}
+
+void ComparedRuns::start() {
+  if (queue_->isActive() || asked_) return;
+  asked_ = true;
+  plans_->refresh();
+}
+
+void ComparedRuns::startCompared() {
+  asked_ = false;
+  left_out_.clear();
+  std::vector<QueuedRun> runs;
+  QString name = QString::fromStdString(document_->spec().run.name);
+  if (name.isEmpty()) name = document_->displayName().section(QLatin1Char('.'), 0, 0);
+  for (Way& way : ways()) {
+    if (!way.plan) {
+      left_out_ << tr("%1 is left out: %2").arg(way.name, way.refusal);
+      continue;
+    }
+    QueuedRun queued{*std::move(way.plan), way.label};
+    queued.plan.spec.run.name = QStringLiteral("%1, %2").arg(name, queued.label).toStdString();
+    runs.push_back(std::move(queued));
+  }
+  if (runs.empty()) {
+    const QString why = left_out_.isEmpty() ? tr("The data cannot be read, so nothing can train on it")
+                                            : left_out_.join(QStringLiteral(". "));
+    bar_->post({QLatin1String(message_id), RunState::failed, why, {}, {}});
+    Q_EMIT refused();
+    return;
+  }
+  Q_EMIT aboutToBegin();
+  queued_ = true;
+  queue_->start(std::move(runs));
+}
+
+void ComparedRuns::showProgress() {
+  if (!queued_ || !queue_->isActive()) return;
+  QStringList parts{queue_->sentence()};
+  parts << left_out_;
+  bar_->post({QLatin1String(message_id), RunState::running, parts.join(QStringLiteral(". ")), tr("Cancel the rest"),
+              [this] { queue_->cancel(); }});
+}
+
+void ComparedRuns::showEnd() {
+  if (!std::exchange(queued_, false)) return;
+  bool all = left_out_.isEmpty();
+  for (const QueuedRun& run : queue_->runs()) all = all && run.state == QueuedState::finished;
+  QStringList parts{queue_->sentence()};
+  parts << left_out_;
+  if (all) parts << tr("Their curves are drawn over samples");
+  bar_->post({QLatin1String(message_id),
+              all ? RunState::finished : RunState::degraded,
+              parts.join(QStringLiteral(". ")),
+              {},
+              {}});
+}
+
+}  // namespace accrue::ui

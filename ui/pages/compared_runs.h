@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/run_plan.h"
+
+namespace accrue::ui {
+
+class MessageBar;
+class PlanFollower;
+class RunQueue;
+class SpecDocument;
+
+/// One spec in several ways, as a queue of ordinary runs: starts them once the plans belong to the current document,
+/// and shows the queue's progress and what was left out. Thread: GUI.
+class ComparedRuns : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Begins once the plans belong to the current document.
+  void start();
+
+ Q_SIGNALS:
+  /// The first run is about to begin.
+  void aboutToBegin();
+  /// Nothing could be queued; the message bar shows why.
+  void refused();
+
+ protected:
+  /// One of the ways.
+  struct Way {
+    QString label;  ///< what messages call its run
+    QString name;   ///< what a refusal calls it
+    std::optional<RunPlan> plan;
+    QString refusal;  ///< where there is no plan
+  };
+
+  ComparedRuns(SpecDocument* document, PlanFollower* plans, RunQueue* queue, MessageBar* bar, QObject* parent);
+  /// Of the newest answer; empty while the data cannot be read.
+  virtual std::vector<Way> ways() const = 0;
+
+ private:
+  void startCompared();
+  void showProgress();
+  void showEnd();
+
+  SpecDocument* document_;
+  PlanFollower* plans_;
+  RunQueue* queue_;
+  MessageBar* bar_;
+  QStringList left_out_;
+  bool asked_ = false;
+  bool queued_ = false;  ///< the queue's runs are these
+};
+
+}  // namespace accrue::ui

@@ -36,7 +36,7 @@ std::filesystem::path build_data(const std::filesystem::path& folder) {
   request.texts = {text};
   request.prefix = prefix;
   request.documents = accrue::DocumentKind::line;
-  accrue::must(accrue::build_text_dataset(request, [](const accrue::TextProgress&) { return true; }));
+  accrue::must(accrue::build_text_dataset(request, {}));
   return prefix;
 }
 

@@ -61,6 +61,12 @@ class TestTextDataset : public QObject {
     QCOMPARE(documents_of(prefix), expected);
     QCOMPARE(built->documents, expected.count('|') + 1);
   }
+  void a_build_that_nobody_watches_is_whole() {
+    const auto built = build_text_dataset({{text("abc")}, fresh()}, {});
+    QVERIFY(built);
+    QCOMPARE(built->tokens, 3);
+  }
+
   void a_stopped_build_goes_on_to_the_same_files() {
     std::string words;
     for (int i = 0; i < 200'000; ++i) words += "line " + std::to_string(i) + (i % 7 == 0 ? "\n\n" : "\n");

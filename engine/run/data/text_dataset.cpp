@@ -140,7 +140,7 @@ class TextBuild {
   }
 
   Result<void> watch() {
-    const bool goes_on = watch_(progress_);
+    const bool goes_on = !watch_ || watch_(progress_);
     const auto now = TextClock::now();
     if (goes_on && now - saved_ < checkpoint_every) return {};
     // A gathered text that has not ended is read again from its begin.

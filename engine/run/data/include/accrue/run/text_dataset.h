@@ -56,7 +56,7 @@ struct TextProgress {
   std::int64_t total = 0;       ///< of all texts
   std::int64_t resumed_at = 0;  ///< bytes that an interrupted build had read
 };
-/// False stops the build after a checkpoint.
+/// False stops the build after a checkpoint; an empty one never does.
 using TextWatch = std::function<bool(const TextProgress&)>;
 
 struct TextDatasetFacts {

@@ -15,8 +15,16 @@ QString tr(const char* text) {
   return QCoreApplication::translate("WindowActions", text);
 }
 
-QAction* add(QObject* owner, const char* name, const QString& text, const QList<QKeySequence>& keys = {},
-             const char* icon = nullptr, const QString& tip = {}) {
+QList<QKeySequence> keys(const char* first, const char* second = nullptr) {
+  QList<QKeySequence> list{QKeySequence(QLatin1String(first))};
+  if (second) list.append(QKeySequence(QLatin1String(second)));
+  return list;
+}
+
+}  // namespace
+
+QAction* WindowActions::add(QObject* owner, const char* name, const QString& text, const QList<QKeySequence>& keys,
+                            const char* icon, const QString& tip) {
   auto* action = new QAction(text, owner);
   action->setObjectName(QLatin1String(name));
   action->setShortcuts(keys);
@@ -29,16 +37,9 @@ QAction* add(QObject* owner, const char* name, const QString& text, const QList<
   action->setToolTip(keys.isEmpty() ? sentence
                                     //: Tooltip of a command: what it does (its key)
                                     : tr("%1 (%2)").arg(sentence, keys.front().toString(QKeySequence::NativeText)));
+  all_.append(action);
   return action;
 }
-
-QList<QKeySequence> keys(const char* first, const char* second = nullptr) {
-  QList<QKeySequence> list{QKeySequence(QLatin1String(first))};
-  if (second) list.append(QKeySequence(QLatin1String(second)));
-  return list;
-}
-
-}  // namespace
 
 // Keys are written out, because QKeySequence::StandardKey is empty for Save as, Quit and others on some platforms.
 WindowActions::WindowActions(QObject* owner) {
@@ -106,6 +107,7 @@ WindowActions::WindowActions(QObject* owner) {
     action->setCheckable(true);
     action->setStatusTip(clockHelp(clock));
     action->setData(static_cast<int>(clock));
+    all_.append(action);
   }
 
   resetLayout = add(owner, "resetLayoutAction", tr("&Reset layout"));
@@ -124,6 +126,7 @@ WindowActions::WindowActions(QObject* owner) {
         QStringLiteral("themeAction.%1").arg(QLatin1String(theme_rows[static_cast<std::size_t>(mode)].first)));
     action->setCheckable(true);
     action->setData(mode);
+    all_.append(action);
   }
 
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
@@ -134,31 +137,6 @@ WindowActions::WindowActions(QObject* owner) {
                     tr("What other systems would do otherwise with this spec"));
   report = add(owner, "copyReportAction", tr("&Copy diagnostic report"));
   about = add(owner, "aboutAction", tr("&About Accrue"));
-}
-
-QList<QAction*> WindowActions::all() const {
-  QList<QAction*> list = {newSpec,        open,
-                          openRun,        save,
-                          saveAs,         exportPlot,
-                          exportData,     askOnClosing,
-                          closeSpec,      quit,
-                          undo,           redo,
-                          find,           run,
-                          pause,          stepMicro,
-                          stepUpdate,     stop,
-                          stopUnsaved,    kill,
-                          checkpoint,     setSteps,
-                          resume,         branch,
-                          attach,         compareDialects,
-                          runAllDialects, runAllOptimizers,
-                          demo,           fit,
-                          follow,         logY,
-                          lessSmoothing,  moreSmoothing};
-  list += clocks->actions();
-  list += {resetLayout, nextPane, previousPane, fullScreen};
-  list += themes->actions();
-  list += {runFolder, copyCommand, shortcuts, differences, report, about};
-  return list;
 }
 
 }  // namespace accrue::ui

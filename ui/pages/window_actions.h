@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QAction>
+#include <QKeySequence>
 #include <QList>
 #include <array>
 
@@ -28,8 +29,14 @@ struct WindowActions {
   QActionGroup* clocks;
   QActionGroup* themes;
 
-  /// In menu order, for the shortcut sheet and for tests.
-  QList<QAction*> all() const;
+  /// In the order of the constructor, which is that of the menus; for the shortcut sheet and for tests.
+  const QList<QAction*>& all() const { return all_; }
+
+ private:
+  QAction* add(QObject* owner, const char* name, const QString& text, const QList<QKeySequence>& keys = {},
+               const char* icon = nullptr, const QString& tip = {});
+
+  QList<QAction*> all_;
 };
 
 }  // namespace accrue::ui

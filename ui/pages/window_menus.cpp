@@ -81,10 +81,6 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   run->addActions({actions.checkpoint, actions.resume, actions.branch, actions.attach});
   run->addSeparator();
   run->addAction(actions.setSteps);
-  run->addSeparator();
-  run->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers});
-  run->addSeparator();
-  run->addAction(actions.demo);
 
   fillView(addMenu(window, "viewMenu", tr("&View")), actions, docks, bars);
 
@@ -96,9 +92,13 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   clocks->setObjectName(QStringLiteral("clockMenu"));
   clocks->addActions(actions.clocks->actions());
 
+  QMenu* compare = addMenu(window, "compareMenu", tr("&Compare"));
+  compare->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers});
+
+  QMenu* learn = addMenu(window, "learnMenu", tr("&Learn"));
+  learn->addAction(actions.demo);
+
   QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
-  tools->addAction(actions.compareDialects);
-  tools->addSeparator();
   tools->addActions({actions.runFolder, actions.copyCommand});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <string_view>
 
 #include "accrue/run/spec_fields.h"
 #include "models/number_text.h"
+#include "models/run_name.h"
 #include "models/run_text.h"
 
 namespace accrue::ui {
@@ -47,11 +47,6 @@ QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
                            ? RunTableModel::tr("from %1, update %2").arg(name, groupedNumber(run.branchUpdate()))
                            : RunTableModel::tr("from %1").arg(name);
   return run.folder() + QLatin1Char('\n') + from;
-}
-
-/// Keys that name a run rather than describe it.
-bool isIdentity(const std::string& key) {
-  return key == "run.name";
 }
 
 }  // namespace
@@ -134,22 +129,13 @@ void RunTableModel::setCompared(const QList<RunSeries*>& runs) {
 }
 
 QStringList RunTableModel::differingKeys() const {
-  std::set<std::string> keys;
-  const accrue::RunSpec* first = nullptr;
   const std::vector<const RunSeries*> all(runs_.begin(), runs_.end());
-  for (const RunSeries* run : compared_.size() >= 2 ? compared_ : all) {
-    if (!run->spec()) continue;
-    if (first == nullptr) {
-      first = &*run->spec();
-      continue;
-    }
-    for (const accrue::SpecDifference& difference : accrue::diff_specs(*first, *run->spec()))
-      if (!isIdentity(difference.key)) keys.insert(difference.key);
-  }
-  QStringList ordered;
-  for (const accrue::SpecField& field : accrue::spec_fields())
-    if (keys.contains(std::string(field.key))) ordered << QString::fromStdString(std::string(field.key));
-  return ordered;
+  std::vector<const accrue::RunSpec*> specs;
+  for (const RunSeries* run : compared_.size() >= 2 ? compared_ : all)
+    if (run->spec()) specs.push_back(&*run->spec());
+  QStringList keys;
+  for (const std::string& key : ui::differingKeys(specs)) keys << QString::fromStdString(key);
+  return keys;
 }
 
 bool RunTableModel::anyHas(Column column) const {

@@ -40,6 +40,7 @@
 #include "plugin_rack.h"
 #include "rank_grid_panel.h"
 #include "run_messages.h"
+#include "run_overlay.h"
 #include "runs_panel.h"
 #include "setup_panel.h"
 #include "start_page.h"
@@ -68,6 +69,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
+      overlay_(new RunOverlay(runs_, centre_->messages(), this)),
       close_guard_(new CloseGuard(parts.control, parts.dialogs, parts.settings, this)),
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectRunner(parts.document, parts.preflight, this)),
@@ -167,7 +169,7 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
     centre_->plots()->fit();  // a view zoomed into another run could hide the new one
     centre_->showPlots();
-    runs_->showAlso(run);
+    overlay_->show(run);
   });
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });

@@ -37,6 +37,7 @@ class RankGridPanel;
 class RunControl;
 class RunLibrary;
 class RunMessages;
+class RunOverlay;
 class RunQueue;
 class RunSeries;
 class RunsPanel;
@@ -142,6 +143,7 @@ class MainWindow : public QMainWindow {
   StatusRow* status_;
   WindowFiles* files_;
   RunMessages* messages_;
+  RunOverlay* overlay_;
   CloseGuard* close_guard_;
   DraftKeeper* drafts_;
   DialectRunner* dialects_;

@@ -9,6 +9,7 @@
 #include <QStackedLayout>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "models/run_library.h"
 #include "run_state_delegate.h"
@@ -81,9 +82,7 @@ void RunsPanel::connectSignals() {
 
 void RunsPanel::selectWholeRows() {
   QItemSelection rows;
-  const QModelIndexList cells = view_->selectionModel()->selectedIndexes();
-  for (const QModelIndex& cell : cells)
-    if (cell.column() == 0) rows.select(cell, cell.siblingAtColumn(sorted_->columnCount() - 1));
+  for (const QModelIndex& row : selectedRows()) rows.select(row, row.siblingAtColumn(sorted_->columnCount() - 1));
   view_->selectionModel()->select(rows, QItemSelectionModel::Select);
 }
 
@@ -95,21 +94,27 @@ RunSeries* RunsPanel::runAt(const QModelIndex& index) const {
   return library_->table()->run(sorted_->mapToSource(index));
 }
 
+QModelIndexList RunsPanel::selectedRows() const {
+  QModelIndexList rows;
+  for (const QModelIndex& cell : view_->selectionModel()->selectedIndexes())
+    if (cell.column() == 0) rows.append(cell);
+  std::ranges::sort(rows, {}, &QModelIndex::row);
+  return rows;
+}
+
 QList<RunSeries*> RunsPanel::shownRuns() const {
   QList<RunSeries*> runs;
-  for (const QModelIndex& index : view_->selectionModel()->selectedRows())
+  for (const QModelIndex& index : selectedRows())
     if (RunSeries* run = runAt(index)) runs.append(run);
   if (RunSeries* current = currentRun(); current && runs.removeOne(current)) runs.append(current);
   return runs;
 }
 
 RunSeries* RunsPanel::currentRun() const {
-  const QModelIndex current = view_->selectionModel()->currentIndex();
-  if (!current.isValid() || !view_->selectionModel()->isRowSelected(current.row())) {
-    const QModelIndexList rows = view_->selectionModel()->selectedRows();
-    return rows.isEmpty() ? nullptr : runAt(rows.last());
-  }
-  return runAt(current);
+  const QModelIndexList rows = selectedRows();
+  const QModelIndex current = view_->selectionModel()->currentIndex().siblingAtColumn(0);
+  if (rows.contains(current)) return runAt(current);
+  return rows.isEmpty() ? nullptr : runAt(rows.last());
 }
 
 void RunsPanel::showAlso(RunSeries* run) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QList>
+#include <QModelIndexList>
 #include <QWidget>
 
 class QCheckBox;
@@ -46,6 +47,9 @@ class RunsPanel : public QWidget {
  private:
   void connectSignals();
   void showEmptyState();
+  /// The first cell of each selected row, from the top. By the first column, which is always there: while an optional
+  /// column goes, no row is selected in all columns.
+  QModelIndexList selectedRows() const;
   /// Extends the selection of rows to columns added since.
   void selectWholeRows();
   void showMenu(const QPoint& at);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QtTest>
+
+#include "models/loss_comparison.h"
+#include "models/run_name.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+RunSpec spec(std::int64_t steps, double rate = 1e-3) {
+  RunSpec spec;
+  spec.run.name = "Demo";
+  spec.accumulation.steps = steps;
+  spec.optimizer.lr = rate;
+  return spec;
+}
+
+QStringList lines(const char* text) {
+  return QString::fromUtf8(text).split(QLatin1Char('|'));
+}
+
+QString text(const char* utf8) {
+  return QString::fromUtf8(utf8);
+}
+
+}  // namespace
+
+class TestRunName : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_name_of_its_own_stays() {
+    const RunSpec four = spec(4), sixteen = spec(16);
+    QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Other"), &sixteen}}), lines("Demo|Other"));
+  }
+
+  void equal_names_say_what_differs() {
+    const RunSpec four = spec(4), sixteen = spec(16), fast = spec(16, 0.01);
+    QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &sixteen}}), lines("Demo, N = 4|Demo, N = 16"));
+    QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &sixteen}, {text("Demo"), &fast}}),
+             lines("Demo, learning rate = 0.001, N = 4|Demo, learning rate = 0.001, N = 16|Demo, learning rate = 0.01, "
+                   "N = 16"));
+  }
+
+  void what_does_not_differ_is_numbered() {
+    const RunSpec four = spec(4), sixteen = spec(16);
+    QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &four}}), lines("Demo|Demo (2)"));
+    QCOMPARE(distinctNames({{text("Demo"), nullptr}, {text("Demo"), &sixteen}, {text("Demo"), &four}}),
+             lines("Demo|Demo, N = 16|Demo, N = 4"));
+  }
+
+  void a_name_in_the_spec_is_no_difference() {
+    RunSpec renamed = spec(4);
+    renamed.run.name = "another";
+    const RunSpec four = spec(4);
+    QVERIFY(differingKeys({&four, &renamed}).empty());
+  }
+
+  void losses_can_be_compared_on_the_same_data() {
+    RunSpec other = spec(16, 0.01);
+    other.parallel.data = 4;
+    other.run.seed += 1;
+    other.model.width *= 2;
+    other.data.shuffle = !other.data.shuffle;
+    QCOMPARE(lossDifference(spec(4), other), std::string());
+  }
+
+  void losses_of_other_models_or_data_cannot() {
+    RunSpec other = spec(4);
+    other.model.kind = ModelKind::mlp;
+    QCOMPARE(lossDifference(spec(4), other), std::string("model.kind"));
+    other = spec(4);
+    other.data.kind = DataKind::csv;
+    QCOMPARE(lossDifference(spec(4), other), std::string("data.kind"));
+    other = spec(4);
+    other.data.samples *= 2;
+    QCOMPARE(lossDifference(spec(4), other), std::string("data.samples"));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRunName)
+#include "test_run_name.moc"

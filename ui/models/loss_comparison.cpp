@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/loss_comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "accrue/run/spec_fields.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// Of the model, what decides which loss is computed and over what.
+constexpr std::array<std::string_view, 4> ofTheLoss = {"model.kind", "model.vocabulary", "model.inputs",
+                                                       "model.outputs"};
+/// Of the data, what changes neither the samples nor what is asked of them: their order, and what is kept for
+/// evaluation.
+constexpr std::array<std::string_view, 6> notOfTheSamples = {"data.shuffle",          "data.cache",
+                                                             "data.consumed_samples", "data.validation_weights",
+                                                             "data.validation_paths", "data.validation_fraction"};
+
+}  // namespace
+
+std::string lossDifference(const accrue::RunSpec& one, const accrue::RunSpec& other) {
+  for (const accrue::SpecDifference& difference : accrue::diff_specs(one, other)) {
+    const std::string_view key = difference.key;
+    if (std::ranges::find(ofTheLoss, key) != ofTheLoss.end()) return difference.key;
+    if (key.starts_with("data.") && std::ranges::find(notOfTheSamples, key) == notOfTheSamples.end())
+      return difference.key;
+  }
+  return {};
+}
+
+}  // namespace accrue::ui

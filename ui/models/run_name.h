@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What runs are called where several are shown: by name, and where names agree by what differs ("Demo, N = 16").
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <string>
+#include <vector>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue::ui {
+
+/// A run as far as its name goes.
+struct NamedSpec {
+  QString name;
+  const accrue::RunSpec* spec = nullptr;  ///< nullptr where it is not known
+};
+
+/// One name for each, in their order. Runs whose names agree get the settings in which they differ; where these agree,
+/// too, a number: "Demo (2)".
+QStringList distinctNames(const std::vector<NamedSpec>& runs);
+
+/// Dotted keys in which the specs differ, in the order of a spec file; the run's name is none of them.
+std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>& specs);
+/// "N = 16", "learning rate = 0.001": a setting of a spec in a name or a caption; empty for an unknown key.
+QString settingText(const accrue::RunSpec& spec, const std::string& key);
+
+}  // namespace accrue::ui

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_overlay.h"
+
+#include <QPointer>
+#include <algorithm>
+#include <utility>
+
+#include "accrue/run/spec_fields.h"
+#include "models/loss_comparison.h"
+#include "models/run_series.h"
+#include "runs_panel.h"
+#include "widgets/message_bar.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto message_id = "overlay";
+
+/// The label of what makes the losses incomparable; empty if they can be compared.
+QString difference_of(const RunSeries& one, const RunSeries& other) {
+  if (!one.spec() || !other.spec()) return {};
+  const std::string key = lossDifference(*one.spec(), *other.spec());
+  const SpecField* field = key.empty() ? nullptr : find_field(key);
+  if (!field) return QString::fromStdString(key);
+  //: A setting in the form: its section and its label
+  return RunOverlay::tr("%1: %2").arg(QString::fromStdString(std::string(field->section())),
+                                      QString::fromStdString(std::string(field->label)));
+}
+
+}  // namespace
+
+RunOverlay::RunOverlay(RunsPanel* runs, MessageBar* bar, QObject* parent) : QObject(parent), runs_(runs), bar_(bar) {
+  connect(runs_, &RunsPanel::shownRunsChanged, this, &RunOverlay::withdrawIfChanged);
+}
+
+void RunOverlay::show(RunSeries* run) {
+  bar_->withdraw(QLatin1String(message_id));
+  offered_over_.clear();
+  QList<RunSeries*> kept;
+  QList<QPointer<RunSeries>> left_out;
+  QString why;
+  for (RunSeries* each : runs_->shownRuns()) {
+    if (each == run) continue;
+    const QString difference = difference_of(*run, *each);
+    if (difference.isEmpty()) {
+      kept.append(each);
+    } else {
+      left_out.append(each);
+      why = difference;
+    }
+  }
+  if (left_out.isEmpty()) {
+    runs_->showAlso(run);
+    return;
+  }
+  kept.append(run);
+  runs_->showOnly(kept);
+  offered_over_ = kept;
+  const QString what = left_out.size() == 1 ? left_out.front()->name() : tr("%1 runs").arg(left_out.size());
+  const QString text = tr("%1 left the plots: the loss is another one, or of other data (%2)").arg(what, why);
+  bar_->post({QLatin1String(message_id), RunState::idle, text, tr("Overlay"), [this, left_out, run = QPointer(run)] {
+                offered_over_.clear();
+                for (const QPointer<RunSeries>& each : left_out)
+                  if (each) runs_->showAlso(each);
+                if (run) runs_->showAlso(run);
+              }});
+}
+
+void RunOverlay::withdrawIfChanged() {
+  if (offered_over_.isEmpty()) return;
+  QList<RunSeries*> shown = runs_->shownRuns();
+  if (std::ranges::is_permutation(shown, offered_over_)) return;
+  offered_over_.clear();
+  bar_->withdraw(QLatin1String(message_id));
+}
+
+}  // namespace accrue::ui

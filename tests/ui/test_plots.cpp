@@ -153,8 +153,8 @@ class TestPlots : public QObject {
     show({&run});
     QTRY_VERIFY(!run.plannedLearningRate(Clock::update).empty());
     const QImage image = picture();
-    const QColor dashed = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.7);
-    QVERIFY(count(image, dashed, drawing(rate())) > 60);
+    const QColor dotted = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.7);
+    QVERIFY(count(image, dotted, drawing(rate())) > 40);
     QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss())), 0);
   }
 
@@ -320,6 +320,20 @@ class TestPlots : public QObject {
     QVERIFY(moved.last()[0].toString().isEmpty());
   }
 
+  void smoothed_and_raw_are_both_read() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
+    made.loss = [](std::int64_t m, std::int64_t) { return m % 2 ? 1.0 : 3.0; };
+    show({&add(made, 100, 3)});
+    area_->setSmoothing(0.9);
+    picture();
+    area_->goTo(51.0);
+    QCOMPARE(loss().header().items().size(), std::size_t{2});
+    const QString read = loss().header().items()[1].text;
+    // The mean of 1, 3, 1, ..., weighted by powers of 0.9, after a 1: 1 + 2 * 0.9 / 1.9.
+    QVERIFY2(read.startsWith(QStringLiteral("1.947")), qPrintable(read));
+    QVERIFY2(read.endsWith(QStringLiteral(" smoothed, 1.000 raw")), qPrintable(read));
+  }
+
   void keys_work_in_a_focused_plot() {
     show({&add({}, 40, 0)});
     PlotCanvas& canvas = loss().canvas();
@@ -391,6 +405,78 @@ class TestPlots : public QObject {
     const double backward = count(image, lightColors().backward, area, 0.9);
     QVERIFY(forward > 1000.0);
     QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
+  }
+
+  void a_young_run_beside_a_long_one_shows_shares() {
+    RunSeries& old = add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0);
+    RunSeries& young = add({.updates = 10}, 10, 1);
+    show({&old, &young});
+    QVERIFY(lanes().showsShares());
+    show({&young});
+    QVERIFY(!lanes().showsShares());
+  }
+
+  void a_column_of_a_whole_run_stands_for_whole_windows() {
+    show({&add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0)});
+    const QRect area = drawing(strip());
+    // 3000 windows: 32 of them take the six pixels that a column needs.
+    QCOMPARE(lanes().windowsPerColumn(), std::size_t(32));
+    const QImage image = picture();
+    // All windows are alike, and so are the columns, but for the gaps between them.
+    std::map<int, int> columns;  // by the height of backward
+    for (int x = area.left() + 12; x < area.right() - 12; ++x)
+      if (const int high = count(image, lightColors().backward, QRect(x, area.top(), 1, area.height() / 2), 0.93))
+        ++columns[high];
+    QVERIFY2(columns.size() <= 2, qPrintable(QString::number(columns.size())));
+  }
+
+  void waiting_within_a_collective_is_not_its_colour() {
+    const MadeRun made{.updates = 6};
+    const auto painted = [&](std::int64_t lateNs) {
+      std::vector<RunEvent> events = made.events(6);
+      for (RunEvent& event : events)
+        if (auto* sync = std::get_if<Sync>(&event.body); sync && event.rank == 1) sync->begin_ns[0] += lateNs;
+      runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run"), 0));
+      runs_.back()->setPlan(made.plan());
+      runs_.back()->append(events);
+      show({runs_.back().get()});
+      area_->setClock(Clock::seconds);
+      const QRect area = drawing(strip());
+      const QRect first(area.left(), area.top(), area.width(), area.height() / 2);
+      return count(picture(), lightColors().collective, first, 0.93);
+    };
+    const int together = painted(0);
+    const int late = painted(3'000'000);  // of 4 ms
+    QVERIFY2(together > 100 && late > 0 && late < together / 2,
+             qPrintable(QStringLiteral("%1, late %2").arg(together).arg(late)));
+  }
+
+  void a_collective_stands_out_of_its_lane() {
+    show({&add({.updates = 6}, 6, 0)});
+    area_->setClock(Clock::seconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    int lowest = 0, backward = 0;
+    for (int y = area.top(); y < area.top() + area.height() / 2; ++y) {
+      const QRect row(area.left(), y, area.width(), 1);
+      if (count(image, lightColors().collective, row, 0.93) > 0) lowest = y;
+      if (count(image, lightColors().backward, row, 0.93) > 0) backward = y;
+    }
+    QCOMPARE(lowest - backward, 3);
+  }
+
+  void the_axis_takes_one_row_and_its_title_hides_no_label() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = strip().canvas();
+    QVERIFY(canvas.height() - canvas.axisRect()->bottom() <= 28);
+    area_->setClock(Clock::computeSeconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const QRect row(area.left(), area.bottom() + 6, area.width(), 20);
+    const int title = QFontMetrics(canvas.x()->labelFont()).horizontalAdvance(clockAxisTitle(Clock::computeSeconds));
+    const QRect gap(row.right() - title - 7, row.top(), 6, row.height());
+    QVERIFY(count(image, lightColors().muted, row) > 100);
+    QCOMPARE(count(image, lightColors().muted, gap), 0);
   }
 
   void each_axis_has_lanes_of_its_own() {
@@ -624,6 +710,7 @@ class TestPlots : public QObject {
   }
   LossPlot& loss() { return *area_->findChild<LossPlot*>(); }
   SyncStrip& strip() { return *area_->findChild<SyncStrip*>(); }
+  SyncLanes& lanes() { return *strip().canvas().findChild<SyncLanes*>(); }
   LearningRatePlot& rate() { return *area_->findChild<LearningRatePlot*>(); }
   /// A plot's drawing area in the coordinates of picture().
   QRect drawing(PlotView& view) const {

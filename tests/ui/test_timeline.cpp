@@ -121,6 +121,39 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.lanes().at(0).spent(1e9).backward, expected.lanes().at(0).spent(1e9).backward);
   }
 
+  void a_rank_waits_until_the_last_of_its_group_has_begun() {
+    // Two groups along data, {0, 2} and {1, 3}, in the same micro-step.
+    SyncTimeline timeline;
+    timeline.setGrid({.data = 2, .tensor = 2});
+    const auto reduce = [&](std::int64_t rank, std::int64_t beginMs, std::int64_t endMs) {
+      timeline.take(rank, Sync{{1}, {4}, {"data"}, {"all_reduce"}, {8}, {beginMs * 1'000'000}, {endMs * 1'000'000}});
+    };
+    reduce(0, 1000, 4000);
+    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // nobody else was there yet
+    reduce(1, 1500, 2500);
+    reduce(3, 2000, 2500);
+    QCOMPARE(timeline.lanes().at(1).sync.front().transfer, 2.0);
+    QCOMPARE(timeline.lanes().at(0).sync.front().transfer, 4.0);
+    reduce(2, 3000, 4000);
+    QCOMPARE(timeline.lanes().at(0).sync.front().transfer, 3.0);
+    QCOMPARE(timeline.lanes().at(2).sync.front().transfer, 3.0);
+    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 1.0);
+    QCOMPARE(timeline.lanes().at(1).spent(100.0).collective, 0.5);
+    QCOMPARE(timeline.lanes().at(3).spent(100.0).collective, 0.5);
+  }
+
+  void calls_of_one_micro_step_are_told_apart_by_their_order() {
+    SyncTimeline timeline;
+    timeline.setGrid({.data = 2});
+    const std::vector<std::string> data(2, "data"), reduce(2, "all_reduce");
+    timeline.take(0, Sync{{1, 1}, {4, 4}, data, reduce, {8, 8}, {0, 2'000'000'000}, {2'000'000'000, 5'000'000'000}});
+    timeline.take(
+        1, Sync{{1, 1}, {4, 4}, data, reduce, {8, 8}, {1'000'000'000, 4'000'000'000}, {2'000'000'000, 5'000'000'000}});
+    QCOMPARE(timeline.lanes().at(0).sync[0].transfer, 1.0);
+    QCOMPARE(timeline.lanes().at(0).sync[1].transfer, 4.0);
+    QCOMPARE(timeline.lanes().at(1).sync[1].transfer, 4.0);
+  }
+
   void names_of_axes_are_kept_once() {
     SyncTimeline timeline;
     timeline.take(0, Sync{{1, 1, 1},

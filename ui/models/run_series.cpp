@@ -67,6 +67,7 @@ void RunSeries::setFolder(const QString& folder) {
 void RunSeries::takeSpec(const accrue::RunSpec& spec) {
   if (spec_ && *spec_ == spec) return;
   spec_ = spec;
+  timeline_.setGrid(accrue::make_grid(spec));
   Q_EMIT specChanged();
 }
 

@@ -10,6 +10,9 @@ namespace accrue::ui {
 
 namespace {
 
+/// Calls that some rank of their group has yet to report; more are of traces that got lost.
+constexpr std::size_t mostOpen = 4096;
+
 /// Number of spans that begin before a time.
 template <typename Span>
 std::size_t beginningBefore(const std::vector<Span>& spans, double time) {
@@ -108,16 +111,28 @@ void Lane::pushSync(const SyncSpan& span) {
   count(span);
 }
 
+void Lane::meet(const SyncSpan& span, double last) {
+  for (auto own = std::ranges::lower_bound(sync, span.begin, {}, &SyncSpan::begin);
+       own != sync.end() && own->begin == span.begin; ++own) {
+    if (own->axis != span.axis || own->op != span.op || own->end != span.end) continue;
+    own->transfer = std::max(own->begin, last);
+    count(*own);
+    return;
+  }
+}
+
 void Lane::count(const SyncSpan& span) {
   communication_.add(span.begin, span.end);
   auto use = std::ranges::find(uses, span.axis, &AxisUse::axis);
   if (use == uses.end()) use = uses.insert(uses.end(), AxisUse{.axis = span.axis, .time = {}});
-  use->time.add(span.begin, span.end);
+  if (span.transfer >= span.end) return;
+  transfers_.add(span.transfer, span.end);
+  use->time.add(span.transfer, span.end);
 }
 
 LaneShare Lane::spent(double time) const {
   return {spentBefore(forward, forwardBefore_, time), spentBefore(backward, backwardBefore_, time),
-          communication_.spent(time), spentBefore(step, stepBefore_, time)};
+          transfers_.spent(time), spentBefore(step, stepBefore_, time)};
 }
 
 std::int64_t Lane::largestBytes(double from, double to) const {
@@ -137,6 +152,7 @@ void Lane::truncate(std::int64_t microStep) {
   cut(step, stepBefore_, microStep);
   std::erase_if(sync, [microStep](const SyncSpan& span) { return span.microStep > microStep; });
   communication_ = {};
+  transfers_ = {};
   uses.clear();
   for (const SyncSpan& span : sync) count(span);
 }
@@ -155,29 +171,78 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Operations& body) {
 void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
   Lane& lane = lanes_[rank];
   for (std::size_t i = 0; i < body.op.size(); ++i) {
-    const SyncSpan span{seconds(body.begin_ns[i]),  seconds(body.end_ns[i]), body.update[i],
-                        body.micro_step[i],         body.bytes[i],           nameIndex(axes_, body.axis[i]),
-                        nameIndex(ops_, body.op[i])};
+    SyncSpan span{.begin = seconds(body.begin_ns[i]),
+                  .end = seconds(body.end_ns[i]),
+                  .update = body.update[i],
+                  .microStep = body.micro_step[i],
+                  .bytes = body.bytes[i],
+                  .axis = nameIndex(axes_, body.axis[i]),
+                  .op = nameIndex(ops_, body.op[i])};
+    const accrue::RankList group = groupOf(rank, span);
+    span.transfer = group.empty() ? span.begin : span.end;
     lane.pushSync(span);
     count(span);
+    if (!group.empty()) join(rank, group, span);
   }
+}
+
+/// The ranks that a call waits for; empty if it waits for none that is known.
+accrue::RankList SyncTimeline::groupOf(std::int64_t rank, const SyncSpan& span) const {
+  if (rank < 0 || rank >= grid_.world() || isMessage(span)) return {};
+  using accrue::Axis;
+  for (const Axis axis : {Axis::data, Axis::pipeline, Axis::tensor, Axis::context, Axis::model, Axis::embedding,
+                          Axis::position_embedding, Axis::world})
+    if (axes_[span.axis] == QLatin1String(accrue::to_string(axis).data())) {
+      accrue::RankList group = grid_.group(axis, rank);
+      return group.size() > 1 ? group : accrue::RankList{};
+    }
+  return {};
+}
+
+/// Ranks make the same calls in the same order, so that the n-th of one is the n-th of the others.
+void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const SyncSpan& span) {
+  auto& [microStep, made] = calls_[{rank, span.axis, span.op}];
+  if (microStep != span.microStep) std::tie(microStep, made) = std::pair(span.microStep, std::int64_t{0});
+  const auto call = open_.try_emplace({span.microStep, group.front(), span.axis, span.op, made++}).first;
+  Begun& begun = call->second;
+  begun.emplace_back(rank, span);
+  if (begun.size() < group.size()) {
+    if (open_.size() > mostOpen) open_.erase(open_.begin());
+    return;
+  }
+  double last = span.begin;
+  double end = span.end;
+  for (const auto& [each, its] : begun) {
+    last = std::max(last, its.begin);
+    end = std::min(end, its.end);
+  }
+  // None ends before all have begun; where it seems so, these are not one call.
+  for (const auto& [each, its] : begun) lanes_[each].meet(its, last <= end ? last : its.begin);
+  open_.erase(call);
 }
 
 /// A message is two spans: one where it is sent, one where it is received.
 void SyncTimeline::count(const SyncSpan& span) {
-  const QString& op = ops_[span.op];
-  if (op == QLatin1String("send")) ++messages_;
-  if (op != QLatin1String("send") && op != QLatin1String("receive")) ++collectives_;
+  if (ops_[span.op] == QLatin1String("send")) ++messages_;
+  if (!isMessage(span)) ++collectives_;
   bytes_ += span.bytes;
   largestBytes_ = std::max(largestBytes_, span.bytes);
 }
 
+bool SyncTimeline::isMessage(const SyncSpan& span) const {
+  return ops_[span.op] == QLatin1String("send") || ops_[span.op] == QLatin1String("receive");
+}
+
 void SyncTimeline::clear() {
+  const accrue::RankGrid grid = grid_;
   *this = {};
+  grid_ = grid;
 }
 
 void SyncTimeline::rewind(std::int64_t microStep) {
   collectives_ = messages_ = bytes_ = largestBytes_ = 0;
+  open_.clear();
+  calls_.clear();
   for (auto& [rank, lane] : lanes_) {
     lane.truncate(microStep);
     for (const SyncSpan& span : lane.sync) count(span);

@@ -8,8 +8,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "accrue/run/rank_grid.h"
 #include "accrue/run/run_event.h"
 
 namespace accrue::ui {
@@ -32,6 +35,9 @@ struct MicroPlace {
 struct SyncSpan {
   double begin = 0.0;
   double end = 0.0;
+  /// When the last rank of the group had begun it: before, this rank waits; from then on it transfers. The end until
+  /// all of them have reported.
+  double transfer = 0.0;
   std::int64_t update = 0;
   std::int64_t microStep = 0;
   std::int64_t bytes = 0;
@@ -43,7 +49,7 @@ struct SyncSpan {
 struct LaneShare {
   double forward = 0.0;
   double backward = 0.0;
-  double collective = 0.0;
+  double collective = 0.0;  ///< transfers, without the waiting before them
   double step = 0.0;
 };
 
@@ -66,7 +72,7 @@ class BusyTime {
   std::vector<double> before_;  // prefix sums of their lengths
 };
 
-/// When a rank communicated over one axis.
+/// When a rank transferred over one axis.
 struct AxisUse {
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
   BusyTime time;
@@ -95,6 +101,8 @@ class Lane {
   void push(accrue::ComputeKind kind, const ComputeSpan& span);
   /// In any order: one that overlaps is reported when it is waited for, after others that began later.
   void pushSync(const SyncSpan& span);
+  /// All ranks of its group have begun this one, the last of them at `last`.
+  void meet(const SyncSpan& span, double last);
   /// Keeps the spans of micro-steps up to this one.
   void truncate(std::int64_t microStep);
 
@@ -104,7 +112,8 @@ class Lane {
   std::vector<double> forwardBefore_;  // prefix sums, one entry a span
   std::vector<double> backwardBefore_;
   std::vector<double> stepBefore_;
-  BusyTime communication_;  // over all axes
+  BusyTime communication_;  // over all axes, with the waiting
+  BusyTime transfers_;      // without
 };
 
 /// Thread: GUI.
@@ -117,6 +126,8 @@ class SyncTimeline {
   void rewind(std::int64_t microStep);
   /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
   void setTimeOffset(double seconds) { offset_ = seconds; }
+  /// Which ranks take part in a collective together. Without it none is known to wait for another.
+  void setGrid(const accrue::RankGrid& grid) { grid_ = grid; }
 
   bool empty() const { return lanes_.empty(); }
   const std::map<std::int64_t, Lane>& lanes() const { return lanes_; }
@@ -136,6 +147,14 @@ class SyncTimeline {
   std::int64_t largestBytes() const { return largestBytes_; }
 
  private:
+  /// Micro-step, first rank of the group, axis, op, and which of these calls.
+  using Call = std::tuple<std::int64_t, std::int64_t, std::uint8_t, std::uint8_t, std::int64_t>;
+  /// The ranks' spans of a call that others of the group have yet to report.
+  using Begun = std::vector<std::pair<std::int64_t, SyncSpan>>;
+
+  accrue::RankList groupOf(std::int64_t rank, const SyncSpan& span) const;
+  bool isMessage(const SyncSpan& span) const;
+  void join(std::int64_t rank, const accrue::RankList& group, const SyncSpan& span);
   double seconds(std::int64_t ns) const { return static_cast<double>(ns) * 1e-9 + offset_; }
   void count(const SyncSpan& span);
   std::uint8_t nameIndex(std::vector<QString>& names, const std::string& name);
@@ -143,6 +162,10 @@ class SyncTimeline {
   std::map<std::int64_t, Lane> lanes_;
   std::vector<QString> axes_;
   std::vector<QString> ops_;
+  accrue::RankGrid grid_;
+  std::map<Call, Begun> open_;
+  /// Calls so far of a rank's newest micro-step, by rank, axis and op.
+  std::map<std::tuple<std::int64_t, std::uint8_t, std::uint8_t>, std::pair<std::int64_t, std::int64_t>> calls_;
   double offset_ = 0.0;
   std::int64_t collectives_ = 0;
   std::int64_t messages_ = 0;

@@ -6,8 +6,6 @@
 
 #include "plots/plot_area.h"
 #include "start_page.h"
-#include "style/theme.h"
-#include "widgets/elided_label.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
@@ -18,21 +16,14 @@ CentrePage::CentrePage(QWidget* parent)
       stack_(new QStackedWidget(this)),
       start_(new StartPage(this)),
       studio_(new QWidget(this)),
-      plots_(new PlotArea(this)),
-      read_out_(new ElidedLabel(this)) {
+      plots_(new PlotArea(this)) {
   setObjectName(QStringLiteral("centrePage"));
   plots_->setObjectName(QStringLiteral("plotArea"));
   plots_->setEmptyText(tr("No run yet. Press F5 to train this set-up."));
-  read_out_->setObjectName(QStringLiteral("readOut"));
-  read_out_->setFont(tabularFont(TextSize::small));
-  read_out_->setAutoFillBackground(true);
-  read_out_->setBackgroundRole(QPalette::Base);
-  read_out_->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
   auto* studio = new QVBoxLayout(studio_);
   studio->setContentsMargins(0, 0, 0, 0);
   studio->setSpacing(0);
   studio->addWidget(plots_, 1);
-  studio->addWidget(read_out_);
   stack_->addWidget(start_);
   stack_->addWidget(studio_);
   auto* layout = new QVBoxLayout(this);
@@ -40,8 +31,6 @@ CentrePage::CentrePage(QWidget* parent)
   layout->setSpacing(0);
   layout->addWidget(messages_);
   layout->addWidget(stack_, 1);
-  connect(plots_, &PlotArea::cursorMoved, this, &CentrePage::showReadOut);
-  showReadOut(QString(), {});
 }
 
 void CentrePage::showPage(QWidget* page) {
@@ -64,12 +53,6 @@ void CentrePage::showPlots() {
 
 bool CentrePage::isStartShown() const {
   return stack_->currentWidget() == start_;
-}
-
-void CentrePage::showReadOut(const QString& position, const QStringList& lines) {
-  read_out_->setFullText(
-      position.isEmpty() ? QStringLiteral(" ")
-                         : QStringList({position, lines.join(QStringLiteral("    "))}).join(QStringLiteral("    ")));
 }
 
 }  // namespace accrue::ui

@@ -3,17 +3,15 @@
 
 #include <QWidget>
 
-class QLabel;
 class QStackedWidget;
 
 namespace accrue::ui {
 
-class ElidedLabel;
 class MessageBar;
 class PlotArea;
 class StartPage;
 
-/// The centre of the window: messages on top, then the start page or the plots with the cursor's values beneath them.
+/// The centre of the window: messages on top, then the start page or the plots.
 class CentrePage : public QWidget {
   Q_OBJECT
 
@@ -29,14 +27,12 @@ class CentrePage : public QWidget {
 
  private:
   void showPage(QWidget* page);
-  void showReadOut(const QString& position, const QStringList& lines);
 
   MessageBar* messages_;
   QStackedWidget* stack_;
   StartPage* start_;
   QWidget* studio_;
   PlotArea* plots_;
-  ElidedLabel* read_out_;
 };
 
 }  // namespace accrue::ui

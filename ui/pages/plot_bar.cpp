@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "models/clock.h"
+#include "models/smoothing.h"
 #include "plots/plot_area.h"
 #include "style/theme.h"
 #include "widgets/wheel_guard.h"
@@ -31,6 +32,10 @@ int positionOf(double weight) {
   return static_cast<int>(std::lround(-std::log10(1.0 - weight) * slider_steps / 3.0));
 }
 
+QString weightText(double weight) {
+  return QLocale::c().toString(weight, 'g', 3);
+}
+
 QLabel* caption(const QString& text, QWidget* buddy, QToolBar* bar) {
   auto* label = new QLabel(text, bar);
   label->setContentsMargins(space::inGroup, 0, space::base, 0);
@@ -45,7 +50,8 @@ PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, Q
       actions_(actions),
       plots_(plots),
       clock_(new QComboBox(bar)),
-      smoothing_(new QSlider(Qt::Horizontal, bar)) {
+      smoothing_(new QSlider(Qt::Horizontal, bar)),
+      weight_(new QLabel(bar)) {
   addControls(bar);
   connectSignals();
   showClock();
@@ -72,6 +78,12 @@ void PlotBar::addControls(QToolBar* bar) {
   bar->addWidget(clock_);
   bar->addWidget(caption(tr("Smooth"), smoothing_, bar));
   bar->addWidget(smoothing_);
+  weight_->setObjectName(QStringLiteral("smoothingWeight"));
+  weight_->setFont(tabularFont());
+  // Its widest text, so that nothing moves.
+  weight_->setFixedWidth(weight_->fontMetrics().horizontalAdvance(weightText(0.999)) + 2 * space::base);
+  weight_->setAlignment(Qt::AlignCenter);
+  bar->addWidget(weight_);
   bar->addSeparator();
   bar->addAction(actions_.logY);
   bar->addAction(actions_.fit);
@@ -115,12 +127,12 @@ void PlotBar::showSmoothing() {
   const QSignalBlocker quiet(smoothing_);
   const double weight = plots_->smoothing();
   smoothing_->setValue(positionOf(weight));
-  const QString tip = weight <= 0.0
-                          ? tr("No smoothing")
-                          : tr("Exponential mean, weight of the past %1, corrected for its start; raw values stay "
-                               "visible beneath")
-                                .arg(QLocale::c().toString(weight, 'f', 3));
-  smoothing_->setToolTip(tip);
+  weight_->setText(weight > 0.0 ? weightText(weight) : tr("off"));
+  const QString tip = weight <= 0.0 ? tr("No smoothing")
+                                    : tr("Exponential mean, weight of the past %1, corrected for its start; raw values "
+                                         "stay visible beneath.\n%2")
+                                          .arg(weightText(weight), smoothingFormula(weight));
+  for (QWidget* each : {static_cast<QWidget*>(smoothing_), static_cast<QWidget*>(weight_)}) each->setToolTip(tip);
   smoothing_->setAccessibleDescription(tip);
 }
 

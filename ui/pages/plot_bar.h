@@ -4,6 +4,7 @@
 #include <QObject>
 
 class QComboBox;
+class QLabel;
 class QSlider;
 class QToolBar;
 
@@ -30,6 +31,7 @@ class PlotBar : public QObject {
   PlotArea* plots_;
   QComboBox* clock_;
   QSlider* smoothing_;
+  QLabel* weight_;
 };
 
 }  // namespace accrue::ui

@@ -102,6 +102,7 @@ double ClockTicker::getTickStep(const QCPRange& range) {
 }
 
 QString ClockTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
+  if (tick > lastLabel_) return {};
   const bool timed = clock_ == Clock::seconds || clock_ == Clock::computeSeconds;
   if (timed && std::abs(tick) >= 120.0) return durationShort(tick);
   return tickText(tick, step_);

@@ -2,6 +2,8 @@
 // Places and labels of ticks: thin spaces, SI steps, powers of ten, minutes for long times.
 #pragma once
 
+#include <limits>
+
 #include "models/clock.h"
 #include "plots/qcp.h"
 
@@ -41,6 +43,8 @@ class ClockTicker : public QCPAxisTicker {
  public:
   ClockTicker();
   void setClock(Clock clock) { clock_ = clock; }
+  /// Ticks beyond it have no label: the axis title stands there.
+  void setLastLabel(double position) { lastLabel_ = position; }
 
  protected:
   double getTickStep(const QCPRange& range) override;
@@ -50,6 +54,7 @@ class ClockTicker : public QCPAxisTicker {
  private:
   Clock clock_ = Clock::update;
   double step_ = 1.0;
+  double lastLabel_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace accrue::ui

@@ -57,7 +57,12 @@ void CurveLayer::draw(QCPPainter* painter) {
   painter->setAntialiasing(false);
   for (const BandItem& band : bands_) drawBand(painter, band);
   painter->setAntialiasing(true);
-  for (const LineItem& line : lines_) drawLine(painter, line);
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    drawHalos(painter, i);
+    drawLine(painter, lines_[i]);
+  }
+  // A mark at the edge of the plot is whole.
+  painter->setClipRect(clipRect().adjusted(-8, -8, 8, 8));
   for (const MarkerItem& markers : markers_) drawMarkers(painter, markers);
 }
 
@@ -157,20 +162,27 @@ void CurveLayer::cutIntoDashes(const QPen& pen) {
   }
 }
 
-void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {
-  const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
-  const QRectF visible = QRectF(clipRect()).adjusted(-10, -10, 10, 10);
-  for (std::size_t i = 0; i < item.x.size(); ++i) {
-    if (!std::isfinite(item.y[i]) || (logarithmic && item.y[i] <= 0.0)) continue;
-    const QPointF centre(key_->coordToPixel(item.x[i]), value_->coordToPixel(item.y[i]));
-    if (!visible.contains(centre)) continue;
-    if (item.halo.isValid()) {
-      painter->setPen(Qt::NoPen);
-      painter->setBrush(item.halo);
-      painter->drawEllipse(centre, item.size / 2.0 + 2.0, item.size / 2.0 + 2.0);
-    }
-    paintMarker(*painter, centre, item.size, item.seriesIndex, item.color);
+std::optional<QPointF> CurveLayer::placeOf(const MarkerItem& item, std::size_t point) const {
+  const double y = item.y[point];
+  if (!std::isfinite(y) || (value_->scaleType() == QCPAxis::stLogarithmic && y <= 0.0)) return {};
+  const QPointF centre(key_->coordToPixel(item.x[point]), value_->coordToPixel(y));
+  return QRectF(clipRect()).adjusted(-1, -1, 1, 1).contains(centre) ? std::optional(centre) : std::nullopt;
+}
+
+void CurveLayer::drawHalos(QCPPainter* painter, std::size_t line) const {
+  for (const MarkerItem& item : markers_) {
+    if (!item.halo.isValid() || item.ownLinesFrom != line) continue;
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(item.halo);
+    for (std::size_t i = 0; i < item.x.size(); ++i)
+      if (const auto centre = placeOf(item, i))
+        painter->drawEllipse(*centre, item.size / 2.0 + 2.0, item.size / 2.0 + 2.0);
   }
+}
+
+void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {
+  for (std::size_t i = 0; i < item.x.size(); ++i)
+    if (const auto centre = placeOf(item, i)) paintMarker(*painter, *centre, item.size, item.seriesIndex, item.color);
 }
 
 }  // namespace accrue::ui

@@ -4,6 +4,7 @@
 // segment, because outlining a whole wide polyline takes seconds.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/column_reducer.h"
@@ -30,7 +31,8 @@ struct MarkerItem {
   int seriesIndex = 0;
   qreal size = 7.0;
   QColor color;
-  QColor halo;  ///< if valid, painted around the marker to set it off from lines
+  QColor halo = {};              ///< if valid, painted around the marker to set it off from the lines of other runs
+  std::size_t ownLinesFrom = 0;  ///< how many lines lie beneath that halo: not the run's own
 };
 
 class CurveLayer final : public QCPLayerable {
@@ -40,10 +42,11 @@ class CurveLayer final : public QCPLayerable {
   CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer);
 
   void clear();
-  // Painted in this order: bands, lines, markers; each in the order of adding.
+  // Painted in this order: bands, lines with halos between them, markers; each in the order of adding.
   void add(BandItem band) { bands_.push_back(std::move(band)); }
   void add(LineItem line) { lines_.push_back(std::move(line)); }
   void add(MarkerItem markers) { markers_.push_back(std::move(markers)); }
+  std::size_t lineCount() const { return lines_.size(); }
   /// Number of points to paint, for the plot's badge and the benchmarks.
   std::size_t pointsShown() const;
 
@@ -55,7 +58,10 @@ class CurveLayer final : public QCPLayerable {
  private:
   void drawBand(QCPPainter* painter, const BandItem& band);
   void drawLine(QCPPainter* painter, const LineItem& item);
+  void drawHalos(QCPPainter* painter, std::size_t line) const;
   void drawMarkers(QCPPainter* painter, const MarkerItem& item) const;
+  /// Where a point of an item is painted; empty if it is not.
+  std::optional<QPointF> placeOf(const MarkerItem& item, std::size_t point) const;
   void flush(QCPPainter* painter, const QPen& pen);
   void stroke(QCPPainter* painter, const QPen& pen);
   void cutIntoDashes(const QPen& pen);

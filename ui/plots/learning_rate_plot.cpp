@@ -25,7 +25,7 @@ LearningRatePlot::LearningRatePlot(PlotHub& hub, QWidget* parent)
   const QSharedPointer<QCPAxisTicker> ticker(new ValueTicker);
   ticker->setTickCount(3);
   canvas().y()->setTicker(ticker);
-  header().setTitle(tr("Learning rate"), tr("planned dashed, used solid"));
+  header().setTitle(tr("Learning rate"), tr("dots: planned, line: used"));
 }
 
 ReducedLine LearningRatePlot::planned(const RunSeries& run, double pixels) const {
@@ -58,9 +58,10 @@ void LearningRatePlot::rebuild(double pixels) {
     ReducedLine plan = planned(*run, pixels);
     for (std::size_t i = 0; i < plan.x.size(); ++i)
       if (plan.x[i] >= x.low && plan.x[i] <= x.high) extent.add(i, plan.y[i]);
-    QPen dashed(mixed(seriesColor(colors, run->colorIndex()), colors.surface, plannedOpacity), 1.0);
-    dashed.setDashPattern({4.0, 4.0});
-    curves_->add(LineItem{std::move(plan), dashed});
+    // Dots: dashes are those of the ninth run and on.
+    QPen dotted(mixed(seriesColor(colors, run->colorIndex()), colors.surface, plannedOpacity), 1.0);
+    dotted.setDashPattern({1.0, 3.0});
+    curves_->add(LineItem{std::move(plan), dotted});
     const SeriesView view = viewOf(run->series(Metric::learningRate), hub().clock());
     const MinMax used = valueRange(view, x.low, x.high);
     if (!used.empty()) extent.add(used);
@@ -88,9 +89,7 @@ PlotView::Readout LearningRatePlot::readout(double x) const {
     if (index >= store.size()) continue;
     const double value = store.value(index);
     result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, valueText(value, 3)});
-    if (std::isfinite(value))
-      result.dots.push_back(
-          {store.clock(hub().clock())[index], value, seriesColor(canvas().colors(), run->colorIndex())});
+    if (std::isfinite(value)) result.dots.push_back({store.clock(hub().clock())[index], value, run->colorIndex()});
   }
   return result;
 }

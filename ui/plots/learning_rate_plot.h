@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LearningRatePlot: the planned curve dashed, and over it, solid, the rate that each update used.
+// LearningRatePlot: the planned curve in dots, and over it, as a line, the rate that each update used.
 #pragma once
 
 #include "models/column_reducer.h"

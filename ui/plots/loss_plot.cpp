@@ -16,8 +16,9 @@ namespace {
 constexpr double bandOpacity = 0.22;
 constexpr double traceOpacity = 0.38;
 constexpr double rawUnderSmooth = 0.5;
-constexpr double updateWidth = 2.0;      // pixels; the trace of micro-steps beneath has one
-constexpr double markerSpacing = 132.0;  // pixels
+constexpr double focusedWidth = 2.0;        // pixels; other runs and the trace of micro-steps have one
+constexpr double markerSpacing = 132.0;     // pixels
+constexpr double evaluationSpacing = 24.0;  // pixels, at least
 
 QPen thinPen(const QColor& color) {
   QPen pen(color, 1.0);
@@ -25,9 +26,9 @@ QPen thinPen(const QColor& color) {
   return pen;
 }
 
-QPen updatePen(const ThemeColors& colors, int index) {
+QPen updatePen(const ThemeColors& colors, int index, bool focused) {
   QPen pen = seriesPen(colors, index);
-  pen.setWidthF(updateWidth);
+  if (focused) pen.setWidthF(focusedWidth);
   return pen;
 }
 
@@ -79,6 +80,8 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   const ThemeColors& colors = canvas().colors();
   const int index = run.colorIndex();
   const QColor ink = seriesColor(colors, index);
+  const QPen pen = updatePen(colors, index, &run == hub().runs().last());
+  const std::size_t lines = curves_->lineCount();
 
   const SeriesStore& micro = run.series(Metric::microLoss);
   const SeriesView microView = viewOf(micro, hub().clock());
@@ -103,20 +106,31 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   account_.stored += line.points;
   account_.reduced = account_.reduced || line.reduced;
   const bool smooth = hub().smoothing() > 0.0;
-  curves_->add(LineItem{std::move(line),
-                        smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : updatePen(colors, index)});
+  curves_->add(LineItem{std::move(line), smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : pen});
   SeriesView shown = updateView;
   if (smooth) {
     shown = smoothed(run).view(hub().clock());
-    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), updatePen(colors, index)});
+    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), pen});
   }
   if (hub().runs().size() > 1) addMarkers(run, shown, x.size() * markerSpacing / pixels);
 
   const SeriesStore& evaluation = run.series(Metric::evaluationLoss);
   if (!evaluation.empty()) {
     take(viewOf(evaluation, hub().clock()));
-    const ReducedLine points = reduceLine(viewOf(evaluation, hub().clock()), x.low, x.high, bin);
-    curves_->add(MarkerItem{points.x, points.y, index, 8.0, ink, colors.surface});
+    MarkerItem points{{}, {}, index, 8.0, ink, {}, lines};
+    if (hub().runs().size() > 1) points.halo = colors.surface;
+    const ClockColumn& at = evaluation.clock(hub().clock());
+    const std::size_t first = at.lowerBound(x.low);
+    const std::size_t last = at.upperBound(x.high);
+    const double count = static_cast<double>(last - first);
+    const double apart = count > 1.0 ? (at[last - 1] - at[first]) / x.size() * pixels / (count - 1.0) : 0.0;
+    std::size_t every = 1;
+    while (apart > 0.0 && apart * static_cast<double>(every) < evaluationSpacing) every *= 2;
+    for (std::size_t i = first + (every - first % every) % every; i < last; i += every) {
+      points.x.push_back(at[i]);
+      points.y.push_back(evaluation.value(i));
+    }
+    curves_->add(std::move(points));
   }
   for (const SeriesStore* store : {&micro, &update, &evaluation}) {
     marks_->add(*store, hub().clock(), colors.failed);
@@ -172,9 +186,9 @@ void LossPlot::updateBadge(double pixels) {
   if (hub().logY() && account_.notPositive > 0)
     parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
   header().setBadge(parts.join(QStringLiteral(" · ")));
-  QString unit = tr("mean per item; thin: micro-step, thick: update, dots: evaluation");
+  QString unit = hub().smoothing() > 0.0 ? tr("mean per item; thick: %1").arg(smoothingFormula(hub().smoothing()))
+                                         : tr("mean per item; thin: micro-step, thick: update, marks: evaluation");
   if (hub().logY()) unit += tr(", log y");
-  if (hub().smoothing() > 0.0) unit += QStringLiteral(" · ") + smoothingFormula(hub().smoothing());
   header().setTitle(tr("Loss"), unit);
 }
 
@@ -197,10 +211,13 @@ PlotView::Readout LossPlot::readout(double x) const {
         hub().smoothing() > 0.0 && !store.empty() && smooth != smoothed_.end() && index < smooth->second->size())
       drawn = smooth->second->value(index);
     values.push_back(value);
-    result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, valueText(value)});
-    if (std::isfinite(drawn))
-      result.dots.push_back(
-          {shown.clock(hub().clock())[index], drawn, seriesColor(canvas().colors(), run->colorIndex())});
+    const bool smooth = drawn != value && std::isfinite(drawn);
+    result.items.push_back(
+        {HeaderItem::Swatch::run,
+         run->colorIndex(),
+         {},
+         smooth ? tr("%1 smoothed, %2 raw").arg(valueText(drawn), valueText(value)) : valueText(value)});
+    if (std::isfinite(drawn)) result.dots.push_back({shown.clock(hub().clock())[index], drawn, run->colorIndex()});
   }
   if (values.size() == 2)
     result.items.push_back(

@@ -51,10 +51,10 @@ PlotArea::PlotArea(QWidget* parent)
   splitter_->setHandleWidth(space::inGroup);
   for (PlotView* view : views()) splitter_->addWidget(view);
   splitter_->setCollapsible(0, false);
-  splitter_->setStretchFactor(0, 5);
-  splitter_->setStretchFactor(1, 2);
-  splitter_->setStretchFactor(2, 2);
-  splitter_->setSizes({500, 190, 200});
+  splitter_->setStretchFactor(0, 9);
+  splitter_->setStretchFactor(1, 4);
+  splitter_->setStretchFactor(2, 7);
+  splitter_->setSizes({450, 200, 350});
 
   emptyLabel_->setObjectName(QStringLiteral("plotEmptyLabel"));
   emptyLabel_->setAlignment(Qt::AlignCenter);
@@ -209,7 +209,7 @@ std::vector<ExportPart> PlotArea::exportParts() const {
   const std::vector<PlotView*> all = views();
   const bool laidOut =
       splitter_->isVisible() && std::count_if(sizes.begin(), sizes.end(), [](int size) { return size > 0; }) > 0;
-  const std::array<int, 3> standard = {340, 130, 150};
+  const std::array<int, 3> standard = {320, 140, 220};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int height = laidOut ? sizes[static_cast<qsizetype>(i)] : standard[i];
     if (height > 0) parts.push_back({all[i], height});

@@ -3,9 +3,29 @@
 
 #include <cmath>
 
+#include "plots/series_swatch.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
+
+/// The title of X beside its tick labels, where an axis label of QCustomPlot would take a row of its own.
+class AxisTitle final : public QCPLayerable {
+ public:
+  explicit AxisTitle(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("axes")) {}
+  QString text;
+
+ protected:
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
+  void draw(QCPPainter* painter) override {
+    const QCPAxis* x = parentPlot()->xAxis;
+    const QRect area = parentPlot()->axisRect()->rect();
+    const int top = area.bottom() + 1 + x->tickLengthOut() + x->tickLabelPadding();
+    painter->setFont(x->labelFont());
+    painter->setPen(x->labelColor());
+    painter->drawText(QRect(area.left(), top, area.width(), parentPlot()->viewport().bottom() - top),
+                      Qt::AlignRight | Qt::AlignTop | Qt::TextDontClip, text);
+  }
+};
 
 /// Cursor hairline, its points and the zoom box: on a separate buffered layer, so that moving them repaints no curve.
 class CursorLayer final : public QCPLayerable {
@@ -14,9 +34,7 @@ class CursorLayer final : public QCPLayerable {
   std::optional<double> x;
   std::vector<PlotCanvas::CursorDot> dots;
   QRect box;
-  QColor ink;
-  QColor accent;
-  QColor surface;
+  ThemeColors colors;
 
  protected:
   QRect clipRect() const override { return parentPlot()->axisRect()->rect(); }
@@ -25,21 +43,22 @@ class CursorLayer final : public QCPLayerable {
     const QRect area = clipRect();
     if (x) {
       const double pixel = std::floor(parentPlot()->xAxis->coordToPixel(*x)) + 0.5;
-      painter->setPen(QPen(ink, 1.0));
+      painter->setPen(QPen(colors.muted, 1.0));
       painter->drawLine(QPointF(pixel, area.top()), QPointF(pixel, area.bottom()));
     }
     painter->setAntialiasing(true);
     for (const PlotCanvas::CursorDot& dot : dots) {
       const QPointF centre(parentPlot()->xAxis->coordToPixel(dot.x), parentPlot()->yAxis->coordToPixel(dot.y));
-      painter->setPen(QPen(surface, 1.5));
-      painter->setBrush(dot.color);
-      painter->drawEllipse(centre, 4.0, 4.0);
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(colors.surface);
+      painter->drawEllipse(centre, 6.0, 6.0);
+      paintMarker(*painter, centre, 9.0, dot.seriesIndex, seriesColor(colors, dot.seriesIndex));
     }
     if (box.isEmpty()) return;
     painter->setAntialiasing(false);
-    QColor fill = accent;
+    QColor fill = colors.accent;
     fill.setAlphaF(0.12F);
-    painter->setPen(QPen(accent, 1.0));
+    painter->setPen(QPen(colors.accent, 1.0));
     painter->setBrush(fill);
     painter->drawRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5));
   }
@@ -67,6 +86,7 @@ PlotCanvas::PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent)
   addLayer(QStringLiteral("cursor"), layer(QStringLiteral("marks")), QCustomPlot::limAbove);
   layer(QStringLiteral("cursor"))->setMode(QCPLayer::lmBuffered);
   cursor_ = new CursorLayer(this);
+  title_ = new AxisTitle(this);
   axisRect()->setAutoMargins(QCP::msNone);
   axisRect()->setMinimumMargins(QMargins());
   plotLayout()->setMargins(QMargins());
@@ -76,7 +96,6 @@ PlotCanvas::PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent)
     axis->setTickLengthOut(4);
     axis->setTickLabelPadding(4);
   }
-  xAxis->setLabelPadding(4);
   yAxis->setBasePen(Qt::NoPen);
   yAxis->setTickPen(Qt::NoPen);
   xAxis->grid()->setVisible(false);
@@ -95,6 +114,17 @@ void PlotCanvas::updateMargins() {
   axisRect()->setMargins(QMargins(leftMargin, topMargin, rightMargin, showsClock_ ? axisMargin : bottomMargin));
 }
 
+double PlotCanvas::setClockTitle(const QString& title) {
+  title_->text = showsClock_ ? title : QString();
+  const double right = axisRect()->right();
+  return title_->text.isEmpty() ? right : right - QFontMetricsF(xAxis->labelFont()).horizontalAdvance(title) - 8.0;
+}
+
+void PlotCanvas::layOut(const QSize& size) {
+  setViewport(QRect(QPoint(), size));
+  updateLayout();
+}
+
 void PlotCanvas::applyTheme() {
   colors_ = themeColors(palette());
   setBackground(QBrush(colors_.surface));
@@ -108,9 +138,7 @@ void PlotCanvas::applyTheme() {
   }
   xAxis->setBasePen(QPen(colors_.hairline, 1.0));
   xAxis->setTickPen(QPen(colors_.hairline, 1.0));
-  cursor_->ink = colors_.muted;
-  cursor_->accent = colors_.accent;
-  cursor_->surface = colors_.surface;
+  cursor_->colors = colors_;
   Q_EMIT themeApplied();
 }
 

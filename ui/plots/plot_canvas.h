@@ -13,6 +13,7 @@
 
 namespace accrue::ui {
 
+class AxisTitle;
 class CursorLayer;
 
 class PlotCanvas final : public QCustomPlot {
@@ -23,7 +24,7 @@ class PlotCanvas final : public QCustomPlot {
   static constexpr int rightMargin = 20;
   static constexpr int topMargin = 6;
   static constexpr int bottomMargin = 8;
-  static constexpr int axisMargin = 44;  ///< below the plot that carries the X axis
+  static constexpr int axisMargin = 26;  ///< below the plot that carries the X axis: tick labels and its title, one row
 
   PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent = nullptr);
 
@@ -32,6 +33,10 @@ class PlotCanvas final : public QCustomPlot {
   /// Whether this plot carries the labels and title of X.
   void setShowsClock(bool on);
   bool showsClock() const { return showsClock_; }
+  /// What X counts, at the right end of the row of tick labels. Returns from which pixel on it leaves no room for them.
+  double setClockTitle(const QString& title);
+  /// Lays the axes out for a size in logical pixels: the widget's, or a picture's.
+  void layOut(const QSize& size);
   /// Whether drag and wheel change Y, too.
   void setZoomsY(bool on) { zoomsY_ = on; }
   const ThemeColors& colors() const { return colors_; }
@@ -39,11 +44,11 @@ class PlotCanvas final : public QCustomPlot {
   void applyTheme();
   /// Width of the drawing area for a canvas of some width.
   static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin - rightMargin, 1); }
-  /// The points at the cursor, in data coordinates, with their run's colour.
+  /// The points at the cursor, in data coordinates, with their run's marker and colour.
   struct CursorDot {
     double x = 0.0;
     double y = 0.0;
-    QColor color;
+    int seriesIndex = 0;
   };
   void showCursor(std::optional<double> x, std::vector<CursorDot> dots);
   /// Paints everything but the cursor into a painter, at (0, 0) of its coordinates.
@@ -79,6 +84,7 @@ class PlotCanvas final : public QCustomPlot {
   bool showsClock_ = false;
   bool zoomsY_ = true;
   ThemeColors colors_;
+  AxisTitle* title_ = nullptr;
   CursorLayer* cursor_ = nullptr;
   Drag drag_ = Drag::none;
   QPoint dragFrom_;

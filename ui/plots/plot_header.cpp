@@ -29,7 +29,7 @@ PlotHeader::PlotHeader(QWidget* parent) : QWidget(parent) {
 void PlotHeader::setTitle(const QString& title, const QString& unit) {
   title_ = title;
   unit_ = unit;
-  update();
+  explain();
 }
 
 void PlotHeader::setItems(std::vector<HeaderItem> items) {
@@ -40,7 +40,13 @@ void PlotHeader::setItems(std::vector<HeaderItem> items) {
 void PlotHeader::setBadge(const QString& badge) {
   if (badge == badge_) return;
   badge_ = badge;
-  setToolTip(badge);
+  explain();
+}
+
+void PlotHeader::explain() {
+  QStringList whole{unit_, badge_};  // what does not fit the line
+  whole.removeAll(QString());
+  setToolTip(whole.join(QLatin1Char('\n')));
   update();
 }
 

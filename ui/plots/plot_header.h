@@ -41,6 +41,7 @@ class PlotHeader final : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void explain();
   int paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& rect,
                 const ThemeColors& colors) const;
 

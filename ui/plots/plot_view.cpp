@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 #include <cmath>
+#include <limits>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
@@ -46,18 +47,22 @@ bool PlotView::refreshIfNeeded() {
   seenData_ = data;
   seenSize_ = canvas_->size();
   stale_ = false;
-  prepare(PlotCanvas::areaWidth(canvas_->width()) * canvas_->devicePixelRatioF());
+  prepare(canvas_->size(), canvas_->devicePixelRatioF());
   canvas_->replot(QCustomPlot::rpQueuedRefresh);
   showCursor();
   canvas_->setAccessibleDescription(summary());
   return true;
 }
 
-void PlotView::prepare(double pixels) {
+void PlotView::prepare(const QSize& size, double ratio) {
+  canvas_->layOut(size);
   clockTicker_->setClock(hub_.clock());
   canvas_->x()->setRange(hub_.x().low, hub_.x().high);
-  canvas_->x()->setLabel(canvas_->showsClock() ? clockAxisTitle(hub_.clock()) : QString());
-  rebuild(pixels);
+  const double room = canvas_->setClockTitle(clockAxisTitle(hub_.clock()));
+  const double half = QFontMetricsF(canvas_->x()->tickLabelFont()).horizontalAdvance(QStringLiteral("00 000")) / 2.0;
+  clockTicker_->setLastLabel(room < canvas_->axisRect()->right() ? canvas_->x()->pixelToCoord(room - half)
+                                                                 : std::numeric_limits<double>::infinity());
+  rebuild(PlotCanvas::areaWidth(size.width()) * ratio);
 }
 
 void PlotView::showCursor() {
@@ -94,12 +99,13 @@ int PlotView::headerHeight() const {
 void PlotView::renderInto(QCPPainter& painter, const QRect& rect) {
   const qreal ratio = painter.device() != nullptr ? painter.device()->devicePixelRatioF() : 1.0;
   const QRect canvas = rect.adjusted(0, headerHeight(), 0, 0);
-  prepare(PlotCanvas::areaWidth(canvas.width()) * ratio);
+  prepare(canvas.size(), ratio);
   header_->paintInto(painter, QRect(rect.topLeft(), QSize(rect.width(), headerHeight())), canvas_->colors());
   painter.save();
   painter.translate(canvas.topLeft());
   canvas_->paintInto(&painter, canvas.width(), canvas.height());
   painter.restore();
+  canvas_->layOut(canvas_->size());
   stale_ = true;
 }
 

@@ -62,7 +62,8 @@ class PlotView : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
-  void prepare(double pixels);
+  /// Draws for a canvas of this size, in logical pixels, at a pixel ratio.
+  void prepare(const QSize& size, double ratio);
   void showCursor();
 
   PlotHub& hub_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace accrue::ui {
 
@@ -14,6 +15,18 @@ constexpr double boundarySpacing = 14.0;
 constexpr double tallestLane = 30.0;
 /// The smallest collective has this part of the lane's height.
 constexpr double shortestBar = 0.35;
+/// A collective stands out of its lane by this much.
+constexpr double standsOut = 3.0;
+/// A column of shares is at least this wide, and a window wider than this is divided.
+constexpr double leastColumn = 6.0;
+constexpr double widestColumn = 48.0;
+
+/// The smallest power of two that is not below a number.
+std::size_t powerOfTwo(double least) {
+  std::size_t power = 1;
+  while (static_cast<double>(power) < least && power < (std::size_t{1} << 40)) power *= 2;
+  return power;
+}
 
 }  // namespace
 
@@ -38,11 +51,50 @@ void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& color
   clock_ = clock;
   colors_ = colors;
   shares_ = false;
+  windowsPerColumn_ = 0;
   if (run == nullptr) return;
-  for (const auto& [rank, lane] : run->timeline().lanes()) {
-    const auto [first, last] = clockOf(lane).spansWithin(key_->range().lower, key_->range().upper);
-    shares_ = shares_ || static_cast<double>(last - first) * smallestBlock > clipRect().width();
+  for (const auto& [rank, lane] : run->timeline().lanes()) shares_ = shares_ || isDense(clockOf(lane));
+  if (!shares_) return;
+  const ClockColumn& updates = run->series(Metric::updateLoss).clock(clock);
+  const std::size_t first = updates.lowerBound(key_->range().lower);
+  const std::size_t last = updates.upperBound(key_->range().upper);
+  if (last - first < 2) return;
+  const double width = (key_->coordToPixel(updates[last - 1]) - key_->coordToPixel(updates[first])) /
+                       static_cast<double>(last - first - 1);
+  if (width < widestColumn) windowsPerColumn_ = powerOfTwo(leastColumn / std::max(width, 1e-9));
+}
+
+bool SyncLanes::isDense(const LaneClock& clock) const {
+  const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
+  if (last <= first) return false;
+  // By the width that the spans cover: a young run beside a long one has few of the plot's pixels.
+  const double from = std::max(clock.toX(clock.period(first).first), key_->range().lower);
+  const double to = std::min(clock.toX(clock.period(last - 1).second), key_->range().upper);
+  return static_cast<double>(last - first) * smallestBlock > key_->coordToPixel(to) - key_->coordToPixel(from);
+}
+
+std::vector<double> SyncLanes::columnEdges(const LaneClock& clock) const {
+  std::vector<double> edges;
+  const QCPRange range = key_->range();
+  if (windowsPerColumn_ > 0) {
+    const ClockColumn& updates = run_->series(Metric::updateLoss).clock(clock_);
+    const std::size_t first = updates.lowerBound(range.lower);
+    // Counted from the run's first window, so that columns stay as they are when the view moves.
+    for (std::size_t i = first - first % windowsPerColumn_;; i += windowsPerColumn_) {
+      edges.push_back(i == 0 ? clock.toX(0.0) : updates[std::min(i, updates.size()) - 1]);
+      if (i >= updates.size() || edges.back() > range.upper) break;
+    }
+    edges.push_back(std::numeric_limits<double>::infinity());  // the window that is open
+    return edges;
   }
+  const auto [first, last] = clock.spansWithin(range.lower, range.upper);
+  if (last <= first) return edges;
+  const double width = key_->coordToPixel(clock.toX(clock.period(last - 1).second)) -
+                       key_->coordToPixel(clock.toX(clock.period(first).first));
+  const std::size_t each = powerOfTwo(leastColumn * static_cast<double>(last - first) / std::max(width, 1.0));
+  for (std::size_t i = first - first % each; i < last; i += each) edges.push_back(clock.toX(clock.period(i).first));
+  edges.push_back(clock.toX(clock.period(last - 1).second));
+  return edges;
 }
 
 QRectF SyncLanes::laneRect(int lane) const {
@@ -75,10 +127,7 @@ void SyncLanes::draw(QCPPainter* painter) {
 void SyncLanes::drawRow(QCPPainter* painter, const Row& row, const QRectF& rect) {
   const LaneClock clock = clockOf(*row.lane);
   // The hatching below stays visible where the rank neither computed nor communicated.
-  const double left = std::max(key_->coordToPixel(clock.toX(row.lane->begin())), rect.left());
-  const double right = std::min(key_->coordToPixel(clock.toX(row.lane->end())), rect.right() + 1.0);
-  if (right > left && row.use == nullptr)
-    painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), QBrush(colors_.waiting, Qt::BDiagPattern));
+  if (row.use == nullptr) hatch(painter, row.lane->begin(), row.lane->end(), clock, rect);
   if (shares_) {
     drawShares(painter, row, clock, rect);
     return;
@@ -127,43 +176,56 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Row& row, const LaneC
     if (row.use != nullptr && sync->axis != row.use->axis) continue;
     const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
     const double height = std::round(rect.height() * part);
-    fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->begin, sync->end, clock,
-         QRectF(rect.left(), rect.bottom() - height, rect.width(), height));
+    const QRectF bar(rect.left(), rect.bottom() - height, rect.width(), height + standsOut);
+    if (row.use != nullptr && sync->transfer > sync->begin) hatch(painter, sync->begin, sync->transfer, clock, rect);
+    if (sync->transfer < sync->end)
+      fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->transfer, sync->end, clock, bar);
   }
+}
+
+void SyncLanes::hatch(QCPPainter* painter, double fromTime, double toTime, const LaneClock& clock, const QRectF& rect) {
+  const double left = std::max(key_->coordToPixel(clock.toX(fromTime)), rect.left());
+  const double right = std::min(key_->coordToPixel(clock.toX(toTime)), rect.right() + 1.0);
+  if (right > left)
+    painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), QBrush(colors_.waiting, Qt::BDiagPattern));
 }
 
 void SyncLanes::drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect) {
   const Lane& lane = *row.lane;
   const std::vector<QString>& axes = run_->timeline().axes();
-  double time = clock.toTime(key_->pixelToCoord(rect.left()));
-  LaneShare before = lane.spent(time);
-  double usedBefore = row.use != nullptr ? row.use->time.spent(time) : 0.0;
-  const double end = key_->coordToPixel(clock.toX(lane.end()));
-  for (double pixel = rect.left(); pixel < std::min(rect.right(), end); pixel += 1.0) {
-    const double next = clock.toTime(key_->pixelToCoord(pixel + 1.0));
-    const LaneShare after = lane.spent(next);
-    const double usedAfter = row.use != nullptr ? row.use->time.spent(next) : 0.0;
-    const double length = next - time;
-    if (length > 0.0) {
-      double bottom = rect.bottom();
-      const auto stack = [&](const QColor& color, double seconds) {
-        const double height = rect.height() * std::clamp(seconds / length, 0.0, 1.0);
-        const double top = std::max(bottom - height, rect.top());
-        if (bottom - top > 0.05) painter->fillRect(QRectF(pixel, top, 1.0, bottom - top), color);
-        bottom = top;
-      };
-      if (row.use != nullptr) {
-        stack(axisColor(colors_, axes[row.use->axis]), usedAfter - usedBefore);
-      } else {
-        stack(colors_.forward, after.forward - before.forward);
-        stack(colors_.backward, after.backward - before.backward);
-        stack(colors_.optimizerStep, after.step - before.step);
-        if (axes.size() == 1) stack(axisColor(colors_, axes.front()), after.collective - before.collective);
-      }
+  const std::vector<double> edges = columnEdges(clock);
+  const double laneEnd = clock.toX(lane.end());
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+    const double begin = clock.toTime(edges[i]);
+    const double end = edges[i + 1] < laneEnd ? clock.toTime(edges[i + 1]) : lane.end();
+    const double left = std::max(std::round(key_->coordToPixel(edges[i])), rect.left());
+    const double right = std::min(std::round(key_->coordToPixel(std::min(edges[i + 1], laneEnd))), rect.right() + 1.0);
+    if (!(end > begin) || right <= left) continue;
+    const double width = right - left >= leastColumn / 2.0 ? right - left - 1.0 : right - left;
+    const LaneShare before = lane.spent(begin);
+    const LaneShare after = lane.spent(end);
+    double bottom = rect.bottom();
+    const auto stack = [&](const QColor& color, double seconds) {
+      const double height = rect.height() * std::clamp(seconds / (end - begin), 0.0, 1.0);
+      const double top = std::max(bottom - height, rect.top());
+      if (bottom - top > 0.05) painter->fillRect(QRectF(left, top, width, bottom - top), color);
+      bottom = top;
+    };
+    const double transferred = row.use != nullptr ? row.use->time.spent(end) - row.use->time.spent(begin)
+                               : axes.size() == 1 ? after.collective - before.collective
+                                                  : 0.0;
+    if (transferred > 0.0) {
+      const QColor color = axisColor(colors_, axes[row.use != nullptr ? row.use->axis : 0]);
+      painter->fillRect(QRectF(left, rect.bottom(), width, standsOut), color);
+      stack(color, transferred);
     }
-    before = after;
-    usedBefore = usedAfter;
-    time = next;
+    if (row.use == nullptr) {
+      stack(colors_.forward, after.forward - before.forward);
+      stack(colors_.backward, after.backward - before.backward);
+      stack(colors_.optimizerStep, after.step - before.step);
+    }
+    // The rest is waiting: the hatching beneath.
+    if (width < right - left) painter->fillRect(QRectF(right - 1.0, rect.top(), 1.0, rect.height()), colors_.surface);
   }
 }
 

@@ -36,6 +36,8 @@ class SyncLanes final : public QCPLayerable {
   static constexpr double laneGap = 4.0;
   /// True while columns show shares of their time instead of blocks.
   bool showsShares() const { return shares_; }
+  /// Windows that such a column stands for; 0 where it stands for micro-steps.
+  std::size_t windowsPerColumn() const { return windowsPerColumn_; }
 
  protected:
   QRect clipRect() const override { return key_->axisRect()->rect(); }
@@ -50,7 +52,12 @@ class SyncLanes final : public QCPLayerable {
   void drawRow(QCPPainter* painter, const Row& row, const QRectF& rect);
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
+  /// Micro-steps are too narrow on this lane to be told apart as blocks.
+  bool isDense(const LaneClock& clock) const;
+  /// Where columns of shares begin and end, on the clock.
+  std::vector<double> columnEdges(const LaneClock& clock) const;
   void drawCollectives(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
+  void hatch(QCPPainter* painter, double fromTime, double toTime, const LaneClock& clock, const QRectF& rect);
   /// Lanes of their own show what is communicated.
   bool byAxis() const { return run_ && run_->timeline().axes().size() > 1; }
   void drawBoundaries(QCPPainter* painter);
@@ -63,6 +70,7 @@ class SyncLanes final : public QCPLayerable {
   Clock clock_ = Clock::update;
   ThemeColors colors_;
   bool shares_ = false;
+  std::size_t windowsPerColumn_ = 0;
 };
 
 }  // namespace accrue::ui

@@ -71,7 +71,7 @@ void SyncStrip::placeLanes() {
   constexpr double place = SyncLanes::leastLane + SyncLanes::laneGap;
   const int count = std::max(lanes_->laneCount(), 1);
   const int below = canvas().showsClock() ? PlotCanvas::axisMargin : PlotCanvas::bottomMargin;
-  const int height = canvas().height() - PlotCanvas::topMargin - below;
+  const int height = canvas().viewport().height() - PlotCanvas::topMargin - below;
   const int fits = std::clamp(static_cast<int>(height / place), 1, count);
   setMinimumHeight(headerHeight() + PlotCanvas::topMargin + below +
                    static_cast<int>(place) * std::min(count, lanesWanted));
@@ -97,8 +97,14 @@ void SyncStrip::rebuild(double) {
   const QString whose = hub().runs().size() > 1      ? run->name()
                         : timeline.axes().size() > 1 ? tr("by rank and axis")
                                                      : tr("one lane a rank");
-  header().setTitle(tr("Sync"), lanes_->showsShares() ? tr("%1, columns show shares of time").arg(whose)
-                                                      : tr("%1, collectives by bytes").arg(whose));
+  QString shows = tr("collectives by bytes");
+  if (lanes_->showsShares()) {
+    const std::size_t windows = lanes_->windowsPerColumn();
+    shows = windows == 0   ? tr("a column: time of some micro-steps")
+            : windows == 1 ? tr("a column: time of one window")
+                           : tr("a column: time of %1 windows").arg(windows);
+  }
+  header().setTitle(tr("Sync"), tr("%1, %2").arg(whose, shows));
   QString badge = tr("no collectives");
   if (timeline.collectives() > 0)
     badge = tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
@@ -139,20 +145,23 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
                      .arg(groupedNumber(span.microStep), spanText(secondsOf(lane.forward, span)),
                           spanText(secondsOf(lane.backward, span)));
   double seconds = 0.0;
+  double waited = 0.0;
   std::int64_t bytes = 0;
   int count = 0;
   auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), span.begin,
                                [](const SyncSpan& item, double t) { return item.begin < t; });
   for (int passed = 0; sync != lane.sync.end() && passed < furthest; ++sync, ++passed) {
     if (sync->microStep != span.microStep || (row.use != nullptr && sync->axis != row.use->axis)) continue;
-    seconds += sync->end - sync->begin;
+    seconds += sync->end - sync->transfer;
+    waited += sync->transfer - sync->begin;
     bytes += sync->bytes;
     ++count;
   }
   if (count == 0) return text;
   QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
   if (row.use != nullptr) which = tr("%1 over the %2 axis").arg(which, run.timeline().axes()[row.use->axis]);
-  return text + tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
+  text += tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
+  return waited > 0.0 ? text + tr(", after waiting %1 for the other ranks").arg(spanText(waited)) : text;
 }
 
 PlotView::Readout SyncStrip::readout(double x) const {

@@ -139,7 +139,7 @@ QColor seriesColor(const ThemeColors& colors, int index) {
 }
 
 Qt::PenStyle seriesDash(int index) {
-  constexpr std::array styles = {Qt::SolidLine, Qt::DashLine, Qt::DotLine, Qt::DashDotLine, Qt::DashDotDotLine};
+  constexpr std::array styles = {Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DashDotDotLine};  // dots: planned
   return styles[static_cast<std::size_t>(std::max(index, 0) / seriesColorCount) % styles.size()];
 }
 

@@ -79,7 +79,7 @@ class BytePair final : public Tokenizer {
       const std::size_t end = word_end(points, at);
       word.clear();
       for (; at < end; ++at) append_utf8(word, points[at]);
-      encode_word(word, tokens);
+      append_word(word, tokens);
     }
     return tokens;
   }
@@ -149,6 +149,16 @@ class BytePair final : public Tokenizer {
     bool operator>(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
   };
 
+  /// Most words of a text have come before.
+  void append_word(const std::string& word, Tokens& tokens) const {
+    constexpr std::size_t most_known = std::size_t{1} << 16, longest_known = 64;
+    if (word.size() > longest_known) return encode_word(word, tokens);
+    if (known_.size() >= most_known) known_.clear();
+    const auto [known, is_new] = known_.try_emplace(word);
+    if (is_new) encode_word(word, known->second);
+    tokens.insert(tokens.end(), known->second.begin(), known->second.end());
+  }
+
   void encode_word(std::string_view word, Tokens& tokens) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
@@ -189,6 +199,7 @@ class BytePair final : public Tokenizer {
   std::unordered_map<std::uint64_t, Merge> merges_;
   std::array<std::int32_t, 256> bytes_{};
   std::int64_t size_ = 0;
+  mutable std::unordered_map<std::string, Tokens> known_;
 };
 
 }  // namespace

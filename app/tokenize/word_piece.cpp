@@ -95,6 +95,7 @@ class WordPiece final : public Tokenizer {
 
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "wordpiece", .files = {}, .special = {.pad = -1}};
+    facts.keep_case = keep_case_;
     SpecialTokens& special = facts.special;
     special.vocabulary = std::ssize(continues_);
     special.continues = continues_;

@@ -329,11 +329,79 @@ class TestIndexedCorpus : public QObject {
     }
     QCOMPARE(names, (std::set<std::string>{"BlendedDataset-train-dataset_index.npy",
                                            "BlendedDataset-train-dataset_sample_index.npy",
-                                           "BlendedDataset-train-description.txt", "GPTDataset-train-description.txt",
-                                           "GPTDataset-train-document_index.npy", "GPTDataset-train-sample_index.npy",
-                                           "GPTDataset-train-shuffle_index.npy"}));
+                                           "BlendedDataset-train-description.txt", "GPTDataset-train-corpus.txt",
+                                           "GPTDataset-train-description.txt", "GPTDataset-train-document_index.npy",
+                                           "GPTDataset-train-sample_index.npy", "GPTDataset-train-shuffle_index.npy"}));
     const auto again = IndexedSamples::open(cached, corpus, DatasetSplit::train, dir_).value();
     QCOMPARE(all_tokens(again), all_tokens(open(cached)));
+  }
+
+  /// Hashes are those of the descriptions that Megatron-LM's classes write, made by Python's json and hashlib.
+  void caches_have_the_names_of_the_original_data() {
+    const Rows<QString, bool, QString> row;
+    row("none", "", false, "bc910e7d5c007d9102021cd2f2fd8f77");
+    row("bytes", "bytes", false, "164a7c1ab41f29a4e8385b6e490cef90");
+    row("byte pairs", "bpe", false, "9f6c9ff65bac4778c17c92b17f42acfc");
+    row("word pieces", "wordpiece", false, "3d0e3f5afa68a546a5ef544ec673826a");
+    row("cased word pieces", "wordpiece", true, "e556e1aa6d15daf7685da7bbefc72b23");
+    row("sentence pieces", "sentencepiece", false, "c68928fdaac12e3a03dc251833aa06a4");
+  }
+  void caches_have_the_names_of_the_original() {
+    const auto [tokenizer, keep_case, hash] = current_row<QString, bool, QString>();
+    RunSpec named = spec();
+    named.data.cache = "named";
+    if (!tokenizer.isEmpty()) {
+      DatasetSidecar sidecar{.tokenizer = tokenizer.toStdString(), .files = {}, .special = {.vocabulary = 4000}};
+      if (tokenizer == "bytes") sidecar.special.vocabulary = 257;
+      if (tokenizer == "bpe") sidecar.files = {{"gpt2-vocab.json", ""}, {"gpt2-merges.txt", ""}};
+      if (tokenizer == "wordpiece") sidecar.files = {{"vocab.txt", ""}};
+      if (tokenizer == "sentencepiece") sidecar.files = {{"m.model", ""}};
+      sidecar.keep_case = keep_case;
+      write_sidecar(dir_ / "corpus", sidecar).value();
+    }
+    const auto corpus = plan_corpus(named, dir_).value();
+    const auto samples = IndexedSamples::open(named, corpus, DatasetSplit::train, dir_);
+    std::filesystem::remove(sidecar_path(dir_ / "corpus"));
+    QVERIFY2(samples, samples ? "" : samples.error().text().c_str());
+    QVERIFY(std::filesystem::exists(dir_ / "named" / (hash.toStdString() + "-GPTDataset-train-shuffle_index.npy")));
+  }
+
+  void a_cache_of_another_corpus_is_built_again() {
+    namespace fs = std::filesystem;
+    RunSpec cached = spec({"renewed"});
+    cached.data.cache = "renewals";
+    const auto read = [&] {
+      return all_tokens(
+          IndexedSamples::open(cached, plan_corpus(cached, dir_).value(), DatasetSplit::train, dir_).value());
+    };
+    write_corpus(dir_ / "renewed", {30, 21, 9});
+    const Numbers before = read();
+    for (const auto& path : {idx_path(dir_ / "renewed"), bin_path(dir_ / "renewed")}) fs::remove(path);
+    write_corpus(dir_ / "renewed", {9, 30, 21}, true, 500);
+    QCOMPARE(read(), all_tokens(open(spec({"renewed"}))));
+    QVERIFY(read() != before);
+    const auto number_of_files = [&] {
+      return std::distance(fs::directory_iterator(dir_ / "renewals"), fs::directory_iterator());
+    };
+    QCOMPARE(number_of_files(), 5);  // the same names
+
+    // Without our mark the files are Megatron-LM's: here with another shuffle.
+    const auto file_that_ends = [&](std::string_view ending) {
+      for (const auto& entry : fs::directory_iterator(dir_ / "renewals"))
+        if (entry.path().string().ends_with(ending)) return entry.path();
+      return fs::path();
+    };
+    fs::remove(file_that_ends("-corpus.txt"));
+    IndexArray(std::vector<std::uint32_t>{6, 5, 4, 3, 2, 1, 0}).save(file_that_ends("shuffle_index.npy")).value();
+    const Numbers theirs = read();
+    QVERIFY(theirs != all_tokens(open(spec({"renewed"}))));
+    QCOMPARE(number_of_files(), 4);
+    // They are taken unless the corpus is younger.
+    fs::last_write_time(idx_path(dir_ / "renewed"),
+                        fs::last_write_time(file_that_ends("description.txt")) + std::chrono::seconds(1));
+    QVERIFY(read() != theirs);
+    QCOMPARE(read(), all_tokens(open(spec({"renewed"}))));
+    QCOMPARE(number_of_files(), 5);
   }
 
   void another_corpus_has_another_fingerprint() {

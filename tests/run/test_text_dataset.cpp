@@ -61,6 +61,16 @@ class TestTextDataset : public QObject {
     QCOMPARE(documents_of(prefix), expected);
     QCOMPARE(built->documents, expected.count('|') + 1);
   }
+  void a_document_that_no_sequence_can_hold_is_several() {
+    const auto prefix = fresh();
+    const auto built = build_text_dataset(
+        {.texts = {text("0123456789\nab\n")}, .prefix = prefix, .documents = DocumentKind::line, .longest_sequence = 4},
+        {});
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.documents(), 2);
+    QCOMPARE(dataset.lengths({0, dataset.sequences()}).value(), (std::vector<std::int32_t>{4, 4, 2, 2}));
+  }
   void a_build_that_nobody_watches_is_whole() {
     const auto built = build_text_dataset({{text("abc")}, fresh()}, {});
     QVERIFY(built);

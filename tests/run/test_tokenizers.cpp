@@ -172,7 +172,51 @@ class TestTokenizers : public QObject {
     expect(choice("wordpiece"), "a", {"--append-eod"}, "has no token that ends a document");
     expect(choice("bpe"), "a", {"--append-eod", "--sentences"}, "no token that ends a document");
     expect(choice("bpe"), "a", {"--keep-case"}, "is for wordpiece alone");
-    expect(choice("bpe"), std::string(17 << 20, 'a'), {}, "more than 16 MiB");
+    expect(choice("bpe"), "a b\n" + std::string(17 << 20, 'a'), {}, "16 MiB follow each other without white space");
+  }
+
+  /// Documents of more than a stretch: of whole lines, of one line, with every kind of white space at their ends.
+  void stretches_of_a_long_text_have_the_tokens_of_the_whole_data() {
+    const Rows<QString, QString> row;
+    for (const QString kind : {"bpe", "wordpiece"})
+      for (const QString lines : {"lines", "CRLF", "one line", "wide space"})
+        row(qPrintable(kind + ", " + lines), kind, lines);
+  }
+  void stretches_of_a_long_text_have_the_tokens_of_the_whole() {
+    const auto [kind, lines] = current_row<QString, QString>();
+    struct InProcess : TextTokenizer {
+      std::unique_ptr<tokenize::Tokenizer> tokenizer;
+      DatasetSidecar known;
+      std::size_t longest = 0, texts = 0;
+      const DatasetSidecar& facts() const override { return known; }
+      Result<Numbers> encode(std::string_view text) override {
+        longest = std::max(longest, text.size());
+        ++texts;
+        const Tokens tokens = tokenizer->encode(text);
+        return Numbers(tokens.begin(), tokens.end());
+      }
+    } tokenizer;
+    tokenizer.tokenizer = kind == "bpe" ? tokenize::make_byte_pair(vocabulary_json(), merges_text).value()
+                                        : tokenize::make_word_piece(word_pieces, false).value();
+    tokenizer.known = tokenizer.tokenizer->facts();
+    std::string words;
+    for (int i = 0; words.size() < 1'600'000; ++i) {
+      words += (i % 3 == 0 ? first_text : second_text) + std::string("  don't") + (i % 5 == 0 ? " 202" : "the\t");
+      words += lines == "CRLF"         ? "\r\n"
+               : lines == "one line"   ? " "
+               : lines == "wide space" ? "\xE3\x80\x80\n\n the "
+                                       : " \n";
+    }
+    if (lines == "one line") std::ranges::replace(words, '\n', ' ');
+    const auto prefix = fresh();
+    const auto built = build_text_dataset(
+        {.texts = {written(words)}, .prefix = prefix, .documents = DocumentKind::file, .tokenizer = &tokenizer}, {});
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    QVERIFY(tokenizer.texts >= 2 && tokenizer.longest <= stretch_bytes);
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.sequences(), 1);
+    const Tokens whole = tokenizer.tokenizer->encode(words);
+    QVERIFY(dataset.get(0).value() == Numbers(whole.begin(), whole.end()));
   }
 
   void an_interrupted_build_goes_on_to_the_same_files() {
@@ -188,19 +232,30 @@ class TestTokenizers : public QObject {
     } letters;
     std::string words;
     for (int i = 0; i < 100'000; ++i) words += "line " + std::to_string(i) + (i % 5 == 0 ? "\n\n" : "\n");
-    for (const bool sentences : {true, false}) {
+    // One paragraph, and one line, of more than a stretch.
+    std::string lines = words, line = words;
+    lines.erase(std::ranges::unique(lines, [](char a, char b) { return a == '\n' && b == '\n'; }).begin(), lines.end());
+    std::ranges::replace(line, '\n', ' ');
+    words += "\n\n" + lines + "\n\n" + line;
+    struct Kind {
+      DocumentKind documents;
+      bool sentences, tokenizer;
+    };
+    for (const auto& [documents, sentences, tokenizer] :
+         {Kind{DocumentKind::paragraph, true, true}, Kind{DocumentKind::paragraph, false, true},
+          Kind{DocumentKind::file, false, true}, Kind{DocumentKind::paragraph, true, false}}) {
       const auto whole = fresh(), prefix = fresh();
       TextDatasetRequest request{.texts = {written(words), written(words)},
                                  .prefix = whole,
-                                 .documents = DocumentKind::paragraph,
+                                 .documents = documents,
                                  .sentences = sentences,
-                                 .tokenizer = &letters};
+                                 .tokenizer = tokenizer ? &letters : nullptr};
       QVERIFY(build_text_dataset(request, [](const TextProgress&) { return true; }));
       request.prefix = prefix;
       int stops = 0;
       for (; stops < 100; ++stops) {
         int parts = 0;
-        const auto built = build_text_dataset(request, [&](const TextProgress&) { return ++parts < 3; });
+        const auto built = build_text_dataset(request, [&](const TextProgress&) { return ++parts < 7; });
         if (built) break;
         QCOMPARE(built.error().code, ErrorCode::cancelled);
       }

@@ -72,6 +72,12 @@ std::string text(const Json& json, const char* name) {
   return found.get<std::string>();
 }
 
+bool truth(const Json& json, const char* name) {
+  const Json& found = member(json, name);
+  if (!found.is_boolean()) throw Damage{fmt::format("\"{}\" is not true or false", name)};
+  return found.get<bool>();
+}
+
 std::vector<bool> flags_of(const Json& runs, std::int64_t vocabulary) {
   std::vector<bool> flags;
   for (const Json& run : runs) {
@@ -105,10 +111,9 @@ DatasetSidecar sidecar_from(const Json& json) {
   special.continues = flags_of(list(json, "continues", most_bytes), special.vocabulary);
   if (json.contains("end_of_document"))
     sidecar.end_of_document = whole(json["end_of_document"], "end_of_document", 0, special.vocabulary - 1);
+  sidecar.keep_case = json.contains("keep_case") && truth(json, "keep_case");
   sidecar.largest_token = whole(member(json, "largest_token"), "largest_token", -1, most_tokens);
-  const Json& sentences = member(json, "sentences");
-  if (!sentences.is_boolean()) throw Damage{"\"sentences\" is not true or false"};
-  sidecar.sentences = sentences.get<bool>();
+  sidecar.sentences = truth(json, "sentences");
   return sidecar;
 }
 
@@ -122,6 +127,7 @@ std::string to_json(const DatasetSidecar& sidecar) {
   Json json = {{"accrue_dataset", 1}, {"tokenizer", sidecar.tokenizer}, {"files", Json::array()}};
   for (const TokenizerFile& file : sidecar.files)
     json["files"].push_back({{"path", file.path}, {"sha256", file.sha256}});
+  if (sidecar.keep_case) json["keep_case"] = true;
   json["vocabulary"] = sidecar.special.vocabulary;
   for (const auto& [name, token] : token_names)
     if (sidecar.special.*token >= 0) json[name] = sidecar.special.*token;

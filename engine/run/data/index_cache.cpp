@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 PythonJson json_of(const TokenizerIdentity& tokenizer) {
   std::vector<PythonJson> paths;
-  for (const std::string& path : tokenizer.paths) paths.push_back(PythonJson::of(path));
+  for (const auto& path : tokenizer.paths) paths.push_back(PythonJson::of(path));
   std::vector<std::pair<std::string, PythonJson>> members = {{"class", PythonJson::of(tokenizer.class_name)},
                                                              {"tokenizer_path", PythonJson::list(paths)}};
   for (const auto& [name, value] : tokenizer.options) members.emplace_back(name, PythonJson::of(value));
@@ -103,8 +103,17 @@ std::string class_and_split(const BlendIdentity& identity) {
 struct CacheNames {
   fs::path stem;
   std::string description;
+  std::optional<CorpusMark> corpus;
   fs::path operator[](const char* ending) const { return stem.string() + ending; }
 };
+
+std::optional<CorpusMark> corpus_of(const DatasetIdentity& identity) {
+  return identity.corpus;
+}
+/// A blend follows from what its description says.
+std::optional<CorpusMark> corpus_of(const BlendIdentity&) {
+  return {};
+}
 
 template <typename Identity>
 Result<CacheNames> cache_names(const fs::path& folder, const Identity& identity) {
@@ -112,17 +121,34 @@ Result<CacheNames> cache_names(const fs::path& folder, const Identity& identity)
   if (!text) return tl::unexpected(text.error());
   const auto hash = md5_hex(*text);
   if (!hash) return tl::unexpected(hash.error());
-  return CacheNames{folder / fmt::format("{}-{}-", *hash, class_and_split(identity)), *std::move(text)};
+  return CacheNames{folder / fmt::format("{}-{}-", *hash, class_and_split(identity)), *std::move(text),
+                    corpus_of(identity)};
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+/// Whether the files were built of the corpus as it is now.
+bool is_of_corpus(const CacheNames& names) {
+  if (!names.corpus) return true;
+  if (is_file(names["corpus.txt"])) {
+    const auto hash = read_file(names["corpus.txt"], 4096);
+    return hash && *hash == names.corpus->hash + "\n";
+  }
+  std::error_code error;
+  const auto written = fs::last_write_time(names["description.txt"], error);
+  return !error && written >= names.corpus->changed;
 }
 
 using Part = std::pair<const char*, IndexArray*>;
 
-/// False where a file is missing.
+/// False where a file is missing, or is of another corpus.
 Result<bool> load_parts(const CacheNames& names, std::initializer_list<Part> parts) {
-  std::error_code ignored;
-  bool all = fs::is_regular_file(names["description.txt"], ignored);
-  for (const auto& [ending, array] : parts) all = all && fs::is_regular_file(names[ending], ignored);
-  if (!all) return false;
+  bool all = is_file(names["description.txt"]);
+  for (const auto& [ending, array] : parts) all = all && is_file(names[ending]);
+  if (!all || !is_of_corpus(names)) return false;
   for (const auto& [ending, array] : parts) {
     auto loaded = IndexArray::load(names[ending]);
     if (!loaded) return tl::unexpected(loaded.error());
@@ -131,14 +157,17 @@ Result<bool> load_parts(const CacheNames& names, std::initializer_list<Part> par
   return true;
 }
 
-/// The description comes last: files without it are no index.
+/// The description goes first and comes last: files without it are no index.
 Result<void> save_parts(const CacheNames& names,
                         std::initializer_list<std::pair<const char*, const IndexArray*>> parts) {
   std::error_code error;
   fs::create_directories(names.stem.parent_path(), error);
   if (error) return disk_error(names.stem.parent_path(), "cannot be made", error.value());
+  fs::remove(names["description.txt"], error);
   for (const auto& [ending, array] : parts)
     if (auto saved = array->save(names[ending]); !saved) return saved;
+  if (names.corpus)
+    if (auto written = write_file(names["corpus.txt"], names.corpus->hash + "\n"); !written) return written;
   return write_file(names["description.txt"], names.description);
 }
 

@@ -10,10 +10,13 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/sha256.h"
 #include "accrue/run/system_error.h"
+#include "text_cut.h"
 
 namespace accrue {
 namespace {
@@ -69,7 +72,7 @@ class TextBuild {
     return {};
   }
 
-  /// Texts are gathered until their end, since their tokens are those of the whole.
+  /// Texts are gathered, to be encoded as a whole or in stretches.
   bool gathers() const { return request_.tokenizer != nullptr || request_.sentences; }
 
   Result<void> look_at_texts() {
@@ -86,7 +89,7 @@ class TextBuild {
         {"texts", texts}, {"documents", static_cast<int>(request_.documents)}, {"append_eod", request_.append_eod}};
     if (gathers()) {
       build_["sentences"] = request_.sentences;
-      build_["tokenizer"] = to_json(facts_);
+      build_["tokenizer"] = sha256_hex(to_json(facts_));
     }
     return {};
   }
@@ -143,7 +146,7 @@ class TextBuild {
     const bool goes_on = !watch_ || watch_(progress_);
     const auto now = TextClock::now();
     if (goes_on && now - saved_ < checkpoint_every) return {};
-    // A gathered text that has not ended is read again from its begin.
+    // What was gathered of a text and is not encoded yet is read again.
     const nlohmann::json place = {{"build", build_},
                                   {"file", file_},
                                   {"offset", text_.empty() ? offset_ : text_begin_},
@@ -176,7 +179,7 @@ class TextBuild {
     return put();
   }
 
-  /// The same for texts that are taken as a whole.
+  /// The same for texts that are gathered.
   Result<void> gather(std::string_view part) {
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (part[i] == '\n' && (request_.sentences || request_.documents != DocumentKind::file)) {
@@ -188,37 +191,66 @@ class TextBuild {
         if (auto ended = end_document(); !ended) return ended;
         continue;
       }
-      if (newlines_ == 1 && !text_.empty()) text_.push_back('\n');
+      const bool joins_lines = newlines_ == 1 && (!text_.empty() || builder_->open_tokens() > 0);
       newlines_ = 0;
-      if (text_.empty()) text_begin_ = offset_ + static_cast<std::int64_t>(i);
-      if (std::ssize(text_) >= longest_text_bytes)
-        return fail(ErrorCode::data, "a text of more than 16 MiB is to be taken as a whole",
-                    request_.texts[file_].string(), "Divide it: --documents paragraph or line");
-      text_.push_back(part[i]);
+      if (text_.empty()) text_begin_ = offset_ + static_cast<std::int64_t>(i) - (joins_lines ? 1 : 0);
+      if (joins_lines)
+        if (auto added = add('\n'); !added) return added;
+      if (auto added = add(part[i]); !added) return added;
     }
     return {};
   }
 
-  /// Ends the gathered text as a sequence.
-  Result<void> end_sentence() {
-    if (text_.empty()) return {};
+  Result<void> add(char each) {
+    text_.push_back(each);
+    return text_.size() % stretch_bytes == 0 ? encode_stretch() : Result<void>();
+  }
+
+  /// Encodes the begin of a long text, so that memory stays small.
+  Result<void> encode_stretch() {
+    const std::size_t cut = request_.tokenizer != nullptr ? cut_before_space(text_) : text_.size();
+    if (cut == 0 && text_.size() < longest_stretch_bytes) return {};
+    if (cut == 0)
+      return fail(ErrorCode::data, "16 MiB follow each other without white space, more than a tokenizer is given",
+                  place_of_text(), "Divide them into words or lines, or use --tokenizer bytes");
+    if (auto encoded = encode(std::string_view(text_).substr(0, cut)); !encoded) return encoded;
+    text_.erase(0, cut);
+    text_begin_ += static_cast<std::int64_t>(cut);
+    return {};
+  }
+
+  /// Where the gathered text stands.
+  std::string place_of_text() const {
+    const std::string path = request_.texts[file_].string();
+    return text_begin_ == 0 ? path : fmt::format("{}, from byte {} on", path, text_begin_);
+  }
+
+  /// Appends the tokens of a text to the open sequence.
+  Result<void> encode(std::string_view text) {
     if (request_.tokenizer != nullptr) {
-      auto encoded = request_.tokenizer->encode(text_);
+      auto encoded = request_.tokenizer->encode(text);
       if (!encoded) {
-        if (encoded.error().where.empty()) encoded.error().where = request_.texts[file_].string();
+        if (encoded.error().where.empty()) encoded.error().where = place_of_text();
         return tl::unexpected(encoded.error());
       }
       tokens_ = *std::move(encoded);
     } else {
-      tokens_.assign(reinterpret_cast<const unsigned char*>(text_.data()),
-                     reinterpret_cast<const unsigned char*>(text_.data()) + text_.size());
+      const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+      tokens_.assign(bytes, bytes + text.size());
     }
-    text_.clear();
-    if (tokens_.empty()) return {};  // white space alone, for a tokenizer that drops it
-    if (request_.append_eod) tokens_.push_back(*facts_.end_of_document);
     for (const std::int64_t token : tokens_)
       if (token < 0 || token >= facts_.special.vocabulary)
         return fail(ErrorCode::protocol, "the tokenizer gave a token that it does not have: " + std::to_string(token));
+    return put();
+  }
+
+  /// Ends the gathered text as a sequence.
+  Result<void> end_sentence() {
+    if (!text_.empty())
+      if (auto encoded = encode(text_); !encoded) return encoded;
+    text_.clear();
+    if (builder_->open_tokens() == 0) return {};  // white space alone, for a tokenizer that drops it
+    if (request_.append_eod) tokens_.push_back(*facts_.end_of_document);
     if (auto written = put(); !written) return written;
     sentences_open_ = true;
     return builder_->end_sequence();
@@ -226,9 +258,17 @@ class TextBuild {
 
   bool in_document() const { return !tokens_.empty() || builder_->open_tokens() > 0; }
 
+  /// Appends tokens_. What a sequence cannot hold goes on in the next one of the same document.
   Result<void> put() {
     for (const std::int64_t token : tokens_) largest_ = std::max(largest_, token);
-    auto appended = builder_->append(tokens_);
+    std::span<const std::int64_t> rest(tokens_);
+    for (auto room = request_.longest_sequence - builder_->open_tokens(); std::ssize(rest) > room;
+         room = request_.longest_sequence) {
+      if (auto appended = builder_->append(rest.first(static_cast<std::size_t>(room))); !appended) return appended;
+      if (auto ended = builder_->end_sequence(); !ended) return ended;
+      rest = rest.subspan(static_cast<std::size_t>(room));
+    }
+    auto appended = builder_->append(rest);
     tokens_.clear();
     return appended;
   }
@@ -258,10 +298,10 @@ class TextBuild {
   std::vector<std::int64_t> tokens_;
   DatasetSidecar facts_;
   std::int64_t largest_ = -1;
-  // Of texts that are taken as a whole.
-  std::string text_;             ///< gathered so far
-  bool sentences_open_ = false;  ///< the builder has sequences that are in no document yet
+  // Of texts that are gathered.
+  std::string text_;             ///< not encoded yet
   std::int64_t text_begin_ = 0;  ///< where it begins in its file
+  bool sentences_open_ = false;  ///< the builder has sequences that are in no document yet
   TextProgress progress_;
   TextClock::time_point saved_ = TextClock::now();
 };

@@ -10,8 +10,7 @@
 
 #include "accrue/run/blend.h"
 #include "accrue/run/counted.h"
-#include "accrue/run/mapped_file.h"
-#include "content_hash.h"
+#include "corpus_hash.h"
 #include "indexed_requests.h"
 #include "plan_derivation.h"
 
@@ -26,25 +25,6 @@ std::int64_t saturated(double samples) {
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return a <= 0 ? 0 : (a - 1) / b + 1;
-}
-
-/// A file's size and parts of it: its ends and 62 places between them. Shows a file of other content for a cost that
-/// does not grow with it; a change of single tokens between those places is not seen.
-Result<std::int64_t> hash_file(ContentHash& hash, const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  if (!file) return tl::unexpected(file.error());
-  constexpr std::int64_t end_bytes = 65536, place_bytes = 4096, places = 62;
-  const std::int64_t size = file->size();
-  hash.update(&size, sizeof size);
-  const auto add = [&](std::int64_t from, std::int64_t bytes) {
-    const std::int64_t begin = std::clamp<std::int64_t>(from, 0, size);
-    hash.update(file->data() + begin, static_cast<std::size_t>(std::min(bytes, size - begin)));
-  };
-  add(0, end_bytes);
-  if (size > 2 * end_bytes)
-    for (std::int64_t place = 1; place <= places; ++place) add(size / (places + 1) * place, place_bytes);
-  add(std::max(end_bytes, size - end_bytes), end_bytes);
-  return size;
 }
 
 class Planner {

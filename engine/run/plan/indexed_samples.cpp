@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "accrue/run/index_cache.h"
+#include "corpus_hash.h"
 #include "indexed_requests.h"
 #include "posix_file.h"
 
@@ -39,12 +40,11 @@ class FolderLock {
 /// Loads an index, or builds and keeps it.
 template <typename Load, typename Build, typename Save>
 auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build, Save save) -> decltype(build()) {
-  {
+  if (caching == IndexCaching::read_only) {
     auto found = load();
     if (!found) return tl::unexpected(found.error());
-    if (*found) return **std::move(found);
+    return *found ? **std::move(found) : build();
   }
-  if (caching == IndexCaching::read_only) return build();
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -62,6 +62,31 @@ auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build
   return built;
 }
 
+/// As Megatron-LM names what made the tokens, so that caches are shared with it. Its null tokenizer is that of tokens
+/// whose text it does not know: it has a number for each, and one more for the end of a document.
+TokenizerIdentity tokenizer_of(const std::optional<DatasetSidecar>& sidecar, const ModelSpec& model) {
+  const auto null_tokenizer = [](std::int64_t vocabulary) {
+    return TokenizerIdentity{"_NullTokenizer", {std::nullopt}, {{"vocab_size", fmt::format("{}", vocabulary - 1)}}};
+  };
+  if (!sidecar) return null_tokenizer(model.vocabulary);
+  TokenizerIdentity identity;
+  for (const TokenizerFile& file : sidecar->files) identity.paths.emplace_back(file.path);
+  const std::string extra_ids =
+      fmt::format("{}", model.kind == ModelKind::t5 ? sidecar->special.sentinels.size() : std::size_t{0});
+  if (sidecar->tokenizer == "bpe") {
+    identity.class_name = "_GPT2BPETokenizer";
+  } else if (sidecar->tokenizer == "wordpiece") {
+    identity.class_name = "_BertWordPieceTokenizer";
+    identity.options = {{"lower_case", sidecar->keep_case ? "False" : "True"}, {"vocab_extra_ids", extra_ids}};
+  } else if (sidecar->tokenizer == "sentencepiece") {
+    identity.class_name = model.kind == ModelKind::gpt ? "_GPTSentencePieceTokenizer" : "_SentencePieceTokenizer";
+    identity.options = {{"vocab_extra_ids", extra_ids}};
+  } else {
+    return null_tokenizer(sidecar->special.vocabulary);
+  }
+  return identity;
+}
+
 class Opening {
  public:
   Opening(const RunSpec& spec, const IndexedCorpus& corpus, const CorpusSplit& split, const fs::path& base_dir,
@@ -77,12 +102,13 @@ class Opening {
     auto dataset = open(set);
     if (!dataset) return tl::unexpected(dataset.error());
     const GptIndexRequest request = gpt_request(spec_, set);
-    const DatasetIdentity identity = identity_of(set);
-    const fs::path folder = folder_of(set, identity);
+    const auto identity = identity_of_now(set);
+    if (!identity) return tl::unexpected(identity.error());
+    const fs::path folder = folder_of(set, *identity);
     auto index = cached(
-        folder, caching_, [&] { return load_index(folder, identity); },
+        folder, caching_, [&] { return load_index(folder, *identity); },
         [&] { return build_gpt_index(**dataset, set.elements, request); },
-        [&](const GptIndex& built) { return save_index(folder, identity, built); });
+        [&](const GptIndex& built) { return save_index(folder, *identity, built); });
     if (!index) return tl::unexpected(index.error());
     if (index->shuffle_index.size() != set.samples)
       return fail(
@@ -149,18 +175,28 @@ class Opening {
                   "Build the dataset with accrue-run data build --sentences");
     const auto request = sentence_request(spec_, set);
     if (!request) return tl::unexpected(request.error());
-    const DatasetIdentity identity = identity_of(set);
-    const fs::path folder = folder_of(set, identity);
+    const auto identity = identity_of_now(set);
+    if (!identity) return tl::unexpected(identity.error());
+    const fs::path folder = folder_of(set, *identity);
     auto index = cached(
-        folder, caching_, [&] { return load_sentence_index(folder, identity); },
+        folder, caching_, [&] { return load_sentence_index(folder, *identity); },
         [&] { return build_sentence_index(**dataset, set.elements, *request); },
-        [&](const IndexArray& built) { return save_sentence_index(folder, identity, built); });
+        [&](const IndexArray& built) { return save_sentence_index(folder, *identity, built); });
     if (!index) return tl::unexpected(index.error());
     return Sentences{*std::move(dataset), *std::move(index), std::move((*sidecar)->special)};
   }
 
   fs::path folder_of(const CorpusSet& set, const DatasetIdentity& identity) const {
     return folder_.empty() ? default_index_folder(set.prefix, class_name(identity)) : folder_;
+  }
+
+  /// With the corpus as it is now.
+  Result<DatasetIdentity> identity_of_now(const CorpusSet& set) const {
+    DatasetIdentity identity = identity_of(set);
+    auto mark = mark_of_corpus(set.prefix);
+    if (!mark) return tl::unexpected(mark.error());
+    identity.corpus = *std::move(mark);
+    return identity;
   }
 
   DatasetIdentity identity_of(const CorpusSet& set) const {
@@ -170,15 +206,10 @@ class Opening {
                              .random_seed = static_cast<std::uint32_t>(index_seed(spec_)),
                              .sequence_length = spec_.model.context,
                              .split = {},
-                             .tokenizer = {},
-                             .masking = {}};
+                             .tokenizer = tokenizer_of(corpus_.sidecar, spec_.model),
+                             .masking = {},
+                             .corpus = {}};
     if (spec_.data.validation_paths.empty()) identity.split = spec_.data.split;
-    identity.tokenizer.class_name = corpus_.sidecar ? corpus_.sidecar->tokenizer : "none";
-    if (corpus_.sidecar)
-      for (const TokenizerFile& file : corpus_.sidecar->files)
-        identity.tokenizer.options.emplace_back(file.path, file.sha256);
-    // Another corpus under the same name has other indices.
-    identity.tokenizer.options.emplace_back("corpus", corpus_.fingerprint);
     if (spec_.model.kind == ModelKind::bert)
       identity.masking = MaskingIdentity{.rule = bert_request(spec_, set).masking,
                                          .short_probability = spec_.data.short_sequence_probability,

@@ -25,6 +25,7 @@ struct DatasetSidecar {
   std::vector<TokenizerFile> files;  ///< that it reads
   SpecialTokens special;             ///< with the size of the vocabulary
   std::optional<std::int64_t> end_of_document;
+  bool keep_case = false;           ///< of a wordpiece: letters are not made small
   std::int64_t largest_token = -1;  ///< that stands in the dataset; -1: not known
   bool sentences = false;           ///< each sequence is a line of the text
   bool operator==(const DatasetSidecar&) const = default;

@@ -3,8 +3,9 @@
 //   HASH-GPTDataset-SPLIT-description.txt, -document_index.npy, -sample_index.npy, -shuffle_index.npy
 //   HASH-BERTMaskedWordPieceDataset-description.txt, -sample_index.npy, and with T5 in place of BERT
 //   HASH-BlendedDataset-SPLIT-description.txt, -dataset_index.npy, -dataset_sample_index.npy
-// HASH is the MD5 of the description, a JSON text of everything that the indices follow from. Of a run's ranks one
-// builds and saves; the others load after a barrier.
+// HASH is the MD5 of the description, a JSON text of everything that the indices follow from, but for the corpus: that
+// is named, and may change under its name. So a -corpus.txt of ours stands beside the files, with a hash of the corpus
+// that they were built of; to files of Megatron-LM's, which have none, applies that they are not older than the corpus.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +21,10 @@
 
 namespace accrue {
 
-/// A tokenizer as a description names it: its class, its files, its options in their order.
+/// A tokenizer as a description names it: its class, its files (none where it has no file), its options in their order.
 struct TokenizerIdentity {
   std::string class_name;
-  std::vector<std::string> paths;
+  std::vector<std::optional<std::string>> paths;
   std::vector<std::pair<std::string, std::string>> options;
 };
 
@@ -33,6 +34,12 @@ struct MaskingIdentity {
   double short_probability = 0.1;
   std::optional<std::int64_t> decoder_sequence_length;  ///< of a T5; none: a BERT
   bool binary_head = true;                              ///< of a BERT
+};
+
+/// The corpus as it is now; no part of a description.
+struct CorpusMark {
+  std::string hash;
+  std::filesystem::file_time_type changed;
 };
 
 /// The samples of one dataset: of a GPT, or with `masking` of a BERT or a T5.
@@ -45,6 +52,7 @@ struct DatasetIdentity {
   std::optional<std::string> split;  ///< the text; none where each split has data of its own
   TokenizerIdentity tokenizer;
   std::optional<MaskingIdentity> masking;
+  std::optional<CorpusMark> corpus;  ///< none: indices of whatever corpus are taken
 };
 
 struct BlendIdentity {
@@ -65,7 +73,8 @@ std::filesystem::path default_index_folder(const std::filesystem::path& prefix,
 /// "GPTDataset", "BERTMaskedWordPieceDataset" or "T5MaskedWordPieceDataset".
 std::string_view class_name(const DatasetIdentity& identity);
 
-/// None where the folder lacks one of the files. Errors: protocol for files that are damaged or do not fit together.
+/// None where the folder lacks one of the files, or they were built of another corpus. Errors: protocol for files that
+/// are damaged or do not fit together.
 Result<std::optional<GptIndex>> load_index(const std::filesystem::path& folder, const DatasetIdentity& identity);
 Result<std::optional<BlendIndex>> load_index(const std::filesystem::path& folder, const BlendIdentity& identity);
 /// Makes the folder where there is none. Errors: disk.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // An indexed dataset from text files. Without a tokenizer token k is the byte k, and 256 ends a document where that is
-// asked for; the texts are then read a part at a time, so memory stays small whatever their size. A tokenizer, and
-// sentences, take a document or a line as a whole. A build that is stopped or killed goes on from its last checkpoint
-// when the same build is asked for again, and ends in the same files. PREFIX.json says what the tokens mean.
+// asked for. Memory stays small whatever the size of the texts: they are read a part at a time, and a tokenizer is
+// given a document of more than 1 MiB in stretches, each of which ends before a line's end, or before other white space
+// where no line ends. Byte pairs and word pieces are those of the whole even so; a SentencePiece model begins each
+// stretch as it begins a text. A build that is stopped or killed goes on from its last checkpoint when the same build
+// is asked for again, and ends in the same files. PREFIX.json says what the tokens mean.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -26,8 +29,10 @@ enum class DocumentKind {
 inline constexpr std::int64_t end_of_document_token = 256;
 inline constexpr std::int64_t byte_vocabulary = 257;
 
-/// A text that a tokenizer or a line takes as a whole.
-inline constexpr std::int64_t longest_text_bytes = std::int64_t{16} << 20;
+/// After so many bytes a document is given to a tokenizer. Where they have no white space more follow, up to the
+/// longest.
+inline constexpr std::size_t stretch_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t longest_stretch_bytes = std::size_t{16} << 20;
 
 /// Makes tokens of texts. Thread: that of the build.
 class TextTokenizer {
@@ -46,6 +51,8 @@ struct TextDatasetRequest {
   bool append_eod = false;             ///< end each document with end_of_document_token, or that of the tokenizer
   bool sentences = false;              ///< each line is a sequence, and a blank line ends a document; for BERT and T5
   TextTokenizer* tokenizer = nullptr;  ///< none: bytes
+  /// Tokens; a document that has more is several sequences. An index cannot hold longer ones.
+  std::int64_t longest_sequence = std::numeric_limits<std::int32_t>::max();
 };
 
 /// What bytes mean: 256 ends a document; with `sentences` the special tokens follow it.

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "corpus_hash.h"
+
+#include <algorithm>
+
+#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/mapped_file.h"
+#include "posix_file.h"
+
+namespace accrue {
+
+Result<std::int64_t> hash_file(ContentHash& hash, const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  constexpr std::int64_t end_bytes = 65536, place_bytes = 4096, places = 62;
+  const std::int64_t size = file->size();
+  hash.update(&size, sizeof size);
+  const auto add = [&](std::int64_t from, std::int64_t bytes) {
+    const std::int64_t begin = std::clamp<std::int64_t>(from, 0, size);
+    hash.update(file->data() + begin, static_cast<std::size_t>(std::min(bytes, size - begin)));
+  };
+  add(0, end_bytes);
+  if (size > 2 * end_bytes)
+    for (std::int64_t place = 1; place <= places; ++place) add(size / (places + 1) * place, place_bytes);
+  add(std::max(end_bytes, size - end_bytes), end_bytes);
+  return size;
+}
+
+Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix) {
+  const auto path = idx_path(prefix);
+  ContentHash hash;
+  if (const auto size = hash_file(hash, path); !size) return tl::unexpected(size.error());
+  std::error_code error;
+  const auto changed = std::filesystem::last_write_time(path, error);
+  if (error) return disk_error(path, "cannot be read", error.value());
+  return CorpusMark{hash.hex(), changed};
+}
+
+}  // namespace accrue

@@ -197,6 +197,22 @@ void add_records(Verbs& verbs) {
   compare->add_option("DIR", compares->dirs, "Two or more run folders")->required()->expected(2, 64);
   compare->add_flag("--json", compares->json, "As JSON, with every common point");
 
+  const auto [exported, exports] = verbs.add("export", "Write a spec as code for another tool", export_to);
+  exported->add_option("SPEC", exports->from, "The run spec (*.accrue)")->required();
+  exported->add_option("--to", exports->to, "The other tool")
+      ->required()
+      ->check(CLI::IsMember({"accelerate", "lightning", "deepspeed", "megatron", "pytorch"}));
+  exported->add_option("--out", exports->out, "File to write (default: standard output)")->type_name("FILE");
+  exported->add_option("--set", exports->sets, "Change one key: --set accumulation.steps=16")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  exported->add_flag("--json", exports->json, "As JSON, with the list of what could not be carried over");
+  exported->footer(
+      "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples; "
+      "deepspeed is a\nconfiguration, megatron a shell script. What could not be carried over stands at its head and "
+      "goes "
+      "to standard error.");
+
   const auto [doctor, checks] =
       verbs.add("doctor", "Check this installation; the exit status is the number of problems", check_installation);
   doctor->add_flag("--json", checks->json, "As JSON");

@@ -108,6 +108,15 @@ struct CompareOptions {
 };
 int compare_runs_of(const CompareOptions& options);
 
+struct ExportOptions {
+  std::string from;  ///< a spec; a run folder where a record is exported
+  std::string to;
+  std::string out;  ///< empty: standard output
+  std::vector<std::string> sets;
+  bool json = false;
+};
+int export_to(const ExportOptions& options);
+
 struct VerifyOptions {
   SpecInput input;
   std::int64_t updates = 0;  ///< windows to check; 0 = the first epoch's, within bounds

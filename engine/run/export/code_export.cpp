@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/code_export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/version.h"
+#include "export_rules.h"
+#include "other_formats.h"
+#include "script_parts.h"
+
+namespace accrue {
+
+namespace {
+
+using namespace export_detail;
+
+constexpr std::string_view names[] = {"accelerate", "lightning", "deepspeed", "megatron", "pytorch"};
+constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "DeepSpeed", "Megatron-LM", "PyTorch"};
+
+std::string commented(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line.empty() ? "#\n" : "# " + line + "\n";
+  return text;
+}
+
+std::string imports(CodeTarget target, std::string_view body) {
+  std::string text;
+  for (const std::string_view module : {"contextlib", "functools", "itertools", "json", "math", "os", "re"})
+    if (body.find(std::string(module) + ".") != std::string_view::npos) text += fmt::format("import {}\n", module);
+  text += "\nimport torch\n";
+  if (target == CodeTarget::lightning) text += "import lightning\n";
+  text += "import torch.nn.functional as F\n";
+  if (target == CodeTarget::accelerate) text += "from accelerate import Accelerator\n";
+  return text + "from torch import nn\n\n";
+}
+
+void add(std::string& text, std::string_view name, const std::string& value, std::string_view comment = {}) {
+  const std::string line = fmt::format("{} = {}", name, value);
+  text += comment.empty() ? line + "\n" : fmt::format("{:<32}  # {}\n", line, comment);
+}
+
+std::string whole(std::int64_t number) {
+  return std::to_string(number);
+}
+
+/// A whole number as one, so that it looks as it does in the spec.
+std::string position(double number) {
+  const auto count = static_cast<std::int64_t>(number);
+  return static_cast<double>(count) == number ? whole(count) : python(number);
+}
+
+std::string model_constants(const ModelSpec& model) {
+  std::string text;
+  if (model.kind == ModelKind::gpt) {
+    for (const auto& [name, value] :
+         {std::pair{"LAYERS", model.layers}, std::pair{"WIDTH", model.width}, std::pair{"HEADS", model.heads},
+          std::pair{"CONTEXT", model.context}, std::pair{"VOCABULARY", model.vocabulary}})
+      add(text, name, whole(value));
+    add(text, "DROPOUT", python(model.dropout));
+    return text;
+  }
+  add(text, "INPUTS", whole(model.inputs));
+  add(text, "OUTPUTS", whole(model.outputs));
+  if (model.kind == ModelKind::mlp) {
+    std::string hidden;
+    for (const std::int64_t width : model.hidden) hidden += (hidden.empty() ? "" : ", ") + whole(width);
+    add(text, "HIDDEN", "[" + hidden + "]");
+  }
+  return text;
+}
+
+std::string constants(const RunPlan& plan, CodeTarget target) {
+  const RunSpec& spec = plan.spec;
+  const ScriptWindows windows = script_windows(plan);
+  std::string text;
+  add(text, "RANKS", whole(plan.order.world), "processes that share the samples");
+  add(text, "N", whole(windows.steps), "micro-steps of a full window");
+  add(text, "MICRO_BATCH", whole(plan.order.micro_batch), "samples of a process and micro-step");
+  add(text, "BATCHES", whole(windows.batches), "of an epoch, on each process");
+  add(text, "MICRO_STEPS", whole(windows.micro_steps), "of the run");
+  if (target == CodeTarget::lightning) add(text, "UPDATES", whole(plan.totals.updates));
+  add(text, "SAMPLES", whole(plan.order.samples), "to train on");
+  add(text, "SEED", whole(spec.run.seed));
+  add(text, "THREADS", whole(plan.threads_per_rank));
+  if (plan.order.shuffle || spec.data.kind == DataKind::synthetic) add(text, "MASK", "(1 << 64) - 1");
+  text += "\n" + model_constants(spec.model) + "\n";
+  if (!spec.data.path.empty()) add(text, "DATA", python(data_path(spec.data, plan.base_dir).string()));
+  if (spec.data.kind == DataKind::csv) add(text, "LABEL_COLUMNS", python_list(spec.data.label_columns));
+  add(text, "LR", python(plan.curve.lr));
+  if (plan.curve.kind != ScheduleKind::constant) add(text, "MIN_LR", python(plan.curve.min_lr));
+  if (plan.curve.warmup > 0.0 || plan.curve.kind != ScheduleKind::constant)
+    add(text, "WARMUP", position(plan.curve.warmup), "schedule positions");
+  if (has_end(plan.curve.kind)) add(text, "TOTAL", whole(plan.curve.total), "schedule positions");
+  if (spec.optimizer.weight_decay > 0.0) add(text, "WEIGHT_DECAY", python(spec.optimizer.weight_decay));
+  const bool clips = spec.optimizer.clip_norm > 0.0 && plan.knobs.clip_stage == ClipStage::in_update;
+  if (clips || target == CodeTarget::lightning) add(text, "CLIP", clips ? python(spec.optimizer.clip_norm) : "None");
+  return text;
+}
+
+std::string how_to_run(const RunPlan& plan, CodeTarget target) {
+  if (plan.order.world == 1) return "python train.py";
+  if (target == CodeTarget::accelerate)
+    return fmt::format("accelerate launch {}--num_processes {} train.py",
+                       plan.spec.launch.device == DeviceKind::cpu ? "--cpu " : "", plan.order.world);
+  return fmt::format("torchrun --standalone --nproc-per-node {} train.py", plan.order.world);
+}
+
+Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing) {
+  if (auto possible = check_script(plan); !possible) return tl::unexpected(possible.error());
+  std::string body = constants(plan, target) + "\n" + order_part(plan) + data_part(plan) + model_part(plan) +
+                     window_part(plan) + optimizer_part(plan) + loop_part(plan, target);
+  auto lines = head_lines(plan, target, missing);
+  lines.insert(lines.begin() + 2, {"Run it:  " + how_to_run(plan, target),
+                                   "It prints a line of JSON for each update, with the loss that Accrue reports. The "
+                                   "weights it begins with are those",
+                                   "of a run where PyTorch draws the same random numbers: Accrue's is 2.11.", ""});
+  return "#!/usr/bin/env python3\n" + commented(lines) + imports(target, body) + body;
+}
+
+}  // namespace
+
+namespace export_detail {
+
+std::string one_line(std::string text) {
+  for (char& each : text)
+    if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) each = ' ';
+  return text;
+}
+
+std::vector<std::string> head_lines(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing) {
+  const std::string name = plan.spec.run.name.empty() ? "A run of Accrue" : plan.spec.run.name;
+  std::vector<std::string> lines = {
+      one_line(fmt::format("{}, for {}. Written by Accrue {}.", name, title(target), version())),
+      one_line(plan.arithmetic())};
+  lines.push_back(missing.empty() ? "Everything that the spec sets is carried over." : "Not carried over:");
+  for (const NotCarried& each : missing) lines.push_back("  " + one_line(each.text()));
+  return lines;
+}
+
+}  // namespace export_detail
+
+std::span<const std::string_view> code_targets() {
+  return names;
+}
+
+std::string_view to_name(CodeTarget target) {
+  return names[static_cast<std::size_t>(target)];
+}
+
+std::string_view title(CodeTarget target) {
+  return titles[static_cast<std::size_t>(target)];
+}
+
+Result<CodeExport> export_code(const RunPlan& plan, CodeTarget target) {
+  CodeExport code{.target = target, .file_name = "train.py", .text = {}, .not_carried = not_carried(plan, target)};
+  Result<std::string> text;
+  switch (target) {
+    case CodeTarget::deepspeed:
+      code.file_name = "deepspeed.json";
+      text = deepspeed_json(plan, code.not_carried);
+      break;
+    case CodeTarget::megatron:
+      code.file_name = "pretrain.sh";
+      text = megatron_script(plan, code.not_carried);
+      break;
+    default:
+      text = python_script(plan, target, code.not_carried);
+      break;
+  }
+  if (!text) return tl::unexpected(text.error());
+  code.text = std::move(*text);
+  return code;
+}
+
+std::string to_json(const CodeExport& code) {
+  nlohmann::ordered_json json;
+  json["to"] = to_name(code.target);
+  json["file_name"] = code.file_name;
+  json["not_carried"] = nlohmann::ordered_json::array();
+  for (const NotCarried& each : code.not_carried)
+    json["not_carried"].push_back({{"key", each.key}, {"value", each.value}, {"why", each.why}});
+  json["text"] = code.text;
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace accrue

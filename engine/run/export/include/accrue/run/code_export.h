@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A spec as code for another tool: a script that trains the same model on the same samples in the same order, or the
+// part of it that the other tool's configuration can say. What could not be carried over is listed, in the text and
+// beside it; a spec whose training a script would get wrong is refused by the key that is to blame.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+enum class CodeTarget { accelerate, lightning, deepspeed, megatron, pytorch };
+/// "accelerate", "lightning", "deepspeed", "megatron", "pytorch", in the order of the enum.
+std::span<const std::string_view> code_targets();
+std::string_view to_name(CodeTarget target);
+/// "Hugging Face Accelerate"
+std::string_view title(CodeTarget target);
+
+/// A key of the spec that the other side does not hold, or not in the same meaning.
+struct NotCarried {
+  std::string key;
+  std::string value;  ///< as a spec spells it
+  std::string why;    ///< what happens there instead
+  std::string text() const { return key + (value.empty() ? "" : " = " + value) + ": " + why; }
+  bool operator==(const NotCarried&) const = default;
+};
+
+struct CodeExport {
+  CodeTarget target = CodeTarget::pytorch;
+  std::string file_name;  ///< "train.py", "deepspeed.json", "pretrain.sh"
+  std::string text;
+  std::vector<NotCarried> not_carried;
+};
+
+/// Pure. Relative data paths become absolute by the plan's base_dir. Errors (config): what the target cannot train.
+Result<CodeExport> export_code(const RunPlan& plan, CodeTarget target);
+/// {"to": ..., "file_name": ..., "not_carried": [{"key", "value", "why"}], "text": ...}
+std::string to_json(const CodeExport& code);
+
+}  // namespace accrue

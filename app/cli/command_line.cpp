@@ -106,6 +106,9 @@ void add_training(Verbs& verbs) {
   add_spec_input(*run, runs->input);
   run->add_option("--out", runs->dir, "Run folder to create (default: a new one in the user's data folder)")
       ->type_name("DIR");
+  run->add_flag(
+      "--paused", runs->paused,
+      "Hold before the first micro-step until \"step\" or \"continue\" (with --detach, or from another terminal)");
   add_run_flags(*run, *runs);
 
   const auto [resume, resumes] =
@@ -156,6 +159,15 @@ void add_control(Verbs& verbs) {
   add_dir(*pause, *paused);
   const auto [proceed, continued] = verbs.add("continue", "Continue a paused run", continue_run);
   add_dir(*proceed, *continued);
+
+  const auto [step, stepped] =
+      verbs.add("step", "Let a paused run go on to its next stop, and print what its ranks hold there", step_run);
+  add_dir(*step, stepped->dir);
+  auto* phase = step->add_flag("--phase", stepped->phase,
+                               "To the end of the next phase: forward, scale, backward, and after the last micro-step "
+                               "of a window reduce, unscale, clip, step, schedule, zero");
+  step->add_flag("--update", stepped->update, "To the end of the update")->excludes(phase);
+  step->footer("Without an option: to the end of the next micro-step's backward, before its gradients are reduced.");
 
   const auto [steps, change] =
       verbs.add("steps", "Change the accumulation steps of a run, from its next window on", set_steps);

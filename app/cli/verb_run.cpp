@@ -47,6 +47,7 @@ int run_spec(const RunOptions& options) {
     std::vector<std::string> arguments = {"run", options.input.file};
     for (const auto& set : options.input.sets) arguments.insert(arguments.end(), {"--set", set});
     if (!options.dir.empty()) arguments.insert(arguments.end(), {"--out", options.dir});
+    if (options.paused) arguments.emplace_back("--paused");
     return start_detached(std::move(arguments));
   }
   block_handled_signals();
@@ -57,7 +58,7 @@ int run_spec(const RunOptions& options) {
   before.planned_updates = plan->totals.updates;
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
   EngineHost host({});
-  const auto started = host.start({std::move(*plan), options.dir});
+  const auto started = host.start({std::move(*plan), options.dir, options.paused});
   if (!started) return report(started.error());
   return follow_hosted(host, options, before, detached);
 }

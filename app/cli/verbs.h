@@ -47,6 +47,7 @@ struct RunOptions {
   bool detach = false;
   bool quiet = false;
   int supervise_fd = -1;
+  bool paused = false;  ///< hold before the first micro-step
 };
 int run_spec(const RunOptions& options);
 
@@ -73,6 +74,12 @@ int stop_run(const StopOptions& options);
 
 int pause_run(const std::string& dir);
 int continue_run(const std::string& dir);
+struct StepOptions {
+  std::string dir;
+  bool phase = false;
+  bool update = false;
+};
+int step_run(const StepOptions& options);
 struct StepsOptions {
   std::string dir;
   std::int64_t steps = 0;

@@ -16,7 +16,7 @@ void HoldGate::apply(const RankCommand& command) {
         if (!hold_after_) hold_after_ = in_flight_;
         break;
       case RankCommandKind::hold_after:
-        stepping_ = agreed_ && must_stand() && command.micro_step > in_flight_;
+        stepping_ = inside_ || (agreed_ && must_stand() && command.micro_step > in_flight_);
         hold_after_ = agreed_ ? std::max(*hold_after_, command.micro_step) : command.micro_step;
         agreed_ = true;
         announced_ = false;
@@ -24,6 +24,15 @@ void HoldGate::apply(const RankCommand& command) {
       case RankCommandKind::proceed:
         if (!stepping_) release();
         stepping_ = false;
+        ++moves_;
+        break;
+      case RankCommandKind::hold_in:
+        release();
+        hold_in_ = command.micro_step;
+        break;
+      case RankCommandKind::step_phase:
+        release();
+        next_phase_ = true;
         break;
       case RankCommandKind::stop_after:
         release();
@@ -81,6 +90,27 @@ Gate HoldGate::wait_before(std::int64_t micro_step, const std::function<void()>&
   return {};
 }
 
+void HoldGate::wait_after(StepPhase phase, const std::function<void()>& catch_up) {
+  std::unique_lock lock(mutex_);
+  if (!must_stand_after(phase)) return;
+  lock.unlock();
+  catch_up();
+  lock.lock();
+  if (!must_stand_after(phase)) return;
+  hold_in_.reset();
+  next_phase_ = false;
+  inside_ = true;
+  standing_.store(true, std::memory_order_relaxed);
+  const Holding held{in_flight_, true, phase};
+  const std::int64_t before = moves_;
+  lock.unlock();
+  answer_(held);
+  lock.lock();
+  changed_.wait(lock, [&] { return moves_ != before; });
+  inside_ = false;
+  standing_.store(false, std::memory_order_relaxed);
+}
+
 void HoldGate::hold_here() {
   const std::scoped_lock lock(mutex_);
   if (gone_) return;
@@ -102,6 +132,9 @@ void HoldGate::release() {
   stepping_ = false;
   agreed_ = false;
   announced_ = false;
+  hold_in_.reset();
+  next_phase_ = false;
+  ++moves_;
 }
 
 }  // namespace accrue

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The supervisor's requests to this rank, and where they pause the training thread. Ranks pause after the same
 // micro-step by agreement: each answers a hold with the micro-step it is in and pauses after it; the supervisor then
-// names the highest, and every rank runs exactly that far. Thread: commands arrive on the channel thread, wait_before()
-// is called on the training thread.
+// names the highest, and every rank runs exactly that far. From there they can be stepped by phases: all stand at the
+// same place of the same program, so all reach the same next one. Thread: commands arrive on the channel thread,
+// wait_before() and wait_after() are called on the training thread.
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,9 @@ class HoldGate {
 
   /// Waits while micro_step must not begin; `catch_up` is called once before waiting. Thread: training.
   Gate wait_before(std::int64_t micro_step, const std::function<void()>& catch_up);
+  /// Waits after a phase of the micro-step in flight, if the ranks are stepped to there. `catch_up` is called once
+  /// before waiting. Thread: training.
+  void wait_after(StepPhase phase, const std::function<void()>& catch_up);
   /// Pauses after the current micro-step on the rank's own initiative. Thread: training.
   void hold_here();
   /// The requests since the last call; a request to stop stays. Thread: training.
@@ -39,6 +43,9 @@ class HoldGate {
  private:
   bool must_stand() const { return hold_after_ && in_flight_ >= *hold_after_; }
   bool must_stop() const { return stop_after_ && in_flight_ >= *stop_after_; }
+  bool must_stand_after(StepPhase phase) const {
+    return next_phase_ || (hold_in_ && phase == StepPhase::backward && in_flight_ >= *hold_in_);
+  }
   void release();
 
   std::function<void(const Holding&)> answer_;
@@ -49,6 +56,10 @@ class HoldGate {
   bool agreed_ = false;
   bool stepping_ = false;   ///< a step is hold_after while paused, then proceed: that proceed clears nothing
   bool announced_ = false;  ///< Holding{.., true} has been sent for this pause
+  std::optional<std::int64_t> hold_in_;  ///< the micro-step after whose backward the rank pauses
+  bool next_phase_ = false;              ///< it pauses after the next phase
+  bool inside_ = false;                  ///< it stands after a phase
+  std::int64_t moves_ = 0;               ///< commands that let a rank go on that stands after a phase
   std::optional<std::int64_t> stop_after_;
   BoundaryRequests requests_;
   bool gone_ = false;

@@ -42,6 +42,9 @@ class ProcessChannel final : public RankChannel {
   Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) override {
     return gate_.wait_before(micro_step, catch_up);
   }
+  void after_phase(StepPhase phase, const std::function<void()>& catch_up) override {
+    gate_.wait_after(phase, catch_up);
+  }
   BoundaryRequests boundary_requests() override { return gate_.take_requests(); }
   void hold_here() override { gate_.hold_here(); }
   void close() override;

@@ -113,6 +113,7 @@ Result<void> RankRun::prepare_foreign() {
     order_ = std::move(*order);
     order_.run_dir = arguments_.out;
     order_.interactive = false;
+    order_.paused = false;
     if (auto checked = check_world(order_.plan.grid.world(), identity_.world); !checked) return checked;
     if (auto met = meet(order_.plan.spec, order_.plan.backend, order_.run_id); !met) return met;
   } else {

@@ -13,6 +13,7 @@
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/weight_decay.h"
 #include "train/exactness_check.h"
+#include "train/inspection.h"
 #include "train/model_axis.h"
 
 namespace accrue {
@@ -142,11 +143,10 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   return rates;
 }
 
-void step(Training& training, std::int64_t micro_step, const Verdict& verdict, UpdateRates rates) {
+void step(Training& training, const MicroPlan& plan, const Verdict& verdict, UpdateRates rates, PhaseFacts& facts) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
-  const ComputeClock::Mark begin = training.clock.mark();
   at::Tensor gradients = training.reducer.flat_gradients();
   double scale = verdict.factor;
   const bool clips =
@@ -155,6 +155,7 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, U
   if (clips && knobs.clip_kind == ClipKind::norm) {
     const double factor = clip_factor(verdict.norm, optimizer.clip_norm);
     scale *= factor;
+    facts.clip = factor;
     *rates.gradient_norm *= factor;
   }
   if (clips && knobs.clip_kind == ClipKind::value) {
@@ -162,6 +163,8 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, U
     scale = 1.0;
     if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
   }
+  pass_phase(training, StepPhase::clip, plan, [&] { return facts; });
+  const ComputeClock::Mark begin = training.clock.mark();
   if (training.shard) {
     const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());
     training.optimizer->step(training.masters, own, rates, scale, training.shard->packed(reached_ranges(training)));
@@ -175,7 +178,7 @@ void step(Training& training, std::int64_t micro_step, const Verdict& verdict, U
   }
   const ComputeClock::Mark end = training.clock.mark();
   training.clock.settle();
-  training.report.operation(ComputeKind::step, micro_step, 0, training.clock.ns(begin), training.clock.ns(end));
+  training.report.operation(ComputeKind::step, plan.micro_step, 0, training.clock.ns(begin), training.clock.ns(end));
 }
 
 double epochs_done(const Training& training, const MicroPlan& plan) {
@@ -250,21 +253,30 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
   if (verdict.outcome == StepOutcome::updated && exactness_due(training, pass))
     check_exactness(training, pass, verdict.factor);
-  const UpdateRates rates = rates_at(training, pass.last);
+  const MicroPlan& plan = pass.last;
+  PhaseFacts facts{.loss = verdict.loss, .factor = verdict.factor};
+  const auto known = [&facts] { return facts; };
+  pass_phase(training, StepPhase::unscale, plan, known);
+  const UpdateRates rates = rates_at(training, plan);
   // From here on the parameters and the window are those of the next update.
   training.driver.step([&] {
-    if (verdict.outcome == StepOutcome::updated) step(training, pass.last.micro_step, verdict, rates);
+    if (verdict.outcome == StepOutcome::updated) {
+      step(training, plan, verdict, rates, facts);
+      pass_phase(training, StepPhase::step, plan, known);
+    }
     return verdict.outcome;
   });
+  pass_phase(training, StepPhase::schedule, plan, known);
   if (verdict.outcome == StepOutcome::updated)
     training.loss_scale.stepped();
   else if (verdict.outcome == StepOutcome::skipped_overflow)
     training.loss_scale.overflowed();
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
-  report_update(training, pass.last, verdict, rates.lr);
+  report_update(training, plan, verdict, rates.lr);
   training.report.window_done(verdict.outcome == StepOutcome::updated && is_full(training, pass));
   change_steps(training, verdict.agreed.total.requests.steps);
+  pass_phase(training, StepPhase::zero, plan, known);
   return verdict.agreed.total.requests;
 }
 

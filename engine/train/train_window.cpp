@@ -33,6 +33,7 @@
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
 #include "train/evaluate.h"
+#include "train/inspection.h"
 #include "train/model_axis.h"
 
 namespace accrue {
@@ -125,7 +126,11 @@ class TrainedWindow final : public WindowWork {
     if (over_) return false;
     first_ = plan->micro_step - index;
     const bool may_hold = plan->position == 0 || stops_inside_windows(training_.spec());
-    if (may_hold && training_.channel.before_micro_step(plan->micro_step, [this] { publish(); }).stop) {
+    const auto catch_up = [&] {
+      publish();
+      report_held_before(training_, *plan);
+    };
+    if (may_hold && training_.channel.before_micro_step(plan->micro_step, catch_up).stop) {
       pass_.end = WindowEnd::stopped;
       over_ = true;
       return false;
@@ -169,7 +174,9 @@ class TrainedWindow final : public WindowWork {
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
     now.loss = {loss.sum.detach(), loss.count};
     now.divisor = items_of(loss);
+    hold_in_forward(StepPhase::forward, now, PhaseFacts::unknown);
     now.weight = training_.scaling.weight(now.plan, {items_of(loss), now.samples}, divisor());
+    hold_in_forward(StepPhase::scale, now, now.weight);
     return now.weight * training_.loss_scale.factor();
   }
 
@@ -190,15 +197,22 @@ class TrainedWindow final : public WindowWork {
       cover_.reset();
       return;
     }
-    // Another stage may still wait for what this one has computed: the window's sums are waited for when it has been
-    // sent.
-    reduces_after_ = pipelined() && plan.update && training_.faults.reduces(plan);
-    if (!reduces_after_ && training_.faults.reduces(plan)) reduce(training_);
-    clip_partial_sum(training_);
-    cover_.reset();
+    const Weighed done = weighed(now);
     now.batch = {};
     done_.push_back(std::move(now));
     flights_.erase(operation.micro_step);
+    if (!done.loss.sum.defined())  // a rank without a batch passes the same places as the others
+      for (const StepPhase phase : {StepPhase::forward, StepPhase::scale}) hold_after(phase, plan, done);
+    hold_after(StepPhase::backward, plan, done);
+    // Another stage may still wait for what this one has computed: the window's sums are waited for when it has been
+    // sent.
+    reduces_after_ = pipelined() && plan.update && training_.faults.reduces(plan);
+    if (!reduces_after_ && training_.faults.reduces(plan)) {
+      reduce(training_);
+      hold_after(StepPhase::reduce, plan, done);
+    }
+    clip_partial_sum(training_);
+    cover_.reset();
     if (plan.epoch_ends) training_.feed.drain(plan);
     training_.report.gauge_if_due();
     pass_.last = plan;
@@ -261,6 +275,44 @@ class TrainedWindow final : public WindowWork {
   WindowCounts divisor() const { return divisor_of(counted_.counts, has_second_loss(training_.spec().model)); }
 
   bool pipelined() const { return !stops_inside_windows(training_.spec()); }
+
+  struct Weighed {
+    LossSum loss;
+    std::int64_t divisor = 1;
+    double weight = PhaseFacts::unknown;
+  };
+
+  static Weighed weighed(const MicroStep& now) { return {now.loss, now.divisor, now.weight}; }
+
+  PhaseFacts facts_of(const Weighed& weighed) const {
+    PhaseFacts facts;
+    if (!weighed.loss.sum.defined()) return facts;
+    facts.loss = weighed.loss.sum.to(at::kDouble).item<double>() / static_cast<double>(weighed.divisor);
+    facts.weight = weighed.weight * training_.loss_scale.factor();
+    return facts;
+  }
+
+  /// The time that it stands is no time of the forward.
+  void hold_in_forward(StepPhase phase, const MicroStep& now, double weight) {
+    bool held = false;
+    pass_phase(training_, phase, now.plan, [&] {
+      held = true;
+      training_.report.computes(false);
+      ran_.push_back({ComputeKind::forward, now.plan.micro_step, 0, std::move(begin_), training_.clock.mark()});
+      publish();
+      return facts_of({now.loss, now.divisor, weight});
+    });
+    if (!held) return;
+    begin_ = training_.clock.mark();
+    training_.report.computes(true);
+  }
+
+  void hold_after(StepPhase phase, const MicroPlan& plan, const Weighed& weighed) {
+    pass_phase(training_, phase, plan, [&] {
+      publish();
+      return facts_of(weighed);
+    });
+  }
 
   Batch fetch(const MicroPlan& plan) {
     if (counted_.batches.empty()) return training_.feed.batch(plan);

@@ -102,6 +102,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
 
+  if (order.paused) channel.hold_here();
   const auto end = train_windows(training);
   if (!end) return tl::unexpected(end.error());
   report_measured(training);

@@ -101,7 +101,7 @@ class TestPool : public QObject {
     QVERIFY(tracker.drained());
     pool.setView(viewOf(tracker));
     QCOMPARE(pool.text(), QStringLiteral("rank 0: 4 of 4, drained; rank 1: 4 of 4, drained"));
-    QCOMPARE(windowEndText(*tracker.lastEnd()), QStringLiteral("Update 1: weights moved by a gradient of norm 0.820"));
+    QCOMPARE(windowEndText(*tracker.lastEnd()), QStringLiteral("Update 1 is done: its gradient had norm 0.820"));
     // The next window begins from nothing.
     tracker.take({micro(0, 5, 7)});
     QVERIFY(!tracker.drained());

@@ -35,10 +35,10 @@ EngineBridge::~EngineBridge() {
   pump_.stop();
 }
 
-Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem::path run_dir) {
+Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem::path run_dir, bool paused) {
   // A new host for every run, so that events still queued in the former one are not taken for the new run's.
   auto host = makeHost(options_);
-  auto started = host->start(RunRequest{std::move(plan), std::move(run_dir)});
+  auto started = host->start(RunRequest{std::move(plan), std::move(run_dir), paused});
   if (!started) return started;
   host_ = std::move(host);
   beginFollowing(*started);
@@ -86,6 +86,9 @@ void EngineBridge::pause() {
 }
 void EngineBridge::proceed() {
   if (host_) host_->proceed();
+}
+void EngineBridge::stepPhase() {
+  if (host_) host_->step(StepUnit::phase);
 }
 void EngineBridge::stepMicro() {
   if (host_) host_->step(StepUnit::micro_step);

@@ -51,7 +51,8 @@ class EngineBridge : public QObject {
   /// Stops a hosted run, kills its ranks if they do not stop, and joins the engine thread; detaches from any other.
   ~EngineBridge() override;
 
-  Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {});
+  /// `paused`: the ranks hold before the first micro-step.
+  Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {}, bool paused = false);
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
   /// A run in a folder of its own that goes on from another's checkpoint, which is copied: that takes as long as the
   /// disk. Thread: any. The answer is for follow().
@@ -61,6 +62,7 @@ class EngineBridge : public QObject {
 
   void pause();
   void proceed();
+  void stepPhase();
   void stepMicro();
   void stepUpdate();
   void stop();

@@ -89,6 +89,13 @@ class Sentences {
   QString operator()(const accrue::Measured&) const { return {}; }
   QString operator()(const accrue::Heartbeat&) const { return {}; }
   QString operator()(const accrue::Holding&) const { return {}; }
+  QString operator()(const accrue::Held& body) const {
+    return body.phase == accrue::StepPhase::none
+               ? tr("Held after micro-step %1: gradient norm %2.")
+                     .arg(groupedNumber(body.micro_step), valueText(body.gradient_norm, 3))
+               : tr("Held after %1 of micro-step %2: gradient norm %3.")
+                     .arg(phaseName(body.phase), groupedNumber(body.micro_step), valueText(body.gradient_norm, 3));
+  }
   QString operator()(const accrue::StateChanged& body) const {
     return body.detail.empty() ? tr("State: %1.").arg(utf8(body.state))
                                : tr("State: %1, %2").arg(utf8(body.state), utf8(body.detail));
@@ -153,6 +160,7 @@ QString eventKindText(const QString& kind) {
       {"run_started", QT_TRANSLATE_NOOP("EventKind", "start")},
       {"rank_ready", QT_TRANSLATE_NOOP("EventKind", "ready")},
       {"micro_steps", QT_TRANSLATE_NOOP("EventKind", "micro-steps")},
+      {"held", QT_TRANSLATE_NOOP("EventKind", "held")},
       {"sync", QT_TRANSLATE_NOOP("EventKind", "collectives")},
       {"update", QT_TRANSLATE_NOOP("EventKind", "update")},
       {"evaluation", QT_TRANSLATE_NOOP("EventKind", "evaluation")},

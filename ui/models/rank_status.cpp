@@ -35,6 +35,8 @@ void RankTracker::take(const std::vector<RunEvent>& events) {
       takeSync(event.rank, *sync);
     } else if (const auto* update = std::get_if<Update>(&event.body)) {
       takeUpdate(*update);
+    } else if (const auto* held = std::get_if<Held>(&event.body)) {
+      takeHeld(event.rank, *held);
     } else if (const auto* beat = std::get_if<Heartbeat>(&event.body)) {
       ranks_[event.rank].phase = beat->phase;
     } else if (const auto* ready = std::get_if<RankReady>(&event.body)) {
@@ -71,6 +73,7 @@ void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) co
     // What the epoch itself has brought so far is less than the window holds: the rest came from the one before.
     status.carried = std::max<std::int64_t>(steps.position[i] - (steps.batch[i] + 1), 0);
     status.window_tokens += steps.tokens[i];
+    status.sum_norm = 0.0;
     fillSlot(status, steps.tokens[i]);
   }
 }
@@ -120,6 +123,14 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
     // The ranks' agreement on a window gathers a few numbers whether gradients are reduced or not.
     if (i < sync.op.size() && sync.op[i] == "all_reduce" && reduces_) status.reduced_at = sync.micro_step[i];
   }
+}
+
+void RankTracker::takeHeld(std::int64_t rank, const Held& held) {
+  RankStatus& status = ranks_[rank];
+  status.sum_norm = held.gradient_norm;
+  const bool in_slots = held.phase == StepPhase::none || held.phase == StepPhase::backward;
+  if (!in_slots || held.update != status.window || held.position < 1 || status.window_size > most_slots) return;
+  if (held.position == static_cast<std::int64_t>(status.slots.size())) status.slots.back().norm = held.gradient_norm;
 }
 
 std::string RankTracker::backend() const {

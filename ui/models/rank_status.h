@@ -18,6 +18,7 @@ namespace accrue::ui {
 struct PoolSlot {
   std::int64_t tokens = 0;
   std::int64_t micro_steps = 0;
+  double norm = 0.0;  ///< of the rank's sum after it, where the run was held there; 0 = not known
   bool operator==(const PoolSlot&) const = default;
 };
 
@@ -39,6 +40,7 @@ struct RankStatus {
   std::int64_t carried = 0;     ///< micro-steps of the window from an earlier epoch
   std::int64_t epoch = 0;       ///< of the last micro-step, from 0
   std::int64_t reduced_at = 0;  ///< micro-step of the last reduction; may arrive before the micro-step's own event
+  double sum_norm = 0.0;        ///< of its gradients where it was last held; 0 = not known
   /// The gradients after its last micro-step have been reduced: this rank holds the same sum as every other.
   bool isReduced() const { return micro_step > 0 && reduced_at == micro_step; }
 };
@@ -87,6 +89,7 @@ class RankTracker {
   /// Who reports: tensor rank 0 of the last stage.
   void placeRanks();
   void takeSync(std::int64_t rank, const Sync& sync);
+  void takeHeld(std::int64_t rank, const Held& held);
 
   bool reduces_ = true;  ///< ranks reduce their gradients at all
   std::map<std::int64_t, RankStatus> ranks_;

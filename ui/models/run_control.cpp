@@ -59,6 +59,12 @@ std::optional<int> RunControl::editsNotRun() const {
   return static_cast<int>(diff_specs(*last_spec_, document_->spec()).size());
 }
 
+void RunControl::startPaused() {
+  if (checking_ || isLive()) return;
+  start();
+  starts_paused_ = true;
+}
+
 void RunControl::start() {
   if (checking_ || isLive()) return;
   branch_pending_.clear();
@@ -90,6 +96,7 @@ void RunControl::beginCheck() {
   ++check_;
   checking_ = true;
   comparing_ = false;
+  starts_paused_ = false;
   resume_pending_.clear();
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
@@ -116,7 +123,7 @@ void RunControl::startChecked() {
     return;
   }
   checking_ = false;
-  beginStarted(bridge_.start(plan), plan);
+  beginStarted(bridge_.start(plan, {}, starts_paused_), plan);
 }
 
 /// Its data may be read for it.
@@ -202,6 +209,7 @@ void RunControl::attach(const QString& folder) {
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
   run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
   ranks_ = run_->plan() ? RankTracker(*run_->plan()) : RankTracker();
+  held_ = {};
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
   ended_by_user_ = false;
@@ -220,18 +228,25 @@ void RunControl::togglePause() {
     bridge_.pause();
 }
 
+void RunControl::stepPhase() {
+  step(&EngineBridge::stepPhase);
+}
+
 void RunControl::stepMicro() {
-  if (state() == RunState::paused)
-    bridge_.stepMicro();
-  else if (actions().contains(RunAction::pause))
-    bridge_.pause();
+  step(&EngineBridge::stepMicro);
 }
 
 void RunControl::stepUpdate() {
+  step(&EngineBridge::stepUpdate);
+}
+
+void RunControl::step(void (EngineBridge::*unit)()) {
   if (state() == RunState::paused)
-    bridge_.stepUpdate();
+    (bridge_.*unit)();
   else if (actions().contains(RunAction::pause))
     bridge_.pause();
+  else
+    startPaused();
 }
 
 void RunControl::stop() {
@@ -286,6 +301,7 @@ void RunControl::takeBatch(const EventBatch& events) {
   library_->append(run_, events);
   run_->setTracesNotDrawn(dropped_before_ + bridge_.dropped());
   ranks_.take(events);
+  held_.take(events);
   for (const RunEvent& event : events)
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) exit_status_ = finished->exit_status;
   Q_EMIT changed();

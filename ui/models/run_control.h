@@ -14,6 +14,7 @@
 #include "accrue/run/result.h"
 #include "bridge/engine_bridge.h"
 #include "bridge/job_runner.h"
+#include "held_phases.h"
 #include "rank_status.h"
 #include "run_actions.h"
 #include "run_library.h"
@@ -37,6 +38,7 @@ class RunControl : public QObject {
   /// The run that is hosted or attached, or the last one that was; nullptr before the first.
   RunSeries* run() const { return run_; }
   const RankTracker& ranks() const { return ranks_; }
+  const HeldPhases& held() const { return held_; }
   bool isLive() const { return is_live(state()); }
   /// A branch's checkpoint is being copied; its run begins afterwards.
   bool isCopying() const { return copying_; }
@@ -53,13 +55,17 @@ class RunControl : public QObject {
 
   /// Checks the document and runs it if there is no error.
   void start();
+  /// The same; the ranks hold before the first micro-step.
+  void startPaused();
   /// Runs a plan made from the current document, e.g. under another dialect. False if it cannot begin; commandFailed()
   /// says why.
   bool startPlan(const RunPlan& plan);
   /// Whether the run that ended last was stopped by the user.
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
-  /// One micro-step, or up to the next boundary. A running run is paused first.
+  /// To the end of the next phase or micro-step, or of the update. A running run is paused first; where none is live,
+  /// the document is run, paused at its start.
+  void stepPhase();
   void stepMicro();
   void stepUpdate();
   /// During preflight: cancels. Later: saves at the end of the current update and ends the run; called again while
@@ -94,6 +100,7 @@ class RunControl : public QObject {
   void ended(accrue::ui::RunSeries* run, int exit_status);
 
  private:
+  void step(void (EngineBridge::*unit)());
   void beginCheck();
   void endCheck();
   void startChecked();
@@ -112,6 +119,7 @@ class RunControl : public QObject {
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
   RankTracker ranks_;
+  HeldPhases held_;
   std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
   std::optional<RunSpec> last_spec_;
   QString resume_pending_;                  ///< waits for its history
@@ -119,8 +127,9 @@ class RunControl : public QObject {
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked
   quint64 check_ = 0;                       ///< counts the checks, so that one that was stopped is known
   bool checking_ = false;
-  bool comparing_ = false;  ///< a branch with its run, in the background
-  bool copying_ = false;    ///< a branch's checkpoint, in the background
+  bool starts_paused_ = false;  ///< what is being checked
+  bool comparing_ = false;      ///< a branch with its run, in the background
+  bool copying_ = false;        ///< a branch's checkpoint, in the background
   bool kill_when_copied_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;

@@ -218,6 +218,8 @@ void RunSeries::take(const accrue::RunEvent& event) {
       checkpointUpdate_ = body.update;
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
       takeGauge(event.rank, body);
+    else if constexpr (std::is_same_v<Body, accrue::Held>)
+      held_ = body;
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
       takeState(body);
     else if constexpr (std::is_same_v<Body, accrue::Warning>)
@@ -329,6 +331,7 @@ void RunSeries::takeState(const accrue::StateChanged& body) {
   stateMoved_ = stateMoved_ || *state != state_ || stateDetail_ != text(body.detail);
   state_ = *state;
   stateDetail_ = text(body.detail);
+  if (state_ != accrue::RunState::paused) held_.reset();
 }
 
 void RunSeries::takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body) {

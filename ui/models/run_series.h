@@ -118,6 +118,8 @@ class RunSeries : public QObject {
 
   accrue::RunState state() const { return state_; }
   QString stateDetail() const { return stateDetail_; }
+  /// Where a rank stands while the run is paused.
+  const std::optional<accrue::Held>& held() const { return held_; }
   void setState(accrue::RunState state, const QString& detail = {});
   bool isLive() const { return accrue::is_live(state_); }
 
@@ -200,6 +202,7 @@ class RunSeries : public QObject {
   std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
   accrue::RunState state_ = accrue::RunState::idle;
   QString stateDetail_;
+  std::optional<accrue::Held> held_;
 
   ExactnessLamp lamp_;
   LastValues last_;

@@ -26,6 +26,10 @@ QString runningSentence(const RunSeries& run) {
 
 QString pausedSentence(const RunSeries& run) {
   const LastValues& last = run.last();
+  if (const auto& held = run.held(); held && held->phase != accrue::StepPhase::none)
+    return tr("after %1, micro %2 of %3, in update %4")
+        .arg(phaseName(held->phase), groupedNumber(held->position), groupedNumber(held->size),
+             groupedNumber(held->update));
   if (last.windowPosition == 0 || last.windowPosition >= last.windowSize)
     return tr("between updates, after update %1").arg(groupedNumber(last.update));
   return tr("at micro %1 of %2, in update %3")
@@ -78,6 +82,20 @@ QString stateSentence(const RunSeries& run, RunState state) {
       return finishedSentence(run);
   }
   return {};
+}
+
+QString phaseName(accrue::StepPhase phase) {
+  static constexpr std::array names = {"",
+                                       QT_TRANSLATE_NOOP("RunText", "forward"),
+                                       QT_TRANSLATE_NOOP("RunText", "scale"),
+                                       QT_TRANSLATE_NOOP("RunText", "backward"),
+                                       QT_TRANSLATE_NOOP("RunText", "reduce"),
+                                       QT_TRANSLATE_NOOP("RunText", "unscale"),
+                                       QT_TRANSLATE_NOOP("RunText", "clip"),
+                                       QT_TRANSLATE_NOOP("RunText", "step"),
+                                       QT_TRANSLATE_NOOP("RunText", "schedule"),
+                                       QT_TRANSLATE_NOOP("RunText", "zero")};
+  return phase == accrue::StepPhase::none ? QString() : tr(names[static_cast<std::size_t>(phase)]);
 }
 
 QString stateWord(const RunSeries* run, RunState state) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "accrue/run/run_state.h"
+#include "accrue/run/step_phase.h"
 
 namespace accrue::ui {
 
@@ -17,6 +18,8 @@ class RunSeries;
 QString stateSentence(const RunSeries& run, RunState state);
 /// "Stopped" if the user stopped the run, else the state's name.
 QString stateWord(const RunSeries* run, RunState state);
+/// "forward", "scale", ...: the phases of a micro-step by the words of the events.
+QString phaseName(accrue::StepPhase phase);
 /// The newest recorded weights: "0.95475", "0.0953, 0.4337", "0.1, 0.2, 0.3, 0.4 and 96 more"; empty if none were
 /// recorded.
 QString lastWeightsText(const RunSeries& run, std::size_t most = 4);

@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QLocale>
+#include <QScrollArea>
 #include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "style/theme.h"
 #include "style/theme_colors.h"
 #include "widgets/gradient_pool.h"
+#include "widgets/state_chip.h"
 
 namespace accrue::ui {
 
@@ -24,23 +26,40 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
     : QWidget(parent),
       control_(control),
       title_(new QLabel(this)),
+      count_(new QLabel(this)),
+      phase_(new QLabel(this)),
       pool_(new GradientPool(this)),
       said_(new QLabel(this)),
       facts_(new QWidget(this)),
-      empty_(new QLabel(tr("While a run trains, its open accumulation window fills here, rank by rank."), this)) {
+      empty_(
+          new QLabel(tr("While a run trains, its open accumulation window fills here, rank by rank.\n\nF10 starts the "
+                        "run paused and goes through it phase by phase; F11, micro-step by micro-step."),
+                     this)),
+      lamp_(new StateChip(this)),
+      lamp_text_(new QLabel(this)) {
   setObjectName(QStringLiteral("windowPanel"));
   title_->setObjectName(QStringLiteral("windowTitle"));
   title_->setFont(tabularFont(TextSize::body));
+  count_->setObjectName(QStringLiteral("windowCount"));
+  count_->setFont(tabularFont(TextSize::title));
+  phase_->setObjectName(QStringLiteral("windowPhase"));
+  phase_->setFont(textFont(TextSize::title, QFont::DemiBold));
+  phase_->setToolTip(tr("What rank 0 was doing a moment ago"));
   said_->setObjectName(QStringLiteral("windowSaid"));
-  said_->setFont(tabularFont(TextSize::small));
-  said_->setWordWrap(true);
+  said_->setFont(tabularFont(TextSize::body));
   said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   // Room for two lines, so that the widgets below do not move.
   said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
+  for (QLabel* label : {count_, phase_, said_, empty_, lamp_text_}) {
+    label->setWordWrap(true);
+    label->setMinimumWidth(1);
+  }
   later_.setSingleShot(true);
   connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showPools);
-  empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
+  lamp_->setObjectName(QStringLiteral("windowLamp"));
+  lamp_text_->setObjectName(QStringLiteral("windowLampText"));
+  lamp_text_->setFont(textFont(TextSize::small));
   auto* grid = new QGridLayout(facts_);
   grid->setContentsMargins(0, space::base, 0, 0);
   grid->setHorizontalSpacing(space::inGroup);
@@ -51,21 +70,33 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank contributed to the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
-  lamp_ = addRow(
-      grid, tr("Exactness"), QStringLiteral("windowLamp"),
-      tr("Whether a window's gradient equals that of the same samples in one batch; evaluate.exactness_every turns "
-         "the checks on"));
-  lamp_->setWordWrap(true);
-  next_ = addRow(grid, tr("Phase"), QStringLiteral("windowPhase"), tr("What rank 0 was doing a moment ago"));
-  auto* layout = new QVBoxLayout(this);
+  weights_ = addRow(grid, tr("Weights"), QStringLiteral("windowWeights"),
+                    tr("After the last update; run.record_weights records them"));
+  auto* panel = new QWidget(this);
+  auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
   layout->setSpacing(space::inGroup);
   layout->addWidget(empty_);
   layout->addWidget(title_);
-  layout->addWidget(pool_);
+  layout->addWidget(count_);
+  layout->addWidget(phase_);
+  layout->addWidget(pool_, 1);
   layout->addWidget(said_);
+  layout->addWidget(lamp_, 0, Qt::AlignLeft);
+  layout->addWidget(lamp_text_);
   layout->addWidget(facts_);
-  layout->addStretch(1);
+  layout->addStretch(0);
+  // Low windows scroll; the tanks keep their height.
+  auto* scroll = new QScrollArea(this);
+  scroll->setObjectName(QStringLiteral("windowScroll"));
+  scroll->setAccessibleName(tr("Accumulation window"));
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(panel);
+  auto* whole = new QVBoxLayout(this);
+  whole->setContentsMargins(0, 0, 0, 0);
+  whole->addWidget(scroll);
   refresh();
 }
 
@@ -81,6 +112,8 @@ QLabel* AccumulationPanel::addRow(QGridLayout* grid, const QString& name, const 
   value->setObjectName(object_name);
   value->setToolTip(help);
   value->setMinimumWidth(1);
+  value->setWordWrap(true);
+  label->setBuddy(value);
   grid->addWidget(label, row, 0, Qt::AlignRight | Qt::AlignTop);
   grid->addWidget(value, row, 1);
   return value;
@@ -91,10 +124,8 @@ void AccumulationPanel::refresh() {
   const auto ranks = control_->ranks().inWindow();
   const bool any = run && !ranks.empty();
   empty_->setVisible(!any);
-  title_->setVisible(any);
-  pool_->setVisible(any);
-  said_->setVisible(any);
-  facts_->setVisible(any);
+  for (QWidget* part : std::initializer_list<QWidget*>{title_, count_, phase_, pool_, said_, facts_, lamp_, lamp_text_})
+    part->setVisible(any);
   if (!any) return;
   const bool moving = control_->state() == RunState::running;
   if (moving && since_pools_.isValid() && since_pools_.elapsed() < pool_interval.count())
@@ -107,22 +138,37 @@ void AccumulationPanel::refresh() {
   const double norm = run->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
   showLamp(run->lamp());
-  const QString phase = first.phase.empty() ? tr("unknown") : QString::fromStdString(first.phase);
-  next_->setText(control_->isLive() ? phase : tr("ended"));
+  const QString weights = lastWeightsText(*run);
+  weights_->setText(weights.isEmpty() ? tr("not recorded") : weights);
+  phase_->setText(phaseText());
+}
+
+QString AccumulationPanel::phaseText() const {
+  const RunSeries* run = control_->run();
+  const RunState state = control_->state();
+  if (!is_live(state)) return tr("ended");
+  //: "Paused after backward", "Paused between micro-steps"
+  if (state == RunState::paused)
+    return run->held() && run->held()->phase != StepPhase::none
+               ? tr("Paused after %1").arg(phaseName(run->held()->phase))
+               : tr("Paused between micro-steps");
+  const std::string& phase = control_->ranks().inWindow().begin()->second.phase;
+  return phase.empty() ? tr("unknown") : QString::fromStdString(phase);
 }
 
 void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
-  const ThemeColors colors = themeColors(palette());
-  QColor color = colors.muted;
-  if (lamp.light() == ExactnessLamp::Light::exact) color = colors.finished;
-  if (lamp.light() == ExactnessLamp::Light::close) color = colors.degraded;
-  if (lamp.light() == ExactnessLamp::Light::different) color = colors.failed;
-  QPalette painted = lamp_->palette();
-  painted.setColor(QPalette::WindowText, color);
-  lamp_->setPalette(painted);
-  lamp_->setText(lamp.checks() > 0 ? lamp.word() : tr("not checked"));
-  lamp_->setToolTip(lamp.text());
-  lamp_->setAccessibleDescription(lamp.text());
+  const bool checked = lamp.checks() > 0;
+  RunState tone = RunState::idle;
+  if (lamp.light() == ExactnessLamp::Light::exact) tone = RunState::finished;
+  if (lamp.light() == ExactnessLamp::Light::close) tone = RunState::degraded;
+  if (lamp.light() == ExactnessLamp::Light::different) tone = RunState::failed;
+  // The chip paints an icon in place of the word's own sign.
+  lamp_->setState(tone, checked ? lamp.word().mid(2) : tr("not checked"));
+  const QString text = checked ? lamp.text()
+                               : tr("Set \u201cexactness_every\u201d to compare windows with the same samples in one "
+                                    "batch.");
+  lamp_text_->setText(text);
+  lamp_->setAccessibleDescription(text);
 }
 
 void AccumulationPanel::showPools() {
@@ -130,6 +176,7 @@ void AccumulationPanel::showPools() {
   since_pools_.start();
   const RankTracker& tracker = control_->ranks();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
+  count_->setText(countText());
   const bool reduced = showsReductionFirst();
   pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !reduced});
   said_->setText(reduced ? tr("Reduced: all ranks hold the same gradient") : stateText());
@@ -149,6 +196,13 @@ bool AccumulationPanel::showsReductionFirst() {
   return since_reduced_.elapsed() < reduced_time.count();
 }
 
+QString AccumulationPanel::countText() const {
+  const auto ranks = control_->ranks().inWindow();
+  if (ranks.empty()) return {};
+  const auto most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.filled; });
+  return tr("%1 of %2 micro-steps").arg(groupedNumber(most->second.filled), groupedNumber(most->second.window_size));
+}
+
 QString AccumulationPanel::stateText() const {
   const RankTracker& tracker = control_->ranks();
   const auto ranks = tracker.inWindow();
@@ -164,6 +218,10 @@ QString AccumulationPanel::stateText() const {
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
   else if (allReduced(ranks))
     parts << tr("Reduced: all ranks hold the same gradient");
+  else if (first.filled == 0)
+    parts << tr("The gradients are empty");
+  else if (first.filled == first.window_size)
+    parts << (ranks.size() > 1 ? tr("The window is full; next the ranks reduce") : tr("The window is full"));
   else
     parts << tr("%1 of %2 micro-steps are in the gradients")
                  .arg(groupedNumber(first.filled), groupedNumber(first.window_size));

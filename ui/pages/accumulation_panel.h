@@ -16,6 +16,7 @@ namespace accrue::ui {
 class ExactnessLamp;
 class GradientPool;
 class RunControl;
+class StateChip;
 struct RankStatus;
 
 /// The window dock: which micro-steps of the open window each rank's gradients hold, how the last window ended, and the
@@ -40,11 +41,15 @@ class AccumulationPanel : public QWidget {
   /// Whether to show the tanks as reduced although they have drained since.
   bool showsReductionFirst();
   QString stateText() const;
+  QString countText() const;
+  QString phaseText() const;
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
 
   RunControl* control_;
   QLabel* title_;
+  QLabel* count_;
+  QLabel* phase_;
   GradientPool* pool_;
   QLabel* said_;
   QWidget* facts_;
@@ -52,8 +57,9 @@ class AccumulationPanel : public QWidget {
   QLabel* tokens_;
   QLabel* sync_;
   QLabel* norm_;
-  QLabel* lamp_;
-  QLabel* next_;
+  QLabel* weights_;
+  StateChip* lamp_;
+  QLabel* lamp_text_;
   QElapsedTimer since_pools_;
   QTimer later_;
   QElapsedTimer since_reduced_;

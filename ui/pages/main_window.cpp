@@ -25,6 +25,7 @@
 #include "dialect_runs.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
+#include "inspector_panel.h"
 #include "models/dialect_runner.h"
 #include "models/optimizer_runner.h"
 #include "models/preflight_runner.h"
@@ -33,6 +34,7 @@
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "narrator.h"
 #include "optimizer_runs.h"
 #include "pipeline_panel.h"
 #include "plot_bar.h"
@@ -46,6 +48,7 @@
 #include "start_page.h"
 #include "status_row.h"
 #include "style/theme.h"
+#include "view_size.h"
 #include "widgets/dock_title.h"
 #include "widgets/field_form.h"
 #include "widgets/message_bar.h"
@@ -65,6 +68,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       data_panel_(new DataPanel(parts.document, parts.preflight, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
+      inspector_(new InspectorPanel(parts.control, this)),
       pipeline_(new PipelinePanel(parts.document, parts.preflight, this)),
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
@@ -88,6 +92,7 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectDialects();
   connectViewActions();
   connectFiles();
+  view_size_ = new ViewSize(actions_, parts.settings, this, window_dock_);
   restoreLayout();
   showTitle();
   showState();
@@ -123,6 +128,7 @@ void MainWindow::buildPanels() {
   ranks_dock_ = addPanel(QStringLiteral("ranksDock"), tr("Ranks"), rank_panel_, Qt::RightDockWidgetArea);
   data_dock_ = addPanel(QStringLiteral("dataDock"), tr("Data"), data_panel_, Qt::RightDockWidgetArea);
   pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
+  inspector_dock_ = addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   tabifyDocks();
@@ -132,12 +138,18 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  recent_menu_ = buildMenus(
-      this, actions_,
-      {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_, pipeline_dock_},
-      {run_bar_});
+  recent_menu_ = buildMenus(this, actions_,
+                            {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
+                             pipeline_dock_, inspector_dock_},
+                            {run_bar_});
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
+  auto* narrator = new Narrator(parts_.control, status_->narration(), this);
+  connect(actions_.narrate, &QAction::toggled, this, [this, narrator](bool on) {
+    narrator->setOn(on);
+    parts_.settings->setValue(QStringLiteral("view/narrate"), on);
+  });
+  actions_.narrate->setChecked(parts_.settings->value(QStringLiteral("view/narrate"), false).toBool());
   statusBar()->addPermanentWidget(status_, 1);
   statusBar()->setObjectName(QStringLiteral("statusBar"));
 }
@@ -225,7 +237,11 @@ void MainWindow::connectRunActions() {
   RunControl* control = parts_.control;
   connect(actions_.run, &QAction::triggered, this, &MainWindow::run);
   connect(actions_.pause, &QAction::triggered, control, &RunControl::togglePause);
-  connect(actions_.stepMicro, &QAction::triggered, control, &RunControl::stepMicro);
+  connect(actions_.runPaused, &QAction::triggered, this, [this] {
+    if (formHolds()) parts_.control->startPaused();
+  });
+  connect(actions_.stepPhase, &QAction::triggered, this, [this] { step(&RunControl::stepPhase); });
+  connect(actions_.stepMicro, &QAction::triggered, this, [this] { step(&RunControl::stepMicro); });
   connect(actions_.stepUpdate, &QAction::triggered, control, &RunControl::stepUpdate);
   connect(actions_.stop, &QAction::triggered, control, &RunControl::stop);
   connect(actions_.kill, &QAction::triggered, control, &RunControl::kill);
@@ -297,6 +313,7 @@ void MainWindow::connectViewActions() {
   connect(actions_.previousPane, &QAction::triggered, this, [this] { cyclePanes(-1); });
   connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
+  connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
   connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);
   connect(actions_.about, &QAction::triggered, this, &MainWindow::showAbout);
@@ -357,6 +374,7 @@ void MainWindow::tick() {
     status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
     accumulation_panel_->refresh();
+    inspector_->refresh();
     rank_panel_->refresh();
     pipeline_->refresh();
   }
@@ -386,9 +404,12 @@ void MainWindow::showState() {
   enable(actions_.demo, RunAction::run);
   for (QAction* all : {actions_.runAllDialects, actions_.runAllOptimizers})
     all->setEnabled(possible.contains(RunAction::run) && !queue_->isActive());
-  if (queue_->isActive()) actions_.run->setEnabled(false);
-  enable(actions_.stepMicro, RunAction::step);
+  enable(actions_.runPaused, RunAction::run);
+  for (QAction* step : {actions_.stepPhase, actions_.stepMicro})
+    step->setEnabled(possible.contains(RunAction::step) || actions_.runPaused->isEnabled());
   enable(actions_.stepUpdate, RunAction::step);
+  if (queue_->isActive())
+    for (QAction* start : {actions_.run, actions_.runPaused}) start->setEnabled(false);
   const bool stopping = parts_.control->state() == RunState::stopping;
   actions_.stop->setEnabled(possible.contains(stopping ? RunAction::kill : RunAction::stop));
   enable(actions_.kill, RunAction::kill);
@@ -471,6 +492,11 @@ void MainWindow::run() {
   if (formHolds()) parts_.control->start();
 }
 
+/// Where nothing is live a step begins a run, and the form has to hold.
+void MainWindow::step(void (RunControl::*unit)()) {
+  if (parts_.control->isLive() || formHolds()) (parts_.control->*unit)();
+}
+
 bool MainWindow::formHolds() {
   const QStringList rejected = setup_->form()->rejectedFields();
   if (rejected.isEmpty()) return true;
@@ -526,6 +552,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     return;
   }
   drafts_->keep();
+  view_size_->leavePresenter();
   saveLayout();
   event->accept();
 }

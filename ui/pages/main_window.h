@@ -33,6 +33,7 @@ class PlotArea;
 class PluginRack;
 class PreflightRunner;
 class DataPanel;
+class InspectorPanel;
 class RankGridPanel;
 class RunControl;
 class RunLibrary;
@@ -43,6 +44,8 @@ class RunSeries;
 class RunsPanel;
 class SetupPanel;
 class DifferencesSheet;
+class GlossarySheet;
+class ViewSize;
 class ShortcutSheet;
 class SpecDocument;
 class StatusRow;
@@ -109,6 +112,7 @@ class MainWindow : public QMainWindow {
   int focusedPane() const;
 
   void run();
+  void step(void (RunControl::*unit)());
   /// False, with a message, if a field of the form has no valid value.
   bool formHolds();
   void tick();
@@ -128,6 +132,7 @@ class MainWindow : public QMainWindow {
   void showAbout();
   void showShortcuts();
   void showDifferences();
+  void showGlossary();
 
   StudioParts parts_;
   WindowActions actions_;
@@ -139,6 +144,7 @@ class MainWindow : public QMainWindow {
   DataPanel* data_panel_;
   RunsPanel* runs_;
   EventsPanel* events_;
+  InspectorPanel* inspector_;
   PipelinePanel* pipeline_;
   StatusRow* status_;
   WindowFiles* files_;
@@ -160,10 +166,13 @@ class MainWindow : public QMainWindow {
   QDockWidget* ranks_dock_ = nullptr;
   QDockWidget* data_dock_ = nullptr;
   QDockWidget* pipeline_dock_ = nullptr;
+  QDockWidget* inspector_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;
   DifferencesSheet* differences_ = nullptr;
+  GlossarySheet* glossary_ = nullptr;
+  ViewSize* view_size_ = nullptr;
   QTimer frame_timer_;
   bool numbers_moved_ = true;
   bool shown_before_ = false;

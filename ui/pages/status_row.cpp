@@ -15,7 +15,11 @@
 namespace accrue::ui {
 
 StatusRow::StatusRow(QWidget* parent)
-    : QWidget(parent), chip_(new StateChip(this)), chain_(new QLabel(this)), sentence_(new ElidedLabel(this)) {
+    : QWidget(parent),
+      chip_(new StateChip(this)),
+      chain_(new QLabel(this)),
+      sentence_(new ElidedLabel(this)),
+      narration_(new QLabel(this)) {
   setObjectName(QStringLiteral("statusRow"));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
@@ -23,6 +27,8 @@ StatusRow::StatusRow(QWidget* parent)
   layout->addWidget(chip_);
   layout->addWidget(chain_);
   layout->addWidget(sentence_, 1);
+  layout->addWidget(narration_, 1);
+  narration_->setMinimumWidth(1);
   sentence_->setObjectName(QStringLiteral("stateSentence"));
   chain_->setObjectName(QStringLiteral("attachedLabel"));
   chain_->hide();

@@ -31,6 +31,8 @@ class StatusRow : public QWidget {
   void countFrame();
   QString sentence() const;
   QString word() const;
+  /// For the narrator; empty and hidden until it speaks.
+  QLabel* narration() const { return narration_; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -42,6 +44,7 @@ class StatusRow : public QWidget {
   StateChip* chip_;
   QLabel* chain_;
   ElidedLabel* sentence_;
+  QLabel* narration_;
   QLabel* progress_;
   QLabel* speed_;
   QLabel* ranks_;

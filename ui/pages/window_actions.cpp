@@ -63,7 +63,13 @@ WindowActions::WindowActions(QObject* owner) {
 
   run = add(owner, "runAction", tr("&Run"), keys("F5"), "run", tr("Check the spec and train"));
   pause = add(owner, "pauseAction", tr("&Pause"), keys("F8"), "pause", tr("Pause after this micro-step, or continue"));
-  stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro");
+  runPaused = add(owner, "runPausedAction", tr("Ru&n paused"), {}, nullptr,
+                  tr("Check the spec, start the ranks, and hold before the first micro-step"));
+  stepPhase = add(owner, "stepPhaseAction", tr("Next p&hase"), keys("F10"), "step-phase",
+                  tr("To the end of the next phase: forward, scale, backward, reduce, unscale, clip, step, schedule, "
+                     "zero; starts the run paused"));
+  stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro",
+                  tr("To the end of the next backward, before a full window is reduced; starts the run paused"));
   stepUpdate = add(owner, "stepUpdateAction", tr("Next &update"), keys("Shift+F11"), "step-update");
   stop = add(owner, "stopAction", tr("&Stop"), keys("Shift+F5"), "stop",
              tr("Save at the end of this update and end the run; while stopping, kill"));
@@ -129,9 +135,21 @@ WindowActions::WindowActions(QObject* owner) {
     all_.append(action);
   }
 
+  largerText = add(owner, "largerTextAction", tr("&Larger text"), keys("Ctrl++", "Ctrl+="));
+  smallerText = add(owner, "smallerTextAction", tr("S&maller text"), keys("Ctrl+-"));
+  normalText = add(owner, "normalTextAction", tr("N&ormal text"), keys("Ctrl+0"));
+  presenter = add(owner, "presenterAction", tr("&Presenter layout"), keys("Ctrl+Shift+L"), nullptr,
+                  tr("The plots and the accumulation window alone, in text for the last row; again: as before"));
+  presenter->setCheckable(true);
+  narrate = add(owner, "narrateAction", tr("Narra&te the run"), {}, nullptr,
+                tr("What the run does in sentences, in the status bar and for screen readers"));
+  narrate->setCheckable(true);
+
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
                     tr("The same run without a window, in a terminal"));
+  glossary = add(owner, "glossaryAction", tr("&Glossary"), keys("F1"), nullptr,
+                 tr("The words that the program uses; opens at the word of the field with the focus"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
   differences = add(owner, "differencesAction", tr("&Differences from the originals"), {}, {},
                     tr("What other systems would do otherwise with this spec"));

@@ -19,13 +19,14 @@ struct WindowActions {
 
   QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *askOnClosing, *closeSpec, *quit;
   QAction *undo, *redo, *find;
-  QAction *run, *pause, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved, *setSteps, *resume, *branch,
-      *attach, *demo;
+  QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
+      *setSteps, *resume, *branch, *attach, *demo;
   QAction *compareDialects, *runAllDialects, *runAllOptimizers;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand;
-  QAction *shortcuts, *differences, *about, *report;
+  QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
+  QAction *glossary, *shortcuts, *differences, *about, *report;
   QActionGroup* clocks;
   QActionGroup* themes;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The smaller commands of MainWindow: exports, clipboard, help.
+#include <QApplication>
 #include <QClipboard>
 #include <QDesktopServices>
 #include <QDir>
@@ -14,6 +15,7 @@
 #include "centre_page.h"
 #include "dialogs.h"
 #include "differences_sheet.h"
+#include "glossary_sheet.h"
 #include "main_window.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -103,6 +105,15 @@ void MainWindow::showShortcuts() {
   sheet_->show();
   sheet_->raise();
   sheet_->activateWindow();
+}
+
+void MainWindow::showGlossary() {
+  const QString about = focusedWords(QApplication::focusWidget());
+  if (!glossary_) glossary_ = new GlossarySheet(this);
+  glossary_->show();
+  glossary_->raise();
+  glossary_->activateWindow();
+  glossary_->openAt(about);
 }
 
 void MainWindow::showDifferences() {

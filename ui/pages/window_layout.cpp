@@ -12,6 +12,7 @@
 #include "centre_page.h"
 #include "data_panel.h"
 #include "events_panel.h"
+#include "inspector_panel.h"
 #include "main_window.h"
 #include "models/clock.h"
 #include "models/run_control.h"
@@ -35,7 +36,7 @@ constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
 
-constexpr int pane_count = 8;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data
+constexpr int pane_count = 9;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector
 
 }  // namespace
 
@@ -78,10 +79,11 @@ void MainWindow::resetLayout() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
-      {setup_dock_, Qt::LeftDockWidgetArea},  {window_dock_, Qt::RightDockWidgetArea},
-      {runs_dock_, Qt::BottomDockWidgetArea}, {events_dock_, Qt::BottomDockWidgetArea},
-      {rack_dock_, Qt::LeftDockWidgetArea},   {ranks_dock_, Qt::RightDockWidgetArea},
-      {data_dock_, Qt::RightDockWidgetArea},  {pipeline_dock_, Qt::BottomDockWidgetArea}};
+      {setup_dock_, Qt::LeftDockWidgetArea},     {window_dock_, Qt::RightDockWidgetArea},
+      {runs_dock_, Qt::BottomDockWidgetArea},    {events_dock_, Qt::BottomDockWidgetArea},
+      {rack_dock_, Qt::LeftDockWidgetArea},      {ranks_dock_, Qt::RightDockWidgetArea},
+      {data_dock_, Qt::RightDockWidgetArea},     {pipeline_dock_, Qt::BottomDockWidgetArea},
+      {inspector_dock_, Qt::RightDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
@@ -93,9 +95,9 @@ void MainWindow::resetLayout() {
 }
 
 void MainWindow::tabifyDocks() {
-  for (const auto& [front, behind] :
-       {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_), std::pair(setup_dock_, rack_dock_),
-        std::pair(window_dock_, ranks_dock_), std::pair(window_dock_, data_dock_)}) {
+  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_),
+                                      std::pair(setup_dock_, rack_dock_), std::pair(window_dock_, inspector_dock_),
+                                      std::pair(window_dock_, ranks_dock_), std::pair(window_dock_, data_dock_)}) {
     tabifyDockWidget(front, behind);
     front->raise();
   }
@@ -142,6 +144,10 @@ void MainWindow::focusPane(int pane) {
       open(data_dock_);
       data_panel_->focusSample();
       break;
+    case 8:
+      open(inspector_dock_);
+      inspector_->focusPhases();
+      break;
     default:
       break;
   }
@@ -149,7 +155,7 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_, data_panel_};
+  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_, data_panel_, inspector_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;
   return 0;

@@ -44,6 +44,9 @@ void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget
   }
   view->addSeparator();
   view->addActions({actions.nextPane, actions.previousPane, actions.fullScreen});
+  view->addAction(actions.presenter);
+  view->addSeparator();
+  view->addActions({actions.largerText, actions.smallerText, actions.normalText, actions.narrate});
   QMenu* themes = view->addMenu(tr("&Theme"));
   themes->setObjectName(QStringLiteral("themeMenu"));
   themes->addActions(actions.themes->actions());
@@ -74,7 +77,9 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   edit->addAction(actions.find);
 
   QMenu* run = addMenu(window, "runMenu", tr("&Run"));
-  run->addActions({actions.run, actions.pause, actions.stepMicro, actions.stepUpdate});
+  run->addActions({actions.run, actions.runPaused, actions.pause});
+  run->addSeparator();
+  run->addActions({actions.stepPhase, actions.stepMicro, actions.stepUpdate});
   run->addSeparator();
   run->addActions({actions.stop, actions.stopUnsaved, actions.kill});
   run->addSeparator();
@@ -102,6 +107,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   tools->addActions({actions.runFolder, actions.copyCommand});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
+  help->addAction(actions.glossary);
   help->addAction(actions.shortcuts);
   help->addAction(actions.differences);
   help->addSeparator();
@@ -115,7 +121,7 @@ QToolBar* buildRunBar(QMainWindow* window, const WindowActions& actions) {
   bar->setMovable(false);
   bar->setIconSize(QSize(20, 20));
   bar->setToolButtonStyle(Qt::ToolButtonIconOnly);
-  bar->addActions({actions.run, actions.pause, actions.stepMicro, actions.stepUpdate, actions.stop});
+  bar->addActions({actions.run, actions.pause, actions.stepPhase, actions.stepMicro, actions.stepUpdate, actions.stop});
   for (QAction* action : {actions.run, actions.pause, actions.stop})
     if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action)))
       button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);

@@ -21,6 +21,21 @@ QString tr(const char* text) {
   return QCoreApplication::translate("GradientPool", text);
 }
 
+QFont countFont() {
+  QFont font = tabularFont(TextSize::body);
+  font.setWeight(QFont::DemiBold);
+  return font;
+}
+
+/// "25 %", and under it the norm of the sum after this micro-step, where it is known.
+QString slotText(const PoolSlot& slot, std::int64_t sum) {
+  if (sum <= 0 || slot.micro_steps <= 0) return {};
+  const auto share = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
+  QString text = tr("%1 %").arg(share);
+  if (slot.norm > 0.0) text += QLatin1Char('\n') + tr("\u2016%1\u2016").arg(valueText(slot.norm, 2));
+  return text;
+}
+
 QString ofFull(const WindowEnd& end) {
   return tr("%1 of %2").arg(groupedNumber(end.micro_steps), groupedNumber(end.planned));
 }
@@ -41,7 +56,7 @@ QString windowEndText(const WindowEnd& end) {
       parts << tr("Step requested inside a window: nothing moved");
       break;
     case StepOutcome::updated:
-      parts << tr("Update %1: weights moved by a gradient of norm %2").arg(number, valueText(end.grad_norm, 3));
+      parts << tr("Update %1 is done: its gradient had norm %2").arg(number, valueText(end.grad_norm, 3));
       break;
   }
   const bool known = end.micro_steps > 0 && end.planned > 0;
@@ -65,7 +80,7 @@ QString carriedText(const RankStatus& status) {
 GradientPool::GradientPool(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("gradientPool"));
   setFont(tabularFont(TextSize::small));
-  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   setAccessibleName(tr("Gradients of each rank"));
 }
 
@@ -80,6 +95,7 @@ QString GradientPool::text() const {
   QStringList rows;
   for (const auto& [rank, status] : view_.ranks) {
     QString row = tr("rank %1: %2 of %3").arg(rank).arg(status.filled).arg(status.window_size);
+    if (status.sum_norm > 0.0 && !view_.drained) row = tr("%1, norm %2").arg(row, valueText(status.sum_norm, 3));
     if (status.lost)
       row = tr("%1, lost").arg(row);
     else if (view_.drained)
@@ -93,21 +109,43 @@ QString GradientPool::text() const {
   return rows.join(QStringLiteral("; "));
 }
 
-int GradientPool::tankHeight() const {
+int GradientPool::columns() const {
   const auto ranks = view_.ranks.size();
-  return ranks <= 2 ? 48 : ranks <= 4 ? 34 : ranks <= 8 ? 22 : 14;
+  return ranks <= 2 ? 1 : ranks <= 8 ? 2 : 4;
 }
 
-int GradientPool::rowHeight() const {
-  return std::max(fontMetrics().height(), tankHeight()) + space::inGroup;
+int GradientPool::rows() const {
+  return (static_cast<int>(view_.ranks.size()) + columns() - 1) / columns();
+}
+
+int GradientPool::headerHeight() const {
+  return QFontMetrics(countFont()).height() + 2;
+}
+
+int GradientPool::leastTankHeight() const {
+  const auto ranks = view_.ranks.size();
+  return ranks <= 8 ? 72 : ranks <= 16 ? 48 : 24;
+}
+
+QRect GradientPool::tankRect(std::size_t place) const {
+  constexpr int most = 168;  ///< higher ones say no more
+  const int column = static_cast<int>(place) % columns();
+  const int row = static_cast<int>(place) / columns();
+  const int room = rows() > 0 ? (height() + space::inGroup) / rows() : height();
+  const int tank = std::clamp(room - headerHeight() - space::inGroup, leastTankHeight(), most);
+  const int left = column * (width() + space::inGroup) / columns();
+  const int right = (column + 1) * (width() + space::inGroup) / columns() - space::inGroup;
+  return {left, row * (headerHeight() + tank + space::inGroup) + headerHeight(), right - left, tank};
 }
 
 QSize GradientPool::sizeHint() const {
-  return {fontMetrics().averageCharWidth() * 28, static_cast<int>(view_.ranks.size()) * rowHeight()};
+  const QSize least = minimumSizeHint();
+  return {fontMetrics().averageCharWidth() * 28, view_.ranks.size() <= 2 ? least.height() * 3 / 2 : least.height()};
 }
 
 QSize GradientPool::minimumSizeHint() const {
-  return {fontMetrics().averageCharWidth() * 18, static_cast<int>(view_.ranks.size()) * rowHeight()};
+  const int row = headerHeight() + leastTankHeight() + space::inGroup;
+  return {fontMetrics().averageCharWidth() * 18, std::max(rows() * row - space::inGroup, 0)};
 }
 
 QString GradientPool::countText(const RankStatus& status) const {
@@ -125,27 +163,29 @@ double GradientPool::levelHeight(std::int64_t fullest) const {
 }
 
 void GradientPool::paintEvent(QPaintEvent*) {
-  const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
   std::int64_t fullest = 1;
   for (const auto& [rank, status] : view_.ranks)
     for (const PoolSlot& slot : status.slots) fullest = std::max(fullest, slot.tokens);
-  const int name_width = fontMetrics().horizontalAdvance(tr("rank %1").arg(QStringLiteral("00"))) + space::inGroup;
-  int count_width = fontMetrics().horizontalAdvance(tr("lost"));
-  for (const auto& [rank, status] : view_.ranks)
-    count_width =
-        std::max(count_width, fontMetrics().horizontalAdvance(tr("%1/%1").arg(QString::number(status.window_size))));
-  int y = 0;
+  std::size_t place = 0;
   for (const auto& [rank, status] : view_.ranks) {
-    const QRect row(0, y, width(), rowHeight() - space::inGroup);
-    painter.setPen(colors.muted);
-    painter.drawText(row, Qt::AlignVCenter | Qt::AlignLeft, tr("rank %1").arg(rank));
-    painter.setPen(status.lost ? colors.failed : colors.text);
-    painter.drawText(row, Qt::AlignVCenter | Qt::AlignRight, countText(status));
-    const QRect tank = row.adjusted(name_width, 0, -count_width - space::inGroup, 0);
+    const QRect tank = tankRect(place++);
+    paintHeader(painter, tank, rank, status);
     if (status.window_size > 0 && tank.width() >= 8) paintTank(painter, tank, status, fullest);
-    y += rowHeight();
   }
+}
+
+void GradientPool::paintHeader(QPainter& painter, const QRect& tank, std::int64_t rank,
+                               const RankStatus& status) const {
+  const ThemeColors colors = themeColors(palette());
+  const QRect header(tank.left(), tank.top() - headerHeight(), tank.width(), headerHeight());
+  painter.setFont(font());
+  painter.setPen(colors.muted);
+  painter.drawText(header, Qt::AlignVCenter | Qt::AlignLeft, tr("rank %1").arg(rank));
+  painter.setFont(countFont());
+  painter.setPen(status.lost ? colors.failed : colors.text);
+  painter.drawText(header, Qt::AlignVCenter | Qt::AlignRight, countText(status));
+  painter.setFont(font());
 }
 
 void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankStatus& status,
@@ -160,7 +200,7 @@ void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankSta
     const QString word = skipped ? tr("\u2715 skipped") : tr("\u2193 step");
     painter.drawText(inside, Qt::AlignCenter, word);
   } else if (status.isReduced()) {
-    paintLevel(painter, inside, levelHeight(fullest));
+    paintLevel(painter, inside, levelHeight(fullest), status.sum_norm);
   } else {
     paintSlots(painter, inside, status, fullest);
   }
@@ -193,10 +233,27 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     const QRect bar(left, tank.bottom() + 1 - height, right - left, height);
     painter.fillRect(bar, tint);
     if (carried) painter.fillRect(bar, QBrush(colors.surface, Qt::BDiagPattern));
+    const QRect slot_rect(left, tank.top(), right - left, tank.height());
+    if (!carried) paintSlotText(painter, slot_rect, bar, tint, slotText(filled, status.window_tokens));
   }
 }
 
-void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double height) const {
+/// In the bar where it is high enough, else over it; not at all where it does not fit.
+void GradientPool::paintSlotText(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
+                                 const QString& text) const {
+  const QSize size = fontMetrics().size(0, text);
+  if (text.isEmpty() || size.width() > slot.width() || size.height() > slot.height()) return;
+  const bool inside = bar.height() >= size.height() + space::base;
+  const bool over = bar.top() - slot.top() >= size.height();
+  if (!inside && !over) return;
+  const bool dark = contrastRatio(Qt::black, tint) > contrastRatio(Qt::white, tint);
+  painter.setPen(!inside ? palette().windowText().color() : dark ? QColor(Qt::black) : QColor(Qt::white));
+  const QRect where =
+      inside ? bar.adjusted(0, 2, 0, 0) : QRect(slot.left(), bar.top() - size.height(), slot.width(), size.height());
+  painter.drawText(where, Qt::AlignHCenter | Qt::AlignTop, text);
+}
+
+void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double height, double norm) const {
   const ThemeColors colors = themeColors(palette());
   const int level = std::clamp(static_cast<int>(std::lround(height * tank.height())), 2, tank.height());
   const QRect fill(tank.left(), tank.bottom() + 1 - level, tank.width(), level);
@@ -204,7 +261,9 @@ void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double heigh
   const bool dark_text = contrastRatio(Qt::black, colors.collective) > contrastRatio(Qt::white, colors.collective);
   if (level < fontMetrics().height()) return;
   painter.setPen(dark_text ? Qt::black : Qt::white);
-  painter.drawText(fill, Qt::AlignCenter, tr("\u21c4 reduced"));
+  const QString word = tr("\u21c4 reduced");
+  painter.drawText(fill, Qt::AlignCenter,
+                   norm > 0.0 ? word + QLatin1Char('\n') + tr("\u2016%1\u2016").arg(valueText(norm, 3)) : word);
 }
 
 }  // namespace accrue::ui

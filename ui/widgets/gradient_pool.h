@@ -16,8 +16,9 @@ struct PoolView {
 };
 
 /// The gradients of each rank as a tank with a slot for each micro-batch of the window. Each micro-batch fills its slot
-/// to the height of its share of the items; when the ranks reduce, all tanks show the same level; when the optimizer
-/// steps, they drain.
+/// to the height of its share of the items and says that share, and the norm of the sum after it where the run was held
+/// there; when the ranks reduce, all tanks show the same level; when the gradients are cleared, they drain. The tanks
+/// take the height that there is.
 class GradientPool : public QWidget {
   Q_OBJECT
 
@@ -29,18 +30,25 @@ class GradientPool : public QWidget {
   QString text() const;
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
+  /// Of a rank's tank, as it is painted.
+  QRect tankRect(std::size_t place) const;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void paintHeader(QPainter& painter, const QRect& tank, std::int64_t rank, const RankStatus& status) const;
+  void paintSlotText(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
+                     const QString& text) const;
   void paintTank(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
   void paintSlots(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
-  void paintLevel(QPainter& painter, const QRect& tank, double height) const;
+  void paintLevel(QPainter& painter, const QRect& tank, double height, double norm) const;
   double levelHeight(std::int64_t fullest) const;
   QString countText(const RankStatus& status) const;
-  int tankHeight() const;
-  int rowHeight() const;
+  int columns() const;
+  int rows() const;
+  int headerHeight() const;
+  int leastTankHeight() const;
 
   PoolView view_;
 };

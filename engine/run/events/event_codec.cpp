@@ -181,6 +181,10 @@ bool read(const Json& json, ComputeKind& value) {
   return read_name(json, value, ComputeKind::step);
 }
 
+bool read(const Json& json, StepPhase& value) {
+  return read_name(json, value, StepPhase::zero);
+}
+
 template <typename T>
 bool read(const Json& json, std::vector<T>& values) {
   if (!json.is_array()) return false;

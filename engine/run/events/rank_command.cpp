@@ -11,8 +11,9 @@
 namespace accrue {
 namespace {
 
-constexpr std::array<std::string_view, 7> command_names = {
-    "hold", "hold_after", "proceed", "stop_after", "checkpoint", "checkpoint_and_stop", "set_steps"};
+constexpr std::array<std::string_view, 9> command_names = {"hold",       "hold_after", "proceed",
+                                                           "stop_after", "checkpoint", "checkpoint_and_stop",
+                                                           "set_steps",  "hold_in",    "step_phase"};
 constexpr std::size_t max_command_bytes = 4096;
 constexpr int command_version = 1;
 
@@ -26,6 +27,7 @@ Argument argument_of(RankCommandKind kind) {
   switch (kind) {
     case RankCommandKind::hold_after:
     case RankCommandKind::stop_after:
+    case RankCommandKind::hold_in:
       return {"micro_step", &RankCommand::micro_step};
     case RankCommandKind::set_steps:
       return {"steps", &RankCommand::steps};

@@ -9,6 +9,11 @@ std::string_view to_string(ComputeKind kind) {
   return name_of<ComputeKind::step>(kind, {"forward", "backward", "step"});
 }
 
+std::string_view to_string(StepPhase phase) {
+  return name_of<StepPhase::zero>(
+      phase, {"", "forward", "scale", "backward", "reduce", "unscale", "clip", "step", "schedule", "zero"});
+}
+
 std::string_view kind_of(const EventBody& body) {
   if (const auto* unknown = std::get_if<UnknownEvent>(&body)) return unknown->kind;
   return std::visit(

@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 constexpr int control_version = 1;
 constexpr std::size_t max_line_bytes = 4096;
 constexpr std::size_t max_clients = 32;
-constexpr std::array<std::string_view, 10> command_names = {
-    "status", "pause",    "continue", "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop",
-    "kill",   "set_steps"};
+constexpr std::array<std::string_view, 11> command_names = {
+    "status", "pause",     "continue",  "step", "step_update", "stop", "checkpoint", "checkpoint_and_stop",
+    "kill",   "set_steps", "step_phase"};
 
 fs::path short_folder() {
   return fmt::format("/tmp/accrue-{}", ::getuid());

@@ -273,7 +273,8 @@ void EngineHost::Impl::supervise(SessionRequest request) {
     for (const auto& command : take_commands()) {
       const auto done = session.command(command);
       // The other refusals need no message: the state that the owner sees says why.
-      if (!done && command.verb == HostVerb::set_steps) publish_refusal(done.error().message);
+      const bool needs_words = command.verb == HostVerb::set_steps || command.verb == HostVerb::step_phase;
+      if (!done && needs_words) publish_refusal(done.error().message);
     }
     session.turn();
   }
@@ -320,6 +321,7 @@ void EngineHost::Impl::resume(ResumeRequest request) {
   // The run's clock continues from its last event: the time in between is not training time.
   request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
   request.order.interactive = options.interactive;
+  request.order.paused = false;
   SessionRequest session{std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}};
   if (const auto before = read_run(request.dir)) {
     session.started_at = before->started_at;
@@ -363,6 +365,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   order.run_dir = writer->dir();
   order.origin_ns = monotonic_ns();
   order.interactive = options.interactive;
+  order.paused = request.paused;
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
   Result<void> written;
   if (from != nullptr) {
@@ -450,7 +453,9 @@ void EngineHost::proceed() {
   impl_->post(HostVerb::proceed);
 }
 void EngineHost::step(StepUnit unit) {
-  impl_->post(unit == StepUnit::micro_step ? HostVerb::step_micro_step : HostVerb::step_update);
+  impl_->post(unit == StepUnit::phase        ? HostVerb::step_phase
+              : unit == StepUnit::micro_step ? HostVerb::step_micro_step
+                                             : HostVerb::step_update);
 }
 void EngineHost::stop() {
   impl_->post(HostVerb::stop);

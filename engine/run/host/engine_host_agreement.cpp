@@ -29,7 +29,10 @@ HoldAgreement::Move HoldAgreement::begin(Goal goal) {
 HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holding) {
   Move move;
   if (rank >= in_flight_.size()) return move;
-  if (holding.held) held_at_[rank] = holding.micro_step;
+  if (holding.held) {
+    held_at_[rank] = holding.micro_step;
+    phase_ = holding.phase;
+  }
   switch (stage_) {
     case Stage::asking:
       in_flight_[rank] = std::max(holding.micro_step, in_flight_[rank].value_or(0));
@@ -86,15 +89,28 @@ HoldAgreement::Move HoldAgreement::release() {
   return move;
 }
 
-HoldAgreement::Move HoldAgreement::advance_to(std::int64_t micro_step) {
-  Move move;
-  if (stage_ != Stage::held) return move;
+void HoldAgreement::leave(std::int64_t micro_step) {
   stage_ = Stage::settling;
   target_ = micro_step;
   std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
-  move.broadcast.push_back({RankCommandKind::hold_after, micro_step});
-  move.broadcast.push_back({RankCommandKind::proceed, 0});
-  return move;
+}
+
+HoldAgreement::Move HoldAgreement::advance_to(std::int64_t micro_step) {
+  if (stage_ != Stage::held) return {};
+  leave(micro_step);
+  return {.broadcast = {{RankCommandKind::hold_after, micro_step}, {RankCommandKind::proceed, 0}}};
+}
+
+HoldAgreement::Move HoldAgreement::advance_in(std::int64_t micro_step) {
+  if (stage_ != Stage::held) return {};
+  leave(micro_step);
+  return {.broadcast = {{RankCommandKind::hold_in, micro_step}}};
+}
+
+HoldAgreement::Move HoldAgreement::advance_phase() {
+  if (stage_ != Stage::held) return {};
+  leave(target_);
+  return {.broadcast = {{RankCommandKind::step_phase, 0}}};
 }
 
 }  // namespace accrue

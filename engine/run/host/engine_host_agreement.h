@@ -36,20 +36,28 @@ class HoldAgreement {
   Move release();
   /// From a pause on to the end of micro_step, where they pause again.
   Move advance_to(std::int64_t micro_step);
+  /// From a pause on to the end of micro_step's backward, before its gradients are reduced.
+  Move advance_in(std::int64_t micro_step);
+  /// From a pause on to the end of the next phase.
+  Move advance_phase();
 
   Stage stage() const { return stage_; }
   /// The agreed micro-step; meaningful while settling and held.
   std::int64_t micro_step() const { return target_; }
+  /// While held: the phase of that micro-step after which the ranks stand; none: between micro-steps.
+  StepPhase phase() const { return stage_ == Stage::held ? phase_ : StepPhase::none; }
 
  private:
   void settle(Move& move);
+  void leave(std::int64_t micro_step);
   void check_held(Move& move);
 
   std::function<std::int64_t(std::int64_t)> stop_at_;
   Stage stage_ = Stage::open;
   Goal goal_ = Goal::hold;
   std::int64_t target_ = 0;
-  std::int64_t released_ = -1;  ///< answers up to here are of a hold that is over
+  StepPhase phase_ = StepPhase::none;  ///< of the last answer
+  std::int64_t released_ = -1;         ///< answers up to here are of a hold that is over
   std::vector<std::optional<std::int64_t>> in_flight_;
   std::vector<std::optional<std::int64_t>> held_at_;
 };

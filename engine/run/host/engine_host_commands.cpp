@@ -41,6 +41,8 @@ Result<void> RunSession::command(const HostCommand& command) {
       return step(StepUnit::micro_step);
     case HostVerb::step_update:
       return step(StepUnit::update);
+    case HostVerb::step_phase:
+      return step(StepUnit::phase);
     case HostVerb::stop:
       return stop();
     case HostVerb::checkpoint:
@@ -79,11 +81,27 @@ Result<void> RunSession::proceed() {
 
 Result<void> RunSession::step(StepUnit unit) {
   if (state_ != RunState::paused) return refused("only a paused run can be stepped");
+  const bool inside = stops_inside_windows(order_.plan.spec);
+  if (unit == StepUnit::phase && !inside)
+    return refused(
+        "the stages of a pipeline work on several micro-steps at once, so there is no moment between two phases; step "
+        "to the next update");
   const auto at = agreement_.micro_step();
-  const auto target = unit == StepUnit::micro_step ? next_stop(at + 1) : next_boundary(at);
-  set_state(RunState::running, fmt::format("Stepping to micro-step {}", target));
+  const StepPhase phase = agreement_.phase();
   progress_.restart(Clock::now());
-  apply(agreement_.advance_to(target));
+  if (unit == StepUnit::phase) {
+    set_state(RunState::running, "Stepping to the next phase");
+    apply(agreement_.advance_phase());
+    return {};
+  }
+  // Inside a micro-step that is not done there is less to go.
+  const bool before_backward = phase == StepPhase::forward || phase == StepPhase::scale;
+  const bool before_end = phase != StepPhase::none && phase != StepPhase::zero;
+  const auto target = unit == StepUnit::update ? next_boundary(before_end ? at - 1 : at)
+                      : before_backward        ? at
+                                               : next_stop(at + 1);
+  set_state(RunState::running, fmt::format("Stepping to micro-step {}", target));
+  apply(unit == StepUnit::micro_step && inside ? agreement_.advance_in(target) : agreement_.advance_to(target));
   return {};
 }
 
@@ -173,7 +191,7 @@ void RunSession::kill_all() {
 void RunSession::apply(const HoldAgreement::Move& move) {
   for (const auto& command : move.broadcast) broadcast(command);
   if (!move.reached || ending_ != Ending::none) return;
-  std::string detail = place_text(agreement_.micro_step());
+  std::string detail = place_text(agreement_.micro_step(), agreement_.phase());
   if (move.unprompted && !last_numerics_.empty()) detail += ": " + std::exchange(last_numerics_, {});
   set_state(RunState::paused, std::move(detail));
 }
@@ -183,13 +201,15 @@ void RunSession::broadcast(const RankCommand& command) {
     if (!slot.gone()) slot.send(command);
 }
 
-std::string RunSession::place_text(std::int64_t micro_step) const {
+std::string RunSession::place_text(std::int64_t micro_step, StepPhase phase) const {
   if (micro_step <= 0) return "Paused before the first micro-step";
   AccumulationWindow window(order_.plan.window);
   window.seek(micro_step - 1);
   const auto plan = window.next();
   if (!plan) return fmt::format("Paused after micro-step {}", micro_step);
-  return fmt::format("Paused at micro {} of {}, update {}", plan->position + 1, plan->window_size, plan->window + 1);
+  const std::string after = phase == StepPhase::none ? "at" : fmt::format("after {} of", to_string(phase));
+  return fmt::format("Paused {} micro {} of {}, update {}", after, plan->position + 1, plan->window_size,
+                     plan->window + 1);
 }
 
 /// The first micro-step, from this one on, after which the ranks can pause.

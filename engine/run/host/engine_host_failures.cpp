@@ -221,6 +221,7 @@ void RunSession::restart() {
   const std::string from = checkpoint.valid() ? "update " + std::to_string(checkpoint.update) : "the start";
   set_state(RunState::restarting, fmt::format("{}. Restarting from {} (attempt {} of {})", failure_->message, from,
                                               recent_restarts_.size(), order_.plan.spec.launch.max_restarts));
+  order_.paused = false;
   order_.resume_from = "newest";  // the ranks find out whether there is one
   resumed_ = true;
   start_attempt();

@@ -45,7 +45,8 @@ void RunSession::set_state(RunState state, std::string detail) {
                           : last_update_                                   ? last_update_->micro_step
                                                                            : 0;
   if (!is_over(state)) publish_state_(state);
-  emit(supervisor_rank, StateChanged{std::string(to_string(state)), std::move(detail), micro_step, update});
+  emit(supervisor_rank,
+       StateChanged{std::string(to_string(state)), std::move(detail), micro_step, update, agreement_.phase()});
   if (!writer_) return;
   if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
 }

@@ -98,7 +98,7 @@ class RunSession {
   void kill_all();
   void apply(const HoldAgreement::Move& move);
   void broadcast(const RankCommand& command);
-  std::string place_text(std::int64_t micro_step) const;
+  std::string place_text(std::int64_t micro_step, StepPhase phase) const;
   std::int64_t next_boundary(std::int64_t micro_step) const;
   std::int64_t next_stop(std::int64_t micro_step) const;
 

@@ -199,6 +199,7 @@ Result<RunOrder> order_from(const Json& json) {
   json.at("resume_from").get_to(order.resume_from);
   order.first_seq = wholes(json.at("first_seq"));
   json.at("interactive").get_to(order.interactive);
+  order.paused = json.value("paused", false);
   order.branched_from = json.value("branched_from", std::string());
   order.changed_keys = json.value("changed_keys", std::vector<std::string>());
   if (json.contains("recounts_at")) order.recounts_at = whole(json.at("recounts_at"));
@@ -228,6 +229,7 @@ std::string to_json(const RunOrder& order) {
                      {"resume_from", order.resume_from},
                      {"first_seq", order.first_seq},
                      {"interactive", order.interactive},
+                     {"paused", order.paused},
                      {"branched_from", order.branched_from},
                      {"changed_keys", order.changed_keys},
                      {"recounts_at", order.recounts_at},

@@ -105,6 +105,28 @@ bool Channel::after_micro_step(std::int64_t micro_step) {
   return !(stop_after_ && micro_step >= *stop_after_);
 }
 
+void Channel::after_phase(accrue::StepPhase phase, std::int64_t micro_step, const std::function<void()>& report) {
+  std::unique_lock lock(mutex_);
+  const auto must_hold = [&] {
+    return next_phase_ || (hold_in_ && phase == accrue::StepPhase::backward && micro_step >= *hold_in_);
+  };
+  if (!must_hold()) return;
+  lock.unlock();
+  report();
+  lock.lock();
+  if (!must_hold()) return;
+  hold_in_.reset();
+  next_phase_ = false;
+  inside_ = true;
+  const auto before = moves_;
+  heartbeat_.phase = "paused";
+  queue_event(accrue::Holding{micro_step, true, phase});
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  changed_.wait(lock, [&] { return moves_ != before || supervisor_gone_; });
+  inside_ = false;
+}
+
 bool Channel::stand_still(std::int64_t micro_step) {
   {
     const std::lock_guard lock(mutex_);
@@ -210,7 +232,7 @@ void Channel::obey(const accrue::RankCommand& command) {
       break;
     case accrue::RankCommandKind::hold_after:
       // While paused this is a step: the proceed that follows belongs to it.
-      stepping_ = hold_after_ && in_flight_ >= *hold_after_ && command.micro_step > in_flight_;
+      stepping_ = inside_ || (hold_after_ && in_flight_ >= *hold_after_ && command.micro_step > in_flight_);
       hold_after_ = command.micro_step;
       asked_to_hold_ = false;
       break;
@@ -218,8 +240,22 @@ void Channel::obey(const accrue::RankCommand& command) {
       asked_to_hold_ = false;
       if (!stepping_) hold_after_.reset();
       stepping_ = false;
+      ++moves_;
+      break;
+    case accrue::RankCommandKind::hold_in:
+      hold_after_.reset();
+      hold_in_ = command.micro_step;
+      ++moves_;
+      break;
+    case accrue::RankCommandKind::step_phase:
+      hold_after_.reset();
+      next_phase_ = true;
+      ++moves_;
       break;
     case accrue::RankCommandKind::stop_after:
+      hold_in_.reset();
+      next_phase_ = false;
+      ++moves_;
       stop_after_ = command.micro_step;
       asked_to_hold_ = false;
       hold_after_.reset();
@@ -230,6 +266,9 @@ void Channel::obey(const accrue::RankCommand& command) {
     case accrue::RankCommandKind::checkpoint_and_stop:
       checkpoint_ = true;
       stop_at_boundary_ = true;
+      hold_in_.reset();
+      next_phase_ = false;
+      ++moves_;
       break;
     case accrue::RankCommandKind::set_steps:
       steps_ = command.steps;

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class Channel {
 
   /// Pauses the training thread if that was agreed; false if the run must end after this micro-step.
   bool after_micro_step(std::int64_t micro_step);
+  /// Pauses after this phase if the ranks are stepped to there. `report` is called first.
+  void after_phase(accrue::StepPhase phase, std::int64_t micro_step, const std::function<void()>& report);
   /// Pauses on the rank's own initiative until a proceed; false on a stop.
   bool stand_still(std::int64_t micro_step);
   /// The commands for the next boundary.
@@ -67,6 +70,10 @@ class Channel {
   std::int64_t in_flight_ = 1;  ///< micro-step that the training thread is in
   std::optional<std::int64_t> hold_after_;
   std::optional<std::int64_t> stop_after_;
+  std::optional<std::int64_t> hold_in_;
+  bool next_phase_ = false;
+  bool inside_ = false;
+  std::int64_t moves_ = 0;
   bool asked_to_hold_ = false;
   bool stepping_ = false;
   bool checkpoint_ = false;

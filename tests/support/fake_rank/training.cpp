@@ -85,6 +85,7 @@ int Training::train() {
   const double step_s =
       rate > 0 ? 1.0 / static_cast<double>(rate) : static_cast<double>(script_.number("micro_ms", 5)) / 1000.0;
   due_s_ = static_cast<double>(channel_.now_ns()) / 1e9;
+  if (order_.paused && !channel_.stand_still(0)) return finish("stopped");
   while (const auto plan = window_.next()) {
     channel_.set_phase("forward", updates_, plan->micro_step, collectives_);
     act(*plan);
@@ -92,10 +93,12 @@ int Training::train() {
     due_s_ += step_s;
     const double ahead_s = due_s_ - static_cast<double>(begin_ns) / 1e9;
     if (ahead_s > (rate > 0 ? 0.002 : 0.0)) channel_.work(ahead_s);
+    for (const auto phase : {accrue::StepPhase::forward, accrue::StepPhase::scale}) pass(phase, *plan);
     report_micro_step(*plan, begin_ns, channel_.now_ns() - begin_ns);
+    pass(accrue::StepPhase::backward, *plan);
     std::uint32_t flags = 0;
     if (plan->update && !reduce(*plan, flags)) return fail(accrue::ErrorCode::peer_lost, "A peer is gone");
-    if (plan->update) report_update(*plan);
+    if (plan->update) pass_boundary(*plan);
     if (plan->update) change_steps(*plan, flags >> steps_shift);
     if (plan->update && is_nan_) {
       is_nan_ = false;
@@ -112,6 +115,39 @@ int Training::train() {
       due_s_ = static_cast<double>(channel_.now_ns()) / 1e9;
   }
   return finish("finished");
+}
+
+void Training::pass_boundary(const accrue::MicroPlan& plan) {
+  using accrue::StepPhase;
+  for (const auto phase :
+       {StepPhase::reduce, StepPhase::unscale, StepPhase::clip, StepPhase::step, StepPhase::schedule})
+    pass(phase, plan);
+  report_update(plan);
+  pass(StepPhase::zero, plan);
+}
+
+/// Numbers that follow from the place alone: the sum's norm grows by 1 a micro-step, the weights move at the step.
+void Training::pass(accrue::StepPhase phase, const accrue::MicroPlan& plan) {
+  channel_.after_phase(phase, plan.micro_step, [&] {
+    accrue::Held held;
+    held.update = plan.window + 1;
+    held.micro_step = plan.micro_step;
+    held.phase = phase;
+    held.position = plan.position + 1;
+    held.size = plan.window_size;
+    held.loss = loss(plan);
+    held.weight = 1.0 / static_cast<double>(plan.window_size);
+    held.gradient_norm = static_cast<double>(plan.position + 1);
+    held.factor = held.clip = 1.0;
+    held.lr = accrue::lr_at(order_.plan.curve, plan.schedule_position - plan.schedule_ticks);
+    held.next_lr = accrue::lr_at(order_.plan.curve, plan.schedule_position);
+    held.parameter = "0.weight";
+    held.elements = 2;
+    const auto moved = static_cast<double>(plan.window + (phase >= accrue::StepPhase::step ? 1 : 0));
+    held.weights = {moved, -moved};
+    held.gradient = {held.gradient_norm, static_cast<double>(rank_)};
+    channel_.emit(std::move(held));
+  });
 }
 
 void Training::act(const accrue::MicroPlan& plan) {

@@ -24,6 +24,8 @@ class Training {
   void resume();
   int train();
   void act(const accrue::MicroPlan& plan);
+  void pass_boundary(const accrue::MicroPlan& plan);
+  void pass(accrue::StepPhase phase, const accrue::MicroPlan& plan);
   void report_micro_step(const accrue::MicroPlan& plan, std::int64_t begin_ns, std::int64_t busy_ns);
   void note_operation(accrue::ComputeKind kind, std::int64_t micro_step, std::int64_t begin_ns, std::int64_t end_ns);
   void report_update(const accrue::MicroPlan& plan);

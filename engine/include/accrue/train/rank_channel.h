@@ -40,6 +40,9 @@ class RankChannel {
   /// Called before each micro-step, in a pipeline before the first of a window; holds here while paused. Before it
   /// holds it calls `catch_up`, which reports what is done so far. Thread: training.
   virtual Gate before_micro_step(std::int64_t micro_step, const std::function<void()>& catch_up) = 0;
+  /// Called after each phase of a micro-step and of its boundary, of a run without pipeline stages; holds here while
+  /// the ranks are stepped by phases. Thread: training.
+  virtual void after_phase(StepPhase, const std::function<void()>& /*catch_up*/) {}
   virtual BoundaryRequests boundary_requests() = 0;
   /// Pauses this rank after the present micro-step on its own account (non-finite values). Thread: training.
   virtual void hold_here() = 0;

@@ -21,6 +21,7 @@ enum class HostVerb {
   checkpoint_and_stop,
   kill,
   set_steps,
+  step_phase,
   shut_down  ///< the host is being destroyed: end the run by the ladder; never travels through the socket
 };
 

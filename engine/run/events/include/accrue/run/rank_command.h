@@ -21,11 +21,13 @@ enum class RankCommandKind {
   checkpoint,           ///< at the next boundary (travels with the boundary's reduction)
   checkpoint_and_stop,  ///< likewise, then end
   set_steps,            ///< likewise: N becomes `steps` for the windows after it
+  hold_in,              ///< while paused: pause after the backward of micro_step, before its gradients are reduced
+  step_phase,           ///< while paused: go on to the end of the next phase
 };
 
 struct RankCommand {
   RankCommandKind kind = RankCommandKind::hold;
-  std::int64_t micro_step = 0;  ///< hold_after, stop_after
+  std::int64_t micro_step = 0;  ///< hold_after, stop_after, hold_in
   std::int64_t steps = 0;       ///< set_steps
   bool operator==(const RankCommand&) const = default;
 };

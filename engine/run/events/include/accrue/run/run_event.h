@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accrue/run/accumulation_window.h"
+#include "accrue/run/step_phase.h"
 
 namespace accrue {
 
@@ -169,8 +170,30 @@ struct Heartbeat {
 /// A rank's answer to a hold command: it will stop after this micro-step.
 struct Holding {
   std::int64_t micro_step = 0;
-  bool held = false;  ///< true once it waits there
+  bool held = false;                  ///< true once it waits there
+  StepPhase phase = StepPhase::none;  ///< after which it waits inside the micro-step
   bool operator==(const Holding&) const = default;
+};
+/// What a rank holds where it stands still: its own numbers, before the ranks have reduced them or after. Numbers that
+/// are not known at that place are NaN.
+struct Held {
+  std::int64_t update = 0;  ///< that its window ends in, from 1
+  std::int64_t micro_step = 0;
+  StepPhase phase = StepPhase::none;
+  std::int64_t position = 0;   ///< of the micro-step in its window, from 1; between two, those that are done
+  std::int64_t size = 0;       ///< of the window
+  double loss = 0.0;           ///< mean of the micro-step
+  double weight = 0.0;         ///< that the micro-step's loss sum is multiplied by before backward
+  double gradient_norm = 0.0;  ///< of the sum
+  double factor = 0.0;         ///< that the update multiplies the sum by, before clipping
+  double clip = 0.0;           ///< factor of clipping by norm; 1 = nothing is clipped
+  double lr = 0.0;             ///< of the window's update
+  double next_lr = 0.0;        ///< of the one after it
+  std::string parameter;       ///< whose first elements follow
+  std::int64_t elements = 0;   ///< of that parameter, on this rank
+  std::vector<double> weights;
+  std::vector<double> gradient;  ///< of the sum
+  bool operator==(const Held&) const = default;
 };
 /// The run's state as the supervisor sees it; what the studio shows.
 struct StateChanged {
@@ -178,6 +201,7 @@ struct StateChanged {
   std::string detail;  ///< one sentence, e.g. "after micro-step 2 of 4, update 17"
   std::int64_t micro_step = 0;
   std::int64_t update = 0;
+  StepPhase phase = StepPhase::none;  ///< paused inside a micro-step: after which phase
   bool operator==(const StateChanged&) const = default;
 };
 struct Warning {
@@ -217,8 +241,8 @@ struct UnknownEvent {
 };
 
 using EventBody = std::variant<RunStarted, RankReady, MicroSteps, Operations, Sync, Update, Evaluation, ExactnessCheck,
-                               StepsChanged, CheckpointDone, Gauge, Measured, Heartbeat, Holding, StateChanged, Warning,
-                               RankFailed, RunFinished, UnknownEvent>;
+                               StepsChanged, CheckpointDone, Gauge, Measured, Heartbeat, Holding, Held, StateChanged,
+                               Warning, RankFailed, RunFinished, UnknownEvent>;
 
 struct RunEvent {
   std::int64_t rank = supervisor_rank;

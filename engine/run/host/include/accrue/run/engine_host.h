@@ -35,12 +35,14 @@ std::string default_rank_program();
 struct RunRequest {
   RunPlan plan;
   std::filesystem::path run_dir;  ///< empty: a new folder in default_runs_dir()
+  bool paused = false;            ///< the ranks hold before the first micro-step until a user continues
 };
 
 /// Class of the warning that a command had no effect on the run.
 inline constexpr std::string_view refusal_class = "refused";
 
-enum class StepUnit { micro_step, update };
+/// A micro-step ends with its backward, while the window is still full; an update, when the gradients are cleared.
+enum class StepUnit { phase, micro_step, update };
 
 class EngineHost {
  public:
@@ -71,7 +73,7 @@ class EngineHost {
 
   void pause();                ///< every rank pauses after the same micro-step, or window on a pipeline
   void proceed();              ///< continue
-  void step(StepUnit unit);    ///< paused only: one micro-step, or to the next boundary
+  void step(StepUnit unit);    ///< paused only: one phase or micro-step, or to the next boundary
   void stop();                 ///< after the micro-step, or window on a pipeline; an open window is dropped
   void checkpoint();           ///< at the next boundary
   void checkpoint_and_stop();  ///< at the next boundary, then end

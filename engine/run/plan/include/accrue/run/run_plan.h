@@ -82,6 +82,7 @@ struct RunOrder {
   /// That checkpoint's update, where its micro-steps were of another size: the place is counted anew. -1 = no.
   std::int64_t recounts_at = -1;
   bool interactive = false;  ///< a user can answer a pause
+  bool paused = false;       ///< ranks hold before their first micro-step
 };
 
 /// The largest plan.json that is written and read. Inline data are part of it.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// step: a paused run goes on to its next stop, and what its ranks hold there is printed. The numbers are those that
+// the studio's inspector shows, from the same events.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "accrue/run/event_reader.h"
+#include "accrue/run/host_command.h"
+#include "accrue/run/run_state.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto poll_interval = 20ms;
+constexpr int looks_for_a_supervisor = 50;  ///< one that is gone ends no step
+
+std::string numbers(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += fmt::format(" {:.6g}", value);
+  return text;
+}
+
+std::string held_text(std::int64_t rank, const Held& held) {
+  std::string text = fmt::format("rank {}: ", rank);
+  if (!std::isnan(held.loss)) text += fmt::format("loss {:.6g}, ", held.loss);
+  if (!std::isnan(held.weight)) text += fmt::format("times {:.6g}, ", held.weight);
+  // The micro-step's own gradients are in the sum from its backward on, and none after they were cleared.
+  const bool before_backward = held.phase == StepPhase::forward || held.phase == StepPhase::scale;
+  const std::int64_t in_sum = held.phase == StepPhase::zero ? 0 : held.position - (before_backward ? 1 : 0);
+  text += fmt::format("{} of {} micro-steps in the gradients, norm {:.6g}", in_sum, held.size, held.gradient_norm);
+  if (!std::isnan(held.factor)) text += fmt::format(", times {:.6g}", held.factor);
+  if (!std::isnan(held.clip)) text += fmt::format(", clipped by {:.6g}", held.clip);
+  text += fmt::format(", learning rate {:.6g}, then {:.6g}\n", held.lr, held.next_lr);
+  if (held.parameter.empty()) return text;
+  const auto shown = static_cast<std::int64_t>(held.weights.size());
+  const std::string which = shown < held.elements
+                                ? fmt::format("{}, the first {} of {}", held.parameter, shown, held.elements)
+                                : held.parameter;
+  return text + fmt::format("  {}:{}\n  its gradient:{}\n", which, numbers(held.weights), numbers(held.gradient));
+}
+
+/// True once the run stands or has ended.
+bool show(const RunEvent& event) {
+  if (const auto* held = std::get_if<Held>(&event.body)) std::fputs(held_text(event.rank, *held).c_str(), stdout);
+  const auto* changed = std::get_if<StateChanged>(&event.body);
+  if (changed == nullptr) return false;
+  const auto state = run_state_from(changed->state);
+  if (!state || (*state != RunState::paused && !is_over(*state))) return false;
+  std::printf("%s\n", changed->detail.c_str());
+  return true;
+}
+
+}  // namespace
+
+int step_run(const StepOptions& options) {
+  auto events = EventFile::open(std::filesystem::path(options.dir) / "events.jsonl");
+  if (!events) return report(events.error());
+  while (!events->at_end()) events->poll();
+  const HostVerb verb = options.phase    ? HostVerb::step_phase
+                        : options.update ? HostVerb::step_update
+                                         : HostVerb::step_micro_step;
+  if (const auto state = ask_run(options.dir, {verb}); !state) return report(state.error());
+  for (int looks = 1;; ++looks) {
+    for (const RunEvent& event : events->poll())
+      if (show(event)) return status_done;
+    std::this_thread::sleep_for(poll_interval);
+    if (looks % looks_for_a_supervisor != 0 || !events->at_end()) continue;
+    if (const auto state = ask_run(options.dir, {HostVerb::status}); !state) return report(state.error());
+  }
+}
+
+}  // namespace accrue::cli

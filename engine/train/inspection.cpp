@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/inspection.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/inside_windows.h"
+#include "accrue/run/lr_curve.h"
+
+namespace accrue {
+namespace {
+
+constexpr std::int64_t shown_elements = 8;
+
+std::vector<double> first_elements(const at::Tensor& flat, const FlatRange& range) {
+  const at::Tensor shown = flat.narrow(0, range.offset, std::min(range.size, shown_elements))
+                               .detach()
+                               .to(at::kCPU, at::kDouble)
+                               .contiguous();
+  const double* const begin = shown.const_data_ptr<double>();
+  return {begin, begin + shown.numel()};
+}
+
+Held held_at(Training& training, StepPhase phase, const MicroPlan& plan, const PhaseFacts& facts) {
+  Held held{.update = plan.window + 1,
+            .micro_step = plan.micro_step,
+            .phase = phase,
+            .position = plan.position + 1,
+            .size = plan.window_size,
+            .loss = facts.loss,
+            .weight = facts.weight,
+            .factor = facts.factor,
+            .clip = facts.clip};
+  const at::Tensor gradients = training.reducer.flat_gradients();
+  held.gradient_norm = gradients.to(at::kDouble).norm().item<double>();
+  const LrCurve& curve = training.plan().curve;
+  held.lr = lr_at(curve, plan.schedule_position - plan.schedule_ticks);
+  held.next_lr = lr_at(curve, plan.schedule_position);
+  if (training.cursor.frozen_lr >= 0.0) held.lr = held.next_lr = training.cursor.frozen_lr;
+  if (training.model.names().empty()) return held;
+  const FlatRange& range = training.model.layout().parameters.front();
+  held.parameter = training.model.names().front();
+  held.elements = range.size;
+  held.weights = first_elements(training.model.flat(), range);
+  held.gradient = first_elements(gradients, range);
+  return held;
+}
+
+}  // namespace
+
+void pass_phase(Training& training, StepPhase phase, const MicroPlan& plan,
+                const std::function<PhaseFacts()>& catch_up) {
+  if (!stops_inside_windows(training.spec())) return;
+  training.channel.after_phase(phase, [&] {
+    const PhaseFacts facts = catch_up();
+    training.channel.send(held_at(training, phase, plan, facts));
+  });
+}
+
+void report_held_before(Training& training, const MicroPlan& plan) {
+  Held held = held_at(training, StepPhase::none, plan, {});
+  --held.micro_step;
+  --held.position;
+  training.channel.send(std::move(held));
+}
+
+}  // namespace accrue

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QLabel;
+class QTableWidget;
+
+namespace accrue::ui {
+
+class RunControl;
+
+/// The inspector dock: where a paused run stands, what each phase of the micro-step has come to on each rank, and the
+/// first weights and gradients as they are now.
+class InspectorPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit InspectorPanel(RunControl* control, QWidget* parent = nullptr);
+  /// Call at most once per frame.
+  void refresh();
+  void focusPhases();
+
+ private:
+  void showPhases();
+  void showValues();
+
+  RunControl* control_;
+  QLabel* empty_;
+  QLabel* place_;
+  QTableWidget* phases_;
+  QLabel* slice_;
+  QTableWidget* values_;
+};
+
+}  // namespace accrue::ui

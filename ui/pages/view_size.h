@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QByteArray>
+#include <QObject>
+#include <optional>
+
+class QDockWidget;
+class QMainWindow;
+class QSettings;
+
+namespace accrue::ui {
+
+struct WindowActions;
+
+/// Larger and smaller text, remembered, and the presenter layout: the plots and one dock alone, in text that can be
+/// read from the last row.
+class ViewSize : public QObject {
+  Q_OBJECT
+
+ public:
+  ViewSize(const WindowActions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept);
+  /// Back to the window as it was, e.g. before its layout is saved.
+  void leavePresenter();
+  bool presents() const { return before_.has_value(); }
+  /// For a screen of this height whose body text is so high: a line of text is at least a fortieth of the screen.
+  static double presenterScale(double screen_height, double line_height);
+
+ private:
+  struct Before {
+    QByteArray layout;
+    double scale = 1.0;
+  };
+  void setScale(double factor);
+  void present(bool on);
+
+  const WindowActions& actions_;
+  QSettings* settings_;
+  QMainWindow* window_;
+  QDockWidget* kept_;
+  std::optional<Before> before_;
+};
+
+}  // namespace accrue::ui

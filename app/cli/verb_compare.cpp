@@ -57,6 +57,15 @@ void print_distances(const RunComparison& comparison) {
     else
       std::printf("the losses are equal in every bit%s\n",
                   differs_elsewhere(first, run) ? " at the sample counts that both reported" : "");
+    if (const auto& parting = distance.parting)
+      std::fputs(
+          fmt::format("the curves part after {}: {}\n", counted(parting->samples, "sample"),
+                      distance.noise > 0 ? fmt::format("the difference is more than its noise, {:.3g}", distance.noise)
+                                         : "they are equal before, but for rounding")
+              .c_str(),
+          stdout);
+    else if (distance.shared_points > 0 && distance.first_divergence)
+      std::printf("the difference is not more than noise\n");
     if (run.updates != first.updates)
       std::printf("run %zu made %s, run 1 made %s\n", i + 1, counted(run.updates, "update").c_str(),
                   counted(first.updates, "update").c_str());

@@ -38,9 +38,14 @@ Json to_json(const ComparedPoint& point) {
 
 RunDistance distance_of(const std::vector<ComparedPoint>& points, std::size_t run) {
   RunDistance distance;
+  std::vector<double> references, losses;
+  std::vector<const ComparedPoint*> shared;
   for (const auto& point : points) {
     if (!point.losses.front() || !point.losses[run]) continue;
     ++distance.shared_points;
+    shared.push_back(&point);
+    references.push_back(*point.losses.front());
+    losses.push_back(*point.losses[run]);
     const double reference = *point.losses.front();
     const double loss = *point.losses[run];
     if (!distance.first_divergence && !same_bits(loss, reference)) distance.first_divergence = point;
@@ -48,6 +53,10 @@ RunDistance distance_of(const std::vector<ComparedPoint>& points, std::size_t ru
     if (std::isfinite(scale) && scale > 0)
       distance.largest_relative_difference =
           std::max(distance.largest_relative_difference, std::abs(loss - reference) / scale);
+  }
+  if (const auto parting = curve_parting(references, losses)) {
+    distance.parting = *shared[parting->index];
+    distance.noise = parting->noise;
   }
   return distance;
 }
@@ -164,6 +173,8 @@ std::string to_json(const RunComparison& comparison) {
     const RunDistance& distance = comparison.distances[i];
     run["shared_points"] = distance.shared_points;
     run["first_divergence"] = distance.first_divergence ? to_json(*distance.first_divergence) : Json(nullptr);
+    run["parting"] = distance.parting ? to_json(*distance.parting) : Json(nullptr);
+    run["noise"] = number(distance.noise);
     run["largest_relative_difference"] = number(distance.largest_relative_difference);
     json["runs"].push_back(std::move(run));
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/curve_parting.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_store.h"
@@ -47,6 +48,8 @@ struct ComparedPoint {
 struct RunDistance {
   std::int64_t shared_points = 0;
   std::optional<ComparedPoint> first_divergence;  ///< where the two losses first differ in any bit
+  std::optional<ComparedPoint> parting;           ///< where the difference is more than noise: curve_parting
+  double noise = 0.0;                             ///< of the difference, as curve_parting measures it there
   double largest_relative_difference = 0.0;       ///< non-finite losses left out
 };
 

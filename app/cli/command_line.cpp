@@ -10,6 +10,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/version.h"
+#include "verb_lesson.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -133,6 +134,13 @@ void add_training(Verbs& verbs) {
       ->check(CLI::Range(1, 1'000'000));
   verify->add_flag("--json", verifies->json, "As JSON");
   verify->footer("Exit status: 0 if every window is exact or close and nothing else is wrong, 3 otherwise.");
+}
+
+void add_lesson(Verbs& verbs) {
+  const auto [lesson, options] = verbs.add("lesson", "Print a lesson, or go through it", go_through_lesson);
+  lesson->add_option("FILE", options->file, "The lesson (*.accrue-lesson)")->required();
+  lesson->add_flag("--check", options->check, "Train what each step asks for, and look for what must be seen");
+  lesson->footer("Exit status of --check: 0 if every step shows what it asks for, 3 otherwise.");
 }
 
 void add_control(Verbs& verbs) {
@@ -322,6 +330,7 @@ int run_command_line(int argc, char** argv) {
   add_planning(verbs);
   add_layout(verbs);
   add_training(verbs);
+  add_lesson(verbs);
   add_control(verbs);
   add_records(verbs);
   add_data(app, status);

@@ -11,6 +11,7 @@
 #include "accrue/run/preflight.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
+#include "verb_lesson.h"
 
 namespace accrue::cli {
 namespace {
@@ -85,6 +86,13 @@ std::optional<RunPlan> plan_from(const SpecInput& input) {
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
   locate(checked.findings, reading, input);
   print(reading.findings);
+  print(checked.findings);
+  return std::move(checked.plan);
+}
+
+std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path& base_dir) {
+  Preflight checked = preflight_files(spec, facts_for(spec), base_dir);
+  std::erase_if(checked.findings, [](const Finding& finding) { return finding.severity != Severity::error; });
   print(checked.findings);
   return std::move(checked.plan);
 }

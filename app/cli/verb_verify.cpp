@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <vector>
 
 #include "accrue/run/counted.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/event_reader.h"
 #include "run_follower.h"
+#include "scratch_folder.h"
 #include "spec_input.h"
 #include "verbs.h"
 
@@ -23,25 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t default_updates = 16;
-
-/// A folder of its own below the temporary one, gone when this is.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "accrue-verify-XXXXXX").string();
-    if (::mkdtemp(name.data())) path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// As many windows as the user wants; else all of the first epoch, where a short window comes last, within bounds.
 std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
@@ -143,7 +124,7 @@ int verify_spec(const VerifyOptions& options) {
   // The plan stays that of the whole run, whose windows are checked; only the run is shorter.
   auto plan = limited_plan(*whole, updates_to_check(*whole, options.updates));
   if (!plan) return status_refused;
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("verify");
   if (scratch.path().empty()) return report({ErrorCode::disk, "no temporary folder can be made", "", ""});
   const fs::path run_dir = scratch.path() / "run";
   EngineHost host({});

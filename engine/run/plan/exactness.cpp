@@ -35,6 +35,7 @@ constexpr Reason reasons[] = {
      "The ranks hold different gradients for some parameters, which were left out of the reduction."},
     {"wasted_reductions", "Gradients were exchanged more often than once a window, for the same result."},
     {"schedule_clock", "The learning-rate schedule moves at another pace than planned."},
+    {"bug_idle", "The bug has nothing to act on in this window."},
     {"unexplained", "None of the known reasons accounts for the difference."},
 };
 static_assert(std::size(reasons) == static_cast<std::size_t>(ExactnessReason::unexplained) + 1, "one row a reason");

@@ -79,31 +79,8 @@ void check_replay(const RunSpec& spec, Findings& findings) {
   }
 }
 
-// Why the bug has nothing to go wrong with; nullptr where it has.
-const char* why_bug_is_idle(const RunSpec& spec) {
-  switch (spec.teaching.bug) {
-    case Bug::batch_norm:
-      return spec.model.kind == ModelKind::mlp ? nullptr : "only model.kind = \"mlp\" has a BatchNorm";
-    case Bug::no_sync_off_by_one:
-    case Bug::no_sync_backward_only:
-    case Bug::no_no_sync:
-    case Bug::unused_parameters:
-    case Bug::pipeline_sync:
-    case Bug::repeated_samples:
-      return spec.parallel.data > 1 ? nullptr : "there is only one rank";
-    case Bug::clip_every_micro_step:
-      return spec.optimizer.clip_norm > 0 ? nullptr : "optimizer.clip_norm is 0, so nothing is clipped";
-    case Bug::schedule_per_micro_step:
-      return spec.schedule.clock == RateClock::positions ? nullptr : "the schedule counts samples, not micro-steps";
-    default:
-      return nullptr;
-  }
-}
-
 void check_teaching(const RunSpec& spec, Findings& findings) {
   const TeachingSpec& teaching = spec.teaching;
-  if (const char* why = why_bug_is_idle(spec))
-    findings.note("teaching.bug", quoted(teaching.bug) + " changes nothing in this run: " + why);
   if (teaching.bug != Bug::none)
     findings.warn("teaching.bug", "this run has a deliberate bug, which its record names", quoted(teaching.bug),
                   "\"none\" for a real run", "none");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accrue/run/bug_gallery.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
@@ -113,6 +114,16 @@ void check_overflows(const RunPlan& plan, Findings& findings) {
                     "at most " + std::to_string(plan.totals.micro_steps) + ", the run's micro-steps");
 }
 
+// A bug that teaches nothing, and what would let it act.
+void check_bug_acts(const RunPlan& plan, Findings& findings) {
+  const auto idle = idle_bug(plan);
+  if (!idle) return;
+  const std::string bug = quoted(plan.spec.teaching.bug);
+  findings.note("teaching.bug", bug + " changes nothing in this run: " + idle->why);
+  if (idle->key.empty()) return;
+  findings.warn(idle->key, "gives " + bug + " nothing to act on: " + idle->why, idle->found, idle->expected, idle->fix);
+}
+
 void check_schedule(const RunPlan& plan, Findings& findings) {
   const ScheduleSpec& schedule = plan.spec.schedule;
   const bool samples = schedule.clock == RateClock::samples;
@@ -211,6 +222,7 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_schedule(plan, findings);
   check_ramp(plan, findings);
   check_memory_limit(plan, findings);
+  check_bug_acts(plan, findings);
   check_overflows(plan, findings);
   check_memory(plan, host, findings);
 }

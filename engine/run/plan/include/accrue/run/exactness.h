@@ -36,6 +36,7 @@ enum class ExactnessReason {
   part_not_reduced,    ///< they do so for some of the parameters
   wasted_reductions,   ///< more exchanges than the window needs
   schedule_clock,      ///< the schedule moves at another pace than the plan's
+  bug_idle,            ///< the run has a deliberate bug, which this window does not show
   unexplained
 };
 std::string_view to_string(ExactnessReason reason);

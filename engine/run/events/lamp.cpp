@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/lamp.h"
+
+#include <algorithm>
+
+#include "accrue/run/name_of.h"
+
+namespace accrue {
+
+std::string_view to_string(LampLight light) {
+  return name_of<LampLight::different>(light, {"off", "exact", "close", "not exact"});
+}
+
+LampLight light_of(const ExactnessCheck& check) {
+  if (check.verdict == "not") return LampLight::different;
+  return check.verdict == "close" || !check.reason.empty() ? LampLight::close : LampLight::exact;
+}
+
+const ExactnessCheck* worst_of(const std::vector<ExactnessCheck>& checks) {
+  const auto worst = std::ranges::max_element(checks, [](const ExactnessCheck& a, const ExactnessCheck& b) {
+    const LampLight left = light_of(a);
+    const LampLight right = light_of(b);
+    return left != right ? left < right : a.relative < b.relative;
+  });
+  return worst == checks.end() ? nullptr : &*worst;
+}
+
+}  // namespace accrue

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the runs of a lesson show what a step asks for. Pure: the studio and accrue-run ask the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "accrue/run/lesson.h"
+#include "accrue/run/run_facts.h"
+
+namespace accrue {
+
+enum class CheckState {
+  open,        ///< no run is there that could show it
+  met,         ///< seen
+  missed,      ///< the run shows something else
+  other_bits,  ///< cannot be asked: the bits belong to another processor
+};
+
+struct CheckResult {
+  CheckState state = CheckState::open;
+  std::string found;  ///< what was seen, or what is missing; one sentence
+};
+
+/// runs: those that ended since the lesson was begun, oldest first.
+CheckResult judge(const LessonCheck& check, const Lesson& lesson, const std::vector<RunFacts>& runs);
+
+/// Nothing missed, nothing open.
+bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs);
+
+/// A word to a class whose runs cannot have the bits of the file; empty where they can, or it has none.
+std::string other_processor(const Lesson& lesson, const std::vector<RunFacts>& runs);
+
+}  // namespace accrue

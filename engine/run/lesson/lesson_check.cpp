@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/lesson_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "accrue/run/counted.h"
+#include "accrue/run/lamp.h"
+#include "accrue/run/spec_fields.h"
+
+namespace accrue {
+
+namespace {
+
+using Runs = std::vector<const RunFacts*>;
+
+/// A run's spec with the settings is the run's spec, where it has them already.
+bool has_settings(const RunFacts& run, const std::vector<std::string>& settings) {
+  return answered(run.spec, settings) == run.spec;
+}
+
+/// The newest run of each spec, newest first; a run that was trained twice counts once.
+Runs asked(const LessonCheck& check, const std::vector<RunFacts>& runs) {
+  Runs list;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->outcome != "finished" || !has_settings(*run, check.where)) continue;
+    if (std::ranges::none_of(list, [&](const RunFacts* other) { return other->spec == run->spec; }))
+      list.push_back(&*run);
+  }
+  return list;
+}
+
+/// As many digits after the point as the text has.
+std::string printed_like(const std::string& text, double value) {
+  const auto point = text.find('.');
+  const auto end = text.find_first_of("eE");
+  if (end != std::string::npos) return fmt::format("{:.{}e}", value, point == std::string::npos ? 0 : end - point - 1);
+  return fmt::format("{:.{}f}", value, point == std::string::npos ? 0 : text.size() - point - 1);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+CheckResult compared(const std::vector<std::string>& wanted, const std::vector<double>& values, const char* what) {
+  if (values.size() < wanted.size())
+    return {CheckState::missed, fmt::format("There are {} {} of {}.", values.size(), what, wanted.size())};
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < wanted.size(); ++i) found.push_back(printed_like(wanted[i], values[i]));
+  return {found == wanted ? CheckState::met : CheckState::missed, "Found " + joined(found) + "."};
+}
+
+std::vector<double> last_weights(const RunFacts& run) {
+  for (auto update = run.updates.rbegin(); update != run.updates.rend(); ++update)
+    if (!update->weights.empty()) return update->weights;
+  return {};
+}
+
+CheckResult judge_weights(const LessonCheck& check, const RunFacts& run) {
+  const auto weights = last_weights(run);
+  if (weights.empty()) return {CheckState::missed, "The run recorded no weights (run.record_weights)."};
+  return compared(check.printed, weights, "weights");
+}
+
+CheckResult judge_rates(const LessonCheck& check, const RunFacts& run) {
+  std::vector<double> rates;
+  for (const Update& update : run.updates) rates.push_back(update.lr);
+  return compared(check.printed, rates, "updates");
+}
+
+CheckResult judge_loss(const LessonCheck& check, const RunFacts& run) {
+  if (run.updates.empty()) return {CheckState::missed, "The run made no update."};
+  return compared(check.printed, {run.updates.back().loss}, "losses");
+}
+
+CheckResult judge_count(std::int64_t wanted, std::int64_t found, const char* what) {
+  return {wanted == found ? CheckState::met : CheckState::missed, "Found " + counted(found, what) + "."};
+}
+
+CheckResult judge_lamp(const LessonCheck& check, const RunFacts& run) {
+  const ExactnessCheck* worst = worst_of(run.checks);
+  if (!worst) return {CheckState::missed, "No window was checked (evaluate.exactness_every)."};
+  const auto light = to_string(light_of(*worst));
+  const bool met = light == check.printed.front() && (check.reason.empty() || check.reason == worst->reason);
+  std::string found = fmt::format("The lamp says: {}.", light);
+  if (!worst->message.empty()) found += " " + worst->message;
+  return {met ? CheckState::met : CheckState::missed, std::move(found)};
+}
+
+CheckResult judge_activations(const LessonCheck& check, const RunFacts& run, const std::vector<RunFacts>& runs) {
+  const auto first = std::ranges::find_if(runs, [](const RunFacts& each) { return each.activation_bytes > 0; });
+  if (first == runs.end() || run.activation_bytes == 0)
+    return {CheckState::missed, "The run was too short to be measured."};
+  const double part = static_cast<double>(run.activation_bytes) / static_cast<double>(first->activation_bytes);
+  return {part <= check.part ? CheckState::met : CheckState::missed,
+          fmt::format("It kept {:.2f} MiB, {:.0f} % of the first run's {:.2f} MiB.",
+                      static_cast<double>(run.activation_bytes) / 1048576.0, 100.0 * part,
+                      static_cast<double>(first->activation_bytes) / 1048576.0)};
+}
+
+double relative(double a, double b) {
+  const double scale = std::max(std::abs(a), std::abs(b));
+  return scale > 0.0 ? std::abs(a - b) / scale : 0.0;
+}
+
+/// How far two runs are apart where both reported a loss after the same samples; nothing where they never did.
+std::optional<double> loss_distance(const RunFacts& left, const RunFacts& right) {
+  std::map<std::int64_t, double> losses;
+  for (const Update& update : left.updates) losses.emplace(update.samples, update.loss);
+  std::optional<double> distance;
+  for (const Update& update : right.updates)
+    if (const auto at = losses.find(update.samples); at != losses.end())
+      distance = std::max(distance.value_or(0.0), relative(at->second, update.loss));
+  return distance;
+}
+
+/// How far two runs end apart; nothing where one recorded no weights.
+std::optional<double> weight_distance(const RunFacts& left, const RunFacts& right) {
+  const auto a = last_weights(left);
+  const auto b = last_weights(right);
+  if (a.empty() || a.size() != b.size()) return std::nullopt;
+  double distance = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) distance = std::max(distance, relative(a[i], b[i]));
+  return distance;
+}
+
+CheckResult judge_several(const LessonCheck& check, const Runs& runs) {
+  const auto wanted = static_cast<std::size_t>(check.count);
+  if (runs.size() < wanted) return {CheckState::open, fmt::format("{} of {} runs are there.", runs.size(), wanted)};
+  double largest = 0.0;
+  for (std::size_t i = 0; i + 1 < wanted; ++i) {
+    const auto distance = check.kind == CheckKind::same_weights ? weight_distance(*runs[i], *runs[wanted - 1])
+                                                                : loss_distance(*runs[i], *runs[wanted - 1]);
+    if (!distance) return {CheckState::missed, "Two of the runs have nothing in common that could be compared."};
+    largest = std::max(largest, *distance);
+  }
+  const bool alike = largest <= check.within;
+  return {alike == (check.kind != CheckKind::part) ? CheckState::met : CheckState::missed,
+          fmt::format("The largest relative difference is {:.1e}.", largest)};
+}
+
+CheckResult judge_bits(const LessonCheck& check, const Lesson& lesson, const RunFacts& run) {
+  if (run.processor != lesson.printed_on)
+    return {CheckState::other_bits, fmt::format("The last bits belong to another processor ({}); this one is {}.",
+                                                lesson.printed_on, run.processor)};
+  return {run.weights_sha256 == check.printed.front() ? CheckState::met : CheckState::missed,
+          "Found " + run.weights_sha256.substr(0, 12) + "."};
+}
+
+bool is_of_several(CheckKind kind) {
+  return kind == CheckKind::coincide || kind == CheckKind::part || kind == CheckKind::same_weights;
+}
+
+}  // namespace
+
+CheckResult judge(const LessonCheck& check, const Lesson& lesson, const std::vector<RunFacts>& runs) {
+  const Runs candidates = asked(check, runs);
+  if (is_of_several(check.kind)) return judge_several(check, candidates);
+  if (candidates.empty()) return {CheckState::open, "No such run has ended yet."};
+  const RunFacts& run = *candidates.front();
+  switch (check.kind) {
+    case CheckKind::weights:
+      return judge_weights(check, run);
+    case CheckKind::updates:
+      return judge_count(check.count, std::ssize(run.updates), "update");
+    case CheckKind::loss:
+      return judge_loss(check, run);
+    case CheckKind::rates:
+      return judge_rates(check, run);
+    case CheckKind::lamp:
+      return judge_lamp(check, run);
+    case CheckKind::reductions:
+      return judge_count(check.count, run.reductions, "reduction");
+    case CheckKind::activations:
+      return judge_activations(check, run, runs);
+    case CheckKind::sha256:
+      return judge_bits(check, lesson, run);
+    default:
+      return {};
+  }
+}
+
+bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs) {
+  return std::ranges::all_of(step.checks, [&](const LessonCheck& check) {
+    const CheckState state = judge(check, lesson, runs).state;
+    return state == CheckState::met || state == CheckState::other_bits;
+  });
+}
+
+std::string other_processor(const Lesson& lesson, const std::vector<RunFacts>& runs) {
+  if (lesson.printed_on.empty() || runs.empty() || runs.back().processor == lesson.printed_on) return {};
+  return fmt::format(
+      "This processor ({}) is not the one that the lesson was printed on ({}): the printed digits agree, the last bits "
+      "need not.",
+      runs.back().processor, lesson.printed_on);
+}
+
+}  // namespace accrue

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of the gallery are as small as a bug allows. Most train on sequences of unequal length: 21 of them, two at a
+// time on two ranks, so that an epoch ends with a short window whose last batch is short too. The others train on a
+// table.
+#include "accrue/run/bug_gallery.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "accrue/run/counted.h"
+#include "preflight_checks.h"
+
+namespace accrue {
+
+namespace {
+
+constexpr GalleryBug gallery[] = {
+    {Bug::mean_of_means, "Mean of means", "Loss and gradient drift with N as soon as samples differ in length.",
+     "The lamp is red: every micro-step weighs alike, although they hold different numbers of items.",
+     "Sum the losses of the window, count its items over all ranks, and divide once, at the boundary."},
+    {Bug::no_division, "No division", "The gradient norm is N times too large, and the loss jumps.",
+     "The lamp is red: the gradient points the right way and is several times too long.",
+     "Divide each loss by the window's micro-steps, or the sum by what it holds."},
+    {Bug::tail_by_steps, "Short window divided by N", "The last update of every epoch is too weak.",
+     "The lamp is red at the last update of each epoch and green before it.",
+     "Divide by the micro-steps that the window really holds."},
+    {Bug::no_sync_off_by_one, "Reduced one micro-step too early",
+     "The ranks drift apart, and a checkpoint of one is not that of another.",
+     "The lamp is red: the ranks hold different gradients when they step.",
+     "Reduce in the last micro-step of the window, not in the first."},
+    {Bug::no_sync_backward_only, "no_sync around the backward alone",
+     "Accumulation saves no traffic: each step is as slow as without it.",
+     "The lamp is amber: more reductions than the window needs. The strip shows one in every micro-step.",
+     "Put the forward into no_sync as well, because it decides whether the backward reduces."},
+    {Bug::no_no_sync, "No no_sync at all", "Each update sends N times the bytes, for the same weights.",
+     "The lamp is amber: more reductions than the window needs. The strip shows one in every micro-step.",
+     "Cover all micro-steps of a window but the last with no_sync."},
+    {Bug::clip_every_micro_step, "Clipped in every micro-step",
+     "Updates are smaller than they should be, and point elsewhere.",
+     "The lamp is red: sums that were not finished were clipped.",
+     "Clip once a window, after the reduction and before the optimizer."},
+    {Bug::schedule_per_micro_step, "Schedule counts micro-steps",
+     "The learning rate decays N times too fast, and training stalls.",
+     "The lamp is amber, and the rate reaches its end when the run is a quarter done.",
+     "Advance the schedule once an update, after the optimizer."},
+    {Bug::batch_norm, "Batch norm in each micro-batch", "No N gives the curve of the large batch.",
+     "The lamp is amber: statistics of a micro-batch are not those of the window. The sum itself is right.",
+     "Use a norm that looks at one sample at a time, such as layer norm, or a larger micro-batch."},
+    {Bug::skipped_micro_step, "Micro-step left out, divisor unchanged",
+     "A step with bad values is skipped without a word, and its update is too small.",
+     "The lamp is red: a micro-step is missing from the sum, and the divisor counts it.",
+     "Leave out the whole window, or divide by what is left."},
+    {Bug::unused_parameters, "Parameters left out of the reduction", "Some weights differ between the ranks.",
+     "The lamp is red: the ranks hold different gradients for some of the parameters.",
+     "Reduce every parameter in every window, with zeros where a micro-step did not use it."},
+    {Bug::pipeline_sync, "One stage is never reduced", "One part of the model learns from its own rank's data alone.",
+     "The lamp is red: the ranks hold different gradients for some of the parameters.",
+     "Let each stage reduce after its own last backward of the window."},
+    {Bug::divide_by_own_size, "Scaled by the micro-batch's own size",
+     "The gradient changes when the same samples are cut into other micro-batches.",
+     "The lamp is red: the loss is scaled by the micro-batch's own size.",
+     "Divide the sum by the items of the whole window."},
+    {Bug::repeated_samples, "Last batch filled up with repeats", "Curves part at the end of every epoch.",
+     "The lamp is red at the last update of each epoch: samples were repeated and count twice.",
+     "Leave the last batch short and weigh it by its items."},
+    {Bug::zero_grad_inside, "Gradients cleared inside the window",
+     "N changes nothing but the time that an update takes.",
+     "The lamp is red: only the last micro-step of the window counts.",
+     "Clear the gradients once a window, after the optimizer."},
+};
+static_assert(std::size(gallery) == static_cast<std::size_t>(Bug::zero_grad_inside), "one row a bug");
+
+/// Numbers above zero are to be told from those below, in sequences of one to seven of them.
+RunSpec ragged_spec() {
+  RunSpec spec;
+  spec.model.kind = ModelKind::linear;
+  spec.model.inputs = 1;
+  spec.model.outputs = 2;
+  spec.model.loss = LossKind::cross_entropy;
+  spec.model.dtype = Dtype::float64;
+  spec.data.kind = DataKind::inline_;
+  for (int sample = 0; sample < 21; ++sample) {
+    std::vector<double> sequence;
+    std::vector<std::int64_t> labels;
+    for (int at = 0; at < sample * 5 % 7 + 1; ++at) {
+      sequence.push_back((sample * 7 + at * 3) % 9 - 4 + 0.5);
+      labels.push_back(sequence.back() > 0.0 ? 1 : 0);
+    }
+    spec.data.sequences.push_back(std::move(sequence));
+    spec.data.labels.push_back(std::move(labels));
+  }
+  spec.optimizer.lr = 0.05;
+  return spec;
+}
+
+/// A made table, which a small network is to learn.
+RunSpec table_spec() {
+  RunSpec spec;
+  spec.model.kind = ModelKind::mlp;
+  spec.model.inputs = 3;
+  spec.model.outputs = 2;
+  spec.model.hidden = {8};
+  spec.model.dtype = Dtype::float64;
+  spec.data.kind = DataKind::synthetic;
+  spec.data.samples = 44;
+  spec.optimizer.lr = 0.2;
+  return spec;
+}
+
+bool needs_table(Bug bug) {
+  return bug == Bug::tail_by_steps || bug == Bug::batch_norm || bug == Bug::pipeline_sync;
+}
+
+/// Whether two micro-steps that both train can hold different numbers of items.
+bool slots_differ(const RunPlan& plan) {
+  const auto& items = plan.data.sample_tokens;
+  if (std::ranges::adjacent_find(items, std::ranges::not_equal_to()) != items.end()) return true;
+  if (items.empty() && plan.data.tokens_per_sample == 0) return true;
+  const bool reaches_end = plan.totals.micro_steps >= plan.window.batches_per_epoch;
+  const std::int64_t last = plan.window.batches_per_epoch - 1;
+  return reaches_end && last > 0 && plan.order.samples_in_batch(last) != plan.order.samples_in_batch(0);
+}
+
+/// The smallest larger micro-batch that does not divide the samples of an epoch; 0 = none.
+std::int64_t uneven_micro_batch(const RunPlan& plan) {
+  const SampleOrder& order = plan.order;
+  for (std::int64_t micro = order.micro_batch + 1; micro * order.world < order.samples; ++micro)
+    if (order.samples % (micro * order.world) != 0) return micro;
+  return 0;
+}
+
+IdleBug equal_slots(const RunPlan& plan) {
+  IdleBug idle{.why = "all slots are equal: every micro-step holds the same number of items"};
+  if (const std::int64_t micro = uneven_micro_batch(plan); micro > 0) {
+    idle.key = "accumulation.micro_batch";
+    idle.found = std::to_string(plan.order.micro_batch);
+    idle.expected = "a size that does not divide the " + counted(plan.order.samples, "sample");
+    idle.fix = std::to_string(micro);
+  }
+  return idle;
+}
+
+std::optional<IdleBug> alone(const RunPlan& plan) {
+  if (plan.spec.parallel.data > 1) return std::nullopt;
+  return IdleBug{"there is only one rank", "parallel.data", "1", "two ranks or more", "2"};
+}
+
+std::optional<IdleBug> single_steps(const RunPlan& plan) {
+  if (plan.totals.micro_steps > plan.totals.updates) return std::nullopt;
+  return IdleBug{"a window has one micro-step", "accumulation.steps", "1", "two or more", "4"};
+}
+
+std::optional<IdleBug> first_of(std::optional<IdleBug> first, const std::optional<IdleBug>& second) {
+  return first ? first : second;
+}
+
+std::optional<IdleBug> idle_tail(const RunPlan& plan) {
+  const std::int64_t trained = plan.totals.micro_steps - plan.totals.left_over_micro_steps;
+  if (trained != plan.totals.updates * plan.window.steps) return std::nullopt;
+  IdleBug idle{.why = "no window is short"};
+  std::int64_t steps = std::max<std::int64_t>(plan.window.steps, 2);
+  while (steps < plan.window.batches_per_epoch && plan.window.batches_per_epoch % steps == 0) ++steps;
+  if (plan.knobs.tail == EpochTail::flush && steps < plan.window.batches_per_epoch && steps != plan.window.steps) {
+    idle.key = "accumulation.steps";
+    idle.found = std::to_string(plan.window.steps);
+    idle.expected =
+        "a number that does not divide the " + counted(plan.window.batches_per_epoch, "micro-step") + " of an epoch";
+    idle.fix = std::to_string(steps);
+  }
+  return idle;
+}
+
+std::optional<IdleBug> idle_schedule(const RunPlan& plan) {
+  const RunSpec& spec = plan.spec;
+  if (spec.schedule.clock != RateClock::positions)
+    return IdleBug{"the schedule counts samples, not micro-steps", "schedule.clock", "\"samples\"", "\"positions\"",
+                   "positions"};
+  if (spec.schedule.kind == ScheduleKind::constant && spec.schedule.warmup == 0 && !spec.schedule.warmup_fraction)
+    return IdleBug{"the learning rate is constant", "schedule.kind", "\"constant\"", "a schedule that falls", "cosine"};
+  return single_steps(plan);
+}
+
+std::optional<IdleBug> idle_reduction(const RunPlan& plan) {
+  const bool each = resolve_knobs(plan.spec.accumulation).reduce_when == ReduceWhen::every_micro_step;
+  if (auto idle = first_of(alone(plan), single_steps(plan))) return idle;
+  if (!each) return std::nullopt;
+  return IdleBug{"every micro-step reduces anyway", "accumulation.reduce_when", "\"every_micro_step\"", "\"boundary\"",
+                 "boundary"};
+}
+
+}  // namespace
+
+std::span<const GalleryBug> bug_gallery() {
+  return gallery;
+}
+
+const GalleryBug* find_gallery_bug(Bug bug) {
+  return bug == Bug::none ? nullptr : &gallery[static_cast<std::size_t>(bug) - 1];
+}
+
+RunSpec gallery_spec(Bug bug) {
+  RunSpec spec = needs_table(bug) ? table_spec() : ragged_spec();
+  spec.optimizer.kind = OptimizerKind::sgd;
+  spec.accumulation.steps = 4;
+  spec.accumulation.micro_batch = 2;
+  spec.parallel.data = 2;
+  spec.run.epochs = 20;
+  spec.evaluate.exactness_every = 1;
+  spec.teaching.bug = bug;
+  if (bug == Bug::clip_every_micro_step) spec.optimizer.clip_norm = 0.1;
+  if (bug == Bug::schedule_per_micro_step) spec.schedule.kind = ScheduleKind::cosine;
+  if (const GalleryBug* entry = find_gallery_bug(bug)) spec.run.name = std::string(entry->title);
+  return spec;
+}
+
+std::optional<IdleBug> idle_bug(const RunPlan& plan) {
+  const RunSpec& spec = plan.spec;
+  switch (spec.teaching.bug) {
+    case Bug::none:
+      return std::nullopt;
+    case Bug::mean_of_means:
+      if (slots_differ(plan)) return std::nullopt;
+      return equal_slots(plan);
+    case Bug::divide_by_own_size:
+      if (slots_differ(plan) || plan.data.tokens_per_sample * plan.order.micro_batch != 1) return std::nullopt;
+      return IdleBug{"a micro-batch has one item", "accumulation.micro_batch", "1", "two samples or more", "2"};
+    case Bug::no_division:
+    case Bug::skipped_micro_step:
+    case Bug::zero_grad_inside:
+      return single_steps(plan);
+    case Bug::tail_by_steps:
+      return idle_tail(plan);
+    case Bug::no_sync_off_by_one:
+      return first_of(alone(plan), single_steps(plan));
+    case Bug::no_sync_backward_only:
+    case Bug::no_no_sync:
+      return idle_reduction(plan);
+    case Bug::clip_every_micro_step:
+      if (spec.optimizer.clip_norm > 0) return single_steps(plan);
+      return IdleBug{"nothing is clipped", "optimizer.clip_norm", "0", "a norm that gradients exceed", "0.1"};
+    case Bug::schedule_per_micro_step:
+      return idle_schedule(plan);
+    case Bug::batch_norm:
+      if (spec.model.kind == ModelKind::mlp && !spec.model.hidden.empty()) return std::nullopt;
+      return IdleBug{.why = "only a model of kind \"mlp\" with hidden layers can have a batch norm"};
+    case Bug::unused_parameters:
+    case Bug::pipeline_sync:
+      return alone(plan);
+    case Bug::repeated_samples:
+      if (plan.order.repeated_per_epoch() == 0) {
+        IdleBug idle = equal_slots(plan);
+        idle.why = "all batches are full, so no sample is repeated";
+        return idle;
+      }
+      if (plan.totals.micro_steps >= plan.window.batches_per_epoch) return std::nullopt;
+      return IdleBug{"the run ends before its first epoch does", "run.epochs", "", "one epoch or more", "2"};
+  }
+  return std::nullopt;
+}
+
+std::string_view explain_idle_window(Bug bug) {
+  switch (bug) {
+    case Bug::mean_of_means:
+      return "The bug has nothing to act on here: all slots are equal.";
+    case Bug::tail_by_steps:
+      return "The bug has nothing to act on here: the window is full.";
+    case Bug::repeated_samples:
+      return "The bug has nothing to act on here: no sample is repeated in this window.";
+    case Bug::clip_every_micro_step:
+      return "The bug has nothing to act on here: no sum of this window is long enough to be clipped.";
+    default:
+      return "The bug has nothing to act on in this window.";
+  }
+}
+
+}  // namespace accrue

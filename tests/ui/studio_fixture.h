@@ -34,6 +34,10 @@ class ScriptedDialogs final : public Dialogs {
   QString openRunFolder(QWidget*, const QString&) override { return open_answer; }
   QString saveSpec(QWidget*, const QString&) override { return save_answer; }
   QString exportFile(QWidget*, const QString&, const QString&) override { return save_answer; }
+  std::optional<FigureSize> askFigure(QWidget*, const FigureSize& size) override {
+    figure_asked_from = size;
+    return figure_answer;
+  }
   UnsavedAnswer askUnsaved(QWidget*, const QString&) override { return unsaved_answer; }
   CloseChoice askClose(QWidget*, const QString&) override {
     ++close_questions;
@@ -49,6 +53,8 @@ class ScriptedDialogs final : public Dialogs {
   QString save_answer;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
+  std::optional<FigureSize> figure_answer = FigureSize{};
+  FigureSize figure_asked_from;
   std::optional<std::int64_t> steps_answer;
   std::int64_t steps_asked_from = 0;
   int close_questions = 0;

@@ -2,9 +2,11 @@
 // What plots paint, by meaning: whether a thing that must be seen has its colour where it must be.
 #include <QAccessible>
 #include <QApplication>
+#include <QClipboard>
 #include <QElapsedTimer>
 #include <QScrollBar>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <array>
@@ -14,6 +16,7 @@
 
 #include "made_run.h"
 #include "models/number_text.h"
+#include "models/run_text.h"
 #include "plots/learning_rate_plot.h"
 #include "plots/loss_plot.h"
 #include "plots/plot_area.h"
@@ -306,18 +309,19 @@ class TestPlots : public QObject {
   void cursor_reads_the_recorded_values() {
     RunSeries& run = add({}, 40, 0);
     show({&run});
-    QSignalSpy moved(area_.get(), &PlotArea::cursorMoved);
+    QVERIFY(area_->readOut().isEmpty());
     area_->goTo(20.2);
-    QCOMPARE(moved.count(), 1);
-    QCOMPARE(moved[0][0].toString(), QStringLiteral("update 20"));
-    const QStringList lines = moved[0][1].toStringList();
-    QCOMPARE(lines.size(), 1);
-    QVERIFY(lines[0].contains(valueText(run.series(Metric::updateLoss).value(19))));
-    QVERIFY(lines[0].contains(QStringLiteral("learning rate")));
+    const QStringList lines = area_->readOut();
+    QCOMPARE(lines.size(), 2);
+    QCOMPARE(lines[0], QStringLiteral("update 20"));
+    QVERIFY(lines[1].contains(valueText(run.series(Metric::updateLoss).value(19))));
+    QVERIFY(lines[1].contains(QStringLiteral("learning rate")));
     QTest::keyClick(&loss().canvas(), Qt::Key_Right, Qt::ControlModifier);
-    QCOMPARE(moved.last()[0].toString(), QStringLiteral("update 21"));
+    QCOMPARE(area_->readOut().first(), QStringLiteral("update 21"));
+    QTest::keyClick(&loss().canvas(), Qt::Key_C);
+    QCOMPARE(QGuiApplication::clipboard()->text(), area_->readOut().join(QLatin1Char('\n')));
     QTest::keyClick(&loss().canvas(), Qt::Key_Escape);
-    QVERIFY(moved.last()[0].toString().isEmpty());
+    QVERIFY(area_->readOut().isEmpty());
   }
 
   void smoothed_and_raw_are_both_read() {
@@ -549,15 +553,171 @@ class TestPlots : public QObject {
     const QTemporaryDir folder;
     for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
       const QString file = folder.filePath(QLatin1String(name));
-      QCOMPARE(area_->exportImage(file), QString());
+      QCOMPARE(writeFigure(area_->figure({}), file), QString());
       QFile written(file);
       QVERIFY(written.open(QIODevice::ReadOnly));
       QVERIFY(written.size() > 2000);
     }
-    QVERIFY(area_->exportImage(folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
+    QVERIFY(writeFigure(area_->figure({}), folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
     const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
-    QVERIFY(area_->exportImage(nowhere).contains(nowhere));
+    QVERIFY(writeFigure(area_->figure({}), nowhere).contains(nowhere));
     QVERIFY(!QFile::exists(nowhere));
+    const QString small = folder.filePath(QStringLiteral("small.pdf"));
+    QVERIFY(writeFigure(area_->figure({40.0, 40.0, 12.0}), small).contains(QStringLiteral("no room in 40 x 40 mm")));
+    QVERIFY(!QFile::exists(small));
+  }
+
+  void a_figure_says_which_run_is_which_and_has_its_size() {
+    RunSeries& few = add({}, 40, 0);
+    RunSeries& many = add({.steps = 8}, 20, 1);
+    few.setName(QStringLiteral("Demo"));
+    many.setName(QStringLiteral("Demo"));
+    show({&few, &many});
+    area_->setSmoothing(0.9);
+    const Figure figure = area_->figure({120.0, 90.0, 7.0});
+    QCOMPARE(figure.title, QStringLiteral("Demo"));
+    QCOMPARE(figure.legend.size(), std::size_t{2});
+    QVERIFY(figure.legend[0].text.contains(QStringLiteral("N = 4")));
+    QVERIFY(figure.legend[1].text.contains(QStringLiteral("N = 8")));
+    QVERIFY2(figure.caption.contains(QStringLiteral("N = 4, 8")), qPrintable(figure.caption));
+    QVERIFY(figure.caption.contains(smoothingFormula(0.9)));
+
+    const QImage picture = paintFigure(figure, 300.0);
+    QVERIFY(std::abs(picture.width() - 120.0 / 25.4 * 300.0) < 5.0);
+    QVERIFY(std::abs(picture.height() - 90.0 / 25.4 * 300.0) < 5.0);
+    QVERIFY(std::abs(picture.dotsPerMeterX() * 0.0254 - 300.0) < 0.1);
+    QVERIFY(count(picture, seriesColor(lightColors(), 0), picture.rect()) > 500);
+    QVERIFY(count(picture, seriesColor(lightColors(), 1), picture.rect()) > 500);
+    const QByteArray svg = svgOf(figure);
+    QVERIFY(svg.contains("width=\"120mm\"") || svg.contains("width=\"120.") || svg.contains("width=\"119."));
+    for (const char* text : {"N = 4", "N = 8", "Updates", "Learning rate"}) QVERIFY2(svg.contains(text), text);
+    const QByteArray pdf = pdfOf(figure);
+    // 120 mm are 340.2 points.
+    QVERIFY(pdf.contains("/MediaBox [0 0 340"));
+  }
+
+  void a_figure_is_for_paper_in_every_theme() {
+    show({&add({}, 40, 0)});
+    theme_->setMode(ThemeMode::dark);
+    QTRY_VERIFY(isDark(area_->palette()));
+    const QImage figure = paintFigure(area_->figure({}), 96.0);
+    QVERIFY(near(figure.pixel(2, 2), lightColors().surface, 4));
+    for (int y = 0; y < figure.height(); y += 3)
+      QVERIFY(!near(figure.pixel(figure.width() / 2, y), darkColors().surface, 4));
+    QVERIFY(near(picture().pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
+  }
+
+  void plots_are_added_arranged_and_removed() {
+    RunSeries& run = add({}, 40, 2);
+    run.append({{0, -1, MadeRun::ns(1.0), Gauge{.rss_bytes = 5 << 20}},
+                {1, -1, MadeRun::ns(1.0), Gauge{.rss_bytes = 6 << 20}}});
+    show({&run});
+    const QStringList usual{QStringLiteral("lossPlot"), QStringLiteral("learningRatePlot"),
+                            QStringLiteral("syncStrip")};
+    QCOMPARE(area_->shownPlots(), usual);
+    QSignalSpy changed(area_.get(), &PlotArea::shownPlotsChanged);
+    for (const char* name : {"gradNormPlot", "throughputPlot", "tokensPlot", "memoryPlot"}) {
+      PlotView& view = *area_->findChild<PlotView*>(QLatin1String(name));
+      QVERIFY(!view.isVisible());
+      area_->setPlotShown(&view, true);
+      const QImage image = picture();
+      QVERIFY2(view.isVisible() && count(image, seriesColor(lightColors(), 2), drawing(view)) > 3, name);
+      QVERIFY(view.canvas().showsClock());
+      QVERIFY(!strip().canvas().showsClock());
+      area_->goTo(40.0);
+      QVERIFY2(view.header().items().size() >= 1, name);
+      area_->setPlotShown(&view, false);
+      QVERIFY(!view.isVisible());
+    }
+    QCOMPARE(changed.count(), 8);
+    area_->movePlot(&strip(), -2);
+    QCOMPARE(area_->shownPlots().first(), QStringLiteral("syncStrip"));
+    picture();
+    QVERIFY(strip().y() < loss().y());
+    QVERIFY(rate().canvas().showsClock());
+    for (PlotView* view : area_->allViews()) area_->setPlotShown(view, false);
+    QCOMPARE(area_->shownPlots().size(), 1);
+    area_->setShownPlots({QStringLiteral("of a later version")});
+    QCOMPARE(area_->shownPlots(), usual);
+  }
+
+  void two_strips_show_two_runs() {
+    RunSeries& first = add({.updates = 6}, 6, 0);
+    RunSeries& second = add({.steps = 2, .updates = 6}, 6, 1);
+    PlotView& other = *area_->findChild<PlotView*>(QStringLiteral("otherSyncStrip"));
+    area_->setPlotShown(&other, true);
+    show({&first, &second});
+    picture();
+    QCOMPARE(strip().header().items().front().seriesIndex, 1);
+    QCOMPARE(other.header().items().front().seriesIndex, 0);
+    QVERIFY(other.header().badge() != strip().header().badge());
+  }
+
+  void a_double_click_and_keys_show_windows() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = strip().canvas();
+    const QRect area = canvas.axisRect()->rect();
+    const auto shows = [&](double from, double to) {
+      const QCPRange range = xRange();
+      return range.lower < from && range.lower > from - 0.2 && range.upper > to && range.upper < to + 0.2;
+    };
+    const QPoint at(static_cast<int>(canvas.x()->coordToPixel(20.5)), area.center().y());
+    QTest::mouseDClick(&canvas, Qt::LeftButton, Qt::NoModifier, at);
+    QVERIFY(shows(20.0, 21.0));
+    QTest::keyClick(&canvas, Qt::Key_N);
+    QVERIFY(shows(21.0, 22.0));
+    QTest::keyClick(&canvas, Qt::Key_P);
+    QTest::keyClick(&canvas, Qt::Key_P);
+    QVERIFY(shows(19.0, 20.0));
+    QTest::keyClick(&canvas, Qt::Key_A);
+    QVERIFY(shows(0.0, 40.0) || xRange().size() == 40.0);
+    area_->goTo(7.5);
+    QTest::keyClick(&canvas, Qt::Key_W);
+    QVERIFY(shows(7.0, 8.0));
+    // Over samples a window is as long as it was trained on.
+    area_->setClock(Clock::sample);
+    area_->goTo(100.0);
+    QTest::keyClick(&canvas, Qt::Key_W);
+    QCOMPARE(std::lround(xRange().size() / 1.12), 32L);
+  }
+
+  void the_strip_says_what_another_way_of_reducing_would_send() {
+    RunSeries& run = add({.updates = 10, .batchesPerEpoch = 1000}, 10, 0);
+    show({&run});
+    // Two ranks reduce 4096 bytes once in each of ten windows of four micro-steps.
+    QCOMPARE(strip().header().badge(), QStringLiteral("20 collectives, %1 (every micro-step: %2)")
+                                           .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
+  }
+
+  void a_plot_is_also_a_table() {
+    RunSeries& few = add({}, 40, 0);
+    RunSeries& many = add({.steps = 8}, 20, 1);
+    show({&few, &many});
+    loss().canvas().setFocus();
+    QTest::keyClick(&loss().canvas(), Qt::Key_T);
+    auto* window = area_->findChild<PlotTableWindow*>();
+    QVERIFY(window && window->isVisible());
+    QCOMPARE(window->windowTitle(), QStringLiteral("Loss as a table"));
+    auto* view = window->findChild<QTableView*>();
+    const QAbstractItemModel& model = *view->model();
+    QCOMPARE(model.rowCount(), 40);
+    QCOMPARE(model.columnCount(), 3);
+    QCOMPARE(model.headerData(0, Qt::Horizontal).toString(), clockAxisTitle(Clock::update));
+    QCOMPARE(model.index(9, 0).data().toString(), QStringLiteral("10"));
+    QCOMPARE(model.index(9, 1).data().toString(), valueText(few.series(Metric::updateLoss).value(9)));
+    QCOMPARE(model.index(9, 2).data().toString(), valueText(many.series(Metric::updateLoss).value(9)));
+    QCOMPARE(model.index(30, 2).data().toString(), QString());
+    view->selectRow(9);
+    QTest::keyClick(window, Qt::Key_C, Qt::ControlModifier);
+    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("\n10\t")));
+    // Every plot has one; the strip's rows are its windows, rank by rank.
+    for (PlotView* plot : area_->allViews()) QVERIFY2(!plot->table().headers.isEmpty(), qPrintable(plot->objectName()));
+    const PlotTable lanes = strip().table();
+    QCOMPARE(lanes.rows, std::size_t{40});
+    QCOMPARE(lanes.cell(1, 1), QStringLiteral("1"));
+    QCOMPARE(lanes.cell(1, 2), spanText(8 * MadeRun{}.forward));
+    QCOMPARE(lanes.cell(1, 7), bytesText(4096));
+    window->close();
   }
 
   void high_resolution_pictures_have_more_pixels_not_more_content() {
@@ -709,7 +869,7 @@ class TestPlots : public QObject {
     return area_->grab().toImage();
   }
   LossPlot& loss() { return *area_->findChild<LossPlot*>(); }
-  SyncStrip& strip() { return *area_->findChild<SyncStrip*>(); }
+  SyncStrip& strip() { return *area_->findChild<SyncStrip*>(QStringLiteral("syncStrip")); }
   SyncLanes& lanes() { return *strip().canvas().findChild<SyncLanes*>(); }
   LearningRatePlot& rate() { return *area_->findChild<LearningRatePlot*>(); }
   /// A plot's drawing area in the coordinates of picture().

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QElapsedTimer>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QSignalSpy>
 #include <QtTest>
 #include <cmath>
@@ -10,7 +13,7 @@
 #include "made_run.h"
 #include "models/rank_status.h"
 #include "models/run_series.h"
-#include "models/series_csv.h"
+#include "models/series_export.h"
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -137,7 +140,7 @@ class TestSeries : public QObject {
     SeenRun whole(made, 15, "a");
     SeenRun pieces(made, 0, "b");
     for (const RunEvent& event : made.events(15)) pieces.append({event});
-    QCOMPARE(seriesCsv({&pieces}, 0.0), seriesCsv({&whole}, 0.0));
+    QCOMPARE(seriesCsv({&pieces}, 0.0).replace("\nb,", "\na,"), seriesCsv({&whole}, 0.0));
   }
 
   void one_batch_is_one_signal() {
@@ -374,15 +377,57 @@ class TestSeries : public QObject {
     const QByteArray csv = seriesCsv({&run}, 0.9);
     const QList<QByteArray> lines = csv.split('\n');
     QVERIFY(lines[0].startsWith("# smoothed: "));
-    QVERIFY(
-        lines[1].startsWith("run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed"));
+    QVERIFY(lines[1].startsWith(
+        "run_id,run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed"));
     const auto micros = static_cast<qsizetype>(micro(run).size());
-    QCOMPARE(lines.size(), 2 + micros + 3 * 10 + 1);
+    QCOMPARE(lines.size(), 2 + micros + 5 * 10 + 1);
     QVERIFY(std::ranges::any_of(lines, [&](const QByteArray& line) {
       const QList<QByteArray> cells = line.trimmed().split(',');
-      return cells.size() == 11 && cells[1] == "loss" && cells[3] == "10" &&
-             cells[9].toDouble() == updates(run).value(9);
+      return cells.size() == 12 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10" &&
+             cells[10].toDouble() == updates(run).value(9);
     }));
+  }
+
+  void json_holds_every_point_and_what_differs() {
+    MadeRun made{.updates = 10};
+    made.loss = [](std::int64_t m, std::int64_t) { return m <= 4 ? std::nan("") : 2.0; };
+    SeenRun few(made, 10);
+    made.steps = 8;
+    SeenRun many(made, 3);
+    few.setName(QStringLiteral("Demo"));
+    many.setName(QStringLiteral("Demo"));
+    const QJsonObject json = QJsonDocument::fromJson(seriesJson({&few, &many}, 0.9)).object();
+    QCOMPARE(json[QStringLiteral("smoothing")][QStringLiteral("weight")].toDouble(), 0.9);
+    QVERIFY(json[QStringLiteral("smoothing")][QStringLiteral("formula")].toString().startsWith(QStringLiteral("s(t)")));
+    const QJsonArray runs = json[QStringLiteral("runs")].toArray();
+    QCOMPARE(runs.size(), 2);
+    QVERIFY(runs[1][QStringLiteral("name")].toString().contains(QStringLiteral("N = 8")));
+    QCOMPARE(runs[1][QStringLiteral("differing")][QStringLiteral("accumulation.steps")].toString(),
+             QStringLiteral("8"));
+    const QJsonValue loss = runs[0][QStringLiteral("series")][QStringLiteral("loss")];
+    const QJsonArray values = loss[QStringLiteral("value")].toArray();
+    QCOMPARE(values.size(), 10);
+    QCOMPARE(values[0].toString(), QStringLiteral("nan"));
+    QCOMPARE(values[9].toDouble(), 2.0);
+    QCOMPARE(loss[QStringLiteral("smoothed")].toArray().last().toDouble(), 2.0);
+    QCOMPARE(loss[QStringLiteral("update")].toArray().last().toDouble(), 10.0);
+  }
+
+  void throughput_and_memory_are_series() {
+    const MadeRun made{.updates = 10};
+    SeenRun run(made, 10);
+    const SeriesStore& pace = run.series(Metric::samplesPerSecond);
+    QCOMPARE(pace.size(), std::size_t{10});
+    QCOMPARE(pace.value(9), run.last().samplesPerSecond);
+    QVERIFY(pace.value(9) > 0.0);
+    run.append({{0, -1, MadeRun::ns(5.0), Gauge{.rss_bytes = 3 << 20}},
+                {1, -1, MadeRun::ns(5.0), Gauge{.rss_bytes = 3 << 20, .device_bytes = 7 << 20}}});
+    QCOMPARE(run.memory().size(), std::size_t{2});
+    QCOMPARE(run.memory().at(0)->mebibytes.value(0), 3.0);
+    QCOMPARE(run.memory().at(1)->mebibytes.value(0), 7.0);
+    QCOMPARE(run.memory().at(0)->clocks[Clock::seconds][0], 5.0);
+    QCOMPARE(run.memory().at(0)->clocks[Clock::update][0], 10.0);
+    QVERIFY(seriesCsv({&run}, 0.0).contains("memory_mib.rank1"));
   }
 };
 

@@ -30,6 +30,16 @@ QString withinSentence(QString label) {
   return label;
 }
 
+QString shortened(const QString& value) {
+  return value.size() > longestValue ? value.left(longestValue - 1) + QStringLiteral("…") : value;
+}
+
+QString equation(const accrue::SpecField& field, const QString& value) {
+  const QString label = field.key == "accumulation.steps" ? QStringLiteral("N") : withinSentence(utf8(field.label));
+  //: A setting and its value: "N = 16"
+  return tr("%1 = %2").arg(label, value);
+}
+
 }  // namespace
 
 std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>& specs) {
@@ -49,16 +59,38 @@ std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>
   return ordered;
 }
 
-QString settingText(const accrue::RunSpec& spec, const std::string& key) {
+QString settingValue(const accrue::RunSpec& spec, const std::string& key) {
   const accrue::SpecField* field = accrue::find_field(key);
   if (field == nullptr) return {};
   QString value = utf8(accrue::format_value(field->get(spec)));
   value.remove(QLatin1Char('"'));
-  if (value.isEmpty()) value = tr("left out");
-  if (value.size() > longestValue) value = value.left(longestValue - 1) + QStringLiteral("…");
-  const QString label = key == "accumulation.steps" ? QStringLiteral("N") : withinSentence(utf8(field->label));
-  //: A setting and its value: "N = 16"
-  return tr("%1 = %2").arg(label, value);
+  return value.isEmpty() ? tr("left out") : value;
+}
+
+QString settingText(const accrue::RunSpec& spec, const std::string& key) {
+  const accrue::SpecField* field = accrue::find_field(key);
+  if (field == nullptr) return {};
+  return equation(*field, shortened(settingValue(spec, key)));
+}
+
+QString differencesText(const std::vector<NamedSpec>& runs) {
+  std::vector<const accrue::RunSpec*> specs;
+  for (const NamedSpec& run : runs)
+    if (run.spec != nullptr) specs.push_back(run.spec);
+  if (specs.empty()) return {};
+  QStringList parts;
+  if (specs.size() == 1) {
+    for (const char* key : {"accumulation.steps", "accumulation.micro_batch", "parallel.data"})
+      parts << settingText(*specs.front(), key);
+    return parts.join(QStringLiteral("; "));
+  }
+  for (const std::string& key : differingKeys(specs)) {
+    QStringList values;
+    for (const accrue::RunSpec* spec : specs)
+      if (const QString value = shortened(settingValue(*spec, key)); !values.contains(value)) values << value;
+    parts << equation(*accrue::find_field(key), values.join(QStringLiteral(", ")));
+  }
+  return parts.join(QStringLiteral("; "));
 }
 
 QStringList distinctNames(const std::vector<NamedSpec>& runs) {

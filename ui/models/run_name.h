@@ -23,7 +23,13 @@ QStringList distinctNames(const std::vector<NamedSpec>& runs);
 
 /// Dotted keys in which the specs differ, in the order of a spec file; the run's name is none of them.
 std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>& specs);
+/// A setting's value as text, whole; empty for an unknown key.
+QString settingValue(const accrue::RunSpec& spec, const std::string& key);
 /// "N = 16", "learning rate = 0.001": a setting of a spec in a name or a caption; empty for an unknown key.
 QString settingText(const accrue::RunSpec& spec, const std::string& key);
+
+/// In which settings runs differ and in what: "N = 4, 16; learning rate = 0.001, 0.01". Of one run what it is: its N,
+/// micro-batch and ranks.
+QString differencesText(const std::vector<NamedSpec>& runs);
 
 }  // namespace accrue::ui

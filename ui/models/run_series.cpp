@@ -176,6 +176,10 @@ const SeriesStore& RunSeries::series(Metric metric) const {
       return learningRate_;
     case Metric::gradNorm:
       return gradNorm_;
+    case Metric::samplesPerSecond:
+      return samplesPerSecond_;
+    case Metric::tokensPerSecond:
+      return tokensPerSecond_;
   }
   return updateLoss_;
 }
@@ -217,7 +221,7 @@ void RunSeries::take(const accrue::RunEvent& event) {
     else if constexpr (std::is_same_v<Body, accrue::CheckpointDone>)
       checkpointUpdate_ = body.update;
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
-      takeGauge(event.rank, body);
+      takeGauge(event, body);
     else if constexpr (std::is_same_v<Body, accrue::Held>)
       held_ = body;
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
@@ -282,6 +286,8 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   last_.seconds = at[Clock::seconds];
   last_.microStep = std::max(last_.microStep, body.micro_step);
   measurePace();
+  samplesPerSecond_.append(last_.samplesPerSecond);
+  tokensPerSecond_.append(last_.tokensPerSecond);
 }
 
 void RunSeries::measurePace() {
@@ -315,8 +321,15 @@ void RunSeries::takeEvaluation(const accrue::Evaluation& body) {
   }
 }
 
-void RunSeries::takeGauge(std::int64_t rank, const accrue::Gauge& body) {
-  gauges_[rank] = body;
+void RunSeries::takeGauge(const accrue::RunEvent& event, const accrue::Gauge& body) {
+  gauges_[event.rank] = body;
+  constexpr double mebibyte = 1024.0 * 1024.0;
+  std::unique_ptr<RankMemory>& memory = memory_[event.rank];
+  if (!memory) memory = std::make_unique<RankMemory>();
+  ClockPoint at = updateClocks_.size() > 0 ? updateClocks_.point(updateClocks_.size() - 1) : ClockPoint{};
+  at[Clock::seconds] = std::max(at[Clock::seconds], static_cast<double>(event.time_ns) * 1e-9 + timeOffset_);
+  memory->clocks.append(at);
+  memory->mebibytes.append(static_cast<double>(body.device_bytes > 0 ? body.device_bytes : body.rss_bytes) / mebibyte);
   last_.memoryBytes = last_.wireBytes = last_.collectives = 0;
   for (const auto& [key, gauge] : gauges_) {
     last_.memoryBytes += gauge.rss_bytes;
@@ -378,7 +391,12 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
       microClocks_[Clock::microStep].upperBound(at[Clock::microStep] + static_cast<double>(position));
   const ClockPoint from = position > 0 && micro > 0 ? microClocks_.point(micro - 1) : at;
   const std::size_t evaluations = evaluationClocks_[Clock::update].upperBound(kept);
-  for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(updates);
+  for (SeriesStore* store : ofUpdates_) store->truncate(updates);
+  for (const auto& [rank, memory] : memory_) {
+    const std::size_t reports = update > 0 ? memory->clocks[Clock::update].upperBound(kept) : 0;
+    memory->mebibytes.truncate(reports);
+    memory->clocks.truncate(reports);
+  }
   for (const auto& weight : weights_) weight->truncate(updates);
   updateClocks_.truncate(updates);
   microLoss_.truncate(micro);
@@ -398,7 +416,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
 
 void RunSeries::clear() {
   rewindTo(0, 0);
-  for (SeriesStore* store : {&updateLoss_, &learningRate_, &gradNorm_}) store->truncate(0);
+  for (SeriesStore* store : ofUpdates_) store->truncate(0);
   weights_.clear();
   join_.reset();
   timeline_.clear();

@@ -22,6 +22,7 @@
 #include "bridge/job_runner.h"
 #include "models/clock.h"
 #include "models/exactness_lamp.h"
+#include "models/metric.h"
 #include "models/micro_step_join.h"
 #include "models/plan_outline.h"
 #include "models/series_store.h"
@@ -32,8 +33,6 @@ struct RunSummary;
 }
 
 namespace accrue::ui {
-
-enum class Metric { microLoss, updateLoss, evaluationLoss, learningRate, gradNorm };
 
 /// The newest value of each measurement; NaN or 0 before the first.
 struct LastValues {
@@ -57,6 +56,12 @@ struct LastValues {
   std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
   std::int64_t wireBytes = 0;    ///< sent by all ranks
   std::int64_t collectives = 0;  ///< of one rank
+};
+
+/// What a rank reported of its memory: of its device, or resident where it computes on the CPU.
+struct RankMemory {
+  ClockTable clocks;
+  SeriesStore mebibytes{clocks};
 };
 
 struct RunProblem {
@@ -150,6 +155,8 @@ class RunSeries : public QObject {
   const SeriesStore& series(Metric metric) const;
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
+  /// By rank.
+  const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return memory_; }
   const SyncTimeline& timeline() const { return timeline_; }
   /// Where each rank that is or was ready stands on the grid.
   const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }
@@ -179,7 +186,7 @@ class RunSeries : public QObject {
   void takeEvaluation(const accrue::Evaluation& body);
   void takeStepsChanged(const accrue::StepsChanged& body);
   void takeWindow();
-  void takeGauge(std::int64_t rank, const accrue::Gauge& body);
+  void takeGauge(const accrue::RunEvent& event, const accrue::Gauge& body);
   void takeState(const accrue::StateChanged& body);
   void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
   void takeFinished(const accrue::RunFinished& body);
@@ -218,8 +225,13 @@ class RunSeries : public QObject {
   SeriesStore updateLoss_{updateClocks_};
   SeriesStore learningRate_{updateClocks_};
   SeriesStore gradNorm_{updateClocks_};
+  SeriesStore samplesPerSecond_{updateClocks_};
+  SeriesStore tokensPerSecond_{updateClocks_};
+  const std::vector<SeriesStore*> ofUpdates_{&updateLoss_, &learningRate_, &gradNorm_, &samplesPerSecond_,
+                                             &tokensPerSecond_};
   SeriesStore evaluationLoss_{evaluationClocks_};
   std::vector<std::unique_ptr<SeriesStore>> weights_;
+  std::map<std::int64_t, std::unique_ptr<RankMemory>> memory_;
   MicroStepJoin join_;
   SyncTimeline timeline_;
 

@@ -3,6 +3,7 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -181,7 +182,7 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
     const accrue::RankList group = groupOf(rank, span);
     span.transfer = group.empty() ? span.begin : span.end;
     lane.pushSync(span);
-    count(span);
+    count(rank, span);
     if (!group.empty()) join(rank, group, span);
   }
 }
@@ -222,7 +223,14 @@ void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const 
 }
 
 /// A message is two spans: one where it is sent, one where it is received.
-void SyncTimeline::count(const SyncSpan& span) {
+void SyncTimeline::count(std::int64_t rank, const SyncSpan& span) {
+  const bool reduces = ops_[span.op] == QLatin1String("all_reduce") || ops_[span.op] == QLatin1String("reduce_scatter");
+  if (reduces && axes_[span.axis] == QLatin1String("data")) {
+    auto& [newest, number] = reducing_[rank];
+    if (span.microStep > newest) ++number;
+    newest = std::max(newest, span.microStep);
+    reducedBytes_ += span.bytes;
+  }
   if (ops_[span.op] == QLatin1String("send")) ++messages_;
   if (!isMessage(span)) ++collectives_;
   bytes_ += span.bytes;
@@ -233,6 +241,19 @@ bool SyncTimeline::isMessage(const SyncSpan& span) const {
   return ops_[span.op] == QLatin1String("send") || ops_[span.op] == QLatin1String("receive");
 }
 
+std::int64_t SyncTimeline::reducingMicroSteps() const {
+  std::int64_t most = 0;
+  for (const auto& [rank, reducing] : reducing_) most = std::max(most, reducing.second);
+  return most;
+}
+
+std::int64_t SyncTimeline::bytesIfReduced(std::int64_t microSteps) const {
+  const std::int64_t times = reducingMicroSteps();
+  if (times == 0) return bytes_;
+  const double each = static_cast<double>(reducedBytes_) / static_cast<double>(times);
+  return bytes_ - reducedBytes_ + static_cast<std::int64_t>(std::llround(each * static_cast<double>(microSteps)));
+}
+
 void SyncTimeline::clear() {
   const accrue::RankGrid grid = grid_;
   *this = {};
@@ -240,12 +261,13 @@ void SyncTimeline::clear() {
 }
 
 void SyncTimeline::rewind(std::int64_t microStep) {
-  collectives_ = messages_ = bytes_ = largestBytes_ = 0;
+  collectives_ = messages_ = bytes_ = largestBytes_ = reducedBytes_ = 0;
+  reducing_.clear();
   open_.clear();
   calls_.clear();
   for (auto& [rank, lane] : lanes_) {
     lane.truncate(microStep);
-    for (const SyncSpan& span : lane.sync) count(span);
+    for (const SyncSpan& span : lane.sync) count(rank, span);
   }
 }
 

@@ -145,6 +145,10 @@ class SyncTimeline {
   /// Payload over all ranks, of collectives and on both sides of messages.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t largestBytes() const { return largestBytes_; }
+  /// Micro-steps of a rank in which gradients were reduced over data.
+  std::int64_t reducingMicroSteps() const;
+  /// Payload over all ranks if gradients had been reduced in so many micro-steps.
+  std::int64_t bytesIfReduced(std::int64_t microSteps) const;
 
  private:
   /// Micro-step, first rank of the group, axis, op, and which of these calls.
@@ -156,7 +160,7 @@ class SyncTimeline {
   bool isMessage(const SyncSpan& span) const;
   void join(std::int64_t rank, const accrue::RankList& group, const SyncSpan& span);
   double seconds(std::int64_t ns) const { return static_cast<double>(ns) * 1e-9 + offset_; }
-  void count(const SyncSpan& span);
+  void count(std::int64_t rank, const SyncSpan& span);
   std::uint8_t nameIndex(std::vector<QString>& names, const std::string& name);
 
   std::map<std::int64_t, Lane> lanes_;
@@ -166,6 +170,9 @@ class SyncTimeline {
   std::map<Call, Begun> open_;
   /// Calls so far of a rank's newest micro-step, by rank, axis and op.
   std::map<std::tuple<std::int64_t, std::uint8_t, std::uint8_t>, std::pair<std::int64_t, std::int64_t>> calls_;
+  /// Of each rank: the newest micro-step in which it reduced gradients, and how many.
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> reducing_;
+  std::int64_t reducedBytes_ = 0;
   double offset_ = 0.0;
   std::int64_t collectives_ = 0;
   std::int64_t messages_ = 0;

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "accrue/run/spec_fields.h"
+#include "figure_dialog.h"
 
 namespace accrue::ui {
 
@@ -44,6 +45,11 @@ QString WidgetDialogs::openRunFolder(QWidget* parent, const QString& folder) {
 QString WidgetDialogs::saveSpec(QWidget* parent, const QString& suggested) {
   QString filter = tr("Run specs (*.accrue)");
   return withSuffix(QFileDialog::getSaveFileName(parent, tr("Save the run spec"), suggested, filter, &filter), filter);
+}
+
+std::optional<FigureSize> WidgetDialogs::askFigure(QWidget* parent, const FigureSize& size) {
+  FigureDialog dialog(size, parent);
+  return dialog.exec() == QDialog::Accepted ? std::optional(dialog.size()) : std::nullopt;
 }
 
 QString WidgetDialogs::exportFile(QWidget* parent, const QString& suggested, const QString& filter) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "plots/figure_size.h"
+
 class QWidget;
 
 namespace accrue::ui {
@@ -26,6 +28,8 @@ class Dialogs {
   virtual QString openSpec(QWidget* parent, const QString& folder) = 0;
   virtual QString openRunFolder(QWidget* parent, const QString& folder) = 0;
   virtual QString saveSpec(QWidget* parent, const QString& suggested) = 0;
+  /// Of the figure to export. Nothing = cancelled.
+  virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) = 0;
   virtual QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) = 0;
   virtual UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) = 0;
   /// A run is hosted in the window that is about to close.
@@ -40,6 +44,7 @@ class WidgetDialogs final : public Dialogs {
   QString openSpec(QWidget* parent, const QString& folder) override;
   QString openRunFolder(QWidget* parent, const QString& folder) override;
   QString saveSpec(QWidget* parent, const QString& suggested) override;
+  std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) override;
   QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
   UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;
   CloseChoice askClose(QWidget* parent, const QString& sentence) override;

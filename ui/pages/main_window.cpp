@@ -25,6 +25,7 @@
 #include "dialect_runs.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
+#include "figure_export.h"
 #include "inspector_panel.h"
 #include "models/dialect_runner.h"
 #include "models/optimizer_runner.h"
@@ -38,6 +39,7 @@
 #include "optimizer_runs.h"
 #include "pipeline_panel.h"
 #include "plot_bar.h"
+#include "plot_menu.h"
 #include "plots/plot_area.h"
 #include "plugin_rack.h"
 #include "rank_grid_panel.h"
@@ -138,10 +140,13 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
+  new FigureExport(actions_, {centre_->plots(), centre_->messages(), parts_.dialogs, parts_.settings, parts_.document},
+                   this);
   recent_menu_ = buildMenus(this, actions_,
                             {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
                              pipeline_dock_, inspector_dock_},
                             {run_bar_});
+  new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
   auto* narrator = new Narrator(parts_.control, status_->narration(), this);
@@ -265,8 +270,6 @@ void MainWindow::connectRunActions() {
   connect(actions_.demo, &QAction::triggered, this, &MainWindow::runDemo);
   connect(actions_.runFolder, &QAction::triggered, this, [this] { openRunFolder(focusedRun()); });
   connect(actions_.copyCommand, &QAction::triggered, this, &MainWindow::copyCommand);
-  connect(actions_.exportPlot, &QAction::triggered, this, &MainWindow::exportPlots);
-  connect(actions_.exportData, &QAction::triggered, this, &MainWindow::exportData);
 }
 
 void MainWindow::connectDialects() {

@@ -122,8 +122,6 @@ class MainWindow : public QMainWindow {
   void showRuns();
   void showDocumentOpened();
   void offerDraft();
-  void exportPlots();
-  void exportData();
   void openRunFolder(const RunSeries* run);
   void copyCommand();
   void copyReport();

@@ -114,6 +114,11 @@ void PlotBar::connectSignals() {
   connect(actions_.follow, &QAction::toggled, plots_, &PlotArea::setFollowLive);
   connect(plots_, &PlotArea::followLiveChanged, actions_.follow, &QAction::setChecked);
   connect(actions_.fit, &QAction::triggered, plots_, &PlotArea::fit);
+  connect(actions_.zoomWindow, &QAction::triggered, plots_, &PlotArea::zoomToWindow);
+  connect(actions_.nextWindow, &QAction::triggered, plots_, [this] { plots_->stepWindow(1); });
+  connect(actions_.previousWindow, &QAction::triggered, plots_, [this] { plots_->stepWindow(-1); });
+  connect(actions_.copyValues, &QAction::triggered, plots_, &PlotArea::copyReadOut);
+  connect(actions_.showTable, &QAction::triggered, plots_, [this] { plots_->showTable(plots_->currentView()); });
 }
 
 void PlotBar::showClock() {

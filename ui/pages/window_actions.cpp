@@ -50,7 +50,7 @@ WindowActions::WindowActions(QObject* owner) {
   saveAs = add(owner, "saveAsAction", tr("Save &as\u2026"), keys("Ctrl+Shift+S"));
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
-                   tr("Every point of the shown runs on every clock, as CSV"));
+                   tr("Every point of the shown runs on every clock, as CSV or JSON"));
   askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
                      tr("Forget the remembered answer to closing the window during a run"));
   closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));
@@ -58,6 +58,8 @@ WindowActions::WindowActions(QObject* owner) {
 
   undo = add(owner, "undoAction", tr("&Undo"), keys("Ctrl+Z"), "undo");
   redo = add(owner, "redoAction", tr("&Redo"), keys("Ctrl+Shift+Z", "Ctrl+Y"), "redo");
+  copyFigure = add(owner, "copyFigureAction", tr("&Copy figure"), keys("Ctrl+Shift+C"), "copy",
+                   tr("The plots with legend and caption, to the clipboard"));
   find = add(owner, "findAction", tr("&Find a field"), keys("Ctrl+F"), "search",
              tr("Find a field by its name, here or in another tool"));
 
@@ -103,6 +105,13 @@ WindowActions::WindowActions(QObject* owner) {
   logY = add(owner, "logYAction", tr("Log &y\tL"), {}, "log-y", tr("Logarithmic loss axis"));
   lessSmoothing = add(owner, "lessSmoothingAction", tr("L&ess smoothing\tShift+S"));
   moreSmoothing = add(owner, "moreSmoothingAction", tr("M&ore smoothing\tS"));
+  zoomWindow = add(owner, "zoomWindowAction", tr("Zoom to &window\tW"), {}, nullptr,
+                   tr("Show the accumulation window under the cursor, or the newest"));
+  nextWindow = add(owner, "nextWindowAction", tr("&Next window\tN"));
+  previousWindow = add(owner, "previousWindowAction", tr("Pre&vious window\tP"));
+  copyValues = add(owner, "copyValuesAction", tr("&Copy the values at the cursor\tC"));
+  showTable = add(owner, "showTableAction", tr("Show as &table\tT"), {}, nullptr,
+                  tr("The focused plot as numbers, in a window of its own"));
   follow->setCheckable(true);
   logY->setCheckable(true);
   clocks = new QActionGroup(owner);

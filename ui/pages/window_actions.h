@@ -17,12 +17,14 @@ namespace accrue::ui {
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
-  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *askOnClosing, *closeSpec, *quit;
+  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *copyFigure, *askOnClosing, *closeSpec,
+      *quit;
   QAction *undo, *redo, *find;
   QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
       *setSteps, *resume, *branch, *attach, *demo;
   QAction *compareDialects, *runAllDialects, *runAllOptimizers;
-  QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing;
+  QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow, *copyValues,
+      *showTable;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate;

@@ -1,63 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The smaller commands of MainWindow: exports, clipboard, help.
+// The smaller commands of MainWindow: clipboard, help.
 #include <QApplication>
 #include <QClipboard>
 #include <QDesktopServices>
 #include <QDir>
-#include <QFile>
 #include <QGuiApplication>
 #include <QMessageBox>
-#include <QSaveFile>
 #include <QSysInfo>
 #include <QUrl>
 
 #include "accrue/run/version.h"
 #include "centre_page.h"
-#include "dialogs.h"
 #include "differences_sheet.h"
 #include "glossary_sheet.h"
 #include "main_window.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
-#include "models/spec_document.h"
-#include "plots/plot_area.h"
 #include "shortcut_sheet.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
-
-namespace {
-
-QString suggestedFile(const SpecDocument& document, const char* suffix) {
-  return QDir(QString::fromStdString(document.baseDir().string()))
-      .filePath(
-          QStringLiteral("%1.%2").arg(document.displayName().section(QLatin1Char('.'), 0, 0), QLatin1String(suffix)));
-}
-
-}  // namespace
-
-void MainWindow::exportPlots() {
-  const QString file = parts_.dialogs->exportFile(this, suggestedFile(*parts_.document, "png"),
-                                                  tr("PNG image (*.png);;SVG drawing (*.svg);;PDF document (*.pdf)"));
-  if (file.isEmpty()) return;
-  const QString problem = centre_->plots()->exportImage(file);
-  if (!problem.isEmpty()) centre_->messages()->post({QStringLiteral("export"), RunState::failed, problem, {}, {}});
-}
-
-void MainWindow::exportData() {
-  const QString name =
-      parts_.dialogs->exportFile(this, suggestedFile(*parts_.document, "csv"), tr("Comma separated values (*.csv)"));
-  if (name.isEmpty()) return;
-  QSaveFile file(name);
-  const QByteArray text = centre_->plots()->exportCsv();
-  if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-  centre_->messages()->post({QStringLiteral("export"),
-                             RunState::failed,
-                             tr("%1 could not be written: %2").arg(name, file.errorString()),
-                             {},
-                             {}});
-}
 
 void MainWindow::openRunFolder(const RunSeries* run) {
   if (run && !run->folder().isEmpty()) QDesktopServices::openUrl(QUrl::fromLocalFile(run->folder()));

@@ -74,7 +74,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   QMenu* edit = addMenu(window, "editMenu", tr("&Edit"));
   edit->addActions({actions.undo, actions.redo});
   edit->addSeparator();
-  edit->addAction(actions.find);
+  edit->addActions({actions.copyFigure, actions.find});
 
   QMenu* run = addMenu(window, "runMenu", tr("&Run"));
   run->addActions({actions.run, actions.runPaused, actions.pause});
@@ -91,6 +91,10 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
 
   QMenu* plot = addMenu(window, "plotMenu", tr("&Plot"));
   plot->addActions({actions.fit, actions.follow, actions.logY});
+  plot->addSeparator();
+  plot->addActions({actions.zoomWindow, actions.nextWindow, actions.previousWindow});
+  plot->addSeparator();
+  plot->addActions({actions.copyValues, actions.showTable});
   plot->addSeparator();
   plot->addActions({actions.moreSmoothing, actions.lessSmoothing});
   QMenu* clocks = plot->addMenu(tr("&X axis"));

@@ -231,6 +231,18 @@ QString LossPlot::valueAt(const RunSeries& run, double x) const {
   return index < store.size() ? tr("loss %1").arg(valueText(store.value(index))) : QString();
 }
 
+PlotTable LossPlot::table() const {
+  std::vector<TableSeries> columns;
+  const QList<RunSeries*> runs = hub().runs();
+  for (RunSeries* run : runs) {
+    const QString name = hub().nameOf(run);
+    columns.push_back({run, &run->series(Metric::updateLoss), name});
+    const SeriesStore& evaluation = run->series(Metric::evaluationLoss);
+    if (!evaluation.empty()) columns.push_back({run, &evaluation, tr("%1, evaluation").arg(name)});
+  }
+  return tableOf(hub().clock(), std::move(columns));
+}
+
 QString LossPlot::summary() const {
   const QList<RunSeries*> runs = hub().runs();
   if (runs.isEmpty()) return tr("loss: no run");

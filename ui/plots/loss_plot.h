@@ -21,6 +21,7 @@ class LossPlot final : public PlotView {
   explicit LossPlot(PlotHub& hub, QWidget* parent = nullptr);
   QString summary() const override;
   QString valueAt(const RunSeries& run, double x) const override;
+  PlotTable table() const override;
 
  protected:
   void rebuild(double pixels) override;

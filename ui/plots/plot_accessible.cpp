@@ -25,7 +25,9 @@ class PlotAccessible final : public QAccessibleWidget {
     if (kind == QAccessible::Help)
       return PlotView::tr(
           "Arrows pan, plus and minus zoom, A fits, L switches to a logarithmic scale, 1 to 7 choose the clock, "
-          "Control with left or right moves the cursor.");
+          "Control with left or right moves the cursor, C copies the values at it. W shows one window, N and P the "
+          "next "
+          "and the previous, T shows the plot as a table.");
     return QAccessibleWidget::text(kind);
   }
 };

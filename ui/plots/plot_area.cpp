@@ -2,22 +2,31 @@
 #include "plots/plot_area.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QEvent>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QScrollArea>
 #include <QSplitter>
 #include <QStackedLayout>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <utility>
 
-#include "models/series_csv.h"
+#include "models/run_name.h"
+#include "models/series_export.h"
 #include "models/smoothing.h"
 #include "plots/learning_rate_plot.h"
 #include "plots/loss_plot.h"
+#include "plots/metric_plot.h"
 #include "plots/plot_accessible.h"
 #include "plots/plot_export.h"
 #include "plots/plot_hub.h"
+#include "plots/plot_table.h"
 #include "plots/sync_strip.h"
 #include "style/theme.h"
 
@@ -29,6 +38,32 @@ constexpr double keyZoom = 1.25;
 constexpr double keyPan = 0.1;
 constexpr double farPan = 0.5;
 constexpr int exportWidth = 960;
+constexpr int leastHeight = 240;
+
+/// How high a plot is beside the others: of `allHeight`.
+constexpr int allHeight = 1000;
+constexpr int stretchUnit = 50;  // QSplitter takes factors up to 255
+int standardHeight(const PlotView& view) {
+  if (qobject_cast<const LossPlot*>(&view)) return 450;
+  return qobject_cast<const SyncStrip*>(&view) ? 350 : 200;
+}
+
+/// More plots than fit are scrolled to. Keys are the plots'.
+class ScrolledPlots final : public QScrollArea {
+ public:
+  ScrolledPlots(QWidget* plots, QWidget* parent) : QScrollArea(parent) {
+    setObjectName(QStringLiteral("plotScroll"));
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::NoFocus);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setWidgetResizable(true);
+    setMinimumHeight(leastHeight);
+    setWidget(plots);
+  }
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override { event->ignore(); }
+};
 
 }  // namespace
 
@@ -38,23 +73,16 @@ PlotArea::PlotArea(QWidget* parent)
       stack_(new QStackedLayout(this)),
       emptyPage_(new QWidget(this)),
       emptyLabel_(new QLabel(emptyPage_)),
-      splitter_(new QSplitter(Qt::Vertical, this)) {
+      splitter_(new QSplitter(Qt::Vertical)),
+      scrolled_(new ScrolledPlots(splitter_, this)) {
   installPlotAccessibility();
   setObjectName(QStringLiteral("plotArea"));
   setAccessibleName(tr("Plots"));
-  loss_ = new LossPlot(*hub_, splitter_);
-  learningRate_ = new LearningRatePlot(*hub_, splitter_);
-  strip_ = new SyncStrip(*hub_, splitter_);
-  strip_->setShowsClock(true);
   splitter_->setObjectName(QStringLiteral("plotSplitter"));
   splitter_->setChildrenCollapsible(true);
   splitter_->setHandleWidth(space::inGroup);
-  for (PlotView* view : views()) splitter_->addWidget(view);
-  splitter_->setCollapsible(0, false);
-  splitter_->setStretchFactor(0, 9);
-  splitter_->setStretchFactor(1, 4);
-  splitter_->setStretchFactor(2, 7);
-  splitter_->setSizes({450, 200, 350});
+  buildViews();
+  setShownPlots({});
 
   emptyLabel_->setObjectName(QStringLiteral("plotEmptyLabel"));
   emptyLabel_->setAlignment(Qt::AlignCenter);
@@ -67,7 +95,7 @@ PlotArea::PlotArea(QWidget* parent)
   empty->setContentsMargins(space::page, space::page, space::page, space::page);
   empty->addWidget(emptyLabel_);
   stack_->addWidget(emptyPage_);
-  stack_->addWidget(splitter_);
+  stack_->addWidget(scrolled_);
   connectSignals();
   showEmptyState();
 }
@@ -83,11 +111,103 @@ void PlotArea::connectSignals() {
   connect(hub, &PlotHub::logYChanged, this, &PlotArea::logYChanged);
   connect(hub, &PlotHub::smoothingChanged, this, &PlotArea::smoothingChanged);
   connect(hub, &PlotHub::followChanged, this, &PlotArea::followLiveChanged);
-  connect(hub, &PlotHub::cursorChanged, this, &PlotArea::reportCursor);
 }
 
-std::vector<PlotView*> PlotArea::views() const {
-  return {loss_, learningRate_, strip_};
+void PlotArea::buildViews() {
+  const auto metric = [this](const char* name, Metric what, MetricPlot::Words words) {
+    all_.push_back(
+        new MetricPlot(*hub_, static_cast<int>(all_.size()) + 1, QLatin1String(name), what, std::move(words)));
+  };
+  all_ = {new LossPlot(*hub_), new LearningRatePlot(*hub_)};
+  all_.push_back(new SyncStrip(*hub_, 2, QStringLiteral("syncStrip"), SyncStrip::Whose::focused));
+  all_.push_back(new SyncStrip(*hub_, 3, QStringLiteral("otherSyncStrip"), SyncStrip::Whose::other));
+  metric("validationPlot", Metric::evaluationLoss,
+         {tr("Validation"), tr("loss of evaluations"), tr("validation loss")});
+  metric("gradNormPlot", Metric::gradNorm,
+         {tr("Gradient norm"), tr("of each update, before clipping"), tr("gradient norm")});
+  metric("throughputPlot", Metric::samplesPerSecond,
+         {tr("Throughput"), tr("samples a second, all ranks"), tr("samples a second")});
+  metric("tokensPlot", Metric::tokensPerSecond,
+         {tr("Tokens"), tr("tokens a second, all ranks"), tr("tokens a second")});
+  all_.push_back(new MemoryPlot(*hub_, static_cast<int>(all_.size()) + 1, QStringLiteral("memoryPlot")));
+  for (PlotView* view : all_) {
+    splitter_->addWidget(view);
+    view->hide();
+    connect(view, &PlotView::menuRequested, this, [this, view](const QPoint& at) { Q_EMIT menuRequested(view, at); });
+  }
+  for (int i = 0; i < splitter_->count(); ++i) splitter_->setCollapsible(i, false);
+}
+
+QStringList PlotArea::shownPlots() const {
+  QStringList names;
+  for (const PlotView* view : shown_) names << view->objectName();
+  return names;
+}
+
+void PlotArea::setShownPlots(const QStringList& names) {
+  shown_.clear();
+  for (const QString& name : names) {
+    const auto view = std::ranges::find(all_, name, &QObject::objectName);
+    if (view != all_.end() && !isPlotShown(*view)) shown_.push_back(*view);
+  }
+  if (shown_.empty()) shown_ = {all_[0], all_[1], all_[2]};
+  arrange();
+}
+
+bool PlotArea::isPlotShown(const PlotView* view) const {
+  return std::ranges::find(shown_, view) != shown_.end();
+}
+
+void PlotArea::setPlotShown(PlotView* view, bool on) {
+  if (on == isPlotShown(view) || (!on && shown_.size() < 2)) return;
+  const bool had = view->isAncestorOf(QApplication::focusWidget());
+  if (on)
+    shown_.push_back(view);
+  else
+    std::erase(shown_, view);
+  arrange();
+  if (had) setFocus();
+}
+
+void PlotArea::movePlot(PlotView* view, int by) {
+  const auto from = std::ranges::find(shown_, view);
+  if (from == shown_.end()) return;
+  const auto place = from - shown_.begin();
+  const auto to = std::clamp<std::ptrdiff_t>(place + by, 0, std::ssize(shown_) - 1);
+  if (to == place) return;
+  shown_.erase(from);
+  shown_.insert(shown_.begin() + to, view);
+  arrange();
+}
+
+void PlotArea::arrange() {
+  // Those that were there keep their heights, as far as a new one leaves them.
+  std::map<const QWidget*, int> heights;
+  for (const PlotView* view : all_)
+    heights[view] = view->isVisible() ? view->height() : standardHeight(*view) * splitter_->height() / allHeight;
+  for (std::size_t i = 0; i < shown_.size(); ++i) splitter_->insertWidget(static_cast<int>(i), shown_[i]);
+  QList<int> sizes;
+  for (int i = 0; i < splitter_->count(); ++i) {
+    auto* view = static_cast<PlotView*>(splitter_->widget(i));
+    const bool shown = isPlotShown(view);
+    view->setVisible(shown);
+    view->setShowsClock(view == shown_.back());
+    sizes << (shown ? heights[view] : 0);
+    splitter_->setStretchFactor(i, standardHeight(*view) / stretchUnit);
+  }
+  splitter_->setSizes(sizes);
+  if (stack_->currentWidget() == scrolled_) setFocusProxy(&shown_.front()->canvas());
+  Q_EMIT shownPlotsChanged();
+}
+
+void PlotArea::showTable(PlotView* view) {
+  (new PlotTableWindow(view, this))->show();
+}
+
+PlotView* PlotArea::currentView() const {
+  for (PlotView* view : shown_)
+    if (view->isAncestorOf(QApplication::focusWidget())) return view;
+  return shown_.front();
 }
 
 void PlotArea::setRuns(const QList<RunSeries*>& runs) {
@@ -151,6 +271,14 @@ void PlotArea::panX(double fraction) {
   hub_->panX(fraction);
 }
 
+void PlotArea::zoomToWindow() {
+  hub_->zoomToWindow(hub_->cursor().value_or(std::numeric_limits<double>::max()));
+}
+
+void PlotArea::stepWindow(int direction) {
+  hub_->stepWindow(direction);
+}
+
 void PlotArea::zoomBack() {
   hub_->zoomBack();
 }
@@ -169,51 +297,47 @@ void PlotArea::tick() {
   showEmptyState();
   if (!isVisible()) return;
   hub_->advance();
-  for (PlotView* view : views()) view->refreshIfNeeded();
+  for (PlotView* view : shown_) view->refreshIfNeeded();
 }
 
 void PlotArea::showEmptyState() {
   const QList<RunSeries*> runs = hub_->runs();
   const bool any =
       std::any_of(runs.begin(), runs.end(), [](const RunSeries* run) { return run->hasEvents() || run->plan(); });
-  QWidget* page = any ? static_cast<QWidget*>(splitter_) : emptyPage_;
+  QWidget* page = any ? scrolled_ : emptyPage_;
   if (stack_->currentWidget() == page) return;
   const QWidget* focus = QApplication::focusWidget();
   const bool had = focus != nullptr && (focus == this || isAncestorOf(focus));
   stack_->setCurrentWidget(page);
   // Focus goes to a canvas, which shows a focus mark.
-  setFocusProxy(any ? static_cast<QWidget*>(&loss_->canvas()) : nullptr);
+  setFocusProxy(any ? static_cast<QWidget*>(&shown_.front()->canvas()) : nullptr);
   if (had) setFocus();
 }
 
-void PlotArea::reportCursor() {
+QStringList PlotArea::readOut() const {
   const std::optional<double> x = hub_->cursor();
-  if (!x) {
-    Q_EMIT cursorMoved({}, {});
-    return;
-  }
-  QStringList lines;
+  if (!x) return {};
+  QStringList lines{positionText(hub_->clock(), *x)};
   const QList<RunSeries*> runs = hub_->runs();
   for (const RunSeries* run : runs) {
-    QStringList cells{run->name()};
-    for (const PlotView* view : {static_cast<PlotView*>(loss_), static_cast<PlotView*>(learningRate_)})
+    QStringList cells{hub_->nameOf(run)};
+    for (const PlotView* view : shown_)
       if (const QString text = view->valueAt(*run, *x); !text.isEmpty()) cells << text;
     if (cells.size() > 1) lines << cells.join(QStringLiteral("  "));
   }
-  Q_EMIT cursorMoved(positionText(hub_->clock(), *x), lines);
+  return lines;
+}
+
+bool PlotArea::copyReadOut() const {
+  if (!hub_->cursor()) return false;
+  QGuiApplication::clipboard()->setText(readOut().join(u'\n'));
+  return true;
 }
 
 std::vector<ExportPart> PlotArea::exportParts() const {
   std::vector<ExportPart> parts;
-  const QList<int> sizes = splitter_->sizes();
-  const std::vector<PlotView*> all = views();
-  const bool laidOut =
-      splitter_->isVisible() && std::count_if(sizes.begin(), sizes.end(), [](int size) { return size > 0; }) > 0;
-  const std::array<int, 3> standard = {320, 140, 220};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const int height = laidOut ? sizes[static_cast<qsizetype>(i)] : standard[i];
-    if (height > 0) parts.push_back({all[i], height});
-  }
+  for (PlotView* view : shown_)
+    parts.push_back({view, splitter_->isVisible() && view->height() > 0 ? view->height() : standardHeight(*view)});
   return parts;
 }
 
@@ -226,18 +350,37 @@ QImage PlotArea::renderImage(qreal devicePixelRatio) const {
   return paintImage(exportParts(), exportWidthNow(), devicePixelRatio);
 }
 
-QString PlotArea::exportImage(const QString& file) const {
+Figure PlotArea::figure(const FigureSize& size) const {
   hub_->advance();
-  return writePicture(exportParts(), exportWidthNow(), file);
+  Figure figure{exportParts(), {}, {}, {}, size};
+  QStringList names;
+  std::vector<NamedSpec> specs;
+  const QList<RunSeries*> runs = hub_->runs();
+  for (const RunSeries* run : runs) {
+    if (!names.contains(run->name())) names << run->name();
+    specs.push_back({run->name(), run->spec() ? &*run->spec() : nullptr});
+    figure.legend.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, hub_->nameOf(run)});
+  }
+  figure.title = names.join(QStringLiteral(", "));
+  const QString settings = differencesText(specs);
+  QStringList sentences;
+  if (!settings.isEmpty()) sentences << (runs.size() > 1 ? tr("The runs differ: %1.").arg(settings) : settings + u'.');
+  if (hub_->smoothing() > 0.0) sentences << tr("Smoothed: %1.").arg(smoothingFormula(hub_->smoothing()));
+  figure.caption = sentences.join(u' ');
+  return figure;
 }
 
 QByteArray PlotArea::exportCsv() const {
   return seriesCsv(hub_->runs(), hub_->smoothing());
 }
 
+QByteArray PlotArea::exportJson() const {
+  return seriesJson(hub_->runs(), hub_->smoothing());
+}
+
 QStringList PlotArea::summaries() const {
   QStringList result;
-  for (const PlotView* view : views()) result << view->summary();
+  for (const PlotView* view : shown_) result << view->summary();
   return result;
 }
 
@@ -303,6 +446,20 @@ bool PlotArea::handleKey(int key, Qt::KeyboardModifiers modifiers) {
       else
         zoomBack();
       return true;
+    case Qt::Key_W:
+      zoomToWindow();
+      return true;
+    case Qt::Key_N:
+      stepWindow(1);
+      return true;
+    case Qt::Key_P:
+      stepWindow(-1);
+      return true;
+    case Qt::Key_T:
+      showTable(currentView());
+      return true;
+    case Qt::Key_C:
+      return copyReadOut();
     case Qt::Key_Escape:
       if (!hub_->cursor()) return false;
       hub_->setCursor({});
@@ -315,8 +472,7 @@ bool PlotArea::handleKey(int key, Qt::KeyboardModifiers modifiers) {
 void PlotArea::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() != QEvent::PaletteChange && event->type() != QEvent::FontChange) return;
-  if (loss_ == nullptr || strip_ == nullptr) return;
-  for (PlotView* view : views()) view->markStale();
+  for (PlotView* view : shown_) view->markStale();
 }
 
 }  // namespace accrue::ui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotArea: loss, learning rate and sync strip, stacked, on one X axis. The window sets the runs to show and calls
-// tick() once per frame; the area draws what changed.
+// PlotArea: plots stacked on one X axis; at first loss, learning rate and sync strip. The window sets the runs to show
+// and calls tick() once per frame; the area draws what changed.
 #pragma once
 
 #include <QImage>
@@ -14,6 +14,7 @@
 
 #include "models/clock.h"
 #include "models/run_series.h"
+#include "plots/plot_export.h"
 
 class QSplitter;
 class QStackedLayout;
@@ -22,11 +23,8 @@ class QLabel;
 namespace accrue::ui {
 
 class LossPlot;
-class LearningRatePlot;
-class SyncStrip;
 class PlotView;
 class PlotHub;
-struct ExportPart;
 
 /// Thread: GUI.
 class PlotArea : public QWidget {
@@ -43,6 +41,21 @@ class PlotArea : public QWidget {
   void setFocusedRun(RunSeries* run);
   RunSeries* focusedRun() const;
 
+  /// Every plot there is, by its object name; the shown ones by theirs, from the top.
+  const std::vector<PlotView*>& allViews() const { return all_; }
+  QStringList shownPlots() const;
+  /// Names that no plot has are passed over; without a known one the first plots are shown.
+  void setShownPlots(const QStringList& names);
+  bool isPlotShown(const PlotView* view) const;
+  /// A new plot comes last. The last one that is shown stays.
+  void setPlotShown(PlotView* view, bool on);
+  /// Up by a negative number of places.
+  void movePlot(PlotView* view, int by);
+  /// A plot as a table, in a window of its own.
+  void showTable(PlotView* view);
+  /// The plot with the focus, else the first.
+  PlotView* currentView() const;
+
   void setClock(Clock clock);
   Clock clock() const;
   void setLogY(bool on);
@@ -56,6 +69,9 @@ class PlotArea : public QWidget {
   void fit();
   void zoomX(double factor);
   void panX(double fraction);
+  /// Shows the window of the focused run under the cursor; without a cursor the newest.
+  void zoomToWindow();
+  void stepWindow(int direction);
   void zoomBack();
   void zoomForward();
   /// Brings a position into view and puts the cursor on it.
@@ -66,18 +82,25 @@ class PlotArea : public QWidget {
 
   /// All plots as one picture, at a pixel ratio.
   QImage renderImage(qreal devicePixelRatio = 1.0) const;
-  /// PNG (3 pixels a point), SVG or PDF by the file's suffix. Empty on success, else a sentence that says why.
-  QString exportImage(const QString& file) const;
+  /// All plots with title, legend and caption, for a file or the clipboard.
+  Figure figure(const FigureSize& size) const;
   /// Every point of the visible runs on every clock, with the smoothed column and its formula. UTF-8.
   QByteArray exportCsv() const;
+  QByteArray exportJson() const;
+  /// The cursor's position and a line per visible run: "update 20", "Demo  loss 2.311  learning rate 0.003"; empty
+  /// without a cursor.
+  QStringList readOut() const;
+  /// To the clipboard. False without a cursor.
+  bool copyReadOut() const;
   /// One sentence a plot, for assistive technology and the narrator.
   QStringList summaries() const;
   QString emptyText() const;
   void setEmptyText(const QString& text);
 
  Q_SIGNALS:
-  /// The cursor moved: the X position and a line per visible run ("N=4  loss 2.311  lr 3.0e-3"). Empty when it left.
-  void cursorMoved(const QString& position, const QStringList& lines);
+  void shownPlotsChanged();
+  /// A plot's menu is wanted at a place on the screen.
+  void menuRequested(accrue::ui::PlotView* view, const QPoint& at);
   /// The user changed these with a key or the mouse; a tool bar mirrors them.
   void clockChanged(accrue::ui::Clock clock);
   void logYChanged(bool on);
@@ -92,19 +115,20 @@ class PlotArea : public QWidget {
   void connectSignals();
   bool handleKey(int key, Qt::KeyboardModifiers modifiers);
   void showEmptyState();
-  void reportCursor();
+  void buildViews();
+  /// Puts the shown plots in their order; only the lowest carries the axis.
+  void arrange();
   std::vector<ExportPart> exportParts() const;
   int exportWidthNow() const;
-  std::vector<PlotView*> views() const;
 
   std::unique_ptr<PlotHub> hub_;
   QStackedLayout* stack_ = nullptr;
   QWidget* emptyPage_ = nullptr;
   QLabel* emptyLabel_ = nullptr;
   QSplitter* splitter_ = nullptr;
-  LossPlot* loss_ = nullptr;
-  LearningRatePlot* learningRate_ = nullptr;
-  SyncStrip* strip_ = nullptr;
+  QWidget* scrolled_ = nullptr;
+  std::vector<PlotView*> all_;
+  std::vector<PlotView*> shown_;  ///< from the top
 };
 
 }  // namespace accrue::ui

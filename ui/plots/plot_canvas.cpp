@@ -126,7 +126,12 @@ void PlotCanvas::layOut(const QSize& size) {
 }
 
 void PlotCanvas::applyTheme() {
-  colors_ = themeColors(palette());
+  useColors(themeColors(palette()));
+  Q_EMIT themeApplied();
+}
+
+void PlotCanvas::useColors(const ThemeColors& colors) {
+  colors_ = colors;
   setBackground(QBrush(colors_.surface));
   const QFont labels = tabularFont(TextSize::small);
   for (QCPAxis* axis : {xAxis, yAxis}) {
@@ -139,7 +144,6 @@ void PlotCanvas::applyTheme() {
   xAxis->setBasePen(QPen(colors_.hairline, 1.0));
   xAxis->setTickPen(QPen(colors_.hairline, 1.0));
   cursor_->colors = colors_;
-  Q_EMIT themeApplied();
 }
 
 void PlotCanvas::showCursor(std::optional<double> x, std::vector<CursorDot> dots) {
@@ -215,9 +219,9 @@ void PlotCanvas::cancelDrag() {
   cursor_->layer()->replot();
 }
 
-void PlotCanvas::mouseDoubleClickEvent(QMouseEvent*) {
+void PlotCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
   cancelDrag();
-  hub_.fit();
+  if (!zoomsToWindow_ || !hub_.zoomToWindow(xAxis->pixelToCoord(event->position().x()))) hub_.fit();
 }
 
 void PlotCanvas::wheelEvent(QWheelEvent* event) {

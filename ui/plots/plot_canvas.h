@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // PlotCanvas: a QCustomPlot with our policies: fixed margins, one-pixel pens, queued replots, the studio's palette, and
 // these mouse controls: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click
-// fits.
+// fits, or shows the window under it.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,11 @@ class PlotCanvas final : public QCustomPlot {
   void layOut(const QSize& size);
   /// Whether drag and wheel change Y, too.
   void setZoomsY(bool on) { zoomsY_ = on; }
+  /// A double click shows the window under it instead of all data.
+  void setZoomsToWindow(bool on) { zoomsToWindow_ = on; }
   const ThemeColors& colors() const { return colors_; }
+  /// Paints in these colours until the theme is applied again.
+  void useColors(const ThemeColors& colors);
   /// Takes colours and fonts from the widget's palette.
   void applyTheme();
   /// Width of the drawing area for a canvas of some width.
@@ -83,6 +87,7 @@ class PlotCanvas final : public QCustomPlot {
   int plotNumber_;
   bool showsClock_ = false;
   bool zoomsY_ = true;
+  bool zoomsToWindow_ = false;
   ThemeColors colors_;
   AxisTitle* title_ = nullptr;
   CursorLayer* cursor_ = nullptr;

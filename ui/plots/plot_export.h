@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A stack of plots as a picture or a document, repainted for its size: never a screenshot.
+// A stack of plots as a figure for a paper: title, legend, the plots and a caption, repainted in light colours for a
+// size in millimetres and a font size in points. Never a screenshot.
 #pragma once
 
 #include <QByteArray>
 #include <QImage>
-#include <QSize>
 #include <QString>
 #include <vector>
+
+#include "plots/figure_size.h"
+#include "plots/plot_header.h"
 
 namespace accrue::ui {
 
@@ -18,9 +21,24 @@ struct ExportPart {
   int height = 0;
 };
 
+struct Figure {
+  std::vector<ExportPart> parts;
+  QString title;
+  std::vector<HeaderItem> legend;  ///< one run each
+  QString caption;
+  FigureSize size;
+};
+
+/// The plots alone, as on screen.
 QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal devicePixelRatio);
-/// The file's suffix decides the format: png (3 pixels a point), svg, pdf. Returns empty on success, else what went
+/// The figure with so many pixels an inch.
+QImage paintFigure(const Figure& figure, double dotsPerInch);
+QByteArray svgOf(const Figure& figure);
+QByteArray pdfOf(const Figure& figure);
+/// Why the figure cannot be drawn at its size, and what to do; empty if it can.
+QString figureProblem(const Figure& figure);
+/// The file's suffix decides the format: png (300 pixels an inch), svg, pdf. Returns empty on success, else what went
 /// wrong and what to do. On failure the file is as it was before.
-QString writePicture(const std::vector<ExportPart>& parts, int width, const QString& file);
+QString writeFigure(const Figure& figure, const QString& file);
 
 }  // namespace accrue::ui

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int swatchWidth = 20;
 constexpr int blockSide = 9;
+constexpr int leastBadge = 64;
 
 int itemWidth(const HeaderItem& item, const QFontMetrics& metrics) {
   const int swatch = item.swatch == HeaderItem::Swatch::none  ? 0
@@ -89,8 +90,10 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   left += space::betweenGroups;
 
   int right = rect.right() - space::betweenGroups;
-  if (!badge_.isEmpty()) {
-    const int rest = std::max(right - left, 0);
+  // A sentence at the cursor takes precedence over the badge.
+  const bool sentence = items_.size() == 1 && items_.front().swatch == HeaderItem::Swatch::none;
+  const int taken = sentence ? itemWidth(items_.front(), numberMetrics) + space::betweenGroups : 0;
+  if (const int rest = std::max(right - left - taken, 0); !badge_.isEmpty() && (!sentence || rest > leastBadge)) {
     const QString badge =
         plainMetrics.elidedText(badge_, Qt::ElideRight, items_.empty() ? rest : std::min(rest, rect.width() * 2 / 5));
     const int width = plainMetrics.horizontalAdvance(badge);
@@ -104,6 +107,13 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
     const bool last = i + 1 == items_.size();
     const int needed =
         itemWidth(items_[i], numberMetrics) + (last ? 0 : space::betweenGroups + numberMetrics.horizontalAdvance(more));
+    if (sentence && left + needed > right) {
+      HeaderItem shortened = items_[i];
+      shortened.text = numberMetrics.elidedText(shortened.text, Qt::ElideRight, std::max(right - left, 0));
+      paintItem(painter, shortened, left, QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()),
+                colors);
+      break;
+    }
     if (left + needed > right) {
       painter.setPen(colors.muted);
       if (left + numberMetrics.horizontalAdvance(more) <= right) painter.drawText(left, baseline, more);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/run_name.h"
 #include "models/smoothing.h"
 
 namespace accrue::ui {
@@ -16,6 +17,8 @@ constexpr double largestSpan = 1e15;
 /// Part of the plan's length from which on a live plot shows the whole plan.
 constexpr double showWholePlanFrom = 0.1;
 constexpr std::size_t longestHistory = 100;
+/// Part of a window's length that is shown on both sides of it.
+constexpr double aroundWindow = 0.06;
 
 }  // namespace
 
@@ -27,6 +30,9 @@ void PlotHub::setRuns(const QList<RunSeries*>& runs) {
     if (run != nullptr) guarded.append(run);
   if (guarded == runs_) return;
   runs_ = guarded;
+  for (const RunSeries* run : guarded)
+    connect(run, &RunSeries::specChanged, this, &PlotHub::forgetNames, Qt::UniqueConnection);
+  forgetNames();
   ++revision_;
   advance();
 }
@@ -181,6 +187,70 @@ void PlotHub::zoomForward() {
   show(view);
 }
 
+QString PlotHub::nameOf(const RunSeries* run) const {
+  std::vector<NamedSpec> named;
+  QStringList given;
+  qsizetype place = -1;
+  for (const QPointer<RunSeries>& each : runs_) {
+    if (!each) continue;
+    if (each == run) place = static_cast<qsizetype>(named.size());
+    named.push_back({each->name(), each->spec() ? &*each->spec() : nullptr});
+    given << each->name();
+  }
+  if (given != givenNames_) {
+    givenNames_ = given;
+    names_ = distinctNames(named);
+  }
+  return place < 0 ? run->name() : names_[place];
+}
+
+void PlotHub::forgetNames() {
+  givenNames_.clear();
+}
+
+const RunSeries* PlotHub::leading() const {
+  if (focused_) return focused_;
+  const QList<RunSeries*> shown = runs();
+  return shown.isEmpty() ? nullptr : shown.last();
+}
+
+std::optional<std::size_t> PlotHub::windowAt(double x) const {
+  const RunSeries* run = leading();
+  if (run == nullptr || run->series(Metric::updateLoss).empty()) return {};
+  const ClockColumn& ends = run->series(Metric::updateLoss).clock(clock_);
+  return std::min(ends.lowerBound(x), ends.size() - 1);
+}
+
+Span PlotHub::windowSpan(std::size_t window) const {
+  const ClockColumn& ends = leading()->series(Metric::updateLoss).clock(clock_);
+  return {window > 0 ? ends[window - 1] : 0.0, ends[window]};
+}
+
+void PlotHub::showWindow(std::size_t window) {
+  const Span span = windowSpan(window);
+  if (!(span.size() > 0.0)) return;
+  const double air = span.size() * aroundWindow;
+  zoomTo({span.low - air, span.high + air});
+}
+
+bool PlotHub::zoomToWindow(double x) {
+  const auto window = windowAt(x);
+  if (window) showWindow(*window);
+  return window.has_value();
+}
+
+void PlotHub::stepWindow(int direction) {
+  const auto here = windowAt((x_.low + x_.high) / 2.0);
+  if (!here) return;
+  // A view that shows many windows goes to one of them first.
+  const bool zoomed = x_.size() < 1.9 * windowSpan(*here).size();
+  const std::size_t last = leading()->series(Metric::updateLoss).size() - 1;
+  if (!zoomed)
+    showWindow(*here);
+  else if (direction > 0 ? *here < last : *here > 0)
+    showWindow(direction > 0 ? *here + 1 : *here - 1);
+}
+
 double PlotHub::newest() const {
   double latest = 0.0;
   for (const RunSeries* run : runs()) latest = std::max(latest, run->latest(clock_));
@@ -223,7 +293,7 @@ void PlotHub::setCursor(std::optional<double> x) {
 }
 
 void PlotHub::stepCursor(int direction) {
-  const RunSeries* run = focused_ ? focused_.data() : runs().isEmpty() ? nullptr : runs().last();
+  const RunSeries* run = leading();
   if (run == nullptr) return;
   const SeriesStore& store = run->series(Metric::updateLoss);
   if (store.empty()) return;

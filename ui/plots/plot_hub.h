@@ -6,6 +6,7 @@
 #include <QList>
 #include <QObject>
 #include <QPointer>
+#include <QStringList>
 #include <map>
 #include <optional>
 #include <vector>
@@ -34,6 +35,8 @@ class PlotHub : public QObject {
   QList<RunSeries*> runs() const;
   void setFocused(RunSeries* run);
   RunSeries* focused() const { return focused_; }
+  /// What a shown run is called beside the others: "Demo, N = 16".
+  QString nameOf(const RunSeries* run) const;
   bool anyLive() const;
 
   void setClock(Clock clock);
@@ -56,6 +59,10 @@ class PlotHub : public QObject {
   void scaleX(double factor) { scaleX(factor, (x_.low + x_.high) / 2.0); }
   void panX(double fraction);
   void fit();
+  /// Shows the window of the focused run that a position lies in. False if it has none.
+  bool zoomToWindow(double x);
+  /// Shows the next or previous window; the first time the one in the middle of the view.
+  void stepWindow(int direction);
   void zoomBack();
   void zoomForward();
   /// Follows live data: called once per frame.
@@ -88,7 +95,14 @@ class PlotHub : public QObject {
   void remember();
   void show(const View& view);
   void setX(const Span& x);
+  void forgetNames();
   Span fittedX() const;
+  /// The run whose windows are meant.
+  const RunSeries* leading() const;
+  /// Which of its updates ends the window at a position; none if it has no update.
+  std::optional<std::size_t> windowAt(double x) const;
+  Span windowSpan(std::size_t window) const;
+  void showWindow(std::size_t window);
   double newest() const;
   void userMoved();
   void moveFollow(bool on);
@@ -106,6 +120,9 @@ class PlotHub : public QObject {
   std::vector<View> back_;
   std::vector<View> forward_;
   std::uint64_t revision_ = 1;
+  // What differs between specs takes long to find: kept until names or specs change.
+  mutable QStringList givenNames_;
+  mutable QStringList names_;
 };
 
 /// The smallest of 1, 2, 5, 10, ... that is not below a value.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/plot_view.h"
 
+#include <QContextMenuEvent>
 #include <QPainter>
 #include <QVBoxLayout>
 #include <cmath>
@@ -96,17 +97,27 @@ int PlotView::headerHeight() const {
   return header_->sizeHint().height();
 }
 
-void PlotView::renderInto(QCPPainter& painter, const QRect& rect) {
+void PlotView::renderInto(QCPPainter& painter, const QRect& rect, const ThemeColors& colors) {
+  canvas_->useColors(colors);
   const qreal ratio = painter.device() != nullptr ? painter.device()->devicePixelRatioF() : 1.0;
   const QRect canvas = rect.adjusted(0, headerHeight(), 0, 0);
   prepare(canvas.size(), ratio);
-  header_->paintInto(painter, QRect(rect.topLeft(), QSize(rect.width(), headerHeight())), canvas_->colors());
+  std::vector<HeaderItem> atCursor = header_->items();
+  header_->setItems(legend());
+  header_->paintInto(painter, QRect(rect.topLeft(), QSize(rect.width(), headerHeight())), colors);
+  header_->setItems(std::move(atCursor));
   painter.save();
   painter.translate(canvas.topLeft());
   canvas_->paintInto(&painter, canvas.width(), canvas.height());
   painter.restore();
   canvas_->layOut(canvas_->size());
+  canvas_->applyTheme();
   stale_ = true;
+}
+
+void PlotView::contextMenuEvent(QContextMenuEvent* event) {
+  const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
+  Q_EMIT menuRequested(byKey ? header_->mapToGlobal(header_->rect().bottomLeft()) : event->globalPos());
 }
 
 void PlotView::paintEvent(QPaintEvent*) {

@@ -10,6 +10,7 @@
 #include "plots/plot_canvas.h"
 #include "plots/plot_header.h"
 #include "plots/plot_hub.h"
+#include "plots/plot_table.h"
 
 namespace accrue::ui {
 
@@ -36,9 +37,19 @@ class PlotView : public QWidget {
   /// A run's value at a position: "loss 2.311"; empty if it has none.
   virtual QString valueAt(const RunSeries& run, double x) const = 0;
 
-  /// Paints header and plot into a rectangle, reduced for its width. The next refresh() draws for the window again.
-  void renderInto(QCPPainter& painter, const QRect& rect);
+  /// What the plot shows as a table.
+  virtual PlotTable table() const = 0;
+  /// Changes with what the table shows.
+  std::uint64_t contentRevision() const { return hub_.revision() + hub_.dataRevision(); }
+
+  /// Paints header and plot into a rectangle in these colours, without the cursor, reduced for its width. The next
+  /// refresh() draws for the window again.
+  void renderInto(QCPPainter& painter, const QRect& rect, const ThemeColors& colors);
   int headerHeight() const;
+
+ Q_SIGNALS:
+  /// The plot's menu is wanted at a place on the screen.
+  void menuRequested(const QPoint& at);
 
  protected:
   struct Readout {
@@ -58,6 +69,7 @@ class PlotView : public QWidget {
   /// The range of Y that an axis not set by the user keeps from frame to frame.
   Span fittedY(double low, double high, bool logarithmic);
 
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
   void showEvent(QShowEvent* event) override;
 

@@ -3,7 +3,9 @@
 
 #include <QScrollBar>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
@@ -31,8 +33,9 @@ double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place)
 
 }  // namespace
 
-SyncStrip::SyncStrip(PlotHub& hub, QWidget* parent)
-    : PlotView(hub, 2, QStringLiteral("syncStrip"), parent),
+SyncStrip::SyncStrip(PlotHub& hub, int number, const QString& objectName, Whose whose, QWidget* parent)
+    : PlotView(hub, number, objectName, parent),
+      whose_(whose),
       lanes_(new SyncLanes(canvas().x(), canvas().y(), QStringLiteral("curves"))),
       bar_(new QScrollBar(Qt::Vertical, &canvas())),
       ticker_(new QCPAxisTickerText) {
@@ -40,19 +43,43 @@ SyncStrip::SyncStrip(PlotHub& hub, QWidget* parent)
   bar_->setAccessibleName(tr("Lanes"));
   bar_->hide();
   connect(bar_, &QScrollBar::valueChanged, this, &SyncStrip::markStale);
-  canvas().setAccessibleName(tr("Sync strip"));
+  canvas().setAccessibleName(whose == Whose::focused ? tr("Sync strip") : tr("Sync strip of another run"));
   canvas().setZoomsY(false);
+  canvas().setZoomsToWindow(true);
   canvas().y()->setTicker(ticker_);
   canvas().y()->setRangeReversed(true);
   canvas().y()->grid()->setVisible(false);
-  header().setTitle(tr("Sync"), {});
+  header().setTitle(title(), {});
   connect(&canvas(), &PlotCanvas::hovered, this, [this](double, double y) { hoveredLane_ = y; });
 }
 
 const RunSeries* SyncStrip::shown() const {
-  if (hub().focused() != nullptr) return hub().focused();
   const QList<RunSeries*> runs = hub().runs();
+  if (whose_ == Whose::other) return runs.size() < 2 ? nullptr : runs[runs.size() - 2];
+  if (hub().focused() != nullptr) return hub().focused();
   return runs.isEmpty() ? nullptr : runs.last();
+}
+
+QString SyncStrip::title() const {
+  return whose_ == Whose::focused ? tr("Sync") : tr("Sync B");
+}
+
+QString SyncStrip::badge(const RunSeries& run) const {
+  const SyncTimeline& timeline = run.timeline();
+  QStringList parts;
+  if (timeline.collectives() > 0)
+    parts << tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
+  if (timeline.messages() > 0) parts << tr("%1 messages").arg(countText(static_cast<double>(timeline.messages())));
+  if (parts.isEmpty()) return tr("no collectives");
+  if (timeline.bytes() > 0) parts << bytesText(timeline.bytes());
+  const auto micro = static_cast<std::int64_t>(timeline.lanes().begin()->second.micro.size());
+  const auto windows = static_cast<std::int64_t>(run.series(Metric::updateLoss).size());
+  const std::int64_t reducing = timeline.reducingMicroSteps();
+  QString sent = parts.join(QStringLiteral(", "));
+  if (reducing == 0 || windows == 0 || micro <= windows) return sent;
+  return 2 * reducing < windows + micro
+             ? tr("%1 (every micro-step: %2)").arg(sent, bytesText(timeline.bytesIfReduced(micro)))
+             : tr("%1 (once a window: %2)").arg(sent, bytesText(timeline.bytesIfReduced(windows)));
 }
 
 void SyncStrip::updateLabels(const RunSeries* run) {
@@ -89,12 +116,14 @@ void SyncStrip::rebuild(double) {
   updateLabels(run);
   placeLanes();
   if (run == nullptr || run->timeline().empty()) {
-    header().setTitle(tr("Sync"), tr("ranks and their collectives appear here while a run trains"));
+    header().setTitle(title(), whose_ == Whose::other && run == nullptr
+                                   ? tr("show a second run to set its ranks above or below these")
+                                   : tr("ranks and their collectives appear here while a run trains"));
     header().setBadge({});
     return;
   }
   const SyncTimeline& timeline = run->timeline();
-  const QString whose = hub().runs().size() > 1      ? run->name()
+  const QString whose = hub().runs().size() > 1      ? hub().nameOf(run)
                         : timeline.axes().size() > 1 ? tr("by rank and axis")
                                                      : tr("one lane a rank");
   QString shows = tr("collectives by bytes");
@@ -104,13 +133,8 @@ void SyncStrip::rebuild(double) {
             : windows == 1 ? tr("a column: time of one window")
                            : tr("a column: time of %1 windows").arg(windows);
   }
-  header().setTitle(tr("Sync"), tr("%1, %2").arg(whose, shows));
-  QString badge = tr("no collectives");
-  if (timeline.collectives() > 0)
-    badge = tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
-  if (timeline.messages() > 0) badge += tr(", %1 messages").arg(countText(static_cast<double>(timeline.messages())));
-  if (timeline.bytes() > 0) badge += QStringLiteral(", ") + bytesText(timeline.bytes());
-  header().setBadge(badge);
+  header().setTitle(title(), tr("%1, %2").arg(whose, shows));
+  header().setBadge(badge(*run));
 }
 
 std::vector<HeaderItem> SyncStrip::legend() const {
@@ -118,9 +142,11 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   if (run == nullptr || run->timeline().empty()) return {};
   const ThemeColors& colors = canvas().colors();
   using Swatch = HeaderItem::Swatch;
-  std::vector<HeaderItem> items{{Swatch::block, 0, colors.forward, tr("forward")},
-                                {Swatch::block, 0, colors.backward, tr("backward")},
-                                {Swatch::block, 0, colors.optimizerStep, tr("step")}};
+  std::vector<HeaderItem> items;
+  if (hub().runs().size() > 1) items.push_back({Swatch::run, run->colorIndex(), {}, {}});
+  items.insert(items.end(), {{Swatch::block, 0, colors.forward, tr("forward")},
+                             {Swatch::block, 0, colors.backward, tr("backward")},
+                             {Swatch::block, 0, colors.optimizerStep, tr("step")}});
   const std::vector<QString>& axes = run->timeline().axes();
   if (axes.size() < 2)
     items.push_back(
@@ -161,7 +187,7 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
   QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
   if (row.use != nullptr) which = tr("%1 over the %2 axis").arg(which, run.timeline().axes()[row.use->axis]);
   text += tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
-  return waited > 0.0 ? text + tr(", after waiting %1 for the other ranks").arg(spanText(waited)) : text;
+  return waited > 0.0 ? text + tr(", waited %1").arg(spanText(waited)) : text;
 }
 
 PlotView::Readout SyncStrip::readout(double x) const {
@@ -178,6 +204,40 @@ PlotView::Readout SyncStrip::readout(double x) const {
 QString SyncStrip::valueAt(const RunSeries& run, double x) const {
   if (&run != shown() || run.timeline().empty()) return {};
   return laneText(run, SyncLanes::rowsOf(run).front(), x);
+}
+
+PlotTable SyncStrip::table() const {
+  PlotTable table;
+  table.headers = {tr("Update"), tr("Rank"),     tr("Forward"), tr("Backward"),
+                   tr("Step"),   tr("Transfer"), tr("Waiting"), tr("Bytes")};
+  const QPointer<const RunSeries> run = shown();
+  if (!run || run->timeline().empty()) return table;
+  const std::size_t ranks = run->timeline().lanes().size();
+  table.rows = run->series(Metric::updateLoss).size() * ranks;
+  table.cell = [run, ranks](std::size_t row, int column) {
+    if (!run || run->timeline().lanes().size() != ranks) return QString();
+    const std::size_t window = row / ranks;
+    const auto& [rank, lane] = *std::next(run->timeline().lanes().begin(), static_cast<std::ptrdiff_t>(row % ranks));
+    if (column == 0) return groupedNumber(static_cast<std::int64_t>(window) + 1);
+    if (column == 1) return groupedNumber(rank);
+    const ClockColumn& ends = run->series(Metric::updateLoss).clock(Clock::microStep);
+    if (window >= ends.size() || lane.micro.empty()) return QString();
+    const LaneClock clock(lane, run->series(Metric::microLoss).clocks(), Clock::microStep);
+    const double begin = clock.toTime(window > 0 ? ends[window - 1] : 0.0);
+    const double end = clock.toTime(ends[window]);
+    const LaneShare before = lane.spent(begin);
+    const LaneShare after = lane.spent(end);
+    const double transfer = after.collective - before.collective;
+    const std::array times = {after.forward - before.forward, after.backward - before.backward,
+                              after.step - before.step, transfer};
+    if (column < 6) return spanText(times[static_cast<std::size_t>(column) - 2]);
+    if (column == 6) return spanText(std::max(end - begin - times[0] - times[1] - times[2] - transfer, 0.0));
+    std::int64_t bytes = 0;
+    for (auto sync = lane.syncReaching(begin); sync != lane.sync.end() && sync->begin < end; ++sync)
+      if (sync->begin >= begin) bytes += sync->bytes;
+    return bytesText(bytes);
+  };
+  return table;
 }
 
 QString SyncStrip::summary() const {

@@ -15,9 +15,14 @@ class SyncStrip final : public PlotView {
   Q_OBJECT
 
  public:
-  explicit SyncStrip(PlotHub& hub, QWidget* parent = nullptr);
+  /// Whose ranks: the focused run's, or those of the run shown before it, to set the two above each other.
+  enum class Whose { focused, other };
+
+  SyncStrip(PlotHub& hub, int number, const QString& objectName, Whose whose, QWidget* parent = nullptr);
   QString summary() const override;
   QString valueAt(const RunSeries& run, double x) const override;
+  /// A row for every window and rank: how long it computed, transferred and waited.
+  PlotTable table() const override;
 
  protected:
   void rebuild(double pixels) override;
@@ -26,11 +31,15 @@ class SyncStrip final : public PlotView {
 
  private:
   const RunSeries* shown() const;
+  QString title() const;
+  /// What was sent, and what another way of reducing would have sent.
+  QString badge(const RunSeries& run) const;
   QString laneText(const RunSeries& run, const SyncLanes::Row& row, double x) const;
   void updateLabels(const RunSeries* run);
   /// Shows as many lanes as fit, from the scroll bar's position on.
   void placeLanes();
 
+  Whose whose_;
   SyncLanes* lanes_;
   QScrollBar* bar_;
   QSharedPointer<QCPAxisTickerText> ticker_;

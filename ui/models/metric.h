@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is measured along a run: one series a metric.
+#pragma once
+
+#include <array>
+
+namespace accrue::ui {
+
+enum class Metric {
+  microLoss,
+  updateLoss,
+  evaluationLoss,
+  learningRate,
+  gradNorm,
+  samplesPerSecond,
+  tokensPerSecond,
+};
+
+inline constexpr std::array allMetrics = {Metric::microLoss,      Metric::updateLoss, Metric::evaluationLoss,
+                                          Metric::learningRate,   Metric::gradNorm,   Metric::samplesPerSecond,
+                                          Metric::tokensPerSecond};
+
+/// What files call it: "loss", "grad_norm".
+constexpr const char* metricKey(Metric metric) {
+  switch (metric) {
+    case Metric::microLoss:
+      return "micro_loss";
+    case Metric::updateLoss:
+      return "loss";
+    case Metric::evaluationLoss:
+      return "evaluation_loss";
+    case Metric::learningRate:
+      return "learning_rate";
+    case Metric::gradNorm:
+      return "grad_norm";
+    case Metric::samplesPerSecond:
+      return "samples_per_second";
+    case Metric::tokensPerSecond:
+      return "tokens_per_second";
+  }
+  return "";
+}
+
+}  // namespace accrue::ui

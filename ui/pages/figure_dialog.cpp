@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure_dialog.h"
+
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QPushButton>
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr double least_side = 40.0;  // millimetres
+constexpr double largest_side = 420.0;
+constexpr double least_font = 4.0;  // points
+constexpr double largest_font = 24.0;
+
+QDoubleSpinBox* box(const char* name, const QString& says, const QString& unit, double low, double high, double value,
+                    QWidget* parent) {
+  auto* box = new QDoubleSpinBox(parent);
+  box->setObjectName(QLatin1String(name));
+  box->setAccessibleName(says);
+  box->setRange(low, high);
+  box->setDecimals(1);
+  box->setSuffix(unit);
+  box->setValue(value);
+  return box;
+}
+
+}  // namespace
+
+FigureDialog::FigureDialog(const FigureSize& size, QWidget* parent)
+    : QDialog(parent),
+      width_(box("figureWidth", tr("Width"), tr(" mm"), least_side, largest_side, size.widthMm, this)),
+      height_(box("figureHeight", tr("Height"), tr(" mm"), least_side, largest_side, size.heightMm, this)),
+      font_(box("figureFont", tr("Font size"), tr(" pt"), least_font, largest_font, size.fontPoints, this)) {
+  setObjectName(QStringLiteral("figureDialog"));
+  setWindowTitle(tr("Export plots"));
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
+  buttons->addButton(tr("Choose a file…"), QDialogButtonBox::AcceptRole)->setDefault(true);
+  connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* form = new QFormLayout(this);
+  form->addRow(tr("&Width"), width_);
+  form->addRow(tr("&Height"), height_);
+  form->addRow(tr("&Font size"), font_);
+  form->addRow(buttons);
+}
+
+FigureSize FigureDialog::size() const {
+  return {width_->value(), height_->value(), font_->value()};
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure_export.h"
+
+#include <QClipboard>
+#include <QDir>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QMimeData>
+#include <QSaveFile>
+#include <QSettings>
+
+#include "dialogs.h"
+#include "models/spec_document.h"
+#include "plots/plot_area.h"
+#include "widgets/message_bar.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto width_key = "figure/widthMm";
+constexpr auto height_key = "figure/heightMm";
+constexpr auto font_key = "figure/fontPoints";
+constexpr double clipboard_dots = 192.0;  // pixels an inch
+
+}  // namespace
+
+FigureExport::FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window)
+    : QObject(window), parts_(parts), window_(window) {
+  connect(actions.exportPlot, &QAction::triggered, this, &FigureExport::exportFigure);
+  connect(actions.copyFigure, &QAction::triggered, this, &FigureExport::copyFigure);
+  connect(actions.exportData, &QAction::triggered, this, &FigureExport::exportData);
+}
+
+FigureSize FigureExport::size() const {
+  const FigureSize usual;
+  const auto stored = [this](const char* key, double otherwise) {
+    return parts_.settings->value(QLatin1String(key), otherwise).toDouble();
+  };
+  return {stored(width_key, usual.widthMm), stored(height_key, usual.heightMm), stored(font_key, usual.fontPoints)};
+}
+
+QString FigureExport::suggestedFile(const char* suffix) const {
+  return QDir(QString::fromStdString(parts_.document->baseDir().string()))
+      .filePath(QStringLiteral("%1.%2").arg(parts_.document->displayName().section(QLatin1Char('.'), 0, 0),
+                                            QLatin1String(suffix)));
+}
+
+void FigureExport::exportFigure() {
+  const std::optional<FigureSize> wanted = parts_.dialogs->askFigure(window_, size());
+  if (!wanted) return;
+  parts_.settings->setValue(QLatin1String(width_key), wanted->widthMm);
+  parts_.settings->setValue(QLatin1String(height_key), wanted->heightMm);
+  parts_.settings->setValue(QLatin1String(font_key), wanted->fontPoints);
+  const QString file = parts_.dialogs->exportFile(window_, suggestedFile("pdf"),
+                                                  tr("PDF document (*.pdf);;SVG drawing (*.svg);;PNG image (*.png)"));
+  if (!file.isEmpty()) tell(file, writeFigure(parts_.plots->figure(*wanted), file));
+}
+
+void FigureExport::copyFigure() {
+  const Figure figure = parts_.plots->figure(size());
+  if (const QString problem = figureProblem(figure); !problem.isEmpty()) {
+    tell({}, problem);
+    return;
+  }
+  auto* data = new QMimeData;
+  data->setImageData(paintFigure(figure, clipboard_dots));
+  data->setData(QStringLiteral("image/svg+xml"), svgOf(figure));
+  QGuiApplication::clipboard()->setMimeData(data);
+  parts_.messages->post({QStringLiteral("export"),
+                         RunState::finished,
+                         tr("The plots are on the clipboard, as a picture and as an SVG drawing"),
+                         {},
+                         {}});
+}
+
+void FigureExport::exportData() {
+  const QString name =
+      parts_.dialogs->exportFile(window_, suggestedFile("csv"), tr("Comma separated values (*.csv);;JSON (*.json)"));
+  if (name.isEmpty()) return;
+  const QString suffix = QFileInfo(name).suffix().toLower();
+  if (suffix != QLatin1String("csv") && suffix != QLatin1String("json")) {
+    tell(name, tr("%1 has no known format. End the name in .csv or .json.").arg(name));
+    return;
+  }
+  QSaveFile file(name);
+  const QByteArray text = suffix == QLatin1String("json") ? parts_.plots->exportJson() : parts_.plots->exportCsv();
+  const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();
+  tell(name, written ? QString() : tr("%1 could not be written: %2").arg(name, file.errorString()));
+}
+
+void FigureExport::tell(const QString& file, const QString& problem) {
+  parts_.messages->post({QStringLiteral("export"),
+                         problem.isEmpty() ? RunState::finished : RunState::failed,
+                         problem.isEmpty() ? tr("%1 was written").arg(file) : problem,
+                         {},
+                         {}});
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+#include "plots/figure_size.h"
+
+class QSettings;
+class QWidget;
+
+namespace accrue::ui {
+
+class Dialogs;
+class MessageBar;
+class PlotArea;
+class SpecDocument;
+struct WindowActions;
+
+/// The commands that take the plots out of the window: a figure in a file or on the clipboard, the data as CSV or JSON.
+class FigureExport : public QObject {
+  Q_OBJECT
+
+ public:
+  /// What it works with; all outlive it.
+  struct Parts {
+    PlotArea* plots = nullptr;
+    MessageBar* messages = nullptr;
+    Dialogs* dialogs = nullptr;
+    QSettings* settings = nullptr;  ///< remembers the figure's size
+    const SpecDocument* document = nullptr;
+  };
+  FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window);
+
+ private:
+  void exportFigure();
+  void copyFigure();
+  void exportData();
+  FigureSize size() const;
+  QString suggestedFile(const char* suffix) const;
+  /// An empty problem: the file is there.
+  void tell(const QString& file, const QString& problem);
+
+  Parts parts_;
+  QWidget* window_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+class QMenu;
+class QPoint;
+class QSettings;
+
+namespace accrue::ui {
+
+class PlotArea;
+class PlotView;
+struct WindowActions;
+
+/// Which plots are shown and in which order: a submenu of the Plot menu, and each plot's own menu. Both are remembered.
+class PlotMenu : public QObject {
+  Q_OBJECT
+
+ public:
+  PlotMenu(const WindowActions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings,
+           QObject* parent = nullptr);
+
+ private:
+  /// One entry a plot, checked where it is shown.
+  void fill(QMenu* menu);
+  void showMenu(PlotView* view, const QPoint& at);
+
+  const WindowActions& actions_;
+  PlotArea* plots_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plots/metric_plot.h"
+
+#include <cmath>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+#include "plots/axis_tickers.h"
+#include "plots/curve_layer.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr int digits = 3;
+
+}  // namespace
+
+MetricPlot::MetricPlot(PlotHub& hub, int number, const QString& objectName, Metric metric, Words words, QWidget* parent)
+    : PlotView(hub, number, objectName, parent),
+      curves_(new CurveLayer(canvas().x(), canvas().y(), QStringLiteral("curves"))),
+      metric_(metric),
+      words_(std::move(words)) {
+  //: Name of a plot for assistive technology: "Learning rate plot"
+  canvas().setAccessibleName(tr("%1 plot").arg(words_.title));
+  const QSharedPointer<QCPAxisTicker> ticker(new ValueTicker);
+  ticker->setTickCount(3);
+  canvas().y()->setTicker(ticker);
+  header().setTitle(words_.title, words_.unit);
+}
+
+std::vector<MetricPlot::Curve> MetricPlot::curvesOf(const RunSeries& run) const {
+  return {{&run.series(metric_)}};
+}
+
+void MetricPlot::rebuild(double pixels) {
+  curves_->clear();
+  const Span x = hub().x();
+  const double bin = binWidth(x.size(), pixels);
+  const ThemeColors& colors = canvas().colors();
+  MinMax extent;
+  std::size_t stored = 0;
+  bool reduced = false;
+  const QList<RunSeries*> runs = hub().runs();
+  for (const RunSeries* run : runs) {
+    addBeneath(*run, pixels, extent);
+    for (const Curve& curve : curvesOf(*run)) {
+      const SeriesView view = viewOf(*curve.store, hub().clock());
+      const MinMax used = valueRange(view, x.low, x.high);
+      if (!used.empty()) extent.add(used);
+      ReducedLine line = reduceLine(view, x.low, x.high, bin);
+      stored += line.points;
+      reduced = reduced || line.reduced;
+      curves_->add(LineItem{std::move(line), seriesPen(colors, run->colorIndex())});
+    }
+  }
+  header().setBadge(
+      !reduced
+          ? QString()
+          : tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels))));
+  const double top = extent.empty() || extent.high <= 0.0 ? 1.0 : extent.high;
+  const Span fitted = fittedY(0.0, top, false);
+  setYRange(hub().y(number()) ? fitted : Span{0.0, fitted.high * 1.04});
+}
+
+QString MetricPlot::cellText(const Curve& curve, double x) const {
+  const std::size_t index = curve.store->reading(hub().clock(), x);
+  if (index >= curve.store->size()) return {};
+  const QString value = valueText(curve.store->value(index), digits);
+  //: A curve of several of a run, and its value: "rank 0 412"
+  return curve.name.isEmpty() ? value : tr("%1 %2").arg(curve.name, value);
+}
+
+PlotView::Readout MetricPlot::readout(double x) const {
+  Readout result;
+  const QList<RunSeries*> runs = hub().runs();
+  for (const RunSeries* run : runs)
+    for (const Curve& curve : curvesOf(*run)) {
+      const std::size_t index = curve.store->reading(hub().clock(), x);
+      if (index >= curve.store->size()) continue;
+      result.items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, cellText(curve, x)});
+      const double value = curve.store->value(index);
+      if (std::isfinite(value))
+        result.dots.push_back({curve.store->clock(hub().clock())[index], value, run->colorIndex()});
+    }
+  return result;
+}
+
+QString MetricPlot::valueAt(const RunSeries& run, double x) const {
+  QStringList values;
+  for (const Curve& curve : curvesOf(run))
+    if (const QString text = cellText(curve, x); !text.isEmpty()) values << text;
+  return values.isEmpty() ? QString() : QStringLiteral("%1 %2").arg(words_.quantity, values.join(QStringLiteral(", ")));
+}
+
+QString MetricPlot::summary() const {
+  const QList<RunSeries*> runs = hub().runs();
+  if (runs.isEmpty()) return tr("%1: no run").arg(words_.quantity);
+  const QString text =
+      runs.size() == 1 ? tr("%1: 1 run").arg(words_.quantity) : tr("%1: %2 runs").arg(words_.quantity).arg(runs.size());
+  QStringList last;
+  for (const Curve& curve : curvesOf(*runs.last())) {
+    if (curve.store->empty()) continue;
+    const std::size_t newest = curve.store->size() - 1;
+    const QString value = valueText(curve.store->value(newest), digits);
+    last << (curve.name.isEmpty() ? value : tr("%1 %2").arg(curve.name, value));
+  }
+  if (last.isEmpty()) return tr("%1, nothing measured yet").arg(text);
+  return tr("%1, last %2 at update %3")
+      .arg(text, last.join(QStringLiteral(", ")), groupedNumber(runs.last()->last().update));
+}
+
+PlotTable MetricPlot::table() const {
+  std::vector<TableSeries> columns;
+  const QList<RunSeries*> runs = hub().runs();
+  for (RunSeries* run : runs)
+    for (const Curve& curve : curvesOf(*run)) {
+      const QString name = hub().nameOf(run);
+      columns.push_back({run, curve.store, curve.name.isEmpty() ? name : tr("%1, %2").arg(name, curve.name)});
+    }
+  return tableOf(hub().clock(), std::move(columns));
+}
+
+MemoryPlot::MemoryPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
+    : MetricPlot(hub, number, objectName, Metric::updateLoss,
+                 {tr("Memory"), tr("MiB of each rank: of its device, or resident on the CPU"), tr("memory in MiB")},
+                 parent) {}
+
+std::vector<MetricPlot::Curve> MemoryPlot::curvesOf(const RunSeries& run) const {
+  std::vector<Curve> curves;
+  for (const auto& [rank, memory] : run.memory()) curves.push_back({&memory->mebibytes, tr("rank %1").arg(rank)});
+  return curves;
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// MetricPlot: one measured quantity of every shown run, a line each; of every rank where ranks report it. Its axis
+// starts at zero.
+#pragma once
+
+#include <vector>
+
+#include "models/column_reducer.h"
+#include "plots/plot_view.h"
+
+namespace accrue::ui {
+
+class CurveLayer;
+
+class MetricPlot : public PlotView {
+  Q_OBJECT
+
+ public:
+  /// What the plot is called, and its quantity in a sentence: "gradient norm".
+  struct Words {
+    QString title;
+    QString unit;
+    QString quantity;
+  };
+
+  MetricPlot(PlotHub& hub, int number, const QString& objectName, Metric metric, Words words,
+             QWidget* parent = nullptr);
+  QString summary() const override;
+  QString valueAt(const RunSeries& run, double x) const override;
+  PlotTable table() const override;
+
+ protected:
+  /// A line of a run; named if it has several.
+  struct Curve {
+    const SeriesStore* store = nullptr;
+    QString name = {};
+  };
+  virtual std::vector<Curve> curvesOf(const RunSeries& run) const;
+  /// Adds what lies beneath a run's lines, and takes it into the range of Y.
+  virtual void addBeneath(const RunSeries&, double, MinMax&) {}
+  void rebuild(double pixels) override;
+  Readout readout(double x) const override;
+
+  CurveLayer& curves() { return *curves_; }
+
+ private:
+  QString cellText(const Curve& curve, double x) const;
+
+  CurveLayer* curves_;
+  Metric metric_;
+  Words words_;
+};
+
+/// Memory of each rank: of its device, or resident where it computes on the CPU.
+class MemoryPlot final : public MetricPlot {
+  Q_OBJECT
+
+ public:
+  MemoryPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
+
+ protected:
+  std::vector<Curve> curvesOf(const RunSeries& run) const override;
+};
+
+}  // namespace accrue::ui

@@ -2,10 +2,12 @@
 // Whatever palette ships must be told apart by everybody: distances are computed in CIELAB, in normal sight and under
 // the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
 #include <QApplication>
+#include <QLineEdit>
 #include <QtTest>
 #include <array>
 #include <cmath>
 
+#include "style/studio_style.h"
 #include "style/theme.h"
 
 using namespace accrue;
@@ -114,6 +116,42 @@ class TestPalette : public QObject {
     QVERIFY(contrastRatio(palette.color(QPalette::HighlightedText), palette.color(QPalette::Highlight)) >= 4.5);
     QVERIFY(contrastRatio(palette.color(QPalette::ButtonText), palette.color(QPalette::Button)) >= 4.5);
     QVERIFY(contrastRatio(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase)) >= 4.5);
+  }
+  void frames_of_fields_stand_out_data() { addThemes(); }
+
+  void frames_of_fields_stand_out() {
+    for (const ThemeColors& colors : {theme(), contrastColors(theme().dark)})
+      for (const QColor& ground : {colors.window, colors.surface}) QVERIFY(contrastRatio(colors.frame, ground) >= 3.0);
+  }
+  void a_field_is_painted_with_that_frame_data() { addThemes(); }
+
+  void a_field_is_painted_with_that_frame() {
+    StudioStyle style;
+    QLineEdit field;
+    field.setStyle(&style);
+    field.setPalette(widgetPalette(theme()));
+    field.resize(80, 24);
+    const QImage image = field.grab().toImage();
+    // Somewhere on the way in from the left edge, at half height.
+    double most = 1.0;
+    for (int x = 0; x < 4; ++x)
+      most = std::max(most, contrastRatio(image.pixelColor(x, image.height() / 2), theme().surface));
+    QVERIFY2(most >= 3.0, qPrintable(QString::number(most)));
+  }
+  void high_contrast_is_more_contrast_data() { addThemes(); }
+
+  void high_contrast_is_more_contrast() {
+    const ThemeColors& plain = theme();
+    const ThemeColors& colors = contrastColors(plain.dark);
+    const QPalette palette = widgetPalette(colors);
+    QVERIFY(isHighContrast(palette));
+    QCOMPARE(contrastRatio(colors.text, colors.surface), 21.0);
+    QCOMPARE(colors.muted, colors.text);
+    QCOMPARE(palette.color(QPalette::PlaceholderText), colors.text);
+    QVERIFY(contrastRatio(colors.accent, colors.surface) > contrastRatio(plain.accent, plain.surface));
+    QCOMPARE(themeColors(palette).muted, colors.text);
+    for (int i = 0; i < seriesColorCount; ++i)
+      QVERIFY(contrastRatio(seriesColor(colors, i), colors.surface) >= leastContrast);
   }
   void states_stand_out_data() { addThemes(); }
 

@@ -215,6 +215,44 @@ class TestPool : public QObject {
         eventSentence(updated(3, 10, "full", StepOutcome::skipped_empty)).contains(QStringLiteral("skipped, empty")));
   }
 
+  void the_norm_of_the_sum_stands_in_the_slot_where_a_rank_was_held() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8), micro(0, 2, 8)});
+    Held held{.update = 1, .micro_step = 2, .phase = StepPhase::backward, .position = 2, .size = 4};
+    held.gradient_norm = 0.82;
+    tracker.take({{0, 3, 3, held}});
+    const auto ranks = tracker.inWindow();
+    QCOMPARE(ranks.at(0).slots, (std::vector<PoolSlot>{{8, 1}, {8, 1, 0.82}}));
+    QCOMPARE(ranks.at(1).slots, (std::vector<PoolSlot>{{8, 1}}));
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    QVERIFY(pool.text().startsWith(QStringLiteral("rank 0: 2 of 4, norm 0.820, 16 items")));
+    // It is the sum's no longer once another micro-step is in it.
+    tracker.take({micro(0, 3, 8)});
+    QCOMPARE(tracker.inWindow().at(0).sum_norm, 0.0);
+  }
+
+  void tanks_are_high_enough_to_read_and_four_ranks_fit() {
+    for (const std::int64_t ranks : {1, 2, 4}) {
+      RankTracker tracker(planOf(EpochTail::flush, 10, ranks));
+      GradientPool pool;
+      pool.setView(viewOf(tracker));
+      const QSize least = pool.minimumSizeHint();
+      QVERIFY(least.height() <= 220);
+      pool.resize(200, least.height());
+      QList<QRect> tanks;
+      for (std::size_t place = 0; place < static_cast<std::size_t>(ranks); ++place) {
+        const QRect tank = pool.tankRect(place);
+        QVERIFY(tank.height() >= 72 && tank.width() >= 72);
+        QVERIFY(pool.rect().contains(tank));
+        for (const QRect& other : tanks) QVERIFY(!other.intersects(tank));
+        tanks.append(tank);
+      }
+      pool.resize(200, 2 * least.height());
+      QVERIFY(pool.tankRect(0).height() > 72);  // they take the height that there is
+    }
+  }
+
   void the_widget_draws_every_state() {
     const RunPlan plan = planOf(EpochTail::flush);
     RankTracker tracker(plan);

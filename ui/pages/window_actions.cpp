@@ -147,10 +147,10 @@ WindowActions::WindowActions(QObject* owner) {
   largerText = add(owner, "largerTextAction", tr("&Larger text"), keys("Ctrl++", "Ctrl+="));
   smallerText = add(owner, "smallerTextAction", tr("S&maller text"), keys("Ctrl+-"));
   normalText = add(owner, "normalTextAction", tr("N&ormal text"), keys("Ctrl+0"));
-  presenter = add(owner, "presenterAction", tr("&Presenter layout"), keys("Ctrl+Shift+L"), nullptr,
+  presenter = add(owner, "presenterAction", tr("Pre&senter layout"), keys("Ctrl+Shift+L"), nullptr,
                   tr("The plots and the accumulation window alone, in text for the last row; again: as before"));
   presenter->setCheckable(true);
-  narrate = add(owner, "narrateAction", tr("Narra&te the run"), {}, nullptr,
+  narrate = add(owner, "narrateAction", tr("N&arrate the run"), {}, nullptr,
                 tr("What the run does in sentences, in the status bar and for screen readers"));
   narrate->setCheckable(true);
 

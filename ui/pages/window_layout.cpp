@@ -90,7 +90,7 @@ void MainWindow::resetLayout() {
     dock->show();
   }
   tabifyDocks();
-  resizeDocks({setup_dock_, window_dock_}, {368, 232}, Qt::Horizontal);
+  resizeDocks({setup_dock_, window_dock_}, {368, 280}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
 }
 

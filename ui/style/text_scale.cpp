@@ -37,6 +37,9 @@ void setTextScale(double factor) {
   for (QWidget* widget : QApplication::allWidgets())
     if (widget->testAttribute(Qt::WA_SetFont)) own.append({widget, widget->font()});
   QApplication::setFont(scaled(QApplication::font(), ratio));
+  // Until the event loop runs nobody is told of the application's font; windows pass it on to what they hold.
+  for (QWidget* window : QApplication::topLevelWidgets())
+    if (!window->testAttribute(Qt::WA_SetFont)) window->setFont(QFont());
   for (const auto& [widget, font] : own) widget->setFont(scaled(font, ratio));
 }
 

@@ -5,7 +5,8 @@
 #include <QEvent>
 #include <QFontDatabase>
 #include <QFontMetricsF>
-#include <QStyleFactory>
+
+#include "style/studio_style.h"
 
 namespace accrue::ui {
 
@@ -27,16 +28,6 @@ bool digitsAreTabular(const QFont& font) {
   for (char digit = '1'; digit <= '9'; ++digit)
     if (!qFuzzyCompare(metrics.horizontalAdvance(QLatin1Char(digit)), width)) return false;
   return true;
-}
-
-/// Pure black on white or white on black: a palette chosen for contrast.
-bool isHighContrast(const QPalette& palette) {
-  const QRgb window = palette.color(QPalette::Window).rgb();
-  const QRgb text = palette.color(QPalette::WindowText).rgb();
-  const QRgb base = palette.color(QPalette::Base).rgb();
-  constexpr QRgb black = 0xFF000000U;
-  constexpr QRgb white = 0xFFFFFFFFU;
-  return base == window && ((window == black && text == white) || (window == white && text == black));
 }
 
 }  // namespace
@@ -61,7 +52,7 @@ QFont codeFont() {
 }
 
 Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), application_(application) {
-  application_.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  application_.setStyle(new StudioStyle);
   application_.installEventFilter(this);
   apply();
 }
@@ -77,9 +68,11 @@ void Theme::apply() {
   applying_ = true;
   QApplication::setPalette(QPalette());  // back to the system's palette
   const QPalette system = QGuiApplication::palette();
-  const bool untouched = mode_ == ThemeMode::highContrast || (mode_ == ThemeMode::system && isHighContrast(system));
+  const bool contrast = mode_ == ThemeMode::highContrast;
+  const bool untouched = isHighContrast(system) && (contrast || mode_ == ThemeMode::system);
   dark_ = mode_ == ThemeMode::dark || (mode_ != ThemeMode::light && isDark(system));
-  if (!untouched) QApplication::setPalette(widgetPalette(dark_ ? darkColors() : lightColors()));
+  const ThemeColors& colors = contrast ? contrastColors(dark_) : dark_ ? darkColors() : lightColors();
+  if (!untouched) QApplication::setPalette(widgetPalette(colors));
   applying_ = false;
   Q_EMIT changed();
 }

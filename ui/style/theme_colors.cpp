@@ -20,6 +20,7 @@ ThemeColors makeLight() {
   colors.text = rgb(0x1B1F24);
   colors.muted = rgb(0x57606A);
   colors.hairline = rgb(0xC9CED6);
+  colors.frame = rgb(0x767E88);
   colors.plotGrid = rgb(0xE4E7EB);
   colors.accent = rgb(0x0B62B8);
   colors.series = {rgb(0x0B62B8), rgb(0xBD0A52), rgb(0x7A9315), rgb(0x520ABD),
@@ -46,6 +47,7 @@ ThemeColors makeDark() {
   colors.text = rgb(0xE8EAED);
   colors.muted = rgb(0xA3ABB5);
   colors.hairline = rgb(0x444C56);
+  colors.frame = rgb(0x6B7480);
   colors.plotGrid = rgb(0x2C3238);
   colors.accent = rgb(0x6CB2F5);
   colors.series = {rgb(0x6CB2F5), rgb(0xE06F24), rgb(0xB6EF8F), rgb(0xBA4AA4),
@@ -61,6 +63,15 @@ ThemeColors makeDark() {
   colors.optimizerStep = rgb(0xB9DBFA);
   colors.waiting = rgb(0x59626C);
   colors.collective = rgb(0xE58E48);
+  return colors;
+}
+
+ThemeColors makeContrast(bool dark) {
+  ThemeColors colors = dark ? makeDark() : makeLight();
+  colors.window = colors.surface = dark ? rgb(0x000000) : rgb(0xFFFFFF);
+  colors.text = colors.muted = colors.hairline = colors.frame = colors.idle = dark ? rgb(0xFFFFFF) : rgb(0x000000);
+  colors.plotGrid = mixed(colors.text, colors.surface, 0.3);
+  colors.accent = colors.running = dark ? rgb(0x8FCBFF) : rgb(0x003E8A);
   return colors;
 }
 
@@ -85,11 +96,27 @@ const ThemeColors& darkColors() {
   return colors;
 }
 
+const ThemeColors& contrastColors(bool dark) {
+  static const ThemeColors bright = makeContrast(false);
+  static const ThemeColors black = makeContrast(true);
+  return dark ? black : bright;
+}
+
+bool isHighContrast(const QPalette& palette) {
+  const QRgb window = palette.color(QPalette::Active, QPalette::Window).rgb();
+  const QRgb text = palette.color(QPalette::Active, QPalette::WindowText).rgb();
+  const QRgb base = palette.color(QPalette::Active, QPalette::Base).rgb();
+  constexpr QRgb black = 0xFF000000U;
+  constexpr QRgb white = 0xFFFFFFFFU;
+  return base == window && ((window == black && text == white) || (window == white && text == black));
+}
+
 bool isDark(const QPalette& palette) {
   return palette.color(QPalette::Window).lightness() < palette.color(QPalette::WindowText).lightness();
 }
 
 ThemeColors themeColors(const QPalette& palette) {
+  if (isHighContrast(palette)) return contrastColors(isDark(palette));
   ThemeColors colors = isDark(palette) ? darkColors() : lightColors();
   if (palette.color(QPalette::Active, QPalette::Window).rgb() == colors.window.rgb()) return colors;
   const auto active = [&palette](QPalette::ColorRole role) { return palette.color(QPalette::Active, role); };
@@ -98,20 +125,22 @@ ThemeColors themeColors(const QPalette& palette) {
   colors.text = active(QPalette::Text);
   colors.muted = mixed(colors.text, colors.surface, 0.8);
   colors.hairline = mixed(colors.text, colors.surface, 0.5);
+  colors.frame = mixed(colors.text, colors.surface, 0.6);
   colors.plotGrid = mixed(colors.text, colors.surface, 0.25);
   return colors;
 }
 
 QPalette widgetPalette(const ThemeColors& colors) {
   QPalette palette;
+  const bool contrast = colors.muted == colors.text;
   const QColor button = mixed(colors.text, colors.surface, colors.dark ? 0.07 : 0.02);
   palette.setColor(QPalette::Window, colors.window);
   palette.setColor(QPalette::WindowText, colors.text);
   palette.setColor(QPalette::Base, colors.surface);
   palette.setColor(QPalette::AlternateBase, mixed(colors.window, colors.surface, 0.6));
-  palette.setColor(QPalette::ToolTipBase, colors.dark ? rgb(0x2C3238) : rgb(0xFFFFFF));
+  palette.setColor(QPalette::ToolTipBase, contrast ? colors.surface : colors.dark ? rgb(0x2C3238) : rgb(0xFFFFFF));
   palette.setColor(QPalette::ToolTipText, colors.text);
-  palette.setColor(QPalette::PlaceholderText, mixed(colors.muted, colors.surface, 0.9));
+  palette.setColor(QPalette::PlaceholderText, contrast ? colors.text : mixed(colors.muted, colors.surface, 0.9));
   palette.setColor(QPalette::Text, colors.text);
   palette.setColor(QPalette::Button, button);
   palette.setColor(QPalette::ButtonText, colors.text);
@@ -125,7 +154,7 @@ QPalette widgetPalette(const ThemeColors& colors) {
   palette.setColor(QPalette::Mid, colors.hairline);
   palette.setColor(QPalette::Dark, colors.dark ? rgb(0x0E1012) : mixed(colors.text, colors.hairline, 0.25));
   palette.setColor(QPalette::Shadow, colors.dark ? rgb(0x000000) : mixed(colors.text, colors.hairline, 0.5));
-  const QColor off = mixed(colors.text, colors.window, 0.45);
+  const QColor off = mixed(colors.text, colors.window, contrast ? 0.6 : 0.45);
   for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::PlaceholderText})
     palette.setColor(QPalette::Disabled, role, off);
   palette.setColor(QPalette::Disabled, QPalette::Base, colors.window);

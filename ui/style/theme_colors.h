@@ -18,6 +18,7 @@ inline constexpr int seriesColorCount = 8;
 struct ThemeColors {
   bool dark = false;
   QColor window, surface, text, muted, hairline, plotGrid, accent;
+  QColor frame;  ///< around fields and boxes
   std::array<QColor, seriesColorCount> series;
   QColor running, paused, degraded, failed, finished, idle;
   // Sync strip, timeline, pool and previews: three tints of one hue, a second hue for collectives.
@@ -26,6 +27,10 @@ struct ThemeColors {
 
 const ThemeColors& lightColors();
 const ThemeColors& darkColors();
+/// Black on white or white on black, without muted text.
+const ThemeColors& contrastColors(bool dark);
+/// Pure black on white or white on black: a palette chosen for contrast.
+bool isHighContrast(const QPalette& palette);
 /// Light or dark, depending on whether the window or its text is lighter. With a high-contrast palette, surfaces and
 /// text keep the palette's colours.
 ThemeColors themeColors(const QPalette& palette);

@@ -140,7 +140,7 @@ QRect GradientPool::tankRect(std::size_t place) const {
 
 QSize GradientPool::sizeHint() const {
   const QSize least = minimumSizeHint();
-  return {fontMetrics().averageCharWidth() * 28, view_.ranks.size() <= 2 ? least.height() * 3 / 2 : least.height()};
+  return {fontMetrics().averageCharWidth() * 28, least.height()};
 }
 
 QSize GradientPool::minimumSizeHint() const {

@@ -71,9 +71,18 @@ std::string uneven_part(const RunPlan& plan) {
   if (covered < plan.order.samples)
     return fmt::format("; {} per epoch dropped, which do not fill all ranks",
                        counted(plan.order.samples - covered, "sample"));
+  return {};
+}
+
+// The same where the last micro-step of an epoch has what there is.
+std::string short_micro_step_part(const RunPlan& plan) {
+  const std::int64_t micro = plan.order.micro_batch * plan.order.world;
+  const bool uneven = plan.order.samples % micro != 0 && plan.window.batches_per_epoch >= 1;
+  if (!uneven || plan.order.repeated_per_epoch() > 0 || plan.window.batches_per_epoch * micro < plan.order.samples)
+    return {};
   if (drops_tail(plan.knobs) && plan.tail_micro_steps > 0) return {};
-  return fmt::format("; last micro-step of an epoch {} of {}",
-                     plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), counted(micro, "sample"));
+  return fmt::format("; the last micro-step of an epoch has {} in place of {}",
+                     counted(plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), "sample"), micro);
 }
 
 // Updates done after 1, 2 and 3 epochs, the run's own limits aside.
@@ -213,7 +222,8 @@ std::string_view clock_text(ScheduleClock clock) {
 std::string RunPlan::arithmetic() const {
   return batch_part(*this) + uneven_part(*this) + "; " + epoch_part(*this) + tail_part(*this) + run_part(*this) +
          warmup_part(*this) +
-         "; LR clock: " + std::string(curve.clock == RateClock::samples ? "sample" : clock_text(knobs.schedule_clock));
+         "; LR clock: " + std::string(curve.clock == RateClock::samples ? "sample" : clock_text(knobs.schedule_clock)) +
+         short_micro_step_part(*this);
 }
 
 }  // namespace accrue

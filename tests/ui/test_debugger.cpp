@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Stepping through a run in the window: the keys, what the window dock and the inspector show at each stop. The fake
+// ranks' sum has the norm of its position, and their first weight moves by 1 at each step.
+#include <QLabel>
+#include <QTableWidget>
+
+#include "models/held_phases.h"
+#include "models/number_text.h"
+#include "studio_fixture.h"
+#include "widgets/gradient_pool.h"
+#include "widgets/state_chip.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+class TestDebugger : public QObject {
+  Q_OBJECT
+
+  static bool stands(const StudioFixture& studio, StepPhase phase) {
+    const Held* held = studio.control->held().newest();
+    return studio.control->state() == RunState::paused && held != nullptr && held->phase == phase &&
+           studio.control->held().ranks().size() == 2;
+  }
+
+ private Q_SLOTS:
+  void f10_starts_paused_and_goes_through_every_phase() {
+    OpenStudio studio(smallSpec(), "micro_ms=2");
+    studio.press(Qt::Key_F10);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QCOMPARE(studio.control->ranks().ranks().at(0).micro_step, 0);
+    auto* phases = studio.find<QTableWidget>("inspectorPhases");
+    auto* title = studio.find<QLabel>("windowPhase");
+    const auto cell = [&](StepPhase phase, int column) {
+      const auto row = std::ranges::find(allPhases, phase) - allPhases.begin();
+      const QTableWidgetItem* item = phases->item(static_cast<int>(row), column);
+      return item ? item->text() : QString();
+    };
+    for (int micro = 1; micro <= 4; ++micro)
+      for (const StepPhase phase : allPhases) {
+        if (micro < 4 && phase > StepPhase::backward) continue;
+        studio.press(Qt::Key_F10);
+        QTRY_VERIFY_WITH_TIMEOUT(stands(studio, phase), patience_ms);
+        QCOMPARE(studio.control->held().newest()->position, micro);
+        const QString word = QString::fromStdString(std::string(to_string(phase)));
+        QTRY_COMPARE_WITH_TIMEOUT(title->text(), QStringLiteral("Paused after ") + word, patience_ms);
+        QTRY_COMPARE_WITH_TIMEOUT(cell(phase, 0), QStringLiteral("\u25b6 ") + word, patience_ms);
+        if (phase == StepPhase::backward) {
+          QCOMPARE(cell(phase, 1), QStringLiteral("norm %1").arg(valueText(micro)));
+          QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(0).filled, micro, patience_ms);
+        }
+        if (phase == StepPhase::step)
+          QCOMPARE(cell(phase, 2), QStringLiteral("%1 \u2192 %2").arg(valueText(0.0), valueText(1.0)));
+      }
+    // The full window's numbers stand beside those of the boundary.
+    QCOMPARE(cell(StepPhase::scale, 1), QStringLiteral("\u00d7 %1").arg(valueText(0.25)));
+    QVERIFY(studio.window->actions().stepPhase->isEnabled());
+    studio.endRun();
+  }
+
+  void f11_stops_with_a_full_tank() {
+    OpenStudio studio(smallSpec(), "micro_ms=2");
+    studio.action("runPausedAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    for (int micro = 1; micro <= 4; ++micro) {
+      studio.press(Qt::Key_F11);
+      QTRY_VERIFY_WITH_TIMEOUT(stands(studio, StepPhase::backward), patience_ms);
+      QTRY_COMPARE_WITH_TIMEOUT(studio.control->ranks().ranks().at(1).filled, micro, patience_ms);
+      QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    }
+    auto* count = studio.find<QLabel>("windowCount");
+    QTRY_COMPARE_WITH_TIMEOUT(count->text(), QStringLiteral("4 of 4 micro-steps"), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.find<QLabel>("windowSaid")->text(),
+                              QStringLiteral("The window is full; next the ranks reduce"), patience_ms);
+    QVERIFY(count->font().pointSizeF() > studio.window->font().pointSizeF());
+    auto* pool = studio.find<GradientPool>("gradientPool");
+    QVERIFY(pool->tankRect(0).height() >= 72);
+    QVERIFY(pool->rect().contains(pool->tankRect(1)));
+    QVERIFY(!studio.control->ranks().drained());
+    // The levelled tanks stand still, too; Shift+F11 completes the update.
+    studio.press(Qt::Key_F10);
+    QTRY_VERIFY_WITH_TIMEOUT(stands(studio, StepPhase::reduce), patience_ms);
+    studio.press(Qt::Key_F11, Qt::ShiftModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->ranks().drained(), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QCOMPARE(studio.control->ranks().lastEnd()->update, 1);
+    studio.endRun();
+  }
+
+  void the_lamp_is_a_chip_with_its_sentence() {
+    RunningStudio studio("micro_ms=5");
+    auto* lamp = studio.find<StateChip>("windowLamp");
+    QTRY_COMPARE_WITH_TIMEOUT(lamp->word(), QStringLiteral("not checked"), patience_ms);
+    QVERIFY(lamp->isVisibleTo(studio.window.get()));
+    auto* text = studio.find<QLabel>("windowLampText");
+    QVERIFY(text->wordWrap() && !text->text().isEmpty());
+    QVERIFY(studio.find<QLabel>("windowTokens")->wordWrap());
+    studio.endRun();
+  }
+
+  void an_idle_step_with_a_field_that_does_not_hold_starts_nothing() {
+    RunSpec spec = smallSpec();
+    spec.schedule.kind = ScheduleKind::linear;
+    spec.schedule.min_lr = 2.0 * spec.optimizer.lr;
+    OpenStudio studio(spec, "micro_ms=2");
+    studio.press(Qt::Key_F10);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::idle, patience_ms);
+    QVERIFY(studio.control->run() == nullptr);
+  }
+};
+
+QTEST_MAIN(TestDebugger)
+#include "test_debugger.moc"

@@ -183,6 +183,43 @@ void add_control(Verbs& verbs) {
   steps->add_option("N", change->steps, "Micro-steps per window")->required();
 }
 
+/// With other tools.
+void add_exchange(Verbs& verbs) {
+  const auto [exported, exports] =
+      verbs.add("export", "Write a spec as code for another tool, or a run's record for one", export_to);
+  exported->add_option("SPEC", exports->from, "The run spec (*.accrue); for tensorboard and chrome-trace a run folder")
+      ->required();
+  exported->add_option("--to", exports->to, "The other tool")
+      ->required()
+      ->check(CLI::IsMember(
+          {"accelerate", "lightning", "deepspeed", "megatron", "pytorch", "tensorboard", "chrome-trace"}));
+  exported->add_option("--out", exports->out, "File to write (default: standard output); for tensorboard a folder")
+      ->type_name("PATH");
+  exported->add_option("--set", exports->sets, "Change one key: --set accumulation.steps=16")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  exported->add_flag("--json", exports->json, "As JSON, with the list of what could not be carried over");
+  exported->footer(
+      "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples;\n"
+      "deepspeed is a configuration, megatron a shell script. What could not be carried over stands in the text and\n"
+      "goes to standard error. tensorboard: the run's scalars as event files. chrome-trace: what each rank did and\n"
+      "when, for Perfetto and chrome://tracing.");
+
+  const auto [imported, imports] =
+      verbs.add("import", "Make a run folder of the scalars in TensorBoard's event files", import_log);
+  imported->add_option("LOGDIR", imports->from, "A folder of event files, or one of them")->required();
+  imported->add_option("--out", imports->dir, "Run folder to create")->type_name("DIR")->required();
+  imported->add_option("--loss", imports->tags.loss, "The tag that is the loss (default: by its usual names)")
+      ->type_name("TAG");
+  imported->add_option("--lr", imports->tags.lr, "The tag that is the learning rate")->type_name("TAG");
+  imported->add_option("--grad-norm", imports->tags.grad_norm, "The tag that is the gradient's norm")->type_name("TAG");
+  imported->add_option("--evaluation", imports->tags.evaluation, "The tag that is the loss of evaluations")
+      ->type_name("TAG");
+  imported->add_option("--batch", imports->tags.batch, "Samples of a step, where the log does not say")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  imported->footer("show, compare and the studio take the folder as a finished run; it cannot be resumed.");
+}
+
 void add_records(Verbs& verbs) {
   const auto [show, shows] = verbs.add("show", "Print a run's summary and its losses", show_run);
   add_dir(*show, shows->dir);
@@ -217,21 +254,7 @@ void add_records(Verbs& verbs) {
   compare->add_option("DIR", compares->dirs, "Two or more run folders")->required()->expected(2, 64);
   compare->add_flag("--json", compares->json, "As JSON, with every common point");
 
-  const auto [exported, exports] = verbs.add("export", "Write a spec as code for another tool", export_to);
-  exported->add_option("SPEC", exports->from, "The run spec (*.accrue)")->required();
-  exported->add_option("--to", exports->to, "The other tool")
-      ->required()
-      ->check(CLI::IsMember({"accelerate", "lightning", "deepspeed", "megatron", "pytorch"}));
-  exported->add_option("--out", exports->out, "File to write (default: standard output)")->type_name("FILE");
-  exported->add_option("--set", exports->sets, "Change one key: --set accumulation.steps=16")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  exported->add_flag("--json", exports->json, "As JSON, with the list of what could not be carried over");
-  exported->footer(
-      "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples; "
-      "deepspeed is a\nconfiguration, megatron a shell script. What could not be carried over stands at its head and "
-      "goes "
-      "to standard error.");
+  add_exchange(verbs);
 
   const auto [doctor, checks] =
       verbs.add("doctor", "Check this installation; the exit status is the number of problems", check_installation);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// export: a spec as code for another tool. The text goes to standard output or into a file; what could not be carried
-// over stands in the text, and goes to standard error.
+// export: a spec as code for another tool, or a run's record for one. Code goes to standard output or into a file; what
+// could not be carried over stands in the text, and goes to standard error. import: the record of another tool's run.
 #include <cstdio>
 
+#include "accrue/run/chrome_trace.h"
 #include "accrue/run/code_export.h"
 #include "accrue/run/export_file.h"
+#include "accrue/run/tensorboard_run.h"
 #include "printable.h"
 #include "verbs.h"
 
@@ -29,13 +31,59 @@ int export_spec(const ExportOptions& options, CodeTarget target) {
   return status_done;
 }
 
+int export_trace(const ExportOptions& options) {
+  const auto counts = write_chrome_trace(options.from, options.out);
+  if (!counts) return report(counts.error());
+  std::fprintf(stderr, "%lld ranks, %lld spans of computation, %lld of communication, %lld joined by flows\n",
+               static_cast<long long>(counts->ranks), static_cast<long long>(counts->operations),
+               static_cast<long long>(counts->collectives), static_cast<long long>(counts->flows));
+  std::printf("%s\n", options.out.c_str());
+  return status_done;
+}
+
+int export_scalars(const ExportOptions& options) {
+  const auto written = export_tensorboard(options.from, options.out);
+  if (!written) return report(written.error());
+  std::printf("%s\n", written->file.c_str());
+  return status_done;
+}
+
+/// A record goes into a file or a folder, and holds no key that --set could change.
+bool fits_record(const ExportOptions& options) {
+  const char* const wrong = options.out.empty()     ? "--out is required: where the record goes"
+                            : !options.sets.empty() ? "--set changes a spec; a run folder is exported as it is"
+                            : options.json          ? "--json is for code; the record is in the file"
+                                                    : nullptr;
+  if (wrong != nullptr) std::fprintf(stderr, "accrue-run: export --to %s: %s\n", options.to.c_str(), wrong);
+  return wrong == nullptr;
+}
+
 }  // namespace
 
 int export_to(const ExportOptions& options) {
+  if (options.to == "chrome-trace") return fits_record(options) ? export_trace(options) : status_refused;
+  if (options.to == "tensorboard") return fits_record(options) ? export_scalars(options) : status_refused;
   const auto targets = code_targets();
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (options.to == targets[i]) return export_spec(options, static_cast<CodeTarget>(i));
   return status_refused;
+}
+
+int import_log(const ImportOptions& options) {
+  const auto log = read_tensorboard(options.from);
+  if (!log) return report(log.error());
+  const auto choice = import_tensorboard(*log, options.from, options.dir, options.tags);
+  if (!choice) return report(choice.error());
+  warn_of(log->problems);
+  warn_of(choice->notes);
+  if (!choice->ignored.empty()) {
+    std::string names;
+    for (const std::string& tag : choice->ignored) names += (names.empty() ? "" : ", ") + tag;
+    std::fprintf(stderr, "accrue-run: tags that are not imported: %s\n", printable(names).c_str());
+  }
+  std::fprintf(stderr, "accrue-run: the loss is \"%s\"\n", printable(choice->tags.loss).c_str());
+  std::printf("%s\n", options.dir.c_str());
+  return status_done;
 }
 
 }  // namespace accrue::cli

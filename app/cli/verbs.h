@@ -9,6 +9,7 @@
 
 #include "accrue/run/program_group.h"
 #include "accrue/run/result.h"
+#include "accrue/run/tensorboard_run.h"
 #include "spec_input.h"
 
 namespace accrue::cli {
@@ -123,6 +124,13 @@ struct ExportOptions {
   bool json = false;
 };
 int export_to(const ExportOptions& options);
+
+struct ImportOptions {
+  std::string from;  ///< an event file of TensorBoard, or a folder of them
+  std::string dir;   ///< the run folder to make
+  ImportTags tags;
+};
+int import_log(const ImportOptions& options);
 
 struct VerifyOptions {
   SpecInput input;

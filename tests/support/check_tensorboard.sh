@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Trains on one and on two ranks with run.tensorboard_dir, and reads the event files back with the real tensorboard package: every loss and rate is
-# that of the run's own events, on both axes.
+# that of the run's own events, on both axes. What "export --to tensorboard" writes afterwards has the same scalars, and what its own writer, the
+# package's, has written is imported.
 #   check_tensorboard.sh ACCRUE_RUN SOURCE
 # The package needs an environment of its own; without one the test is skipped, and says how to make it.
 set -euo pipefail
@@ -17,6 +18,7 @@ trap 'rm -rf "$folder"' EXIT
 "$accrue_run" run "$source/resources/presets/toy.accrue" --out "$folder/one" --quiet --set run.tensorboard_dir=board --set run.epochs=3 >/dev/null
 "$accrue_run" run "$source/resources/presets/tensor-two.accrue" --out "$folder/two" --quiet --set run.tensorboard_dir="$folder/elsewhere" \
   --set run.updates=4 --set evaluate.every_updates=2 >/dev/null
+for run in one two; do "$accrue_run" export "$folder/$run" --to tensorboard --out "$folder/$run-after" >/dev/null; done
 "$python" - "$folder/one" "$folder/one/board" 'loss' "$folder/two" "$folder/elsewhere" 'lm loss' <<'PYTHON'
 import json
 import math
@@ -61,5 +63,33 @@ for run, board, key in zip(*[iter(sys.argv[1:])] * 3):
     for tag in ("batch-size", "world-size", "iteration-time"):
         if tag not in tags:
             sys.exit(f"FAILED: no {tag} in {tags}")
+    after = EventAccumulator(run + "-after", size_guidance={"scalars": 0})
+    after.Reload()
+    same("tags after the run", sorted(tags), sorted(after.Tags()["scalars"]))
+    for tag in tags:
+        same(tag + " after the run", [(each.step, each.value) for each in accumulator.Scalars(tag)], [(each.step, each.value) for each in after.Scalars(tag)])
     print(f"tensorboard {tensorboard.__version__}: {len(updates)} updates, {len(evaluations)} evaluations, {len(tags)} tags")
 PYTHON
+
+# The package's own writer, as PyTorch's SummaryWriter uses it.
+"$python" - "$folder/theirs" <<'PYTHON'
+import sys
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+writer = EventFileWriter(sys.argv[1])
+for step in range(1, 21):
+    value = Summary.Value(tag="train/loss", simple_value=4.0 / step)
+    writer.add_event(Event(wall_time=1000.0 + step, step=step, summary=Summary(value=[value])))
+writer.close()
+PYTHON
+"$accrue_run" import "$folder/theirs" --out "$folder/imported" --batch 16 >/dev/null
+"$accrue_run" show "$folder/imported" --json | "$python" -c '
+import json, struct, sys
+curve = json.load(sys.stdin)["curve"]
+expected = [struct.unpack("<f", struct.pack("<f", 4.0 / step))[0] for step in range(1, 21)]
+if curve["loss"] != expected or curve["samples"] != [16 * step for step in range(1, 21)]:
+    sys.exit(f"FAILED: the imported run has {curve}")
+print("a log of 20 steps imported")'

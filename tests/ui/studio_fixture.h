@@ -38,6 +38,11 @@ class ScriptedDialogs final : public Dialogs {
     figure_asked_from = size;
     return figure_answer;
   }
+  QString chooseFolder(QWidget*, const QString&, const QString&) override { return open_answer; }
+  QString chooseItem(QWidget*, const QString&, const QString&, const QStringList& items) override {
+    items_asked = items;
+    return item_answer;
+  }
   UnsavedAnswer askUnsaved(QWidget*, const QString&) override { return unsaved_answer; }
   CloseChoice askClose(QWidget*, const QString&) override {
     ++close_questions;
@@ -51,6 +56,8 @@ class ScriptedDialogs final : public Dialogs {
 
   QString open_answer;
   QString save_answer;
+  QString item_answer;
+  QStringList items_asked;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
   std::optional<FigureSize> figure_answer = FigureSize{};

@@ -57,6 +57,17 @@ QString WidgetDialogs::exportFile(QWidget* parent, const QString& suggested, con
   return withSuffix(QFileDialog::getSaveFileName(parent, tr("Export"), suggested, filter, &chosen), chosen);
 }
 
+QString WidgetDialogs::chooseFolder(QWidget* parent, const QString& title, const QString& folder) {
+  return QFileDialog::getExistingDirectory(parent, title, folder);
+}
+
+QString WidgetDialogs::chooseItem(QWidget* parent, const QString& title, const QString& question,
+                                  const QStringList& items) {
+  bool chosen = false;
+  const QString item = QInputDialog::getItem(parent, title, question, items, 0, /*editable=*/false, &chosen);
+  return chosen ? item : QString();
+}
+
 UnsavedAnswer WidgetDialogs::askUnsaved(QWidget* parent, const QString& name) {
   QMessageBox box(QMessageBox::Question, tr("Unsaved edits"), tr("Save the edits of %1 first?").arg(name),
                   QMessageBox::NoButton, parent);

@@ -31,6 +31,9 @@ class Dialogs {
   /// Of the figure to export. Nothing = cancelled.
   virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) = 0;
   virtual QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) = 0;
+  virtual QString chooseFolder(QWidget* parent, const QString& title, const QString& folder) = 0;
+  virtual QString chooseItem(QWidget* parent, const QString& title, const QString& question,
+                             const QStringList& items) = 0;
   virtual UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) = 0;
   /// A run is hosted in the window that is about to close.
   virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
@@ -46,6 +49,8 @@ class WidgetDialogs final : public Dialogs {
   QString saveSpec(QWidget* parent, const QString& suggested) override;
   std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) override;
   QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
+  QString chooseFolder(QWidget* parent, const QString& title, const QString& folder) override;
+  QString chooseItem(QWidget* parent, const QString& title, const QString& question, const QStringList& items) override;
   UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;
   CloseChoice askClose(QWidget* parent, const QString& sentence) override;
   std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) override;

@@ -25,6 +25,7 @@
 #include "dialect_runs.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
+#include "exchange.h"
 #include "figure_export.h"
 #include "inspector_panel.h"
 #include "models/dialect_runner.h"
@@ -95,6 +96,9 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectViewActions();
   connectFiles();
   view_size_ = new ViewSize(actions_, parts.settings, this, window_dock_);
+  new Exchange({parts.document, parts.preflight, parts.library, parts.dialogs, centre_->messages(), this,
+                [this] { return focusedRun(); }},
+               actions_);
   restoreLayout();
   showTitle();
   showState();
@@ -458,6 +462,8 @@ void MainWindow::showRuns() {
   const bool any = focused != nullptr;
   actions_.runFolder->setEnabled(any);
   actions_.copyCommand->setEnabled(any);
+  actions_.exportTrace->setEnabled(any);
+  actions_.exportScalars->setEnabled(any);
   showContinuations();
   numbers_moved_ = true;
 }

@@ -51,6 +51,12 @@ WindowActions::WindowActions(QObject* owner) {
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
                    tr("Every point of the shown runs on every clock, as CSV or JSON"));
+  exportCode = add(owner, "exportCodeAction", tr("Export to &code\u2026"), {}, nullptr,
+                   tr("This spec as a script or a configuration for another tool"));
+  exportScalars = add(owner, "exportScalarsAction", tr("Export to &TensorBoard\u2026"), {}, nullptr,
+                      tr("The selected run's scalars as event files"));
+  importLog = add(owner, "importLogAction", tr("&Import a TensorBoard log\u2026"), {}, nullptr,
+                  tr("The scalars of another tool's run, to be compared with runs of Accrue"));
   askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
                      tr("Forget the remembered answer to closing the window during a run"));
   closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));
@@ -159,6 +165,8 @@ WindowActions::WindowActions(QObject* owner) {
                     tr("The same run without a window, in a terminal"));
   glossary = add(owner, "glossaryAction", tr("&Glossary"), keys("F1"), nullptr,
                  tr("The words that the program uses; opens at the word of the field with the focus"));
+  exportTrace = add(owner, "exportTraceAction", tr("Export the run's &trace\u2026"), {}, nullptr,
+                    tr("What each rank did and when, for Perfetto and chrome://tracing"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
   differences = add(owner, "differencesAction", tr("&Differences from the originals"), {}, {},
                     tr("What other systems would do otherwise with this spec"));

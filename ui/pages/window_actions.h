@@ -17,8 +17,8 @@ namespace accrue::ui {
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
-  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *copyFigure, *askOnClosing, *closeSpec,
-      *quit;
+  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *exportCode, *exportScalars, *importLog,
+      *copyFigure, *askOnClosing, *closeSpec, *quit;
   QAction *undo, *redo, *find;
   QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
       *setSteps, *resume, *branch, *attach, *demo;
@@ -26,7 +26,7 @@ struct WindowActions {
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow, *copyValues,
       *showTable;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
-  QAction *runFolder, *copyCommand;
+  QAction *runFolder, *copyCommand, *exportTrace;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
   QAction *glossary, *shortcuts, *differences, *about, *report;
   QActionGroup* clocks;

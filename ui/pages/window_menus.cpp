@@ -67,7 +67,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   file->addSeparator();
   file->addActions({actions.save, actions.saveAs});
   file->addSeparator();
-  file->addActions({actions.exportPlot, actions.exportData});
+  file->addActions(
+      {actions.importLog, actions.exportPlot, actions.exportData, actions.exportScalars, actions.exportCode});
   file->addSeparator();
   file->addActions({actions.askOnClosing, actions.closeSpec, actions.quit});
 
@@ -108,7 +109,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   learn->addAction(actions.demo);
 
   QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
-  tools->addActions({actions.runFolder, actions.copyCommand});
+  tools->addActions({actions.runFolder, actions.copyCommand, actions.exportTrace});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
   help->addAction(actions.glossary);

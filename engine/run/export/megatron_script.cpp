@@ -112,7 +112,8 @@ Result<void> add_optimizer(Arguments& list, const RunPlan& plan) {
   list.add("lr-decay-iters", plan.totals.updates);
   if (plan.curve.kind == ScheduleKind::wsd) {
     list.add("lr-wsd-decay-style", std::string(to_name(plan.curve.decay_tail)));
-    list.add("lr-wsd-decay-iters", static_cast<std::int64_t>(plan.curve.decay_fraction * static_cast<double>(plan.totals.updates)));
+    list.add("lr-wsd-decay-iters",
+             static_cast<std::int64_t>(plan.curve.decay_fraction * static_cast<double>(plan.totals.updates)));
   }
   if (plan.warmup_updates > 0) list.add("lr-warmup-iters", plan.warmup_updates);
   return {};
@@ -180,9 +181,10 @@ void add_reports(Arguments& list, const RunPlan& plan) {
 
 Result<std::string> megatron_script(const RunPlan& plan, const std::vector<NotCarried>& missing) {
   if (plan.spec.model.kind != ModelKind::gpt)
-    return fail(ErrorCode::config,
-                fmt::format("a script of Megatron-LM with a model of kind {} is not written", to_name(plan.spec.model.kind)),
-                "model.kind", "A gpt can be exported.");
+    return fail(
+        ErrorCode::config,
+        fmt::format("a script of Megatron-LM with a model of kind {} is not written", to_name(plan.spec.model.kind)),
+        "model.kind", "A gpt can be exported.");
   if (plan.spec.model.dtype == Dtype::float64)
     return fail(ErrorCode::config, "Megatron-LM has no float64", "model.dtype", "Set model.dtype = \"float32\".");
   if (plan.window.rampup || has_length_schedule(plan.knobs.group_length))

@@ -189,7 +189,7 @@ def main():
         torch.distributed.init_process_group(@BACKEND@)
         model = nn.parallel.DistributedDataParallel(model)
     for update, window in enumerate(windows()):
-        window_loss = torch.zeros((), device=device)
+        window_loss = torch.zeros((), dtype=torch.float64, device=device)
         for number, ((epoch, batch), weight) in enumerate(zip(window, weights(window, rank))):
             inputs, targets = (part.to(device) for part in read(samples_of(epoch, batch, rank)))
             # Only the last backward of a window reduces the gradients.
@@ -224,7 +224,7 @@ def main():
     # accumulate() divides every loss by N. Here each window is taken whole and weights its own losses, as in Accelerate's
     # guide on samples of variable size: no_sync() but for the last micro-step.
     for update, window in enumerate(windows()):
-        window_loss = torch.zeros((), device=accelerator.device)
+        window_loss = torch.zeros((), dtype=torch.float64, device=accelerator.device)
         for number, ((epoch, batch), weight) in enumerate(zip(window, weights(window, rank))):
             inputs, targets = (part.to(accelerator.device) for part in read(samples_of(epoch, batch, rank)))
             waits = number + 1 < len(window)

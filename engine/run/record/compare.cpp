@@ -4,6 +4,8 @@
 // real.
 #include "accrue/run/compare.h"
 
+#include "accrue/run/tensorboard_run.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -146,6 +148,9 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     if (comparison.runs.empty()) first_steps = steps;
     auto& differences = comparison.differences.emplace_back();
     if (!comparison.runs.empty()) differences = diff_specs(comparison.runs.front().spec, run->spec);
+    // How an imported run was trained is not known: its defaults would be differences that nobody chose.
+    if (!comparison.runs.empty() && (is_imported(comparison.runs.front()) || is_imported(*run)))
+      std::erase_if(differences, [](const SpecDifference& each) { return each.key != "run.name"; });
     if (steps != first_steps) differences.push_back({steps_set_key, first_steps, steps});
     comparison.runs.push_back(std::move(*run));
   }

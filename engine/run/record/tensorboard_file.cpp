@@ -25,11 +25,6 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
   return table;
 }
 
-/// What a record keeps of a checksum, so that records may lie in records.
-std::uint32_t masked(std::uint32_t crc) {
-  return std::rotr(crc, 15) + 0xa282ead8U;
-}
-
 void put_fixed(std::string& bytes, std::uint64_t value, int count) {
   for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
 }
@@ -73,6 +68,10 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  return std::rotr(crc32c(bytes), 15) + 0xa282ead8U;
+}
+
 std::string tensorboard_event(double wall_time, std::int64_t step, const TensorboardScalars& scalars) {
   std::string event = event_at(wall_time);
   put_key(event, 2, Wire::varint);
@@ -98,9 +97,9 @@ std::string tensorboard_version_event(double wall_time) {
 std::string tensorboard_record(std::string_view event) {
   std::string record;
   put_fixed(record, event.size(), 8);
-  put_fixed(record, masked(crc32c(record)), 4);
+  put_fixed(record, masked_crc32c(record), 4);
   record.append(event);
-  put_fixed(record, masked(crc32c(event)), 4);
+  put_fixed(record, masked_crc32c(event), 4);
   return record;
 }
 

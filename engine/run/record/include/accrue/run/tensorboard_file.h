@@ -20,6 +20,8 @@ using TensorboardScalars = std::vector<std::pair<std::string, double>>;  ///< ta
 
 /// CRC-32C (Castagnoli).
 std::uint32_t crc32c(std::string_view bytes);
+/// What a record keeps of a checksum, so that records may lie in records.
+std::uint32_t masked_crc32c(std::string_view bytes);
 /// An Event with a summary of scalars; a value is a float.
 std::string tensorboard_event(double wall_time, std::int64_t step, const TensorboardScalars& scalars);
 /// The first Event of a file: its version.

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "code_export_sheet.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QDir>
+#include <QFontDatabase>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QListWidget>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSaveFile>
+#include <QVBoxLayout>
+
+#include "dialogs.h"
+#include "models/preflight_runner.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, Dialogs* dialogs, QWidget* parent)
+    : QDialog(parent),
+      document_(document),
+      preflight_(preflight),
+      dialogs_(dialogs),
+      target_(new QComboBox(this)),
+      verdict_(new QLabel(this)),
+      missing_(new QListWidget(this)),
+      text_(new QPlainTextEdit(this)),
+      save_(new QPushButton(tr("&Save\u2026"), this)),
+      copy_(new QPushButton(tr("&Copy"), this)) {
+  setObjectName(QStringLiteral("codeExportSheet"));
+  setWindowTitle(tr("Export to code"));
+  for (std::size_t i = 0; i < code_targets().size(); ++i)
+    target_->addItem(fromView(title(static_cast<CodeTarget>(i))), static_cast<int>(i));
+  target_->setCurrentIndex(static_cast<int>(CodeTarget::pytorch));
+  target_->setObjectName(QStringLiteral("exportTarget"));
+  target_->setAccessibleName(tr("Tool"));
+  auto* label = new QLabel(tr("&Tool"), this);
+  label->setBuddy(target_);
+  verdict_->setObjectName(QStringLiteral("exportVerdict"));
+  verdict_->setWordWrap(true);
+  missing_->setObjectName(QStringLiteral("exportMissing"));
+  missing_->setAccessibleName(tr("Not carried over"));
+  missing_->setWordWrap(true);
+  missing_->setSelectionMode(QAbstractItemView::NoSelection);
+  text_->setObjectName(QStringLiteral("exportText"));
+  text_->setAccessibleName(tr("Exported text"));
+  text_->setReadOnly(true);
+  text_->setTabChangesFocus(true);
+  text_->setLineWrapMode(QPlainTextEdit::NoWrap);
+  text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  save_->setObjectName(QStringLiteral("exportSave"));
+  save_->setDefault(true);
+  copy_->setObjectName(QStringLiteral("exportCopy"));
+  auto* close = new QPushButton(tr("C&lose"), this);
+  auto* top = new QHBoxLayout;
+  top->addWidget(label);
+  top->addWidget(target_);
+  top->addStretch(1);
+  auto* buttons = new QHBoxLayout;
+  buttons->addStretch(1);
+  for (QPushButton* button : {copy_, save_, close}) buttons->addWidget(button);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(space::page, space::page, space::page, space::page);
+  column->setSpacing(2 * space::base);
+  column->addLayout(top);
+  column->addWidget(verdict_);
+  column->addWidget(missing_, 1);
+  column->addWidget(text_, 3);
+  column->addLayout(buttons);
+  resize(820, 640);
+  connect(target_, &QComboBox::currentIndexChanged, this, &CodeExportSheet::showCode);
+  connect(preflight_, &PreflightRunner::finished, this, &CodeExportSheet::showCode);
+  connect(save_, &QPushButton::clicked, this, &CodeExportSheet::save);
+  connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(text_->toPlainText()); });
+  connect(close, &QPushButton::clicked, this, &QDialog::close);
+  showCode();
+}
+
+void CodeExportSheet::showCode() {
+  const auto target = static_cast<CodeTarget>(target_->currentData().toInt());
+  code_.reset();
+  QString problem = tr("This spec cannot be planned yet: mend what the set-up marks first.");
+  if (const std::optional<RunPlan>& plan = preflight_->result().plan) {
+    if (auto code = export_code(*plan, target))
+      code_ = std::move(*code);
+    else
+      problem =
+          tr("%1 cannot take this spec. %2").arg(target_->currentText(), QString::fromStdString(code.error().text()));
+  }
+  missing_->clear();
+  if (code_)
+    for (const NotCarried& each : code_->not_carried) missing_->addItem(QString::fromStdString(each.text()));
+  missing_->setVisible(missing_->count() > 0);
+  verdict_->setText(
+      !code_ ? problem
+      : missing_->count() == 0
+          ? tr("Everything that the spec sets is carried over.")
+          : tr("%n setting(s) cannot be carried over, or mean something else there:", nullptr, missing_->count()));
+  text_->setPlainText(code_ ? QString::fromStdString(code_->text) : QString());
+  save_->setEnabled(code_.has_value());
+  copy_->setEnabled(code_.has_value());
+}
+
+void CodeExportSheet::save() {
+  if (!code_) return;
+  const QString suggested =
+      QDir(QString::fromStdString(document_->baseDir().string())).filePath(QString::fromStdString(code_->file_name));
+  const QString suffix = suggested.section(QLatin1Char('.'), -1);
+  const QString name = dialogs_->exportFile(this, suggested, tr("%1 file (*.%1)").arg(suffix));
+  if (name.isEmpty()) return;
+  const QByteArray bytes = QByteArray::fromStdString(code_->text);
+  QSaveFile file(name);
+  if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit())
+    verdict_->setText(tr("Saved as %1.").arg(QDir::toNativeSeparators(name)));
+  else
+    verdict_->setText(tr("%1 could not be written: %2").arg(name, file.errorString()));
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "exchange.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QWidget>
+
+#include "accrue/run/chrome_trace.h"
+#include "accrue/run/tensorboard_run.h"
+#include "code_export_sheet.h"
+#include "dialogs.h"
+#include "models/run_library.h"
+#include "models/run_series.h"
+#include "widgets/message_bar.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+const QString message_id = QStringLiteral("exchange");
+
+std::filesystem::path pathOf(const QString& text) {
+  return text.toStdString();
+}
+
+/// What became of an import.
+struct Imported {
+  QString folder;
+  QString problem;
+  QStringList notes;
+  QStringList tags;  ///< of a log without a tag that is known for a loss
+};
+
+Imported importFolder(const QString& logs, const QString& folder, const QString& loss) {
+  Imported imported;
+  const auto log = read_tensorboard(pathOf(logs));
+  if (!log) {
+    imported.problem = QString::fromStdString(log.error().text());
+    return imported;
+  }
+  const ImportTags tags{.loss = loss.toStdString()};
+  if (const auto choice = choose_tags(*log, tags); !choice) {
+    imported.problem = QString::fromStdString(choice.error().text());
+    for (const auto& [tag, values] : log->scalars) imported.tags.append(QString::fromStdString(tag));
+    return imported;
+  }
+  const auto done = import_tensorboard(*log, pathOf(logs), pathOf(folder), tags);
+  if (!done) {
+    imported.problem = QString::fromStdString(done.error().text());
+    return imported;
+  }
+  imported.folder = folder;
+  for (const std::string& note : done->notes) imported.notes.append(QString::fromStdString(note));
+  for (const std::string& problem : log->problems) imported.notes.append(QString::fromStdString(problem));
+  return imported;
+}
+
+}  // namespace
+
+Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions)
+    : QObject(parts.window), parts_(parts), given_up_(std::make_shared<std::atomic_bool>(false)) {
+  for (QAction* action : {actions.exportTrace, actions.exportScalars}) action->setEnabled(false);  // without a run
+  connect(actions.exportCode, &QAction::triggered, this, &Exchange::showCode);
+  connect(actions.exportTrace, &QAction::triggered, this, &Exchange::exportTrace);
+  connect(actions.exportScalars, &QAction::triggered, this, &Exchange::exportScalars);
+  connect(actions.importLog, &QAction::triggered, this, &Exchange::importLog);
+}
+
+Exchange::~Exchange() {
+  given_up_->store(true);
+}
+
+void Exchange::showCode() {
+  if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
+  sheet_->show();
+  sheet_->raise();
+  sheet_->activateWindow();
+}
+
+void Exchange::say(const QString& text, bool failed) {
+  parts_.messages->post({message_id, failed ? RunState::failed : RunState::finished, text, {}, {}});
+}
+
+void Exchange::exportTrace() {
+  const RunSeries* run = parts_.focused_run();
+  if (!run) return say(tr("Select a run whose trace is to be exported."), true);
+  const QString file = parts_.dialogs->exportFile(
+      parts_.window, QDir(run->folder()).filePath(QStringLiteral("trace.json")), tr("Chrome trace (*.json)"));
+  if (file.isEmpty()) return;
+  given_up_->store(true);  // an export that still runs
+  given_up_ = std::make_shared<std::atomic_bool>(false);
+  const auto show = [this, given_up = given_up_](int percent) {
+    if (given_up->load()) return;
+    parts_.messages->post({message_id, RunState::running, tr("Exporting the trace: %1 %").arg(percent), tr("Cancel"),
+                           [given_up] { given_up->store(true); }});
+  };
+  show(0);
+  const std::string folder = run->folder().toStdString();
+  jobs_.run(
+      [this, folder, file, show, given_up = given_up_, last = 0]() mutable {
+        return write_chrome_trace(folder, pathOf(file), [&](double done) {
+          if (const int percent = static_cast<int>(100.0 * done); percent != last)
+            QMetaObject::invokeMethod(
+                this, [show, percent] { show(percent); }, Qt::QueuedConnection),
+                last = percent;
+          return !given_up->load();
+        });
+      },
+      [this, file, given_up = given_up_](const Result<TraceCounts>& counts) {
+        const bool cancelled = given_up->exchange(true);  // the bar of progress is not shown again
+        if (counts)
+          say(tr("Saved %1: open it in Perfetto (ui.perfetto.dev) or chrome://tracing.")
+                  .arg(QDir::toNativeSeparators(file)),
+              false);
+        else if (cancelled && counts.error().code == ErrorCode::cancelled)
+          parts_.messages->withdraw(message_id);
+        else
+          say(tr("The trace was not exported. %1").arg(QString::fromStdString(counts.error().text())), true);
+      });
+}
+
+void Exchange::exportScalars() {
+  const RunSeries* run = parts_.focused_run();
+  if (!run) return say(tr("Select a run whose scalars are to be exported."), true);
+  const QString folder =
+      parts_.dialogs->chooseFolder(parts_.window, tr("Folder for TensorBoard's event files"), run->folder());
+  if (folder.isEmpty()) return;
+  jobs_.run([run = run->folder().toStdString(), folder] { return export_tensorboard(run, pathOf(folder)); },
+            [this](const Result<ScalarsWritten>& written) {
+              if (written)
+                say(tr("Saved %1.").arg(QString::fromStdString(written->file.string())), false);
+              else
+                say(tr("The scalars were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
+            });
+}
+
+void Exchange::importLog() {
+  const QString folder =
+      parts_.dialogs->chooseFolder(parts_.window, tr("Import a TensorBoard log folder"), QDir::homePath());
+  if (!folder.isEmpty()) readLog(folder, {});
+}
+
+void Exchange::readLog(const QString& folder, const QString& loss) {
+  // Not among the runs until it is whole; two imports of one log are two runs.
+  const QString stem = QStringLiteral("imported-%1").arg(QFileInfo(QDir::cleanPath(folder)).fileName());
+  QString target = QDir(parts_.library->runsDir()).filePath(stem);
+  for (int number = 2; QFileInfo::exists(target); ++number)
+    target = QDir(parts_.library->runsDir()).filePath(QStringLiteral("%1-%2").arg(stem).arg(number));
+  jobs_.run([folder, target, loss] { return importFolder(folder, target, loss); },
+            [this, folder](const Imported& imported) {
+              if (!imported.tags.isEmpty()) {
+                const QString tag = parts_.dialogs->chooseItem(
+                    parts_.window, tr("Import"), tr("Which of the log's scalars is the loss?"), imported.tags);
+                if (!tag.isEmpty()) readLog(folder, tag);
+                return;
+              }
+              if (!imported.problem.isEmpty())
+                return say(tr("The log was not imported. %1").arg(imported.problem), true);
+              if (imported.notes.isEmpty())
+                parts_.messages->withdraw(message_id);
+              else
+                say(tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))), false);
+              parts_.library->open(imported.folder);
+            });
+}
+
+}  // namespace accrue::ui

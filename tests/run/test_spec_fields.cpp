@@ -125,6 +125,10 @@ class TestSpecFields : public QObject {
           "num_micro_batches", "iter_size", "batch_accumulation", "ACCUMULATE-SIZE"})
       row(name, name, "accumulation.steps");
     row("--micro-batch-size", "--micro-batch-size", "accumulation.micro_batch");
+    row("batch_size", "batch_size", "accumulation.micro_batch");
+    row("world_size", "world_size", "parallel.data");
+    row("epochs", "epochs", "run.epochs");
+    for (const char* name : {"mixed_precision", "fp16", "bf16", "autocast"}) row(name, name, "model.dtype");
     row("--global-batch-size", "--global-batch-size", "accumulation.global_batch");
     row("gradient_clip_val", "gradient_clip_val", "optimizer.clip_norm");
     row("learning_rate", "learning_rate", "optimizer.lr");

@@ -347,7 +347,7 @@ class TestForm : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(line->text().contains(QStringLiteral("16 samples per update")), patience_ms);
     auto* steps = studio.find("field.accumulation.steps");
     typeInto(steps, QStringLiteral("x"));
-    QCOMPARE(line->text(), QStringLiteral("One field has no valid value"));
+    QCOMPARE(line->text(), QStringLiteral("Accumulation steps has no valid value"));
     QVERIFY(studio.find("windowPreview")->isHidden());
     studio.find("fieldSearch")->setFocus();
     studio.find<QPushButton>("showFieldButton")->click();
@@ -394,7 +394,7 @@ class TestForm : public QObject {
     auto* panel = studio.window->findChild<ArithmeticPanel*>();
     panel->showResult(result, sketchOf(*result.plan));
     QVERIFY(label->isVisible());
-    QCOMPARE(label->text(), QStringLiteral("2 warnings: Slow here"));
+    QCOMPARE(label->text(), QStringLiteral("2 warnings: Device: Slow here"));
     result.findings.clear();
     panel->showResult(result, sketchOf(*result.plan));
     QVERIFY(!label->isVisible());
@@ -416,6 +416,73 @@ class TestForm : public QObject {
     elsewhere->setFocus();
     formOf(studio)->setEditable(true);
     QVERIFY(elsewhere->hasFocus());
+  }
+
+  void a_found_number_is_replaced_by_what_is_typed() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QTest::keyClicks(search, QStringLiteral("gradient_accumulation_steps"));
+    QTest::keyClick(search, Qt::Key_Return);
+    QVERIFY(studio.find("field.accumulation.steps")->hasFocus());
+    QTest::keyClicks(studio.find("field.accumulation.steps"), QStringLiteral("32"));
+    QCOMPARE(studio.document.spec().accumulation.steps, 32);
+  }
+
+  void the_search_ends_with_its_document() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    search->setText(QStringLiteral("seed"));
+    QVERIFY(!formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+    studio.openSpec(smallSpec(7));
+    QVERIFY(search->text().isEmpty());
+    QVERIFY(formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+  }
+
+  void whole_numbers_have_whole_limits() {
+    OpenStudio studio;
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("0"));
+    QCOMPARE(studio.find<FindingNote>("finding.accumulation.steps")->text(),
+             QStringLiteral("Must be from 1 to 1048576"));
+    QCOMPARE(studio.find<QLabel>("arithmeticLine")->text(), QStringLiteral("Accumulation steps has no valid value"));
+  }
+
+  void errors_name_their_subject() {
+    RunSpec spec = smallSpec();
+    spec.data.kind = DataKind::text;
+    spec.data.path = "nowhere.txt";
+    OpenStudio studio(spec);
+    auto* line = studio.find<QLabel>("arithmeticLine");
+    QTRY_VERIFY_WITH_TIMEOUT(line->text().startsWith(QStringLiteral("File: ")), patience_ms);
+  }
+
+  void a_list_of_datasets_needs_no_brackets() {
+    RunSpec spec = smallSpec();
+    spec.data.kind = DataKind::indexed;
+    OpenStudio studio(spec);
+    typeInto(studio.find("field.data.paths"), QStringLiteral("/data/a, /data/b"));
+    QCOMPARE(studio.document.spec().data.paths, (std::vector<std::string>{"/data/a", "/data/b"}));
+    typeInto(studio.find("field.data.paths"), QStringLiteral("[\"/data/c\"]"));
+    QCOMPARE(studio.document.spec().data.paths, (std::vector<std::string>{"/data/c"}));
+  }
+
+  void edits_during_a_run_are_marked_until_it_ends() {
+    RunningStudio studio("micro_ms=5");
+    auto* mark = studio.find<QLabel>("waiting.accumulation.steps");
+    auto* section = studio.find<QAbstractButton>("section.accumulation");
+    QVERIFY(mark->isHidden());
+    studio.set("accumulation.steps", std::int64_t{16});
+    QVERIFY(!mark->isHidden());
+    QVERIFY(mark->text().contains(QStringLiteral("for the next run; this one has 4")));
+    QVERIFY(section->accessibleDescription().contains(QStringLiteral("1 for the next run")));
+    QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run (1)"));
+    QVERIFY(studio.action("runAction")->toolTip().startsWith(QStringLiteral("1 edit waits")));
+    studio.document.undoStack()->undo();
+    QVERIFY(mark->isHidden());
+    studio.set("accumulation.steps", std::int64_t{8});
+    studio.endRun();
+    QVERIFY(mark->isHidden());
+    QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run"));
   }
 
   void asking_for_a_field_drops_the_filter_and_opens_the_dock() {

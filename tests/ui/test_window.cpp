@@ -2,6 +2,7 @@
 // The window as a whole: closing during a run, layout, messages, drafts, runs from disk.
 #include <QDir>
 #include <QDockWidget>
+#include <QMenu>
 #include <QMessageBox>
 #include <QToolButton>
 #include <QTreeView>
@@ -161,6 +162,44 @@ class TestWindow : public QObject {
     QVERIFY(!dock->isVisible());
     studio.action("resetLayoutAction")->trigger();
     QVERIFY(dock->isVisible());
+  }
+
+  void edits_of_a_built_in_spec_are_set_aside_and_not_asked_about() {
+    StudioFixture studio("micro_ms=5");
+    studio.show();
+    studio.dialogs.unsaved_answer = UnsavedAnswer::cancel;  // a question would keep the document
+    QVERIFY(studio.window->files()->openDemo());
+    const std::int64_t steps = studio.document.spec().accumulation.steps;
+    studio.set("accumulation.steps", steps + 3);
+    QVERIFY(studio.window->files()->openPreset(QStringLiteral("toy.accrue"), QStringLiteral("Eight points")));
+    QCOMPARE(studio.document.displayName(), QStringLiteral("Eight points"));
+    auto* button = studio.offered("Bring them back");
+    QVERIFY(button);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.displayName(), QStringLiteral("Demo"));
+    QCOMPARE(studio.document.spec().accumulation.steps, steps + 3);
+    QVERIFY(studio.document.isModified());
+    // A spec of the user's own is asked about.
+    studio.openSpec(smallSpec());
+    studio.set("accumulation.steps", std::int64_t{11});
+    QVERIFY(!studio.window->files()->openDemo());
+    QCOMPARE(studio.document.spec().accumulation.steps, 11);
+  }
+
+  void every_built_in_spec_opens_from_the_menu() {
+    StudioFixture studio("micro_ms=5");
+    studio.show();
+    auto* menu = studio.find<QMenu>("presetMenu");
+    Q_EMIT menu->aboutToShow();
+    QVERIFY(menu->actions().size() >= 9);
+    for (const QString& name : {QStringLiteral("bert-two"), QStringLiteral("t5-two"), QStringLiteral("toy")}) {
+      Q_EMIT menu->aboutToShow();
+      auto* action = menu->findChild<QAction*>(QStringLiteral("presetAction.%1.accrue").arg(name));
+      QVERIFY2(action, qPrintable(name));
+      action->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      QVERIFY2(studio.preflight->result().plan, qPrintable(name));
+    }
   }
 
   void unsaved_edits_survive_closing() {

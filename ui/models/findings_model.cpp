@@ -67,9 +67,7 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole:
     case Qt::AccessibleTextRole:
-      if (finding.key.empty()) return findingText(finding);
-      //: %1 is a field of the set-up form, %2 what is wrong with it
-      return QCoreApplication::translate("FindingsModel", "%1: %2").arg(placeOf(finding), findingText(finding));
+      return findingSentence(finding);
     case keyRole:
       return QString::fromStdString(finding.key);
     case severityRole:
@@ -79,6 +77,12 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
     default:
       return {};
   }
+}
+
+QString findingSentence(const Finding& finding) {
+  if (finding.key.empty()) return findingText(finding);
+  //: %1 is a field of the set-up form, %2 what is wrong with it
+  return QCoreApplication::translate("FindingsModel", "%1: %2").arg(placeOf(finding), findingText(finding));
 }
 
 QString findingText(const Finding& finding) {

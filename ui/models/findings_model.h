@@ -37,5 +37,7 @@ class FindingsModel : public QAbstractListModel {
 
 /// "Must be at least 1 (found 0, expected 1 or more)": a finding without its place, for display beside the field.
 QString findingText(const Finding& finding);
+/// The same behind the name of its field: "File: does not exist".
+QString findingSentence(const Finding& finding);
 
 }  // namespace accrue::ui

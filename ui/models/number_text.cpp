@@ -79,6 +79,16 @@ QString valueText(double value, int significant) {
   return fixed(value, std::max(significant - 1 - exponent, 0));
 }
 
+QString shortText(double value, int significant) {
+  if (!std::isfinite(value)) return notFinite(value);
+  const QString text = QString::number(value, 'g', significant);
+  const qsizetype power = text.indexOf(QLatin1Char('e'));
+  const QString digits = power < 0 ? text : text.left(power);
+  QString result = digits.startsWith(QLatin1Char('-')) ? minusSign + digits.mid(1) : digits;
+  if (power >= 0) result += QStringLiteral("×10") + superscript(text.mid(power + 1).toInt());
+  return result;
+}
+
 QString countText(double count) {
   if (!std::isfinite(count)) return notFinite(count);
   const SiStep step = siStep(count);

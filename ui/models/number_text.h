@@ -13,6 +13,8 @@ inline constexpr QChar minusSign{0x2212};
 
 /// "3.0×10⁻⁴", "0.012", "2.311", "1 204", "1.2 M": a value at the cursor.
 QString valueText(double value, int significant = 4);
+/// As many digits as the value has, up to a limit: "0.95475", "2.04", "1.06×10⁻²⁸".
+QString shortText(double value, int significant);
 /// A count on an axis or in a badge: "950", "24 000", "1.2 M", "3 G".
 QString countText(double count);
 /// "3.0×10⁻⁴".

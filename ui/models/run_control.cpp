@@ -65,6 +65,11 @@ void RunControl::startPaused() {
   starts_paused_ = true;
 }
 
+std::vector<SpecDifference> RunControl::editsWaiting() const {
+  if (!last_spec_ || !isLive()) return {};
+  return diff_specs(*last_spec_, document_->spec());
+}
+
 void RunControl::start() {
   if (checking_ || isLive()) return;
   branch_pending_.clear();

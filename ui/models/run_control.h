@@ -12,6 +12,7 @@
 #include "accrue/run/branch.h"
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
+#include "accrue/run/spec_fields.h"
 #include "bridge/engine_bridge.h"
 #include "bridge/job_runner.h"
 #include "held_phases.h"
@@ -50,6 +51,8 @@ class RunControl : public QObject {
   RunActions actions() const;
   /// Number of fields that differ from the spec of the last run; empty before the first.
   std::optional<int> editsNotRun() const;
+  /// They, each with the run's value on the left, while that run is live: they wait for the next one.
+  std::vector<SpecDifference> editsWaiting() const;
   /// Exit status of the run that ended last; 0 before.
   int exitStatus() const { return exit_status_; }
 

@@ -130,6 +130,7 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
               summary.updates,     summary.loss,          summary.seconds};
   if (summary.state == "running") outcome_.outcome.clear();
+  summary_check_ = summary.plan_check;
   last_.plannedUpdates = summary.planned_updates;
   if (!hasEvents()) {
     last_.update = summary.updates;
@@ -149,6 +150,10 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
     setState(state, text(summary.message));
   }
   Q_EMIT changed();
+}
+
+std::vector<accrue::PlanFigure> RunSeries::planCheck() const {
+  return plan_ && !measured_.empty() ? accrue::check_plan(*plan_, measured_) : summary_check_;
 }
 
 void RunSeries::setState(accrue::RunState state, const QString& detail) {
@@ -220,6 +225,8 @@ void RunSeries::take(const accrue::RunEvent& event) {
       takeStepsChanged(body);
     else if constexpr (std::is_same_v<Body, accrue::CheckpointDone>)
       checkpointUpdate_ = body.update;
+    else if constexpr (std::is_same_v<Body, accrue::Measured>)
+      measured_[event.rank] = body;
     else if constexpr (std::is_same_v<Body, accrue::Gauge>)
       takeGauge(event, body);
     else if constexpr (std::is_same_v<Body, accrue::Held>)
@@ -421,6 +428,7 @@ void RunSeries::clear() {
   join_.reset();
   timeline_.clear();
   gauges_.clear();
+  measured_.clear();
   problems_.clear();
   outcome_ = {};
   const std::int64_t planned = last_.plannedUpdates;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/run/plan_check.h"
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
@@ -139,6 +140,9 @@ class RunSeries : public QObject {
   std::int64_t tracesNotDrawn() const { return tracesNotDrawn_; }
   void setTracesNotDrawn(std::int64_t count);
 
+  /// The plan's figures beside what the ranks counted; empty before they have.
+  std::vector<accrue::PlanFigure> planCheck() const;
+
   const LastValues& last() const { return last_; }
   const RunOutcome& outcome() const { return outcome_; }
   const std::vector<RunProblem>& problems() const { return problems_; }
@@ -216,6 +220,8 @@ class RunSeries : public QObject {
   RunOutcome outcome_;
   std::vector<RunProblem> problems_;
   std::map<std::int64_t, accrue::Gauge> gauges_;
+  std::map<std::int64_t, accrue::Measured> measured_;
+  std::vector<accrue::PlanFigure> summary_check_;  ///< of a run whose events are not read
   std::map<std::int64_t, accrue::GridCoordinate> places_;
 
   ClockTable microClocks_;

@@ -2,11 +2,11 @@
 #include "run_text.h"
 
 #include <QCoreApplication>
-#include <QLocale>
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "number_text.h"
 #include "run_series.h"
 #include "run_table_model.h"
 
@@ -45,9 +45,8 @@ QString finishedSentence(const RunSeries& run) {
     return saved ? tr("by you after update %1; saved, Resume continues").arg(updates)
                  : tr("by you after update %1").arg(updates);
   }
-  if (std::isfinite(outcome.loss))
-    return tr("%1 updates, loss %2").arg(groupedNumber(outcome.updates), QLocale::c().toString(outcome.loss, 'g', 4));
-  return tr("%1 updates").arg(groupedNumber(outcome.updates));
+  const QString updates = outcome.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(outcome.updates));
+  return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;
 }
 
 QString failedSentence(const RunSeries& run) {
@@ -108,7 +107,7 @@ QString lastWeightsText(const RunSeries& run, std::size_t most) {
   if (weights.empty() || weights.front()->empty()) return {};
   QStringList numbers;
   for (std::size_t i = 0; i < std::min(weights.size(), most); ++i)
-    numbers << QLocale::c().toString(weights[i]->value(weights[i]->size() - 1), 'g', 10);
+    numbers << shortText(weights[i]->value(weights[i]->size() - 1), 10);
   const QString text = numbers.join(QStringLiteral(", "));
   return weights.size() > most ? tr("%1 and %2 more").arg(text).arg(weights.size() - most) : text;
 }

@@ -92,8 +92,20 @@ void SpecDocument::setField(const SpecField& field, const SpecValue& value) {
       if (other && key != field.key) other->set(after, std::monostate{});
     }
   }
+  if (is_sample_factor(field.key)) {
+    last_factor_ = QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()));
+    if (auto kept = keep_samples(after, field.key, lock_, samples_kept_)) after = *std::move(kept);
+  } else if (isLengthKey(field.key) && lock_ == SampleLock::in_total) {
+    samples_kept_ = locked_samples(after, lock_);  // another length is another total
+  }
   if (after == spec_) return;
   undo_.push(new EditCommand(this, field, spec_, std::move(after)));
+}
+
+void SpecDocument::setSampleLock(SampleLock lock) {
+  lock_ = lock;
+  samples_kept_ = locked_samples(spec_, lock_);
+  Q_EMIT sampleLockChanged();
 }
 
 bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QString* problem) {
@@ -119,7 +131,7 @@ void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesyste
   file_path_.clear();
   name_ = name;
   base_dir_ = base_dir;
-  applySpec(without_lowered(spec), QString());
+  takeOther(without_lowered(spec));
   Q_EMIT fileChanged();
 }
 
@@ -130,7 +142,7 @@ void SpecDocument::restore(RunSpec spec, const QString& name, const std::filesys
   file_path_ = file_path;
   name_ = name;
   base_dir_ = base_dir;
-  applySpec(std::move(spec), QString());
+  takeOther(spec);
   Q_EMIT fileChanged();
 }
 
@@ -140,7 +152,7 @@ std::vector<Finding> SpecDocument::open(const QString& path) {
   undo_.clear();
   file_path_ = QFileInfo(path).absoluteFilePath();
   keep_set_keys(reading);
-  applySpec(without_lowered(reading.spec), QString());
+  takeOther(without_lowered(reading.spec));
   Q_EMIT fileChanged();
   return std::move(reading.findings);
 }
@@ -172,10 +184,18 @@ Result<void> SpecDocument::saveAs(const QString& path) {
   return {};
 }
 
+/// The lock stays, and keeps the new document's samples.
+void SpecDocument::takeOther(const RunSpec& spec) {
+  samples_kept_ = locked_samples(spec, lock_);
+  last_factor_.clear();
+  applySpec(spec, QString());
+}
+
 void SpecDocument::applySpec(const RunSpec& spec, const QString& key) {
   spec_ = spec;
   ++revision_;
-  Q_EMIT changed(isLengthKey(key.toStdString()) ? QString() : key);
+  const bool several = isLengthKey(key.toStdString()) || lock_ != SampleLock::none;
+  Q_EMIT changed(several ? QString() : key);
 }
 
 }  // namespace accrue::ui

@@ -13,6 +13,7 @@
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_spec.h"
+#include "accrue/run/sample_lock.h"
 #include "accrue/run/spec_fields.h"
 
 namespace accrue::ui {
@@ -47,6 +48,16 @@ class SpecDocument : public QObject {
   /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
   void setSpec(const RunSpec& spec, const QString& text);
 
+  /// While there is a lock, an edit of N, the micro-batch or the ranks is followed by what keeps the samples that the
+  /// spec has now; see sample_lock.h. An edit that nothing can follow stands, and the samples differ from
+  /// samplesKept().
+  void setSampleLock(SampleLock lock);
+  SampleLock sampleLock() const { return lock_; }
+  /// 0 = none are.
+  std::int64_t samplesKept() const { return samples_kept_; }
+  /// Key of the factor that was edited last; empty before.
+  QString lastFactor() const { return last_factor_; }
+
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
   /// Restores unsaved edits of a file (empty: never saved); the document is modified from the start. Clears the
@@ -62,10 +73,12 @@ class SpecDocument : public QObject {
   void changed(const QString& key);
   void fileChanged();
   void modifiedChanged(bool modified);
+  void sampleLockChanged();
 
  private:
   friend class EditCommand;
   void applySpec(const RunSpec& spec, const QString& key);
+  void takeOther(const RunSpec& spec);
 
   RunSpec spec_;
   QUndoStack undo_;
@@ -73,6 +86,9 @@ class SpecDocument : public QObject {
   QString name_;
   std::filesystem::path base_dir_;
   quint64 revision_ = 0;
+  SampleLock lock_ = SampleLock::none;
+  std::int64_t samples_kept_ = 0;
+  QString last_factor_;
 };
 
 /// The keys for the length of a run; a spec has exactly one of them.

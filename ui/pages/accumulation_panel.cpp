@@ -3,7 +3,6 @@
 
 #include <QGridLayout>
 #include <QLabel>
-#include <QLocale>
 #include <QScrollArea>
 #include <QStyle>
 #include <QVBoxLayout>
@@ -12,6 +11,7 @@
 #include <numeric>
 #include <vector>
 
+#include "models/number_text.h"
 #include "models/rank_status.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
@@ -136,7 +136,7 @@ void AccumulationPanel::refresh() {
   const RankStatus& first = ranks.begin()->second;
   sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
   const double norm = run->last().gradNorm;
-  norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(QLocale::c().toString(norm, 'g', 3)));
+  norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(valueText(norm, 3)));
   showLamp(run->lamp());
   const QString weights = lastWeightsText(*run);
   weights_->setText(weights.isEmpty() ? tr("not recorded") : weights);

@@ -36,12 +36,16 @@ QString heldText(const CorpusRow& row) {
       countText(row.documents, DataPanel::tr("%1 document"), DataPanel::tr("%1 documents")),
       countText(row.sequences, DataPanel::tr("%1 sequence"), DataPanel::tr("%1 sequences")));
   if (!row.tokenizer.empty()) all += DataPanel::tr(", tokenizer %1").arg(fromView(row.tokenizer));
+  if (row.elements.begin >= row.elements.end) return all + QStringLiteral("<br>") + DataPanel::tr("none of it is read");
+  const QString first = groupedNumber(row.elements.begin);
+  const bool one = row.elements.end - row.elements.begin == 1;
   //: Sequences or documents, by number
-  const QString part =
-      DataPanel::tr("%1 to %2 are read: %3 tokens, %4")
-          .arg(groupedNumber(row.elements.begin), groupedNumber(row.elements.end - 1), groupedNumber(row.tokens),
-               countText(row.passes, DataPanel::tr("%1 pass"), DataPanel::tr("%1 passes")));
-  return all + QStringLiteral("<br>") + part;
+  const QString part = one ? DataPanel::tr("only number %1 is read").arg(first)
+                           : DataPanel::tr("%1 to %2 are read").arg(first, groupedNumber(row.elements.end - 1));
+  return all + QStringLiteral("<br>") +
+         DataPanel::tr("%1: %2, %3")
+             .arg(part, countText(row.tokens, DataPanel::tr("%1 token"), DataPanel::tr("%1 tokens")),
+                  countText(row.passes, DataPanel::tr("%1 pass"), DataPanel::tr("%1 passes")));
 }
 
 /// A row of a table whose first cell is words and whose others are numbers.

@@ -71,8 +71,8 @@ QString WidgetDialogs::chooseItem(QWidget* parent, const QString& title, const Q
 UnsavedAnswer WidgetDialogs::askUnsaved(QWidget* parent, const QString& name) {
   QMessageBox box(QMessageBox::Question, tr("Unsaved edits"), tr("Save the edits of %1 first?").arg(name),
                   QMessageBox::NoButton, parent);
-  QPushButton* save = box.addButton(tr("Save"), QMessageBox::AcceptRole);
-  QPushButton* discard = box.addButton(tr("Discard"), QMessageBox::DestructiveRole);
+  QPushButton* save = box.addButton(tr("&Save"), QMessageBox::AcceptRole);
+  QPushButton* discard = box.addButton(tr("&Discard"), QMessageBox::DestructiveRole);
   box.addButton(QMessageBox::Cancel);
   box.setDefaultButton(save);
   box.exec();
@@ -87,12 +87,12 @@ CloseChoice WidgetDialogs::askClose(QWidget* parent, const QString& sentence) {
       tr("Keep running saves at the next boundary and continues without a window; the next start offers to attach. "
          "Checkpoint and stop ends after the current update, and Resume continues from there. Stop now discards "
          "everything trained since the last checkpoint."));
-  QPushButton* keep = box.addButton(tr("Keep running"), QMessageBox::AcceptRole);
-  QPushButton* checkpoint = box.addButton(tr("Checkpoint and stop"), QMessageBox::AcceptRole);
-  QPushButton* stop = box.addButton(tr("Stop now"), QMessageBox::DestructiveRole);
+  QPushButton* keep = box.addButton(tr("&Keep running"), QMessageBox::AcceptRole);
+  QPushButton* checkpoint = box.addButton(tr("&Checkpoint and stop"), QMessageBox::AcceptRole);
+  QPushButton* stop = box.addButton(tr("&Stop now"), QMessageBox::DestructiveRole);
   box.addButton(QMessageBox::Cancel);
   box.setDefaultButton(checkpoint);
-  auto* remember = new QCheckBox(tr("Do the same next time"), &box);
+  auto* remember = new QCheckBox(tr("&Do the same next time"), &box);
   box.setCheckBox(remember);
   box.exec();
   if (box.clickedButton() == keep) return {CloseAnswer::keepRunning, remember->isChecked()};

@@ -28,7 +28,10 @@
 #include "exchange.h"
 #include "figure_export.h"
 #include "inspector_panel.h"
+#include "iso_batch_panel.h"
+#include "iso_runs.h"
 #include "models/dialect_runner.h"
+#include "models/iso_runner.h"
 #include "models/optimizer_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -39,6 +42,7 @@
 #include "narrator.h"
 #include "optimizer_runs.h"
 #include "pipeline_panel.h"
+#include "planner_panel.h"
 #include "plot_bar.h"
 #include "plot_menu.h"
 #include "plots/plot_area.h"
@@ -56,6 +60,7 @@
 #include "widgets/field_form.h"
 #include "widgets/message_bar.h"
 #include "window_files.h"
+#include "window_layouts.h"
 #include "window_menus.h"
 
 namespace accrue::ui {
@@ -73,6 +78,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       events_(new EventsPanel(parts.library->log(), this)),
       inspector_(new InspectorPanel(parts.control, this)),
       pipeline_(new PipelinePanel(parts.document, parts.preflight, this)),
+      planner_(new PlannerPanel(parts.document, parts.preflight, parts.library, this)),
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
@@ -83,7 +89,9 @@ MainWindow::MainWindow(const StudioParts& parts)
       queue_(new RunQueue(parts.control, this)),
       dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)),
       optimizers_(new OptimizerRunner(parts.document, parts.preflight, this)),
-      optimizer_runs_(new OptimizerRuns(parts.document, optimizers_, queue_, centre_->messages(), this)) {
+      optimizer_runs_(new OptimizerRuns(parts.document, optimizers_, queue_, centre_->messages(), this)),
+      iso_runner_(new IsoRunner(parts.document, parts.preflight, this)),
+      iso_runs_(new IsoRuns(parts.document, iso_runner_, queue_, centre_->messages(), this)) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   setCentralWidget(centre_);
@@ -135,8 +143,10 @@ void MainWindow::buildPanels() {
   data_dock_ = addPanel(QStringLiteral("dataDock"), tr("Data"), data_panel_, Qt::RightDockWidgetArea);
   pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   inspector_dock_ = addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
+  planner_dock_ = addPanel(QStringLiteral("plannerDock"), tr("Planner"), planner_, Qt::LeftDockWidgetArea);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
+  static_cast<DockTitle*>(pipeline_dock_->titleBarWidget())->addControl(pipeline_->titleControl());
   tabifyDocks();
 }
 
@@ -148,7 +158,7 @@ void MainWindow::buildBars() {
                    this);
   recent_menu_ = buildMenus(this, actions_,
                             {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
-                             pipeline_dock_, inspector_dock_},
+                             pipeline_dock_, inspector_dock_, planner_dock_},
                             {run_bar_});
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   statusBar()->setSizeGripEnabled(false);
@@ -173,6 +183,7 @@ void MainWindow::connectDocument() {
   actions_.redo->setEnabled(undo->canRedo());
   connect(parts_.document, &SpecDocument::modifiedChanged, this, &MainWindow::showTitle);
   connect(parts_.document, &SpecDocument::fileChanged, this, &MainWindow::showTitle);
+  connect(parts_.document, &SpecDocument::changed, this, &MainWindow::showEditsWaiting);
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();
@@ -187,6 +198,7 @@ void MainWindow::connectDocument() {
 void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
   connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
+  connect(parts_.control, &RunControl::ended, planner_, &PlannerPanel::refresh);
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
     centre_->plots()->fit();  // a view zoomed into another run could hide the new one
     centre_->showPlots();
@@ -285,10 +297,11 @@ void MainWindow::connectDialects() {
   connect(actions_.runAllOptimizers, &QAction::triggered, this, [this] {
     if (formHolds()) optimizer_runs_->start();
   });
-  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_}) {
+  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, iso_runs_}) {
     connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
     connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
   }
+  connect(actions_.isoBatch, &QAction::triggered, this, &MainWindow::showIsoBatch);
   connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
   connect(queue_, &RunQueue::finished, this, &MainWindow::showComparison);
 }
@@ -299,6 +312,16 @@ void MainWindow::showDialects() {
   dialect_panel_->show();
   dialect_panel_->raise();
   dialect_panel_->activateWindow();
+}
+
+void MainWindow::showIsoBatch() {
+  if (!iso_panel_)
+    iso_panel_ = new IsoBatchPanel(
+        parts_.document, iso_runner_, iso_runs_, queue_, parts_.control, parts_.library, [this] { return formHolds(); },
+        this);
+  iso_panel_->show();
+  iso_panel_->raise();
+  iso_panel_->activateWindow();
 }
 
 // Over samples, runs with different window lengths can be compared.
@@ -318,7 +341,13 @@ void MainWindow::connectViewActions() {
   connect(actions_.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
   connect(actions_.nextPane, &QAction::triggered, this, [this] { cyclePanes(1); });
   connect(actions_.previousPane, &QAction::triggered, this, [this] { cyclePanes(-1); });
-  connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+  connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) {
+    setWindowState(windowState().setFlag(Qt::WindowFullScreen, on));  // afterwards it is maximised again if it was
+  });
+  connect(actions_.layouts, &QActionGroup::triggered, this, [this](QAction* action) {
+    resetLayout();
+    applyLayout(this, static_cast<WindowLayout>(action->data().toInt()));
+  });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
   connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
@@ -346,11 +375,22 @@ void MainWindow::connectFiles() {
     centre_->showStart();
   });
   connect(recent_menu_, &QMenu::aboutToShow, this, [this] { files_->fillRecentMenu(recent_menu_); });
+  auto* presets = findChild<QMenu*>(QStringLiteral("presetMenu"));
+  connect(presets, &QMenu::aboutToShow, this, [this, presets] { files_->fillPresetMenu(presets); });
   connect(files_, &WindowFiles::documentOpened, this, &MainWindow::showDocumentOpened);
   connect(files_, &WindowFiles::recentChanged, this,
           [this] { centre_->start()->setRecentFiles(files_->recentFiles()); });
   connect(files_, &WindowFiles::failed, this, [this](const QString& text) {
     centre_->messages()->post({QStringLiteral("file"), RunState::failed, text, {}, {}});
+  });
+  connect(files_, &WindowFiles::editsSetAside, this, [this](const QString& name) {
+    centre_->messages()->post({QStringLiteral("setAside"),
+                               RunState::idle,
+                               tr("The edits of %1 were set aside").arg(name),
+                               tr("Bring them back"),
+                               [this] { files_->bringBack(); },
+                               {},
+                               QStringLiteral("undo")});
   });
   const StartPage* start = centre_->start();
   connect(start, &StartPage::demoRequested, this, &MainWindow::runDemo);
@@ -431,11 +471,23 @@ void MainWindow::showState() {
   actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));
   actions_.stop->setIconText(stopping ? tr("Kill") : tr("Stop"));
   actions_.stop->setText(stopping ? tr("&Kill (second press)") : tr("&Stop"));
+  showEditsWaiting();
   const bool editable = possible.contains(RunAction::edit) || parts_.control->isLive();
   setup_->form()->setEditable(editable);
   pipeline_->setEditable(editable);
   numbers_moved_ = true;
   showTitle();
+}
+
+void MainWindow::showEditsWaiting() {
+  const auto count = parts_.control->editsWaiting().size();
+  actions_.run->setIconText(count == 0 ? tr("Run") : tr("Run (%1)").arg(count));
+  const QString sentence = count == 0   ? tr("Check the spec and train")
+                           : count == 1 ? tr("1 edit waits for the next run")
+                                        : tr("%1 edits wait for the next run").arg(count);
+  actions_.run->setStatusTip(sentence);
+  //: Tooltip of a command: what it does (its key)
+  actions_.run->setToolTip(tr("%1 (%2)").arg(sentence, actions_.run->shortcut().toString(QKeySequence::NativeText)));
 }
 
 void MainWindow::showContinuations() {
@@ -512,7 +564,8 @@ bool MainWindow::formHolds() {
   setup_->form()->focusField(rejected.front());
   centre_->messages()->post({QStringLiteral("refused"),
                              RunState::failed,
-                             tr("The set-up cannot be run: a field has no valid value"),
+                             tr("The set-up cannot be run: %1 has no valid value")
+                                 .arg(fromView(find_field(rejected.front().toStdString())->label)),
                              {},
                              {}});
   return false;
@@ -540,7 +593,8 @@ void MainWindow::offerDraft() {
                              [this] {
                                drafts_->dropLeftOver();
                                offerDraft();
-                             }});
+                             },
+                             QStringLiteral("save")});
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

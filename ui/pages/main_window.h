@@ -28,7 +28,11 @@ class OptimizerRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
+class IsoBatchPanel;
+class IsoRunner;
+class IsoRuns;
 class PipelinePanel;
+class PlannerPanel;
 class PlotArea;
 class PluginRack;
 class PreflightRunner;
@@ -69,7 +73,7 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  static constexpr int layout_version = 3;
+  static constexpr int layout_version = 4;
 
   explicit MainWindow(const StudioParts& parts);
   ~MainWindow() override;
@@ -119,6 +123,7 @@ class MainWindow : public QMainWindow {
   void showTitle();
   void showState();
   void showContinuations();
+  void showEditsWaiting();
   void showRuns();
   void showDocumentOpened();
   void offerDraft();
@@ -126,6 +131,7 @@ class MainWindow : public QMainWindow {
   void copyCommand();
   void copyReport();
   void showDialects();
+  void showIsoBatch();
   void showComparison();
   void showAbout();
   void showShortcuts();
@@ -144,6 +150,7 @@ class MainWindow : public QMainWindow {
   EventsPanel* events_;
   InspectorPanel* inspector_;
   PipelinePanel* pipeline_;
+  PlannerPanel* planner_;
   StatusRow* status_;
   WindowFiles* files_;
   RunMessages* messages_;
@@ -155,6 +162,9 @@ class MainWindow : public QMainWindow {
   DialectRuns* dialect_runs_;
   OptimizerRunner* optimizers_;
   OptimizerRuns* optimizer_runs_;
+  IsoRunner* iso_runner_;
+  IsoRuns* iso_runs_;
+  IsoBatchPanel* iso_panel_ = nullptr;
   DialectPanel* dialect_panel_ = nullptr;
   QDockWidget* setup_dock_ = nullptr;
   QDockWidget* window_dock_ = nullptr;
@@ -165,12 +175,14 @@ class MainWindow : public QMainWindow {
   QDockWidget* data_dock_ = nullptr;
   QDockWidget* pipeline_dock_ = nullptr;
   QDockWidget* inspector_dock_ = nullptr;
+  QDockWidget* planner_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;
   DifferencesSheet* differences_ = nullptr;
   GlossarySheet* glossary_ = nullptr;
   ViewSize* view_size_ = nullptr;
+  QByteArray default_plots_;  ///< how the plots' splitter divides its room at first
   QTimer frame_timer_;
   bool numbers_moved_ = true;
   bool shown_before_ = false;

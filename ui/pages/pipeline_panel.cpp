@@ -38,6 +38,7 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
     : QWidget(parent),
       document_(document),
       preflight_(preflight),
+      controls_(new QWidget(this)),
       planned_header_(new PlotHeader(this)),
       planned_(new PipelineView(PipelineView::Kind::planned, this)),
       problem_(new QLabel(this)),
@@ -56,8 +57,8 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   problem_->hide();
 
   auto* content = new QWidget;
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(space::betweenGroups, 2, space::betweenGroups, 0);
+  auto* row = new QHBoxLayout(controls_);
+  row->setContentsMargins(space::inGroup, 0, 0, 0);
   row->setSpacing(space::base);
   addField(row, "accumulation.steps", tr("Micro-steps"));
   addField(row, "parallel.pipeline", tr("Stages"));
@@ -82,7 +83,6 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   auto* layout = new QVBoxLayout(content);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addLayout(row);
   layout->addWidget(planned_header_);
   layout->addWidget(problem_);
   layout->addWidget(planned_, 1);
@@ -130,13 +130,12 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
 
 void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& name) {
   const SpecField& field = *find_field(key);
-  auto* label = new QLabel(name, this);
-  FieldEditor* editor = FieldEditor::create(field, this);
+  auto* label = new QLabel(name, controls_);
+  FieldEditor* editor = FieldEditor::create(field, controls_);
   QWidget* widget = editor->widget();
   widget->setObjectName(QStringLiteral("pipeline.%1").arg(QLatin1String(key)));
   widget->setToolTip(fromView(field.help));
-  widget->setMaximumWidth(field.type == FieldType::choice ? 112 : 60);
-  widget->setMinimumWidth(field.type == FieldType::choice ? 80 : 50);
+  widget->setMaximumWidth(field.type == FieldType::choice ? 112 : widget->minimumSizeHint().width());
   label->setFont(textFont(TextSize::small));
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setToolTip(widget->toolTip());

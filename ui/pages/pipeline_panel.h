@@ -40,6 +40,8 @@ class PipelinePanel : public QWidget {
   /// Call at most once per frame.
   void refresh();
   void setEditable(bool editable);
+  /// The fields that shape the schedule, for the dock's title bar.
+  QWidget* titleControl() const { return controls_; }
   PipelineView* planned() const { return planned_; }
   PipelineView* measured() const { return measured_; }
   const PipelinePlanner& planner() const { return planner_; }
@@ -72,6 +74,7 @@ class PipelinePanel : public QWidget {
   QPointer<const RunSeries> run_;
   PipelinePlanner planner_;
   std::optional<MeasuredPipeline> window_;
+  QWidget* controls_;
   std::vector<std::pair<const SpecField*, FieldEditor*>> fields_;
   QSpinBox* update_;
   QCheckBox* newest_;

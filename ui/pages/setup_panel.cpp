@@ -12,6 +12,8 @@
 #include "style/theme.h"
 #include "widgets/arithmetic_panel.h"
 #include "widgets/field_form.h"
+#include "widgets/field_row.h"
+#include "widgets/sample_lock_row.h"
 
 namespace accrue::ui {
 
@@ -28,6 +30,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   search_->setAccessibleName(tr("Find a field"));
   search_->setClearButtonEnabled(true);
   search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);
+  addSampleLock(document);
   auto* line = new QFrame(this);
   line->setFrameShape(QFrame::HLine);
   line->setFrameShadow(QFrame::Plain);
@@ -43,8 +46,23 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   layout->addWidget(line);
   layout->addWidget(arithmetic_);
   connectSignals();
-  connect(document, &SpecDocument::changed, this, [this] { arithmetic_->setChecking(true); });
+  connect(document, &SpecDocument::changed, this, [this] {
+    arithmetic_->setChecking(true);
+    form_->setEditsWaiting(control_->editsWaiting());
+  });
   arithmetic_->setChecking(!preflight_->isCurrent());
+}
+
+void SetupPanel::addSampleLock(SpecDocument* document) {
+  auto* lock = new SampleLockRow(document, preflight_, this);
+  form_->addBelow(QStringLiteral("accumulation.micro_batch"), tr("Keep"), lock);
+  lock->setFocusProxy(lock->choice());
+  const auto mark = [this, document] {
+    for (const char* key : {"accumulation.steps", "accumulation.micro_batch", "parallel.data"})
+      form_->row(QLatin1String(key))->setLocked(document->sampleLock() != SampleLock::none);
+  };
+  connect(document, &SpecDocument::sampleLockChanged, this, mark);
+  mark();
 }
 
 void SetupPanel::connectSignals() {
@@ -55,6 +73,7 @@ void SetupPanel::connectSignals() {
           [this] { arithmetic_->setRejectedFields(form_->rejectedFields()); });
   connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
+  connect(control_, &RunControl::stateChanged, this, [this] { form_->setEditsWaiting(control_->editsWaiting()); });
   connect(control_, &RunControl::changed, this, [this] { arithmetic_->setEditsNotRun(control_->editsNotRun()); });
 }
 

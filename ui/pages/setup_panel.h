@@ -28,6 +28,7 @@ class SetupPanel : public QWidget {
  private:
   void showPreflight();
   void connectSignals();
+  void addSampleLock(SpecDocument* document);
 
   PreflightRunner* preflight_;
   RunControl* control_;

@@ -4,6 +4,7 @@
 #include <QActionGroup>
 #include <QCoreApplication>
 #include <QKeySequence>
+#include <tuple>
 
 #include "style/theme.h"
 
@@ -102,6 +103,8 @@ WindowActions::WindowActions(QObject* owner) {
   runAllOptimizers =
       add(owner, "runAllOptimizersAction", tr("Run all seven &optimizers"), {}, "run",
           tr("Train the current set-up with each of Colossal-AI's optimizers, one after another, and compare them"));
+  isoBatch = add(owner, "isoBatchAction", tr("&Iso-batch explorer\u2026"), keys("Ctrl+Shift+I"), "grid",
+                 tr("Every micro-batch, N and number of ranks of one product: time, memory and exactness"));
   compareDialects->setIconText(tr("What would each do?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
@@ -131,6 +134,19 @@ WindowActions::WindowActions(QObject* owner) {
     all_.append(action);
   }
 
+  layouts = new QActionGroup(owner);
+  const std::array<std::tuple<const char*, QString, QString>, 4> layout_rows = {
+      {{"studio", tr("&Studio"), tr("Set-up, plots, window and runs: the default layout")},
+       {"compare", tr("&Compare"), tr("Plots and a large table of runs")},
+       {"debug", tr("&Debug"), tr("Plots, a wide window panel and the pipeline")},
+       {"lesson", tr("&Lesson"), tr("One panel on the left, the plots, and the window panel")}}};
+  for (int number = 0; const auto& [name, text, tip] : layout_rows) {
+    const QByteArray object_name = QByteArray("layoutAction.") + name;
+    const QByteArray key = QByteArray("Ctrl+") + QByteArray::number(number + 1);
+    QAction* action = add(owner, object_name.constData(), text, keys(key.constData()), nullptr, tip);
+    action->setData(number++);
+    layouts->addAction(action);
+  }
   resetLayout = add(owner, "resetLayoutAction", tr("&Reset layout"));
   nextPane = add(owner, "nextPaneAction", tr("&Next pane"), keys("F6"));
   previousPane = add(owner, "previousPaneAction", tr("&Previous pane"), keys("Shift+F6"));

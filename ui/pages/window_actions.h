@@ -22,7 +22,7 @@ struct WindowActions {
   QAction *undo, *redo, *find;
   QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
       *setSteps, *resume, *branch, *attach, *demo;
-  QAction *compareDialects, *runAllDialects, *runAllOptimizers;
+  QAction *compareDialects, *runAllDialects, *runAllOptimizers, *isoBatch;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow, *copyValues,
       *showTable;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
@@ -31,6 +31,7 @@ struct WindowActions {
   QAction *glossary, *shortcuts, *differences, *about, *report;
   QActionGroup* clocks;
   QActionGroup* themes;
+  QActionGroup* layouts;
 
   /// In the order of the constructor, which is that of the menus; for the shortcut sheet and for tests.
   const QList<QAction*>& all() const { return all_; }

@@ -33,15 +33,17 @@ QString textOf(const std::vector<Finding>& findings) {
 
 WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* dialogs, QSettings* settings,
                          QWidget* window)
-    : QObject(window),
-      document_(document),
-      library_(library),
-      dialogs_(dialogs),
-      settings_(settings),
-      window_(window) {}
+    : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
+  connect(document_, &SpecDocument::fileChanged, this, [this] { preset_ = false; });
+}
 
 bool WindowFiles::mayReplace() {
   if (!document_->isModified()) return true;
+  if (preset_) {
+    set_aside_ = {document_->spec(), document_->displayName()};
+    Q_EMIT editsSetAside(set_aside_.name);
+    return true;
+  }
   switch (dialogs_->askUnsaved(window_, document_->displayName())) {
     case UnsavedAnswer::save:
       return save();
@@ -51,6 +53,14 @@ bool WindowFiles::mayReplace() {
       break;
   }
   return false;
+}
+
+void WindowFiles::bringBack() {
+  const SetAside edits = set_aside_;  // replacing the document may set other edits aside
+  if (!mayReplace()) return;
+  document_->restore(edits.spec, edits.name, {}, {});
+  preset_ = true;
+  Q_EMIT documentOpened();
 }
 
 void WindowFiles::newSpec() {
@@ -76,6 +86,7 @@ bool WindowFiles::openPreset(const QString& resource, const QString& name) {
     return false;
   }
   document_->reset(reading.spec, name);
+  preset_ = true;
   Q_EMIT documentOpened();
   return true;
 }
@@ -158,6 +169,20 @@ void WindowFiles::remember(const QString& path) {
 
 QString WindowFiles::lastFolder() const {
   return settings_->value(QLatin1String(folder_key), QDir::homePath()).toString();
+}
+
+void WindowFiles::fillPresetMenu(QMenu* menu) {
+  menu->clear();
+  for (const QString& resource : QDir(QStringLiteral(":/presets")).entryList({QStringLiteral("*.accrue")})) {
+    QFile file(QStringLiteral(":/presets/%1").arg(resource));
+    if (!file.open(QIODevice::ReadOnly)) continue;
+    const SpecReading reading = parse_spec(file.readAll().toStdString(), resource.toStdString());
+    QString name = QString::fromStdString(reading.spec.run.name);
+    if (name.isEmpty()) name = QFileInfo(resource).completeBaseName();
+    QAction* action = menu->addAction(name);
+    action->setObjectName(QStringLiteral("presetAction.%1").arg(resource));
+    connect(action, &QAction::triggered, this, [this, resource, name] { openPreset(resource, name); });
+  }
 }
 
 void WindowFiles::fillRecentMenu(QMenu* menu) {

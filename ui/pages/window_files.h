@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accrue/run/findings.h"
+#include "accrue/run/run_spec.h"
 
 class QMenu;
 class QSettings;
@@ -40,18 +41,28 @@ class WindowFiles : public QObject {
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
-  /// False if the user wants to keep unsaved edits.
+  /// False if the user wants to keep unsaved edits. Those of a spec that came with the program are not asked about:
+  /// editsSetAside() tells of them.
   bool mayReplace();
+  /// The edits that were set aside last are the document again.
+  void bringBack();
 
   QStringList recentFiles() const;
   void fillRecentMenu(QMenu* menu);
+  /// The specs that come with the program, by the names that they give their runs.
+  void fillPresetMenu(QMenu* menu);
 
  Q_SIGNALS:
   void documentOpened();
   void recentChanged();
   void failed(const QString& text);
+  void editsSetAside(const QString& name);
 
  private:
+  struct SetAside {
+    RunSpec spec;
+    QString name;
+  };
   void remember(const QString& path);
   QString lastFolder() const;
 
@@ -60,6 +71,8 @@ class WindowFiles : public QObject {
   Dialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
+  bool preset_ = false;  ///< the document came with the program
+  SetAside set_aside_;
 };
 
 }  // namespace accrue::ui

@@ -6,17 +6,20 @@
 #include <QKeyEvent>
 #include <QScreen>
 #include <QSettings>
+#include <QSplitter>
 #include <QToolBar>
 
 #include "accumulation_panel.h"
 #include "centre_page.h"
 #include "data_panel.h"
+#include "dock_switch.h"
 #include "events_panel.h"
 #include "inspector_panel.h"
 #include "main_window.h"
 #include "models/clock.h"
 #include "models/run_control.h"
 #include "pipeline_panel.h"
+#include "planner_panel.h"
 #include "plots/plot_area.h"
 #include "plugin_rack.h"
 #include "rank_grid_panel.h"
@@ -24,6 +27,7 @@
 #include "setup_panel.h"
 #include "start_page.h"
 #include "widgets/field_form.h"
+#include "window_layouts.h"
 
 namespace accrue::ui {
 
@@ -31,17 +35,22 @@ namespace {
 
 constexpr auto geometry_key = "layout/geometry";
 constexpr auto state_key = "layout/state";
+constexpr auto size_key = "layout/size";
+constexpr auto plots_key = "layout/plots";
 constexpr auto folds_key = "layout/folds";
 constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
 
-constexpr int pane_count = 9;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector
+constexpr int pane_count =
+    10;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector, planner
 
 }  // namespace
 
 void MainWindow::restoreLayout() {
   const QSettings& settings = *parts_.settings;
+  auto* splitter = centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"));
+  default_plots_ = splitter->saveState();
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
     // The offscreen platform reports a screen of 800 x 800; pictures of the window should have the usual size.
     const bool real_screen = screen() && QGuiApplication::platformName() != QLatin1String("offscreen");
@@ -52,7 +61,18 @@ void MainWindow::restoreLayout() {
     const QSize frame(16, 48);
     if (real_screen && (whole + frame).boundedTo(room) != whole + frame) setWindowState(Qt::WindowMaximized);
   }
-  if (!restoreState(settings.value(QLatin1String(state_key)).toByteArray(), layout_version)) resetLayout();
+  const QByteArray state = settings.value(QLatin1String(state_key)).toByteArray();
+  if (restoreState(state, layout_version)) {
+    const QByteArray plots_state = settings.value(QLatin1String(plots_key)).toByteArray();
+    new LayoutRestorer(this, settings.value(QLatin1String(size_key)).toSize(), [this, splitter, state, plots_state] {
+      restoreState(state, layout_version);
+      splitter->restoreState(plots_state);
+    });
+  } else {
+    resetLayout();
+  }
+  const QSignalBlocker quiet(actions_.fullScreen);
+  actions_.fullScreen->setChecked(isFullScreen());
   setup_->form()->restoreFoldState(settings.value(QLatin1String(folds_key)).toStringList());
   PlotArea* plots = centre_->plots();
   plots->setClock(clockFromKey(settings.value(QLatin1String(clock_key), clockKey(Clock::update)).toString()));
@@ -67,6 +87,9 @@ void MainWindow::saveLayout() {
   QSettings& settings = *parts_.settings;
   settings.setValue(QLatin1String(geometry_key), saveGeometry());
   settings.setValue(QLatin1String(state_key), saveState(layout_version));
+  settings.setValue(QLatin1String(size_key), size());
+  const auto* splitter = centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"));
+  settings.setValue(QLatin1String(plots_key), splitter->saveState());
   settings.setValue(QLatin1String(folds_key), setup_->form()->foldState());
   const PlotArea* plots = centre_->plots();
   settings.setValue(QLatin1String(clock_key), clockKey(plots->clock()));
@@ -79,11 +102,11 @@ void MainWindow::resetLayout() {
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
-      {setup_dock_, Qt::LeftDockWidgetArea},     {window_dock_, Qt::RightDockWidgetArea},
-      {runs_dock_, Qt::BottomDockWidgetArea},    {events_dock_, Qt::BottomDockWidgetArea},
-      {rack_dock_, Qt::LeftDockWidgetArea},      {ranks_dock_, Qt::RightDockWidgetArea},
-      {data_dock_, Qt::RightDockWidgetArea},     {pipeline_dock_, Qt::BottomDockWidgetArea},
-      {inspector_dock_, Qt::RightDockWidgetArea}};
+      {setup_dock_, Qt::LeftDockWidgetArea},      {window_dock_, Qt::RightDockWidgetArea},
+      {runs_dock_, Qt::BottomDockWidgetArea},     {events_dock_, Qt::BottomDockWidgetArea},
+      {rack_dock_, Qt::LeftDockWidgetArea},       {ranks_dock_, Qt::RightDockWidgetArea},
+      {data_dock_, Qt::RightDockWidgetArea},      {pipeline_dock_, Qt::BottomDockWidgetArea},
+      {inspector_dock_, Qt::RightDockWidgetArea}, {planner_dock_, Qt::LeftDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
@@ -92,12 +115,14 @@ void MainWindow::resetLayout() {
   tabifyDocks();
   resizeDocks({setup_dock_, window_dock_}, {368, 280}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
+  centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"))->restoreState(default_plots_);
 }
 
 void MainWindow::tabifyDocks() {
-  for (const auto& [front, behind] : {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_),
-                                      std::pair(setup_dock_, rack_dock_), std::pair(window_dock_, inspector_dock_),
-                                      std::pair(window_dock_, ranks_dock_), std::pair(window_dock_, data_dock_)}) {
+  for (const auto& [front, behind] :
+       {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_), std::pair(setup_dock_, rack_dock_),
+        std::pair(window_dock_, inspector_dock_), std::pair(window_dock_, ranks_dock_),
+        std::pair(window_dock_, data_dock_), std::pair(setup_dock_, planner_dock_)}) {
     tabifyDockWidget(front, behind);
     front->raise();
   }
@@ -116,37 +141,40 @@ void MainWindow::focusPane(int pane) {
         centre_->plots()->setFocus(Qt::ShortcutFocusReason);
       break;
     case 1:
-      open(setup_dock_);
+      bringToFront(setup_dock_);
       setup_->focusSearch();
       break;
     case 2:
-      open(runs_dock_);
+      bringToFront(runs_dock_);
       runs_->focusTable();
       break;
     case 3:
-      open(events_dock_);
+      bringToFront(events_dock_);
       if (auto* view = events_->findChild<QAbstractScrollArea*>(QStringLiteral("eventsView")))
         view->setFocus(Qt::ShortcutFocusReason);
       break;
     case 4:
-      open(rack_dock_);
+      bringToFront(rack_dock_);
       rack_->focusFirst();
       break;
     case 5:
-      open(ranks_dock_);
+      bringToFront(ranks_dock_);
       rank_panel_->focusCells();
       break;
     case 6:
-      open(pipeline_dock_);
+      bringToFront(pipeline_dock_);
       pipeline_->planned()->setFocus(Qt::ShortcutFocusReason);
       break;
     case 7:
-      open(data_dock_);
+      bringToFront(data_dock_);
       data_panel_->focusSample();
       break;
     case 8:
-      open(inspector_dock_);
+      bringToFront(inspector_dock_);
       inspector_->focusPhases();
+      break;
+    case 9:
+      bringToFront(planner_dock_);
       break;
     default:
       break;
@@ -155,7 +183,8 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_, runs_, events_, rack_, rank_panel_, pipeline_, data_panel_, inspector_};
+  const QWidget* panes[] = {setup_,         runs_,       events_,    rack_,   rank_panel_,
+                            pipeline_dock_, data_panel_, inspector_, planner_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;
   return 0;

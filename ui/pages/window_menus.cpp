@@ -10,6 +10,7 @@
 #include <QToolBar>
 #include <QToolButton>
 
+#include "dock_switch.h"
 #include "style/theme.h"
 #include "window_actions.h"
 
@@ -32,10 +33,9 @@ void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget
               const QList<QToolBar*>& bars) {
   int number = 1;
   for (QDockWidget* dock : docks) {
-    QAction* toggle = dock->toggleViewAction();
-    toggle->setObjectName(QStringLiteral("%1Action").arg(dock->objectName()));
-    toggle->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number++)));
-    view->addAction(toggle);
+    auto* show = new DockSwitch(dock);
+    if (number <= 9) show->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number++)));
+    view->addAction(show);
   }
   view->addSeparator();
   for (QToolBar* bar : bars) {
@@ -51,6 +51,9 @@ void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget
   themes->setObjectName(QStringLiteral("themeMenu"));
   themes->addActions(actions.themes->actions());
   view->addSeparator();
+  QMenu* layouts = view->addMenu(tr("La&youts"));
+  layouts->setObjectName(QStringLiteral("layoutMenu"));
+  layouts->addActions(actions.layouts->actions());
   view->addAction(actions.resetLayout);
 }
 
@@ -63,6 +66,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   QMenu* recent = file->addMenu(tr("Open re&cent"));
   recent->setObjectName(QStringLiteral("recentMenu"));
   recent->setToolTipsVisible(true);
+  file->addMenu(tr("&Presets"))->setObjectName(QStringLiteral("presetMenu"));
   file->addAction(actions.openRun);
   file->addSeparator();
   file->addActions({actions.save, actions.saveAs});
@@ -103,7 +107,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   clocks->addActions(actions.clocks->actions());
 
   QMenu* compare = addMenu(window, "compareMenu", tr("&Compare"));
-  compare->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers});
+  compare->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers, actions.isoBatch});
 
   QMenu* learn = addMenu(window, "learnMenu", tr("&Learn"));
   learn->addAction(actions.demo);

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "accrue/run/spec_fields.h"
 #include "models/findings_model.h"
 #include "models/run_text.h"
 #include "style/theme.h"
@@ -99,7 +100,11 @@ void ArithmeticPanel::showWhatHolds() {
 
 void ArithmeticPanel::showRejected() {
   const auto count = static_cast<int>(rejected_.size());
-  line_->setText(count == 1 ? tr("One field has no valid value") : tr("%n fields have no valid value", nullptr, count));
+  const SpecField* field = find_field(rejected_.front().toStdString());
+  const QString name = field ? fromView(field->label) : rejected_.front();
+  line_->setText(count == 1   ? tr("%1 has no valid value").arg(name)
+                 : count == 2 ? tr("%1 and one more field have no valid value").arg(name)
+                              : tr("%1 and %2 more fields have no valid value").arg(name).arg(count - 1));
   details_->hide();
   preview_->hide();
   warnings_->hide();
@@ -112,7 +117,7 @@ void ArithmeticPanel::showWarnings(const std::vector<Finding>& findings) {
   const auto count = static_cast<int>(std::count_if(findings.begin(), findings.end(), is_warning));
   warnings_->setVisible(count > 0);
   if (count == 0) return;
-  const QString first = findingText(*std::find_if(findings.begin(), findings.end(), is_warning));
+  const QString first = findingSentence(*std::find_if(findings.begin(), findings.end(), is_warning));
   //: %2 is the first warning's sentence
   warnings_->setText(count == 1 ? tr("1 warning: %1").arg(first) : tr("%1 warnings: %2").arg(count).arg(first));
 }
@@ -136,11 +141,11 @@ void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
   const auto error = std::find_if(findings.begin(), findings.end(),
                                   [](const Finding& finding) { return finding.severity == Severity::error; });
   if (error == findings.end()) return;
-  line_->setText(findingText(*error));
+  line_->setText(findingSentence(*error));
   const auto more = std::count_if(findings.begin(), findings.end(),
                                   [](const Finding& finding) { return finding.severity == Severity::error; }) -
                     1;
-  details_->setText(tr("and %n more to fix", nullptr, static_cast<int>(more)));
+  details_->setText(tr("and %1 more to fix").arg(more));
   details_->setVisible(more > 0);
   preview_->hide();
   key_ = QString::fromStdString(error->key);
@@ -150,7 +155,7 @@ void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
 void ArithmeticPanel::setEditsNotRun(std::optional<int> edits) {
   edits_->setVisible(edits.value_or(0) > 0);
   edits_->setText(edits == 1 ? tr("1 edit since the last run")
-                             : tr("%n edits since the last run", nullptr, edits.value_or(0)));
+                             : tr("%1 edits since the last run").arg(edits.value_or(0)));
 }
 
 QString ArithmeticPanel::text() const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "field_form.h"
 
+#include <QAbstractSpinBox>
 #include <QApplication>
 #include <QLabel>
+#include <QLineEdit>
 #include <QScrollBar>
 #include <QTimer>
 #include <QVBoxLayout>
@@ -59,6 +61,7 @@ QString sectionTitle(std::string_view section) {
   if (section == "run") return FieldForm::tr("Length and seed");
   if (section == "evaluate") return FieldForm::tr("Evaluation");
   if (section == "checkpoint") return FieldForm::tr("Checkpoints");
+  if (section == "teaching") return FieldForm::tr("Deliberate faults");
   for (int group = 0; group <= static_cast<int>(MegatronGroup::others); ++group)
     if (section == megatronSection(static_cast<MegatronGroup>(group)))
       return FieldForm::tr("Megatron-LM: %1").arg(fromView(title(static_cast<MegatronGroup>(group))));
@@ -147,6 +150,12 @@ void FieldForm::showEvent(QShowEvent* event) {
   keepContentInSight();
 }
 
+bool FieldForm::eventFilter(QObject* object, QEvent* event) {
+  const bool laid_out = QScrollArea::eventFilter(object, event);
+  if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();
+  return laid_out;
+}
+
 void FieldForm::keepContentInSight() {
   // The form does not scroll sideways: the dock is never narrower than its fields.
   setMinimumWidth(content_->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
@@ -167,6 +176,14 @@ void FieldForm::chainTabOrder() {
       if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().isEmpty()) continue;
       if (widget->parentWidget() && qobject_cast<QAbstractScrollArea*>(widget->parentWidget())) continue;
       if (before) QWidget::setTabOrder(before, widget);
+      before = widget;
+    }
+  }
+  for (const auto& [row, control] : below_) {
+    before = row->editorWidget();
+    for (QWidget* widget : control->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
+      if (widget->focusPolicy() == Qt::NoFocus) continue;
+      QWidget::setTabOrder(before, widget);
       before = widget;
     }
   }
@@ -205,6 +222,7 @@ void FieldForm::showOtherDocument() {
   // Rejected text belongs to the document it was typed into. A document without history was just opened or created.
   if (document_->undoStack()->count() > 0) return;
   for (const auto& [key, row] : rows_) row->discardText(document_->spec());
+  if (!filter_.isEmpty()) Q_EMIT filterDropped();
 }
 
 void FieldForm::setFindings(const std::vector<Finding>& findings) {
@@ -217,6 +235,14 @@ void FieldForm::setFindings(const std::vector<Finding>& findings) {
     row->setFindings(std::move(own));
   }
   arrange();
+}
+
+void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
+  for (const auto& [key, row] : rows_) {
+    const auto edit = std::ranges::find(edits, key, &SpecDifference::key);
+    row->setWaiting(edit == edits.end() ? std::nullopt : std::optional(edit->left));
+  }
+  for (FieldSection* section : sections_) section->showWaiting();
 }
 
 void FieldForm::setFilter(const QString& text) {
@@ -255,6 +281,12 @@ void FieldForm::addTitleAction(const QString& section, QAction* action) {
   chainTabOrder();
 }
 
+void FieldForm::addBelow(const QString& key, const QString& label, QWidget* control) {
+  row(key)->addBelow(label, control);
+  below_.emplace_back(row(key), control);
+  chainTabOrder();
+}
+
 QStringList FieldForm::rejectedFields() const {
   QStringList keys;
   for (const auto& [key, row] : rows_)
@@ -279,7 +311,11 @@ void FieldForm::focusField(const QString& key) {
   ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
   // A section that has just been opened gets its height with the next layout.
   QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });
-  wanted->editorWidget()->setFocus(Qt::OtherFocusReason);
+  QWidget* editor = wanted->editorWidget();
+  editor->setFocus(Qt::OtherFocusReason);
+  // What is typed next replaces the value.
+  if (auto* spin = qobject_cast<QAbstractSpinBox*>(editor)) spin->selectAll();
+  if (auto* line = qobject_cast<QLineEdit*>(editor)) line->selectAll();
 }
 
 bool FieldForm::focusFirstFound() {

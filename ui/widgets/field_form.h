@@ -29,6 +29,8 @@ class FieldForm : public QScrollArea {
   explicit FieldForm(SpecDocument* document, QWidget* parent = nullptr);
 
   void setFindings(const std::vector<Finding>& findings);
+  /// Marks the fields whose edits wait for the next run, and their sections.
+  void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
@@ -38,6 +40,8 @@ class FieldForm : public QScrollArea {
   FieldRow* row(const QString& key) const;
   /// Adds a command beside the title of a section, which is named like the spec's table ("accumulation").
   void addTitleAction(const QString& section, QAction* action);
+  /// Adds a control of its own under a field, which it follows in the tab order.
+  void addBelow(const QString& key, const QString& label, QWidget* control);
   /// Keys of the fields without a valid value.
   QStringList rejectedFields() const;
   void setEditable(bool editable);
@@ -56,6 +60,7 @@ class FieldForm : public QScrollArea {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   void keepContentInSight();
@@ -72,6 +77,7 @@ class FieldForm : public QScrollArea {
   QLabel* nothing_found_;
   std::vector<FieldSection*> sections_;
   std::map<std::string, FieldRow*, std::less<>> rows_;
+  std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
   std::vector<Finding> findings_;
   QString filter_;
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "field_row.h"
 
+#include <QAction>
 #include <QCoreApplication>
 #include <QGridLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QWidget>
 #include <algorithm>
 #include <utility>
@@ -49,7 +51,8 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
       unit_(new QLabel(fromView(field.unit), parent)),
       note_(new FindingNote(parent)),
       found_as_(new QLabel(parent)),
-      remark_(new QLabel(parent)) {
+      remark_(new QLabel(parent)),
+      waiting_(new QLabel(parent)) {
   const int row = grid->rowCount();
   label_->setWordWrap(true);
   label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -61,6 +64,8 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   grid->addWidget(found_as_, row + 1, 1, 1, 2);
   grid->addWidget(note_, row + 2, 0, 1, 3);
   grid->addWidget(remark_, row + 3, 1, 1, 2);
+  grid->addWidget(waiting_, row + 4, 1, 1, 2);
+  grid->setRowMinimumHeight(row + 5, 0);  // for addBelow()
   label_->setBuddy(editor_->widget());
   label_->setObjectName(QStringLiteral("label.%1").arg(fromView(field.key)));
   note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
@@ -75,6 +80,11 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   remark_->setFont(textFont(TextSize::small));
   remark_->setWordWrap(true);
   remark_->hide();
+  waiting_->setObjectName(QStringLiteral("waiting.%1").arg(fromView(field.key)));
+  waiting_->setForegroundRole(QPalette::Link);
+  waiting_->setFont(textFont(TextSize::small));
+  waiting_->setWordWrap(true);
+  waiting_->hide();
   const QString tip = toolTip();
   label_->setToolTip(tip);
   editor_->widget()->setToolTip(tip);
@@ -136,6 +146,42 @@ void FieldRow::setRemark(const QString& text, bool idle) {
   label_->setForegroundRole(idle ? QPalette::PlaceholderText : QPalette::WindowText);
 }
 
+void FieldRow::setWaiting(const std::optional<std::string>& value_of_run) {
+  waits_ = value_of_run.has_value();
+  //: A field that was edited during a run; %1 is the value that the run has
+  if (waits_)
+    waiting_->setText(value_of_run->empty()
+                          ? tr("\u25CF for the next run")
+                          : tr("\u25CF for the next run; this one has %1").arg(QString::fromStdString(*value_of_run)));
+  waiting_->setVisible(visible_ && waits_);
+}
+
+void FieldRow::addBelow(const QString& label, QWidget* control) {
+  auto* grid = static_cast<QGridLayout*>(label_->parentWidget()->layout());
+  int row = 0;
+  int column = 0;
+  int rows = 0;
+  int columns = 0;
+  grid->getItemPosition(grid->indexOf(waiting_), &row, &column, &rows, &columns);
+  below_label_ = new QLabel(label, label_->parentWidget());
+  below_label_->setAlignment(Qt::AlignRight | Qt::AlignTop);
+  below_label_->setContentsMargins(0, space::base, 0, 0);
+  below_label_->setBuddy(control);
+  below_ = control;
+  grid->addWidget(below_label_, row + 1, 0);
+  grid->addWidget(below_, row + 1, 1, 1, 2);
+}
+
+void FieldRow::setLocked(bool locked) {
+  auto* line = editor_->widget()->findChild<QLineEdit*>();
+  if (!lock_ && line && locked) {
+    lock_ = line->addAction(themedIcon(QStringLiteral("lock")), QLineEdit::LeadingPosition);
+    lock_->setToolTip(tr("The samples are kept: another number follows an edit of this one"));
+  }
+  if (lock_) lock_->setVisible(locked);
+  editor_->widget()->updateGeometry();
+}
+
 void FieldRow::setFixed(bool fixed) {
   editor_->widget()->setEnabled(!fixed);
 }
@@ -147,6 +193,11 @@ void FieldRow::setVisible(bool visible) {
   unit_->setVisible(visible);
   found_as_->setVisible(visible && !found_as_->text().isEmpty());
   remark_->setVisible(visible && !remark_->text().isEmpty());
+  waiting_->setVisible(visible && waits_);
+  if (below_) {
+    below_label_->setVisible(visible);
+    below_->setVisible(visible);
+  }
   showNotes();
 }
 

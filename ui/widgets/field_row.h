@@ -3,11 +3,14 @@
 
 #include <QObject>
 #include <QString>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "accrue/run/findings.h"
 #include "accrue/run/spec_fields.h"
 
+class QAction;
 class QGridLayout;
 class QLabel;
 class QWidget;
@@ -41,6 +44,13 @@ class FieldRow : public QObject {
   void setFoundAs(const QString& name);
   /// Shown below the field: what it comes to and by what. idle greys the label: the field changes nothing.
   void setRemark(const QString& text, bool idle);
+  /// Shown below the field: the edit waits for the next run, and this one has another value. Empty: no edit waits.
+  void setWaiting(const std::optional<std::string>& value_of_run);
+  bool isWaiting() const { return waits_; }
+  /// A control of its own under the field, shown and hidden with it.
+  void addBelow(const QString& label, QWidget* control);
+  /// A lock in the field: an edit of it moves another number.
+  void setLocked(bool locked);
   /// The value follows from elsewhere and cannot be edited here.
   void setFixed(bool fixed);
   void setVisible(bool visible);
@@ -63,10 +73,15 @@ class FieldRow : public QObject {
   FindingNote* note_;
   QLabel* found_as_;
   QLabel* remark_;
+  QLabel* waiting_;
+  QLabel* below_label_ = nullptr;
+  QWidget* below_ = nullptr;
+  QAction* lock_ = nullptr;
   std::vector<Finding> findings_;
   QString problem_;
   SpecValue shown_;  ///< the spec's value that was shown last
   bool visible_ = true;
+  bool waits_ = false;
 };
 
 /// "gradient_accumulation_steps in Accelerate"

@@ -43,7 +43,8 @@ void FieldSection::addTitleAction(QAction* action) {
   button->setAutoRaise(true);
   button->setFocusPolicy(Qt::TabFocus);
   button->setFont(textFont(TextSize::small));
-  head_->addStretch(1);
+  title_->setSizePolicy(QSizePolicy::Minimum, QSizePolicy::Fixed);  // the button does not cut the title
+  head_->setStretchFactor(title_, 1);
   head_->addWidget(button);
 }
 
@@ -84,6 +85,11 @@ void FieldSection::setExpanded(bool expanded) {
 
 bool FieldSection::isExpanded() const {
   return title_->isChecked();
+}
+
+void FieldSection::showWaiting() {
+  const auto count = std::ranges::count_if(rows_, &FieldRow::isWaiting);
+  title_->setMark(count == 0 ? QString() : tr("\u25CF %1 for the next run").arg(count));
 }
 
 void FieldSection::setAdvancedShown(bool shown) {

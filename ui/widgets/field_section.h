@@ -32,6 +32,8 @@ class FieldSection : public QWidget {
 
   void setExpanded(bool expanded);
   bool isExpanded() const;
+  /// "2 for the next run" beside the title while edits of its fields wait for it.
+  void showWaiting();
   void setAdvancedShown(bool shown);
   bool isAdvancedShown() const;
   /// Shows the fields that apply to the spec; with a filter, only matching ones, even if advanced or folded. A field

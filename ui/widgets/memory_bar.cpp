@@ -12,7 +12,13 @@ namespace accrue::ui {
 namespace {
 
 constexpr int bar_height = 14;
+constexpr int measured_height = 8;
 constexpr int swatch = 9;
+
+/// What a process costs before it holds anything is as large as a small model: it is said, not drawn.
+bool isDrawn(const MemoryKind& kind) {
+  return kind.bytes != &RankCost::process;
+}
 
 }  // namespace
 
@@ -38,10 +44,26 @@ void MemoryBar::setCost(const RankCost& cost, std::int64_t scale) {
   update();
 }
 
+void MemoryBar::setMeasured(const std::optional<RankCost>& measured) {
+  if (measured == measured_) return;
+  measured_ = measured;
+  setAccessibleDescription(text());
+  updateGeometry();
+  update();
+}
+
+void MemoryBar::setLimit(std::int64_t bytes) {
+  limit_ = bytes;
+  update();
+}
+
 QString MemoryBar::text() const {
   QStringList parts;
-  for (const MemoryKind& kind : memoryKinds())
-    parts << QStringLiteral("%1 %2").arg(kind.name, bytesText(cost_.*kind.bytes));
+  for (const MemoryKind& kind : memoryKinds()) {
+    const std::int64_t measured = measured_ ? measured_.value().*kind.bytes : 0;
+    const QString planned = QStringLiteral("%1 %2").arg(kind.name, bytesText(cost_.*kind.bytes));
+    parts << (measured > 0 ? tr("%1, measured %2").arg(planned, bytesText(measured)) : planned);
+  }
   return parts.join(QStringLiteral("; "));
 }
 
@@ -53,37 +75,68 @@ QSize MemoryBar::minimumSizeHint() const {
   return {fontMetrics().averageCharWidth() * 12, sizeHint().height()};
 }
 
+int MemoryBar::linesTop() const {
+  return bar_height + space::base + (measured_ ? measured_height + 2 + lineHeight() : 0);
+}
+
 QSize MemoryBar::sizeHint() const {
-  return {fontMetrics().averageCharWidth() * 22,
-          bar_height + space::base + static_cast<int>(memoryKinds().size()) * lineHeight()};
+  return {fontMetrics().averageCharWidth() * 22, linesTop() + static_cast<int>(memoryKinds().size()) * lineHeight()};
+}
+
+void MemoryBar::paintBar(QPainter& painter, const RankCost& cost, int top, int height) const {
+  const ThemeColors colors = themeColors(palette());
+  painter.fillRect(QRect(0, top, width(), height), colors.plotGrid);
+  const double pixels = scale_ > 0 ? static_cast<double>(width()) / static_cast<double>(scale_) : 0.0;
+  double sum = 0.0;
+  int index = 0;
+  for (const MemoryKind& kind : memoryKinds()) {
+    const QColor color = seriesColor(colors, index++);
+    if (!isDrawn(kind)) continue;
+    const int left = static_cast<int>(sum * pixels);
+    sum += static_cast<double>(cost.*kind.bytes);
+    const int right = std::min(static_cast<int>(sum * pixels), width());
+    painter.fillRect(QRect(left, top, right - left, height), color);
+  }
+}
+
+void MemoryBar::paintLine(QPainter& painter, const MemoryKind& kind, int index, int top) const {
+  const ThemeColors colors = themeColors(palette());
+  const QRect line(0, top, width(), lineHeight());
+  if (isDrawn(kind))
+    painter.fillRect(QRect(0, top + (lineHeight() - swatch) / 2, swatch, swatch), seriesColor(colors, index));
+  const int column = fontMetrics().horizontalAdvance(QStringLiteral("0000.0 MiB")) + space::base;
+  const QString size = bytesText(cost_.*kind.bytes);
+  const int taken = measured_ ? 2 * column : fontMetrics().horizontalAdvance(size) + space::base;
+  const QRect room = line.adjusted(swatch + space::base + 2, 0, -taken, 0);
+  painter.setPen(colors.muted);
+  painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                   fontMetrics().elidedText(kind.name, Qt::ElideRight, room.width()));
+  painter.setPen(colors.text);
+  painter.drawText(line.adjusted(0, 0, measured_ ? -column : 0, 0), Qt::AlignRight | Qt::AlignVCenter, size);
+  const std::int64_t measured = measured_ ? measured_.value().*kind.bytes : 0;
+  if (measured > 0) painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, bytesText(measured));
 }
 
 void MemoryBar::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
-  painter.fillRect(QRect(0, 0, width(), bar_height), colors.plotGrid);
-  const double pixels = scale_ > 0 ? static_cast<double>(width()) / static_cast<double>(scale_) : 0.0;
-  double sum = 0.0;
-  int y = bar_height + space::base;
+  paintBar(painter, cost_, 0, bar_height);
+  int y = linesTop();
+  if (measured_) {
+    paintBar(painter, *measured_, bar_height + 2, measured_height);
+    const int column = fontMetrics().horizontalAdvance(QStringLiteral("0000.0 MiB")) + space::base;
+    const QRect line(0, y - lineHeight(), width(), lineHeight());
+    painter.setPen(colors.muted);
+    painter.drawText(line.adjusted(0, 0, -column, 0), Qt::AlignRight | Qt::AlignVCenter, tr("planned"));
+    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, tr("measured"));
+  }
+  if (limit_ > 0 && scale_ > 0 && limit_ <= scale_) {
+    const int x = static_cast<int>(static_cast<double>(limit_) / static_cast<double>(scale_) * (width() - 2));
+    painter.fillRect(QRect(x, 0, 2, bar_height + (measured_ ? measured_height + 2 : 0)), colors.text);
+  }
   int index = 0;
   for (const MemoryKind& kind : memoryKinds()) {
-    // What a process costs before it holds anything is as large as a small model: it is said, not drawn.
-    const bool drawn = kind.bytes != &RankCost::process;
-    const QColor color = seriesColor(colors, index++);
-    const int left = static_cast<int>(sum * pixels);
-    if (drawn) sum += static_cast<double>(cost_.*kind.bytes);
-    const int right = std::min(static_cast<int>(sum * pixels), width());
-    painter.fillRect(QRect(left, 0, right - left, bar_height), color);
-    const QRect line(0, y, width(), lineHeight());
-    if (drawn) painter.fillRect(QRect(0, y + (lineHeight() - swatch) / 2, swatch, swatch), color);
-    const QString size = bytesText(cost_.*kind.bytes);
-    const int taken = fontMetrics().horizontalAdvance(size) + space::base;
-    const QRect room = line.adjusted(swatch + space::base + 2, 0, -taken, 0);
-    painter.setPen(colors.muted);
-    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                     fontMetrics().elidedText(kind.name, Qt::ElideRight, room.width()));
-    painter.setPen(colors.text);
-    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, size);
+    paintLine(painter, kind, index++, y);
     y += lineHeight();
   }
 }

@@ -4,6 +4,7 @@
 #include <QList>
 #include <QString>
 #include <QWidget>
+#include <optional>
 
 #include "accrue/run/rank_cost.h"
 
@@ -16,12 +17,16 @@ struct MemoryKind {
 const QList<MemoryKind>& memoryKinds();
 
 /// What a rank holds, by kind: one bar, and a line for each kind. The bar ends at `scale` bytes, the process left out.
+/// A measured rank is a second bar under it, on the same scale, and a second number in each line.
 class MemoryBar : public QWidget {
   Q_OBJECT
 
  public:
   explicit MemoryBar(QWidget* parent = nullptr);
   void setCost(const RankCost& cost, std::int64_t scale);
+  void setMeasured(const std::optional<RankCost>& measured);
+  /// Where the device ends, the process left out; 0 = not known.
+  void setLimit(std::int64_t bytes);
   /// "Parameters 1.2 MiB; Gradients ..."
   QString text() const;
   QSize sizeHint() const override;
@@ -32,9 +37,14 @@ class MemoryBar : public QWidget {
 
  private:
   int lineHeight() const;
+  int linesTop() const;
+  void paintBar(QPainter& painter, const RankCost& cost, int top, int height) const;
+  void paintLine(QPainter& painter, const MemoryKind& kind, int index, int top) const;
 
   RankCost cost_;
+  std::optional<RankCost> measured_;
   std::int64_t scale_ = 0;
+  std::int64_t limit_ = 0;
 };
 
 }  // namespace accrue::ui

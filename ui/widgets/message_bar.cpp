@@ -81,7 +81,8 @@ void MessageBar::showTop() {
   if (messages_.empty()) return;
   const Message& message = messages_.back();
   const int side = space::icon;
-  icon_->setPixmap(stateIcon(message.tone).pixmap(QSize(side, side), devicePixelRatioF()));
+  const QIcon icon = message.icon.isEmpty() ? stateIcon(message.tone) : themedIcon(message.icon);
+  icon_->setPixmap(icon.pixmap(QSize(side, side), devicePixelRatioF()));
   text_->setText(message.text);
   text_->setAccessibleName(message.text);
   action_->setVisible(!message.action.isEmpty());

@@ -20,6 +20,7 @@ struct Message {
   QString action;  ///< of the button; empty = none
   std::function<void()> act;
   std::function<void()> dismissed = {};  ///< closed by the user without acting
+  QString icon = {};                     ///< in place of the tone's
 };
 
 /// Messages of the window, one at a time, the most severe first, each with at most one button. The rest of the window

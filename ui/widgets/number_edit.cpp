@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "number_edit.h"
 
+#include <QAction>
 #include <QLineEdit>
+#include <QStyle>
+#include <QStyleOptionSpinBox>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "models/run_text.h"
+#include "style/theme.h"
 
 namespace accrue::ui {
 
@@ -17,10 +20,6 @@ QString cleaned(const QString& text) {
   for (const QChar separator : {QChar(u' '), QChar(0x2009), QChar(0x202f), QChar(0x00a0), QChar(u'_')})
     digits.remove(separator);
   return digits;
-}
-
-QString shown(double number) {
-  return QString::fromStdString(format_value(SpecValue(number)));
 }
 
 /// The next value of the series 1, 2, 5 per decade, for reals that span many decades.
@@ -94,13 +93,37 @@ bool NumberEdit::inRange(double value) const {
   return above && value <= field_.maximum;
 }
 
+QString NumberEdit::boundText(double bound) const {
+  const bool whole = field_.type == FieldType::integer;
+  return QString::fromStdString(format_value(whole ? SpecValue(static_cast<std::int64_t>(bound)) : SpecValue(bound)));
+}
+
 QString NumberEdit::rangeText() const {
   const bool has_minimum = std::isfinite(field_.minimum);
   const bool has_maximum = std::isfinite(field_.maximum);
-  if (has_minimum && has_maximum) return tr("Must be from %1 to %2").arg(shown(field_.minimum), shown(field_.maximum));
-  if (has_maximum) return tr("Must be at most %1").arg(shown(field_.maximum));
-  if (field_.open_minimum) return tr("Must be above %1").arg(shown(field_.minimum));
-  return tr("Must be at least %1").arg(shown(field_.minimum));
+  const QString least = has_minimum ? boundText(field_.minimum) : QString();
+  if (!has_maximum)
+    return field_.open_minimum ? tr("Must be above %1").arg(least) : tr("Must be at least %1").arg(least);
+  const QString most = boundText(field_.maximum);
+  if (!has_minimum) return tr("Must be at most %1").arg(most);
+  return field_.open_minimum ? tr("Must be above %1, and at most %2").arg(least, most)
+                             : tr("Must be from %1 to %2").arg(least, most);
+}
+
+QSize NumberEdit::minimumSizeHint() const {
+  constexpr int digits = 6;
+  QStyleOptionSpinBox option;
+  initStyleOption(&option);
+  const int text = fontMetrics().horizontalAdvance(QString(digits, QLatin1Char('0')));
+  const auto actions = lineEdit()->actions();
+  const bool locked = std::ranges::any_of(actions, &QAction::isVisible);
+  const QSize contents(text + 2 * space::base + (locked ? space::icon + space::base : 0),
+                       lineEdit()->minimumSizeHint().height());
+  return style()->sizeFromContents(QStyle::CT_SpinBox, &option, contents, this);
+}
+
+QSize NumberEdit::sizeHint() const {
+  return QAbstractSpinBox::sizeHint().expandedTo(minimumSizeHint());
 }
 
 QValidator::State NumberEdit::validate(QString&, int&) const {

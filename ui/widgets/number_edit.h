@@ -28,6 +28,9 @@ class NumberEdit : public QAbstractSpinBox {
 
   QValidator::State validate(QString& text, int& pos) const override;
   void stepBy(int steps) override;
+  /// Wide enough for the digits of most numbers.
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
 
  Q_SIGNALS:
   /// The user changed the text.
@@ -41,6 +44,7 @@ class NumberEdit : public QAbstractSpinBox {
   double stepped(double value, int steps) const;
   bool inRange(double value) const;
   QString rangeText() const;
+  QString boundText(double bound) const;
 
   const SpecField& field_;
 };

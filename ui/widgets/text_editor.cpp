@@ -44,6 +44,15 @@ void TextEditor::show(const RunSpec& spec) {
   Q_EMIT problemChanged(QString());
 }
 
+/// A list of names may be typed without brackets and quotes: "a, b" is ["a", "b"].
+QString TextEditor::listText(const QString& text) const {
+  if (field_.type != FieldType::texts || text.trimmed().startsWith(QLatin1Char('['))) return text;
+  std::vector<std::string> names;
+  for (const QString& name : text.split(QLatin1Char(','), Qt::SkipEmptyParts))
+    if (QString plain = name.trimmed(); !plain.isEmpty()) names.push_back(plain.remove(QLatin1Char('"')).toStdString());
+  return QString::fromStdString(format_value(SpecValue(names)));
+}
+
 void TextEditor::takeText(const QString& text) {
   if (field_.type == FieldType::text) {
     Q_EMIT edited(SpecValue(text.toStdString()));
@@ -57,7 +66,7 @@ void TextEditor::takeText(const QString& text) {
   }
   RunSpec probe = shown_;
   std::vector<Finding> findings;
-  set_field(probe, std::string(field_.key) + "=" + text.toStdString(), findings);
+  set_field(probe, std::string(field_.key) + "=" + listText(text).toStdString(), findings);
   rejected_ = has_errors(findings);
   if (rejected_) {
     Q_EMIT problemChanged(QString::fromStdString(findings.front().message));

@@ -18,6 +18,7 @@ class TextEditor : public FieldEditor {
 
  private:
   QString textOf(const SpecValue& value) const;
+  QString listText(const QString& text) const;
   void takeText(const QString& text);
   void browse();
 

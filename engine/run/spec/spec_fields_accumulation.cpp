@@ -41,7 +41,7 @@ void add_accumulation_fields(FieldList& list) {
       .range(1, max_window_steps, "samples")
       .elsewhere(
           "Megatron-LM: --micro-batch-size; DeepSpeed: train_micro_batch_size_per_gpu; transformers: "
-          "per_device_train_batch_size; PyTorch: batch_size");
+          "per_device_train_batch_size; PyTorch: batch_size; Lightning: batch_size; Colossal-AI: microbatch_size");
   list.advanced(ACCRUE_FIELD(accumulation.rampup), "Ramp-up",
                 "[first, increment, samples]: an update starts with `first` samples over all ranks and grows by "
                 "`increment` in equal steps until, after `samples` samples, it has its full size. The micro-steps of a "

@@ -117,7 +117,9 @@ void add_model_fields(FieldList& list) {
       .elsewhere("transformers: model_type");
   list.add(ACCRUE_FIELD(model.dtype), "Number type",
            "Type of parameters and activations. On a CPU float32 is fastest; float64 is for exact comparisons.")
-      .elsewhere("PyTorch: dtype; transformers: torch_dtype");
+      .elsewhere(
+          "PyTorch: dtype, autocast; transformers: torch_dtype, fp16, bf16; Accelerate: mixed_precision; Lightning: "
+          "precision; Megatron-LM: --fp16, --bf16");
   add_transformer_fields(list);
   add_dense_fields(list);
   list.advanced(ACCRUE_FIELD(model.init), "Initial weights",

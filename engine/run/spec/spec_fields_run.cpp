@@ -11,10 +11,10 @@ void add_run_limits(FieldList& list) {
            "The run ends after this many updates. Set exactly one of updates, epochs, samples and tokens; none of them "
            "means 200 updates.")
       .range(1, 1e8, "updates")
-      .elsewhere("transformers: max_steps; Lightning: max_steps; Megatron-LM: --train-iters");
+      .elsewhere("transformers: max_steps; Lightning: max_steps; Megatron-LM: --train-iters; MMEngine: max_iters");
   list.add(ACCRUE_FIELD(run.epochs), "Epochs", "The run ends after this many passes over the data; 0.5 is half a pass.")
       .above(0, 1e6, "epochs")
-      .elsewhere("transformers: num_train_epochs; Lightning: max_epochs");
+      .elsewhere("transformers: num_train_epochs; Lightning: max_epochs; MMEngine: max_epochs; Keras: epochs");
   list.add(ACCRUE_FIELD(run.samples), "Samples",
            "The run ends with the micro-step in which all ranks together have trained on this many samples.")
       .range(1, 1e13, "samples")
@@ -35,7 +35,9 @@ void add_parallel_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(parallel.data), "Data-parallel ranks",
            "Processes that hold the whole model and share the samples among them.")
       .range(1, 1024, "ranks")
-      .elsewhere("Accelerate: num_processes; torchrun: --nproc-per-node; Lightning: devices");
+      .elsewhere(
+          "PyTorch: world_size; Accelerate: num_processes; torchrun: --nproc-per-node; Lightning: devices; DeepSpeed: "
+          "num_gpus; Megatron-LM: data_parallel_size");
   list.advanced(ACCRUE_FIELD(parallel.tensor), "Tensor-parallel ranks", "Ranks that share each layer's matrices.")
       .range(1, 1024, "ranks")
       .elsewhere("Megatron-LM: --tensor-model-parallel-size");

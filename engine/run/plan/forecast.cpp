@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/forecast.h"
+
+namespace accrue {
+
+namespace {
+
+/// How well an earlier run foretells the spec's pace; 0: not at all.
+int nearness(const RunSpec& spec, const EarlierRun& run) {
+  if (run.seconds <= 0.0 || run.samples < 1 || !trains_alike(spec, run.spec)) return 0;
+  if (run.spec.accumulation.micro_batch != spec.accumulation.micro_batch) return 1;
+  return run.spec.accumulation.steps == spec.accumulation.steps ? 3 : 2;
+}
+
+}  // namespace
+
+bool trains_alike(const RunSpec& left, const RunSpec& right) {
+  return left.model == right.model && left.data.kind == right.data.kind && left.parallel == right.parallel &&
+         left.launch.device == right.launch.device && left.launch.threads_per_rank == right.launch.threads_per_rank;
+}
+
+bool holds_alike(const RunSpec& left, const RunSpec& right) {
+  return trains_alike(left, right) && left.optimizer.kind == right.optimizer.kind &&
+         left.accumulation.micro_batch == right.accumulation.micro_batch &&
+         left.accumulation.steps == right.accumulation.steps;
+}
+
+std::optional<TimeForecast> forecast_time(const RunSpec& spec, std::int64_t samples,
+                                          std::span<const EarlierRun> earlier) {
+  const EarlierRun* nearest = nullptr;
+  int best = 0;
+  for (const EarlierRun& run : earlier) {
+    const int near = nearness(spec, run);
+    if (near <= best) continue;
+    best = near;
+    nearest = &run;
+  }
+  if (!nearest) return std::nullopt;
+  const double each = nearest->seconds / static_cast<double>(nearest->samples);
+  return TimeForecast{each * static_cast<double>(samples), nearest->name, best > 1};
+}
+
+}  // namespace accrue

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <vector>
+
+#include "accrue/run/forecast.h"
+
+using namespace accrue;
+
+namespace {
+
+RunSpec spec_of(std::int64_t micro, std::int64_t steps) {
+  RunSpec spec;
+  spec.accumulation.micro_batch = micro;
+  spec.accumulation.steps = steps;
+  return spec;
+}
+
+}  // namespace
+
+class TestForecast : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void nothing_is_foretold_before_a_first_run() {
+    QVERIFY(!forecast_time(spec_of(4, 4), 1000, {}));
+    // Neither from another model, nor from a run that ended before it trained.
+    std::vector<EarlierRun> earlier = {{"other", spec_of(4, 4), 10.0, 1000}, {"empty", spec_of(4, 4), 0.0, 0}};
+    earlier[0].spec.model.width *= 2;
+    QVERIFY(!forecast_time(spec_of(4, 4), 1000, earlier));
+  }
+
+  void the_nearest_run_counts() {
+    // By hand: 10 s for 1000 samples are 20 s for 2000.
+    const std::vector<EarlierRun> earlier = {{"other micro-batch", spec_of(8, 2), 4.0, 1000},
+                                             {"other N", spec_of(4, 8), 8.0, 1000},
+                                             {"same, newest", spec_of(4, 4), 10.0, 1000},
+                                             {"same, older", spec_of(4, 4), 30.0, 1000}};
+    const auto same = forecast_time(spec_of(4, 4), 2000, earlier);
+    QVERIFY(same);
+    QCOMPARE(same->seconds, 20.0);
+    QCOMPARE(same->from, std::string("same, newest"));
+    QVERIFY(same->same_micro_batch);
+    QCOMPARE(forecast_time(spec_of(4, 2), 2000, earlier)->from, std::string("other N"));
+    const auto scaled = forecast_time(spec_of(1, 1), 500, earlier);
+    QCOMPARE(scaled->from, std::string("other micro-batch"));
+    QCOMPARE(scaled->seconds, 2.0);
+    QVERIFY(!scaled->same_micro_batch);
+  }
+
+  void a_rank_holds_the_same_only_with_the_same_optimizer_and_window() {
+    RunSpec other = spec_of(4, 4);
+    other.run.updates = 7;
+    other.optimizer.lr *= 2;
+    QVERIFY(holds_alike(spec_of(4, 4), other));
+    QVERIFY(!holds_alike(spec_of(4, 4), spec_of(2, 8)));
+    QVERIFY(trains_alike(spec_of(4, 4), spec_of(2, 8)));
+    other.optimizer.kind = OptimizerKind::sgd;
+    QVERIFY(!holds_alike(spec_of(4, 4), other));
+  }
+};
+
+QTEST_APPLESS_MAIN(TestForecast)
+#include "test_forecast.moc"

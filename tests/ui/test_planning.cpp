@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before a run: samples that stay the same while their factors are edited, and the planner.
+#include <QComboBox>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSlider>
+#include <QTableWidget>
+
+#include "accrue/run/iso_batch.h"
+#include "studio_fixture.h"
+#include "widgets/memory_bar.h"
+#include "widgets/sample_lock_row.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+void choose(const StudioFixture& studio, int choice) {
+  auto* combo = studio.find<QComboBox>("sampleLock");
+  combo->setCurrentIndex(choice);
+  Q_EMIT combo->activated(choice);
+}
+
+/// Whether the field shows its lock.
+bool locked(const StudioFixture& studio, const char* field) {
+  const auto actions = studio.find(field)->findChild<QLineEdit*>()->actions();
+  return std::ranges::any_of(actions, &QAction::isVisible);
+}
+
+}  // namespace
+
+class TestPlanning : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_samples_of_an_update_can_be_kept() {
+    OpenStudio studio;  // 2 micro x 4 accum x 2 ranks
+    QVERIFY(!locked(studio, "field.accumulation.steps"));
+    choose(studio, 1);
+    QVERIFY(locked(studio, "field.accumulation.steps") && locked(studio, "field.parallel.data"));
+    QVERIFY(studio.find<QComboBox>("sampleLock")->currentText().startsWith(QStringLiteral("16 samples")));
+    studio.set("accumulation.steps", std::int64_t{8});
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 1);
+    studio.set("accumulation.micro_batch", std::int64_t{4});
+    QCOMPARE(studio.document.spec().accumulation.steps, 2);
+    studio.set("parallel.data", std::int64_t{1});
+    QCOMPARE(studio.document.spec().accumulation.steps, 4);
+    // One edit is one step back.
+    studio.document.undoStack()->undo();
+    QCOMPARE(studio.document.spec().parallel.data, 2);
+    QCOMPARE(studio.document.spec().accumulation.steps, 2);
+    choose(studio, 0);
+    studio.set("accumulation.steps", std::int64_t{5});
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 4);
+  }
+
+  void what_cannot_be_kept_is_said_and_the_nearest_offered() {
+    OpenStudio studio;
+    choose(studio, 1);
+    auto* row = studio.find<SampleLockRow>("sampleLockRow");
+    QVERIFY(row->note().isEmpty());
+    studio.set("accumulation.steps", std::int64_t{5});
+    // The edit stands; nothing else has moved.
+    QCOMPARE(studio.document.spec().accumulation.steps, 5);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 2);
+    QVERIFY2(row->note().contains(QStringLiteral("16 samples per update cannot be kept")), qPrintable(row->note()));
+    QVERIFY(row->note().contains(QStringLiteral("20")));
+    auto* less = studio.find<QPushButton>("sampleLockOffer.0");
+    auto* more = studio.find<QPushButton>("sampleLockOffer.1");
+    QCOMPARE(less->text(), QStringLiteral("Use 4"));
+    QCOMPARE(more->text(), QStringLiteral("Use 8"));
+    more->click();
+    QCOMPARE(studio.document.spec().accumulation.steps, 8);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 1);
+    QVERIFY(row->note().isEmpty());
+  }
+
+  void the_samples_in_total_can_be_kept() {
+    OpenStudio studio(smallSpec(100));
+    choose(studio, 2);
+    studio.set("accumulation.steps", std::int64_t{8});
+    QCOMPARE(studio.document.spec().run.updates, std::optional<std::int64_t>(50));
+    // Another length is another total.
+    studio.set("run.updates", std::int64_t{10});
+    QVERIFY(studio.find<SampleLockRow>("sampleLockRow")->note().isEmpty());
+    studio.set("accumulation.steps", std::int64_t{4});
+    QCOMPARE(studio.document.spec().run.updates, std::optional<std::int64_t>(20));
+  }
+
+  void a_lock_keeps_the_samples_of_the_next_document() {
+    OpenStudio studio;
+    choose(studio, 1);
+    RunSpec other = smallSpec();
+    other.accumulation.micro_batch = 6;
+    studio.openSpec(other);
+    QVERIFY(studio.find<SampleLockRow>("sampleLockRow")->note().isEmpty());
+    studio.set("accumulation.steps", std::int64_t{2});
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 12);
+  }
+
+  void the_planner_divides_the_samples_of_an_update_anew() {
+    OpenStudio studio;
+    studio.action("plannerDockAction")->trigger();
+    auto* split = studio.find<QSlider>("plannerSplit");
+    auto* bar = studio.find<MemoryBar>("plannerMemory");
+    QTRY_VERIFY_WITH_TIMEOUT(split->isVisible(), patience_ms);
+    QCOMPARE(split->maximum(), 3);  // 8 = 1 x 8, 2 x 4, 4 x 2, 8 x 1
+    QCOMPARE(split->value(), 1);
+    QVERIFY(studio.find<QLabel>("plannerFits")->text().contains(QStringLiteral("fit into")));
+    QVERIFY(studio.find<QLabel>("plannerTime")->text().contains(QStringLiteral("not known before a first run")));
+    const QString before = bar->text();
+    // While it is dragged the bar follows and the set-up does not.
+    split->setSliderDown(true);
+    split->setValue(3);
+    QVERIFY(bar->text() != before);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 2);
+    split->setSliderDown(false);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 8);
+    QCOMPARE(studio.document.spec().accumulation.steps, 1);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent() && split->value() == 3, patience_ms);
+    split->setFocus();
+    QTest::keyClick(split, Qt::Key_Left);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 4);
+    QCOMPARE(studio.document.spec().accumulation.steps, 2);
+  }
+
+  void the_explorer_fills_its_grid_and_goes_on_where_it_was_left() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    RunSpec spec = smallSpec(60, 1);
+    spec.accumulation.micro_batch = 1;
+    spec.accumulation.steps = 2;
+    const auto open = [](StudioFixture& studio) {
+      HostFacts host = studio.preflight->hostFacts();
+      host.cores = 2;
+      studio.preflight->setHostFacts(host);
+      studio.action("isoBatchAction")->trigger();
+      auto* grid = studio.find<QTableWidget>("isoGrid");
+      // One rank: 1 x 2 and 2 x 1; two ranks: 1 x 1.
+      QTRY_COMPARE_WITH_TIMEOUT(grid->rowCount(), 2, patience_ms);
+      QCOMPARE(grid->columnCount(), 2);
+      QVERIFY(!grid->item(1, 1));
+    };
+    {
+      OpenStudio studio(home, spec, "micro_ms=1");
+      open(studio);
+      auto* grid = studio.find<QTableWidget>("isoGrid");
+      QVERIFY(grid->item(0, 1)->text().contains(QStringLiteral("not run")));
+      grid->setCurrentCell(0, 1);
+      studio.find<QPushButton>("isoRun")->click();
+      QTRY_VERIFY_WITH_TIMEOUT(grid->item(0, 1)->text().endsWith(QLatin1Char('s')), patience_ms);
+      QVERIFY(grid->item(0, 0)->text().contains(QStringLiteral("not run")));
+      QCOMPARE(studio.control->run()->last().update, iso_updates);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.find<QPushButton>("isoAdopt")->isEnabled(), patience_ms);
+      studio.find<QPushButton>("isoAdopt")->click();
+      QCOMPARE(studio.document.spec().accumulation.micro_batch, 2);
+      QCOMPARE(studio.document.spec().accumulation.steps, 1);
+      QCOMPARE(studio.document.spec().run.updates, std::optional<std::int64_t>(60));
+    }
+    OpenStudio studio(home, spec, "micro_ms=1");
+    open(studio);
+    auto* grid = studio.find<QTableWidget>("isoGrid");
+    QTRY_VERIFY_WITH_TIMEOUT(grid->item(0, 1)->text().endsWith(QLatin1Char('s')), patience_ms);
+    auto* missing = studio.find<QPushButton>("isoRunMissing");
+    QTRY_COMPARE_WITH_TIMEOUT(missing->text().remove(QLatin1Char('&')), QStringLiteral("Run the missing 2"),
+                              patience_ms);
+    missing->click();
+    QTRY_VERIFY_WITH_TIMEOUT(grid->item(1, 0)->text().endsWith(QLatin1Char('s')), patience_ms);
+    QVERIFY(grid->item(0, 0)->text().endsWith(QLatin1Char('s')));
+    QTRY_VERIFY_WITH_TIMEOUT(!missing->isEnabled(), patience_ms);
+  }
+
+  void the_planner_foretells_from_an_earlier_run() {
+    OpenStudio studio(smallSpec(20), "micro_ms=1");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    studio.action("plannerDockAction")->trigger();
+    auto* time = studio.find<QLabel>("plannerTime");
+    QTRY_VERIFY_WITH_TIMEOUT(time->text().startsWith(QStringLiteral("About")), patience_ms);
+    QVERIFY(time->text().contains(QStringLiteral("at the pace of")));
+    studio.set("accumulation.micro_batch", std::int64_t{4});
+    QTRY_VERIFY_WITH_TIMEOUT(time->text().contains(QStringLiteral("another micro-batch")), patience_ms);
+    studio.set("model.width", std::int64_t{32});
+    QTRY_VERIFY_WITH_TIMEOUT(time->text().contains(QStringLiteral("not known")), patience_ms);
+  }
+};
+
+QTEST_MAIN(TestPlanning)
+#include "test_planning.moc"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/iso_batch.h"
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+class QTableWidget;
+class QTableWidgetItem;
+
+namespace accrue::ui {
+
+class IsoRunner;
+class IsoRuns;
+class RunControl;
+class RunLibrary;
+class RunQueue;
+class RunSeries;
+class SpecDocument;
+
+/// The iso-batch explorer: a grid of all ways to make the samples of an update, a layout a row and a micro-batch a
+/// column. Cells are filled by short runs, those of the library included, so that it goes on where it was left.
+class IsoBatchPanel : public QDialog {
+  Q_OBJECT
+
+ public:
+  enum class Shown { time, memory, exactness };
+
+  /// may_run: false while the form cannot be run, which it says.
+  IsoBatchPanel(SpecDocument* document, IsoRunner* plans, IsoRuns* runs, RunQueue* queue, RunControl* control,
+                RunLibrary* library, std::function<bool()> may_run, QWidget* parent);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+
+ private:
+  struct Cell {
+    IsoPlan plan;
+    const RunSeries* run = nullptr;  ///< the finished trial, if there is one
+    double seconds = 0.0;            ///< an update
+    std::int64_t bytes = 0;          ///< that the fullest rank held
+  };
+
+  void build();
+  void showPlans();
+  void refresh();
+  void fill(QTableWidgetItem* item, const Cell& cell, double least, double most) const;
+  void showDetail();
+  const Cell* current() const;
+  QString valueOf(const Cell& cell) const;
+  /// What colours the cell; empty where nothing was measured.
+  std::optional<double> amountOf(const Cell& cell) const;
+  void run(const std::function<bool(const IsoPlan&)>& wanted);
+  void runCurrent();
+  void adoptCurrent();
+  RunSeries* trialOf(const IsoPlan& plan) const;
+  Shown shown() const;
+  /// No run is live, here or in the queue.
+  bool idle() const;
+
+  SpecDocument* document_;
+  IsoRunner* plans_;
+  IsoRuns* runs_;
+  RunQueue* queue_;
+  RunControl* control_;
+  RunLibrary* library_;
+  std::function<bool()> may_run_;
+  std::vector<Cell> cells_;
+  QLabel* title_;
+  QComboBox* color_by_;
+  QTableWidget* grid_;
+  QLabel* detail_;
+  QPushButton* run_;
+  QPushButton* adopt_;
+  QPushButton* run_missing_;
+  QPushButton* cancel_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "planner_panel.h"
+
+#include <QLabel>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+
+#include "accrue/run/forecast.h"
+#include "accrue/run/sample_lock.h"
+#include "models/measured_cost.h"
+#include "models/preflight_runner.h"
+#include "models/run_library.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "style/theme.h"
+#include "widgets/memory_bar.h"
+#include "widgets/wheel_guard.h"
+
+namespace accrue::ui {
+
+namespace {
+
+std::optional<RankCost> fullest(const std::vector<RankCost>& stages) {
+  if (stages.empty()) return std::nullopt;
+  return *std::ranges::max_element(stages, {}, heldBytes);
+}
+
+}  // namespace
+
+PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      preflight_(preflight),
+      library_(library),
+      title_(new QLabel(tr("What the fullest rank holds"), this)),
+      memory_(new MemoryBar(this)),
+      fits_(new QLabel(this)),
+      split_title_(new QLabel(this)),
+      split_(new QSlider(Qt::Horizontal, this)),
+      split_ends_(new QLabel(this)),
+      time_(new QLabel(this)),
+      measured_(new QLabel(this)),
+      empty_(new QLabel(tr("The plan is shown here once the spec can run."), this)),
+      content_(new QWidget) {
+  setObjectName(QStringLiteral("plannerPanel"));
+  memory_->setObjectName(QStringLiteral("plannerMemory"));
+  fits_->setObjectName(QStringLiteral("plannerFits"));
+  split_title_->setObjectName(QStringLiteral("plannerSplitTitle"));
+  split_->setObjectName(QStringLiteral("plannerSplit"));
+  split_ends_->setObjectName(QStringLiteral("plannerSplitEnds"));
+  time_->setObjectName(QStringLiteral("plannerTime"));
+  measured_->setObjectName(QStringLiteral("plannerMeasured"));
+  title_->setFont(textFont(TextSize::body, QFont::DemiBold));
+  split_title_->setFont(textFont(TextSize::body, QFont::DemiBold));
+  split_->setAccessibleName(tr("Micro-batch and N of one product"));
+  split_->setToolTip(
+      tr("Divides the samples of an update: larger micro-batches need more memory, more micro-steps "
+         "more time"));
+  split_->setTickPosition(QSlider::TicksBelow);
+  split_->setPageStep(1);
+  WheelGuard::protect(split_);
+  for (QLabel* label : {title_, fits_, split_title_, split_ends_, time_, measured_, empty_}) label->setWordWrap(true);
+  for (QLabel* label : {fits_, split_ends_, time_, measured_}) label->setFont(tabularFont(TextSize::small));
+  split_ends_->setForegroundRole(QPalette::PlaceholderText);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  auto* column = new QVBoxLayout(content_);
+  column->setContentsMargins(space::betweenGroups, space::inGroup, space::inGroup, space::inGroup);
+  column->setSpacing(space::base);
+  for (QWidget* widget :
+       std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_, time_, measured_}) {
+    if (widget == split_title_ || widget == time_) column->addSpacing(space::inGroup);
+    column->addWidget(widget);
+  }
+  column->addWidget(empty_);
+  column->addStretch(1);
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidget(content_);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(scroll);
+  // While the slider is dragged the bar follows, and the set-up when it is let go; a key changes the set-up at once.
+  connect(split_, &QSlider::valueChanged, this, [this] {
+    showSpec(specAtSlider());
+    if (!split_->isSliderDown()) commit();
+  });
+  connect(split_, &QSlider::sliderReleased, this, &PlannerPanel::commit);
+  connect(preflight_, &PreflightRunner::finished, this, &PlannerPanel::refresh);
+  connect(library_, &RunLibrary::refreshed, this, &PlannerPanel::refresh);
+  connect(library_, &RunLibrary::loaded, this, &PlannerPanel::refresh);
+}
+
+void PlannerPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  showPlan();
+}
+
+void PlannerPanel::refresh() {
+  if (isVisible() && !split_->isSliderDown()) showPlan();
+}
+
+void PlannerPanel::showPlan() {
+  const bool any = preflight_->result().plan.has_value();
+  for (QWidget* widget :
+       std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_, time_, measured_})
+    widget->setVisible(any);
+  empty_->setVisible(!any);
+  if (!any) return;
+  showSplits();
+  showSpec(preflight_->lowered().spec);
+}
+
+void PlannerPanel::showSplits() {
+  const RunSpec& spec = preflight_->lowered().spec;
+  const std::int64_t product = spec.accumulation.micro_batch * spec.accumulation.steps;
+  micros_ = divisors_of(product);
+  const auto at = std::ranges::find(micros_, spec.accumulation.micro_batch);
+  const QSignalBlocker quiet(split_);
+  split_->setRange(0, static_cast<int>(micros_.size()) - 1);
+  split_->setValue(static_cast<int>(at - micros_.begin()));
+  // Where something else decides N or the micro-batch, they are changed there.
+  const LoweredMegatron& lowered = preflight_->lowered();
+  const bool free = preflight_->result().plan->window.steps == spec.accumulation.steps &&
+                    !preflight_->result().plan->window.rampup && !lowered.setter_of("accumulation.steps") &&
+                    !lowered.setter_of("accumulation.micro_batch");
+  split_->setEnabled(free && micros_.size() > 1);
+}
+
+RunSpec PlannerPanel::specAtSlider() const {
+  RunSpec spec = preflight_->lowered().spec;
+  const std::int64_t product = spec.accumulation.micro_batch * spec.accumulation.steps;
+  spec.accumulation.micro_batch = micros_.at(static_cast<std::size_t>(split_->value()));
+  spec.accumulation.steps = product / spec.accumulation.micro_batch;
+  return spec;
+}
+
+void PlannerPanel::commit() {
+  const RunSpec wanted = specAtSlider();
+  RunSpec spec = document_->spec();
+  spec.accumulation.micro_batch = wanted.accumulation.micro_batch;
+  spec.accumulation.steps = wanted.accumulation.steps;
+  document_->setSpec(spec, tr("Change micro-batch and N"));
+}
+
+void PlannerPanel::showSpec(const RunSpec& spec) {
+  const auto cost = fullest(stage_costs(spec));
+  if (!cost) return;
+  const RunSeries* run = measuredRun(spec);
+  const auto measured = run ? measuredCost(run->planCheck()) : std::nullopt;
+  const std::int64_t room = preflight_->result().plan->memory_per_rank;
+  const std::int64_t limit = std::max<std::int64_t>(room - cost->process, 0);
+  // Of all splits, so that the bar grows and shrinks while the slider moves; with the limit once it is in sight.
+  std::int64_t scale = std::max(heldBytes(*cost), measured ? heldBytes(*measured) : 0);
+  RunSpec largest = spec;
+  largest.accumulation.micro_batch *= largest.accumulation.steps;
+  largest.accumulation.steps = 1;
+  if (const auto most = fullest(stage_costs(largest)); most && split_->isEnabled())
+    scale = std::max(scale, std::min(heldBytes(*most), 4 * scale));
+  if (room > 0 && limit < 2 * scale) scale = std::max(scale, limit);
+  memory_->setCost(*cost, scale);
+  memory_->setMeasured(measured);
+  memory_->setLimit(limit);
+  const QString total = bytesText(cost->total());
+  if (room <= 0)
+    fits_->setText(tr("%1 in all; what the device has is not known").arg(total));
+  else if (cost->total() > room)
+    fits_->setText(tr("\u2717 %1 in all do not fit into the %2 that a rank may take").arg(total, bytesText(room)));
+  else
+    fits_->setText(tr("\u2713 %1 in all fit into the %2 that a rank may take").arg(total, bytesText(room)));
+  const std::int64_t samples = spec.accumulation.micro_batch * spec.accumulation.steps * spec.parallel.data;
+  split_title_->setText(tr("Micro-batch %1, N = %2")
+                            .arg(groupedNumber(spec.accumulation.micro_batch), groupedNumber(spec.accumulation.steps)));
+  split_ends_->setText(
+      split_->isEnabled()
+          ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
+          : tr("%1 samples an update, which cannot be divided otherwise here").arg(groupedNumber(samples)));
+  split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
+  showTime(spec);
+  measured_->setVisible(measured.has_value());
+  if (!measured) return;
+  measured_->setText(tr("\u201C%1\u201D held %2 without its process, and took %3")
+                         .arg(run->name(), bytesText(heldBytes(*measured)), durationText(run->last().seconds)));
+}
+
+void PlannerPanel::showTime(const RunSpec& spec) {
+  std::vector<EarlierRun> earlier;
+  for (const RunSeries* run : runs())
+    earlier.push_back({run->name().toStdString(), *run->spec(), run->last().seconds, run->last().samples});
+  const auto forecast = forecast_time(spec, preflight_->result().plan->totals.samples, earlier);
+  if (!forecast) {
+    time_->setText(tr("How long it takes is not known before a first run of this model in this layout"));
+    return;
+  }
+  const QString from = QString::fromStdString(forecast->from);
+  const QString about = tr("About %1").arg(durationText(forecast->seconds));
+  time_->setText(
+      forecast->same_micro_batch
+          ? tr("%1, at the pace of \u201C%2\u201D").arg(about, from)
+          : tr("%1, if a sample costs what it did in \u201C%2\u201D, with another micro-batch").arg(about, from));
+}
+
+/// Those with a spec, the newest first.
+std::vector<const RunSeries*> PlannerPanel::runs() const {
+  std::vector<const RunSeries*> all;
+  for (int row = 0; row < library_->table()->rowCount(); ++row)
+    if (const RunSeries* run = library_->table()->run(row); run->spec()) all.push_back(run);
+  std::ranges::stable_sort(all, std::ranges::greater{}, &RunSeries::startedAt);
+  return all;
+}
+
+const RunSeries* PlannerPanel::measuredRun(const RunSpec& spec) const {
+  for (const RunSeries* run : runs())
+    if (holds_alike(spec, *run->spec()) && !run->planCheck().empty()) return run;
+  return nullptr;
+}
+
+}  // namespace accrue::ui

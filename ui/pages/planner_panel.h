@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <cstdint>
+#include <vector>
+
+#include "accrue/run/rank_cost.h"
+#include "accrue/run/run_spec.h"
+
+class QLabel;
+class QSlider;
+
+namespace accrue::ui {
+
+class MemoryBar;
+class PreflightRunner;
+class RunLibrary;
+class RunSeries;
+class SpecDocument;
+
+/// The planner dock, before Run: what the fullest rank will hold, beside what the device has; how long the run will
+/// take, by earlier runs; and a slider that divides the samples of an update among micro-batch and N. After the run,
+/// what was measured stands on the same bar.
+class PlannerPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent = nullptr);
+  /// Call when runs may have changed; it does nothing while the panel is hidden.
+  void refresh();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void showPlan();
+  /// The set-up with the micro-batch and N at the slider's place.
+  RunSpec specAtSlider() const;
+  void showSplits();
+  void showSpec(const RunSpec& spec);
+  void showTime(const RunSpec& spec);
+  void commit();
+  /// The newest run that held the same.
+  const RunSeries* measuredRun(const RunSpec& spec) const;
+  std::vector<const RunSeries*> runs() const;
+
+  SpecDocument* document_;
+  PreflightRunner* preflight_;
+  RunLibrary* library_;
+  QLabel* title_;
+  MemoryBar* memory_;
+  QLabel* fits_;
+  QLabel* split_title_;
+  QSlider* split_;
+  QLabel* split_ends_;
+  QLabel* time_;
+  QLabel* measured_;
+  QLabel* empty_;
+  QWidget* content_;
+  std::vector<std::int64_t> micros_;  ///< the micro-batches that divide the samples, ascending
+};
+
+}  // namespace accrue::ui

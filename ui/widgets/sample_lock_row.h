@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+
+namespace accrue::ui {
+
+class PreflightRunner;
+class SpecDocument;
+
+/// "Keep": what stays the same while N, the micro-batch or the ranks are edited. Where whole numbers cannot keep it, it
+/// says so and offers the nearest.
+class SampleLockRow : public QWidget {
+  Q_OBJECT
+
+ public:
+  SampleLockRow(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  QComboBox* choice() const { return choice_; }
+  /// What is said under the choice; empty while the samples are kept.
+  QString note() const;
+
+ private:
+  void refresh();
+  void showBreach();
+  void showNote(const QString& text, const std::vector<std::int64_t>& nearest);
+  /// Which field of the Megatron-LM plug-in sets one of the factors; empty if none does.
+  QString setter() const;
+
+  SpecDocument* document_;
+  PreflightRunner* preflight_;
+  QComboBox* choice_;
+  QLabel* note_;
+  QPushButton* offers_[2];
+};
+
+}  // namespace accrue::ui

@@ -35,11 +35,20 @@ class Verbs {
   int& status_;
 };
 
+CLI::Option* add_plugins(CLI::App& verb, std::vector<std::string>& plugins) {
+  return verb
+      .add_option("--plugin", plugins,
+                  "A library of yours, with train steps, losses or models that the spec names; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
 void add_spec_input(CLI::App& verb, SpecInput& input) {
   verb.add_option("SPEC", input.file, "The run spec (*.accrue)")->required();
   verb.add_option("--set", input.sets, "Change one key: --set accumulation.steps=16")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  add_plugins(verb, input.plugins);
 }
 
 void add_dir(CLI::App& verb, std::string& dir, const char* help = "The run folder") {
@@ -121,6 +130,7 @@ void add_training(Verbs& verbs) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->needs(out);
+  add_plugins(*resume, resumes->input.plugins)->needs(out);
   resume->add_option("--from", resumes->checkpoint, "The checkpoint to go on from (default: the newest)")
       ->type_name("step-N");
   resume->footer(std::string(branch_keys_help()));

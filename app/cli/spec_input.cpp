@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec_input.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -9,6 +10,7 @@
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/preflight.h"
+#include "accrue/run/probe_plugins.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
 #include "verb_lesson.h"
@@ -30,6 +32,18 @@ HostFacts facts_for(const RunSpec& given) {
   if (probed) return std::move(*probed);
   std::fprintf(stderr, "accrue-run: %s\n", probed.error().text().c_str());
   return local_facts();
+}
+
+/// What the libraries register; one that cannot even be asked is an entry with an error.
+std::vector<PluginFacts> facts_of(const std::vector<std::string>& plugins) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& each : plugins) {
+    auto file = std::filesystem::absolute(each).lexically_normal();
+    if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+  }
+  auto found = probe_plugins(default_rank_program(), files);
+  if (found) return std::move(*found);
+  return {PluginFacts{.file = files.front().string(), .error = found.error().text()}};
 }
 
 SpecReading reading_of(const SpecInput& input) {
@@ -66,7 +80,7 @@ std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& r
     if (finding.key.empty() || finding.key.ends_with(".kind")) return {};
     unread.insert(section_of(finding.key));
   }
-  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), facts_of(input.plugins));
   locate(checked.findings, reading, input);
   std::erase_if(checked.findings, [&](const Finding& finding) {
     return finding.severity != Severity::error || unread.contains(section_of(finding.key));
@@ -76,18 +90,20 @@ std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& r
 
 }  // namespace
 
-std::optional<RunPlan> plan_from(const SpecInput& input) {
+std::optional<PlannedInput> plan_from(const SpecInput& input) {
   SpecReading reading = reading_of(input);
   if (!reading.ok()) {
     print(reading.findings);
     print(further_errors(input, reading));
     return std::nullopt;
   }
-  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input));
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), libraries);
   locate(checked.findings, reading, input);
   print(reading.findings);
   print(checked.findings);
-  return std::move(checked.plan);
+  if (!checked.plan) return std::nullopt;
+  return PlannedInput{std::move(*checked.plan), libraries};
 }
 
 std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path& base_dir) {
@@ -97,20 +113,24 @@ std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path&
   return std::move(checked.plan);
 }
 
-std::optional<RunPlan> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets) {
+std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets,
+                                        std::vector<std::string> plugins) {
+  if (plugins.empty())
+    for (const PluginRecord& each : from.plugins) plugins.push_back(each.file);
+  const std::vector<PluginFacts> libraries = facts_of(plugins);
   const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
   SpecReading reading;
   reading.spec = from.spec;
   apply_sets(reading, sets, environment);
   std::vector<Finding> findings = reading.findings;
   if (!has_errors(findings)) findings = check_branch(from.spec, lower_megatron(reading.spec, environment).spec);
-  std::optional<RunPlan> plan;
+  std::optional<PlannedInput> plan;
   if (!has_errors(findings)) {
-    Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir);
+    Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir, libraries);
     findings = std::move(checked.findings);
     if (checked.plan)
       for (Finding& finding : check_branch(from, *checked.plan)) findings.push_back(std::move(finding));
-    if (!has_errors(findings)) plan = std::move(checked.plan);
+    if (!has_errors(findings)) plan = PlannedInput{std::move(*checked.plan), libraries};
   }
   locate(findings, reading, input);
   print(findings);
@@ -124,23 +144,25 @@ std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
   HostFacts facts = facts_for(reading.spec);
   facts.memory_bytes = no_limit;
   for (DeviceFacts& device : facts.cuda_devices) device.memory_bytes = no_limit;
-  return preflight_files(reading.spec, facts, base_dir(input)).plan;
+  return preflight_files(reading.spec, facts, base_dir(input), facts_of(input.plugins)).plan;
 }
 
-std::optional<RunPlan> limited_plan(const RunPlan& plan, std::int64_t updates) {
+std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates) {
   if (updates >= plan.totals.updates) return plan;
   RunSpec spec = plan.spec;
-  // The plan's keys hold what the fields gave; train_iters would give the length back.
-  spec.megatron = {};
+  // These would give the length back.
+  spec.megatron.train_iters.reset();
+  spec.megatron.train_samples.reset();
   spec.run.epochs.reset();
   spec.run.samples.reset();
   spec.run.tokens.reset();
   spec.run.updates = updates;
   if (spec.accumulation.dialect == Dialect::mmengine && !spec.accumulation.max_iters)
     spec.accumulation.max_iters = plan.totals.micro_steps;
-  Preflight checked = preflight_files(spec, facts_for(spec), plan.base_dir);
-  if (!checked.plan) print(checked.findings);
-  return std::move(checked.plan);
+  Preflight checked = preflight_files(spec, facts_for(spec), plan.base_dir, plan.libraries);
+  if (checked.plan) return PlannedInput{std::move(*checked.plan), plan.libraries};
+  print(checked.findings);
+  return std::nullopt;
 }
 
 std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
@@ -149,6 +171,8 @@ std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
   if (!reading.ok()) return std::nullopt;
   LoweredMegatron lowered = lower_megatron(reading.spec, environment);
   std::vector<Finding> findings = lowered.findings;
+  for (Finding& finding : check_plugins(reading.spec.megatron, facts_of(input.plugins)))
+    findings.push_back(std::move(finding));
   locate(findings, reading, input);
   print(findings);
   return lowered;

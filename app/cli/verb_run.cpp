@@ -46,6 +46,7 @@ int run_spec(const RunOptions& options) {
   if (options.detach) {
     std::vector<std::string> arguments = {"run", options.input.file};
     for (const auto& set : options.input.sets) arguments.insert(arguments.end(), {"--set", set});
+    for (const auto& plugin : options.input.plugins) arguments.insert(arguments.end(), {"--plugin", plugin});
     if (!options.dir.empty()) arguments.insert(arguments.end(), {"--out", options.dir});
     if (options.paused) arguments.emplace_back("--paused");
     return start_detached(std::move(arguments));
@@ -58,7 +59,7 @@ int run_spec(const RunOptions& options) {
   before.planned_updates = plan->totals.updates;
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
   EngineHost host({});
-  const auto started = host.start({std::move(*plan), options.dir, options.paused});
+  const auto started = host.start({*plan, options.dir, options.paused, records_of(plan->libraries)});
   if (!started) return report(started.error());
   return follow_hosted(host, options, before, detached);
 }
@@ -70,20 +71,21 @@ std::vector<std::string> arguments_of(const ResumeOptions& options) {
   if (!options.checkpoint.empty()) arguments.insert(arguments.end(), {"--from", options.checkpoint});
   if (!options.dir.empty()) arguments.insert(arguments.end(), {"--out", options.dir});
   for (const auto& set : options.sets) arguments.insert(arguments.end(), {"--set", set});
+  for (const auto& plugin : options.input.plugins) arguments.insert(arguments.end(), {"--plugin", plugin});
   return arguments;
 }
 
 int branch_run(const ResumeOptions& options, const std::filesystem::path& from, DetachedReport& detached) {
   const auto point = read_branch_point(from);
   if (!point) return report(point.error());
-  auto plan = branch_plan(*point, options.sets);
+  auto plan = branch_plan(*point, options.sets, options.input.plugins);
   if (!plan) return status_refused;
   RunSummary before;
   before.planned_updates = plan->totals.updates;
   before.updates = point->checkpoint.update;
   const std::string arithmetic = plan->arithmetic();
   EngineHost host({});
-  const auto started = host.branch(*point, {std::move(*plan), options.dir});
+  const auto started = host.branch(*point, {*plan, options.dir, records_of(plan->libraries)});
   if (!started) return report(started.error());
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", arithmetic.c_str());
   return follow_hosted(host, options, before, detached);

@@ -128,7 +128,8 @@ int verify_spec(const VerifyOptions& options) {
   if (scratch.path().empty()) return report({ErrorCode::disk, "no temporary folder can be made", "", ""});
   const fs::path run_dir = scratch.path() / "run";
   EngineHost host({});
-  if (const auto started = host.start({std::move(*plan), run_dir}); !started) return report(started.error());
+  if (const auto started = host.start({*plan, run_dir, false, records_of(plan->libraries)}); !started)
+    return report(started.error());
   FollowOptions follow_options;
   follow_options.style = ProgressView::Style::quiet;
   if (const int status = follow(host, follow_options); status != status_done) return status;

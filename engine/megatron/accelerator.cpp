@@ -10,9 +10,11 @@
 #include <cmath>
 #include <mutex>
 #include <stdexcept>
+#include <tuple>
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
+#include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
 #include "megatron/accelerator_impl.h"
@@ -82,6 +84,8 @@ WeightDecayStyle decay_style_named(const std::string& style) {
 }  // namespace
 
 AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : options(std::move(given)), mesh(world) {
+  options.megatron_lm_plugin = with_registered(std::move(options.megatron_lm_plugin),
+                                               options.registry == nullptr ? Registry() : *options.registry);
   resolved =
       resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), {.world = mesh.grid().world()});
   check_plugin();
@@ -103,25 +107,13 @@ void AcceleratorImpl::check_plugin() {
     refuse("the ranks are " + std::to_string(mesh.grid().tensor) + " x " + std::to_string(mesh.grid().pipeline) +
            " (tensor x pipeline), the plug-in's tp_degree x pp_degree " + std::to_string(*plugin().tp_degree) + " x " +
            std::to_string(*plugin().pp_degree) + ": build the mesh of Accelerator::grid_of()");
-  // A program gives a class or a function itself, in the member of the same name.
-  const MegatronSpec& named = plugin();
-  const auto refuse_name = [](const char* field, bool given) {
-    if (given) refuse(std::string(field) + " is a name; a program gives the class or function itself");
-  };
-  refuse_name("custom_train_step_class", named.custom_train_step_class.has_value());
-  refuse_name("custom_train_step_kwargs", named.custom_train_step_kwargs.has_value());
-  refuse_name("custom_model_provider_function", named.custom_model_provider_function.has_value());
-  refuse_name("custom_megatron_datasets_provider_function",
-              named.custom_megatron_datasets_provider_function.has_value());
-  refuse_name("custom_get_batch_function", named.custom_get_batch_function.has_value());
-  refuse_name("custom_loss_function", named.custom_loss_function.has_value());
-  if (named.custom_prepare_model_function)
-    refuse("custom_prepare_model_function: nothing reads it here; wrap the chunks in custom_model_provider_function");
   // An argument that only a whole run has a use for would change nothing here.
   for (const MegatronArgumentValue& each : resolved.arguments) {
     const std::string_view name = each.argument->name;
     const bool used = !each.argument->field.empty() || !each.argument->only.empty() || name == "eod_mask_loss" ||
-                      name == "calculate_per_token_loss";
+                      name == "calculate_per_token_loss" || name == "fp16" || name == "bf16" || name == "loss_scale" ||
+                      name == "initial_loss_scale" || name == "min_loss_scale" || name == "loss_scale_window" ||
+                      name == "hysteresis";
     if (!used)
       refuse("other_megatron_args: " + std::string(name) + " is \"" + std::string(each.argument->key) +
              "\" of a spec; in a program of your own it belongs to the model, the optimizer or the loader that you "
@@ -130,72 +122,141 @@ void AcceleratorImpl::check_plugin() {
   if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
 }
 
+/// The rules that need to know the model.
+void AcceleratorImpl::check_model(const ModelSpec& model) {
+  if (!is_transformer(model.kind)) refuse("the Megatron-LM plug-in takes a GPT, a BERT or a T5, or a provider");
+  MegatronFacts facts{.model = model.kind,
+                      .world = mesh.grid().world(),
+                      .layers = model.layers,
+                      .width = model.width,
+                      .heads = model.heads};
+  if (model.kind == ModelKind::t5) facts.decoder_layers = model.decoder_layers.value_or(model.layers);
+  resolved = resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), facts);
+  if (!resolved.ok()) refuse(texts(resolved.findings));
+  if (options.num_labels && model.kind != ModelKind::bert)
+    refuse("num_labels is for a BERT: it makes a classifier of it");
+  if (options.num_labels && mesh.grid().pipeline > 1)
+    refuse("num_labels needs pp_degree 1: a classifier is a model in one part");
+}
+
+std::optional<Dtype> AcceleratorImpl::half_type() const {
+  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || flag(resolved, "fp16", false);
+  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || flag(resolved, "bf16", false);
+  if (fp16 && bf16) refuse("fp16 and bf16 exclude each other: mixed_precision and other_megatron_args name both");
+  if (fp16) return Dtype::float16;
+  return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
+}
+
+/// float16 is scaled, as in a run of the spec; other types where an argument names a scale.
+void AcceleratorImpl::make_loss_scale() {
+  const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;
+  if (float16) loss_scale.scale = DynamicScale::first;
+  for (const char* name : {"initial_loss_scale", "loss_scale"})
+    if (const SpecValue* given = argument_value(resolved, name)) loss_scale.scale = std::get<double>(*given);
+  if (const SpecValue* given = argument_value(resolved, "min_loss_scale")) loss_scale.lowest = std::get<double>(*given);
+  if (const SpecValue* given = argument_value(resolved, "loss_scale_window"))
+    loss_scale.growth_interval = std::get<std::int64_t>(*given);
+  if (const SpecValue* given = argument_value(resolved, "hysteresis"))
+    loss_scale.hysteresis = std::get<std::int64_t>(*given);
+  progress.loss_scale = loss_scale.factor();
+}
+
+/// What makes a chunk of the spec's model, and how many a stage holds.
+std::pair<ModelProvider, std::int64_t> AcceleratorImpl::provider_of(const ModelSpec& given) {
+  check_model(given);
+  ModelSpec spec = given;
+  spec.dtype = half_type().value_or(given.dtype);
+  std::int64_t count = 1;
+  if (const auto of_chunk = plugin().num_layers_per_virtual_pipeline_stage) {
+    const std::int64_t each = mesh.grid().pipeline * *of_chunk;
+    if (spec.layers % each != 0)
+      refuse("num_layers_per_virtual_pipeline_stage " + std::to_string(*of_chunk) + " times pp_degree " +
+             std::to_string(mesh.grid().pipeline) + " does not divide the model's " + std::to_string(spec.layers) +
+             " layers");
+    count = spec.layers / each;
+  }
+  if (spec.kind == ModelKind::t5 && mesh.grid().pipeline > 1) {
+    parallel.split_stage = mesh.grid().split;
+    if (mesh.grid().split == 0)
+      refuse("a T5 in several stages needs the mesh of Accelerator::grid_of() with its model");
+  }
+  parallel.virtual_pipeline = count;
+  if (const std::string why = check_division(spec, parallel); !why.empty()) refuse(why);
+  vocabulary = spec.vocabulary;
+  model_spec = spec;
+  const auto provider = [this, spec](const ChunkPlace& place) {
+    if (options.num_labels) return bert_classifier_chunk(spec, *options.num_labels, options.seed, axis);
+    const std::int64_t chunk = place.part / mesh.grid().pipeline;
+    const ModelShare share = share_under(spec, parallel, mesh.at().tensor, mesh.at().pipeline, chunk);
+    return model_chunk(spec, options.seed, share, axis, parallel);
+  };
+  return {provider, count};
+}
+
 void AcceleratorImpl::make_chunks(const ModelSource& source) {
   const std::int64_t stages = mesh.grid().pipeline, stage = mesh.at().pipeline;
   ModelProvider provider = options.megatron_lm_plugin.custom_model_provider_function;
+  const auto* spec = std::get_if<ModelSpec>(&source);
   std::int64_t count = 1;
-  if (const auto* spec = std::get_if<ModelSpec>(&source); spec != nullptr && !provider) {
-    if (plugin().num_layers_per_virtual_pipeline_stage) {
-      const std::int64_t each = stages * *plugin().num_layers_per_virtual_pipeline_stage;
-      if (spec->layers % each != 0)
-        refuse("num_layers_per_virtual_pipeline_stage " +
-               std::to_string(*plugin().num_layers_per_virtual_pipeline_stage) + " times pp_degree " +
-               std::to_string(stages) + " does not divide the model's " + std::to_string(spec->layers) + " layers");
-      count = spec->layers / each;
-    }
-    if (const std::string why = check_share(*spec, mesh.grid().tensor, stages * count); !why.empty()) refuse(why);
-    vocabulary = spec->vocabulary;
-    provider = [this, model = *spec](const ChunkPlace& place) {
-      return gpt_chunk(model, options.seed,
-                       {.tensor_ranks = mesh.grid().tensor,
-                        .tensor_rank = mesh.at().tensor,
-                        .parts = place.parts,
-                        .part = place.part},
-                       axis, parallel);
-    };
+  if (spec != nullptr && !provider) {
+    std::tie(provider, count) = provider_of(*spec);
   } else {
     if (!provider) provider = std::get<ModelProvider>(source);
     if (!provider) refuse("there is neither a model nor a function that provides one");
     if (plugin().num_layers_per_virtual_pipeline_stage)
       refuse("num_layers_per_virtual_pipeline_stage needs a model whose layers are known; a provider's are not");
+    if (options.num_labels) refuse("num_labels makes a classifier of a ModelSpec; a provider makes its own");
   }
-  parallel.virtual_pipeline = count;
-  all_chunks = std::make_shared<torch::nn::Module>();
+  std::vector<ChunkPlace> places;
   for (std::int64_t chunk = 0; chunk < count; ++chunk) {
     ChunkPlace place{.parts = stages * count, .part = chunk * stages + stage};
+    if (spec != nullptr) place.model = *spec;
     if (const auto split = plugin().pipeline_model_parallel_split_rank) {
       place.add_encoder = stage < *split;
       place.add_decoder = stage >= *split;
     }
-    chunks.push_back(provider(place));
-    if (!chunks.back()) refuse("the model provider gave no chunk");
-    all_chunks->register_module(std::to_string(chunk), chunks.back());
+    places.push_back(std::move(place));
+  }
+  if (const auto& prepare = options.megatron_lm_plugin.custom_prepare_model_function)
+    chunks = prepare(provider, places);
+  else
+    for (const ChunkPlace& place : places) chunks.push_back(provider(place));
+  if (chunks.size() != places.size())
+    refuse("custom_prepare_model_function gave " + std::to_string(chunks.size()) + " chunks of " +
+           std::to_string(places.size()));
+  all_chunks = std::make_shared<torch::nn::Module>();
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    if (!chunks[chunk]) refuse("the model provider gave no chunk");
+    if (half_type()) chunks[chunk]->to(*half_type() == Dtype::float16 ? at::kHalf : at::kBFloat16);
+    all_chunks->register_module(std::to_string(chunk), chunks[chunk]);
   }
 }
 
-void AcceleratorImpl::make_step(const TrainStepArgs& args) {
+/// That of the model's type, unless the program has one of its own.
+std::shared_ptr<AbstractTrainStep> AcceleratorImpl::step_of(const TrainStepArgs& args) const {
   const MegatronLMPlugin& given = options.megatron_lm_plugin;
-  step = given.custom_train_step_class ? given.custom_train_step_class(args, given.custom_train_step_kwargs)
-                                       : std::make_shared<GPTTrainStep>(args);
+  if (given.custom_train_step_class) return given.custom_train_step_class(args, given.custom_train_step_kwargs);
+  const ModelKind kind = model_spec ? model_spec->kind : ModelKind::gpt;
+  if (kind == ModelKind::bert) return std::make_shared<BertTrainStep>(args);
+  if (kind == ModelKind::t5) return std::make_shared<T5TrainStep>(args);
+  return std::make_shared<GPTTrainStep>(args);
+}
+
+void AcceleratorImpl::make_step(TrainStepArgs args) {
+  const MegatronLMPlugin& given = options.megatron_lm_plugin;
+  if (model_spec) args.binary_head = model_spec->binary_head;
+  if (options.num_labels) {
+    args.pretraining = false;
+    args.num_labels = *options.num_labels;
+  }
+  step = step_of(args);
   if (!step) refuse("custom_train_step_class made no step");
   if (!given.custom_get_batch_function) return;
   if (given.custom_train_step_class)
     refuse(
         "custom_get_batch_function and custom_train_step_class are both given; a step of your own has its own "
         "get_batch(): leave the function out");
-  /// The step with another get_batch().
-  class WithGetBatch final : public AbstractTrainStep {
-   public:
-    WithGetBatch(std::shared_ptr<AbstractTrainStep> inner, GetBatchFunction get)
-        : AbstractTrainStep(inner->name()), inner_(std::move(inner)), get_(std::move(get)) {}
-    Batch get_batch(DataIter& data) override { return get_(data); }
-    LossOut loss_func(const Batch& batch, const Tensors& outputs) override { return inner_->loss_func(batch, outputs); }
-
-   private:
-    std::shared_ptr<AbstractTrainStep> inner_;
-    GetBatchFunction get_;
-  };
-  step = std::make_shared<WithGetBatch>(step, given.custom_get_batch_function);
+  step = with_get_batch(step, given.custom_get_batch_function);
 }
 
 void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
@@ -288,11 +349,6 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   }
   if (micro_batch < 1) refuse("a data loader's batch size is below 1");
   global_batch = mesh.grid().data * micro_batch * num_micro_batches;
-  if (std::holds_alternative<ModelSpec>(model) && !options.megatron_lm_plugin.custom_model_provider_function &&
-      (args.reset_position_ids || args.reset_attention_mask))
-    refuse(
-        "reset_position_ids and reset_attention_mask need a model that takes position_ids and attention_mask: give "
-        "a custom_model_provider_function");
   seed_generators(options.seed, mesh, axis.split());
   make_chunks(model);
   args.eod_token = options.eod_token;
@@ -303,6 +359,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
     refuse(
         "eod_mask_loss, reset_position_ids and reset_attention_mask need the token that ends a document: set "
         "AcceleratorOptions.eod_token");
+  make_loss_scale();
   make_step(args);
   make_optimizer(carrier);
   const OptimizerCarrier rates(carrier);
@@ -349,7 +406,8 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   }
   ddp->zero_grad();
   ddp->before_forward();
-  const StepSums sums = runner->train(cut);
+  optimizer->begin();
+  const StepSums sums = runner->train(cut, loss_scale.factor());
   {
     const auto timing = timers.run("all-grads-sync");
     ddp->finish();
@@ -365,15 +423,16 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
     mesh.data().all_reduce(tokens);
     if (tokens.item<double>() > 0.0) optimizer->scale_gradients(1.0 / tokens.item<double>());
   }
+  if (loss_scale.enabled()) optimizer->scale_gradients(1.0 / loss_scale.scale);
   progress.grad_norm.reset();
   const double clip = *plugin().gradient_clipping;
   bool update = true;
-  if (clip > 0.0) {
+  if (clip > 0.0 || loss_scale.enabled()) {
     const auto timing = timers.run("optimizer-clip-main-grad");
     const double norm = optimizer->gradient_norm();
     progress.grad_norm = norm;
     update = std::isfinite(norm);
-    if (update && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
+    if (update && clip > 0.0 && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
   }
   ++progress.iteration;
   progress.consumed_train_samples += global_batch;
@@ -382,11 +441,14 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   if (update) {
     const auto timing = timers.run("optimizer-inner-step");
     optimizer->step(lr(), weight_decay());
+    loss_scale.stepped();
   } else {
+    loss_scale.overflowed();
     ++progress.skipped;
     skipped_last = true;
   }
   write_scalars(out, std::chrono::duration<double>(Timers::Clock::now() - began).count());
+  progress.loss_scale = loss_scale.factor();
   if (update) progress.consumed_at_updates += global_batch;
   const std::int64_t every = *plugin().eval_interval;
   if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
@@ -442,7 +504,17 @@ Result<RankGrid> Accelerator::grid_of(const MegatronLMPlugin& plugin, std::int64
                 std::to_string(world) + " ranks cannot be divided by tp_degree " + std::to_string(tensor) +
                     " x pp_degree " + std::to_string(pipeline),
                 "MegatronLMPlugin", "Start a multiple of tp_degree x pp_degree ranks.");
-  return RankGrid{.data = world / (tensor * pipeline), .pipeline = pipeline, .tensor = tensor};
+  return RankGrid{.data = world / (tensor * pipeline),
+                  .pipeline = pipeline,
+                  .tensor = tensor,
+                  .split = resolved.effective.pipeline_model_parallel_split_rank.value_or(0)};
+}
+
+Result<RankGrid> Accelerator::grid_of(const MegatronLMPlugin& plugin, std::int64_t world, const ModelSpec& model,
+                                      const MegatronEnvironment& environment) {
+  auto grid = grid_of(plugin, world, environment);
+  if (grid && model.kind == ModelKind::t5 && grid->pipeline > 1 && grid->split == 0) grid->split = grid->pipeline / 2;
+  return grid;
 }
 
 Prepared& Accelerator::prepare(const ModelSource& model, const torch::optim::Optimizer& optimizer,

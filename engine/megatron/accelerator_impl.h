@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/megatron/accelerator.h"
 #include "accrue/run/tensorboard_file.h"
 #include "accrue/run/weight_decay.h"
@@ -46,6 +47,8 @@ struct AcceleratorImpl {
   std::int64_t num_micro_batches = 1;  ///< m
   std::int64_t global_batch = 1;       ///< B
   std::optional<std::int64_t> vocabulary;
+  std::optional<ModelSpec> model_spec;  ///< unless a provider makes the model
+  DynamicScale loss_scale;              ///< of float16
   bool is_train = true;
   bool skipped_last = false;
   Counted progress;
@@ -65,8 +68,14 @@ struct AcceleratorImpl {
  private:
   void write(const TensorboardScalars& scalars, std::int64_t iteration);
   void check_plugin();
+  /// The type that mixed precision computes in; undefined: the model's own.
+  std::optional<Dtype> half_type() const;
+  void make_loss_scale();
   void make_chunks(const ModelSource& model);
-  void make_step(const TrainStepArgs& args);
+  void check_model(const ModelSpec& model);
+  std::pair<ModelProvider, std::int64_t> provider_of(const ModelSpec& spec);
+  std::shared_ptr<AbstractTrainStep> step_of(const TrainStepArgs& args) const;
+  void make_step(TrainStepArgs args);
   void make_optimizer(const torch::optim::Optimizer& carrier);
   void make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay);
   PreparedLoader make_loader(const LoaderSource& source, std::size_t which);

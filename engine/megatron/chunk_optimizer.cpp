@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -94,7 +95,8 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
           const at::Tensor flat = tensor.detach().view({-1});
           const at::Tensor piece =
               range->size == whole.size ? tensor.detach() : flat.narrow(0, range->offset - whole.offset, range->size);
-          fragments_.push_back({parameter, reached, arena, *range, piece});
+          const bool half = piece.scalar_type() == at::kHalf || piece.scalar_type() == at::kBFloat16;
+          fragments_.push_back({parameter, reached, arena, *range, piece, half ? piece.to(at::kFloat) : piece});
         }
       ++reached;
     }
@@ -103,7 +105,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
   std::ranges::stable_sort(fragments_, {}, [](const Fragment& each) { return each.parameter; });
   for (const Fragment& each : fragments_) {
     const auto group = std::ranges::find(groups_, parameters_[each.parameter].factors) - groups_.begin();
-    tensors[static_cast<std::size_t>(group)].push_back(each.tensor);
+    tensors[static_cast<std::size_t>(group)].push_back(each.master);
   }
   optimizer_ = carrier.make(tensors);
 }
@@ -125,7 +127,9 @@ void ChunkOptimizer::complete_gradients() {
       }
     }
   }
-  if (mesh_.grid().pipeline == 1 || !mesh_.has(Axis::embedding)) return;
+  if (mesh_.grid().pipeline == 1) return;
+  complete_positions();
+  if (!mesh_.has(Axis::embedding)) return;
   for (const Fragment& each : fragments_) {
     if (!parameters_[each.parameter].place.tied) continue;
     at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
@@ -133,7 +137,55 @@ void ChunkOptimizer::complete_gradients() {
   }
 }
 
+/// The two uses of a T5's positions. Under ZeRO the owners of a number differ between the stages, so each replica first
+/// gets the whole of it: the table is small.
+void ChunkOptimizer::complete_positions() {
+  if (!mesh_.has(Axis::position_embedding) || mesh_.along(Axis::position_embedding).size() == 1) return;
+  Communicator& stages = mesh_.along(Axis::position_embedding);
+  std::vector<std::pair<at::Tensor, std::int64_t>> own;  // a stretch of the table's gradient, and where it begins
+  std::int64_t numel = 0;
+  for (const Fragment& each : fragments_) {
+    const NamedParameter& parameter = parameters_[each.parameter];
+    if (!parameter.place.positions) continue;
+    const FlatRange whole = whole_of(each);
+    own.emplace_back(ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size),
+                     each.range.offset - whole.offset);
+  }
+  for (const NamedParameter& each : parameters_)
+    if (each.place.positions) numel = each.tensor.numel();
+  if (numel == 0) return;
+  at::Tensor table = at::zeros({numel}, parameters_.front().tensor.detach().options());
+  for (const auto& [gradient, from] : own) table.narrow(0, from, gradient.numel()).copy_(gradient);
+  if (sharded_) mesh_.data().all_reduce(table);
+  stages.all_reduce(table);
+  for (auto& [gradient, from] : own) gradient.copy_(table.narrow(0, from, gradient.numel()));
+}
+
+FlatRange ChunkOptimizer::whole_of(const Fragment& fragment) const {
+  const FlatLayout& layout = ddp_.layout(fragment.arena);
+  for (const FlatRange& each : layout.parameters)
+    if (fragment.range.offset >= each.offset && fragment.range.offset < each.offset + each.size) return each;
+  throw std::logic_error("a fragment lies in no parameter");
+}
+
+std::vector<at::Tensor> ChunkOptimizer::masters() const {
+  std::vector<at::Tensor> all;
+  for (const Fragment& each : fragments_)
+    if (each.half()) all.push_back(each.master);
+  return all;
+}
+
+at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
+  const at::Tensor flat = ddp_.flat_gradients(fragment.arena).narrow(0, fragment.range.offset, fragment.range.size);
+  if (!fragment.half()) return flat;
+  return flat.to(at::kFloat).mul_(pending_);
+}
+
 void ChunkOptimizer::scale_gradients(double factor) {
+  if (!fragments_.empty() && fragments_.front().half()) {
+    pending_ *= factor;
+    return;
+  }
   for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) ddp_.flat_gradients(arena).mul_(factor);
 }
 
@@ -152,7 +204,7 @@ double ChunkOptimizer::gradient_norm() const {
   double squares = 0.0;
   for (const Fragment& each : fragments_) {
     if (!counts(each)) continue;
-    const at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
+    const at::Tensor gradient = gradient_of(each);
     squares += gradient.to(at::kDouble).square().sum().item<double>();
   }
   return std::sqrt(summed(squares));
@@ -161,7 +213,7 @@ double ChunkOptimizer::gradient_norm() const {
 double ChunkOptimizer::parameter_norm() const {
   double squares = 0.0;
   for (const Fragment& each : fragments_)
-    if (counts(each)) squares += each.tensor.to(at::kDouble).square().sum().item<double>();
+    if (counts(each)) squares += each.master.to(at::kDouble).square().sum().item<double>();
   return std::sqrt(summed(squares));
 }
 
@@ -175,6 +227,10 @@ std::int64_t ChunkOptimizer::zeros_in_gradients() const {
   return static_cast<std::int64_t>(summed(zeros));
 }
 
+void ChunkOptimizer::begin() {
+  pending_ = 1.0;
+}
+
 void ChunkOptimizer::step(double lr, double weight_decay) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     OptimizerOptions& options = optimizer_->param_groups()[group].options();
@@ -184,13 +240,14 @@ void ChunkOptimizer::step(double lr, double weight_decay) {
   const std::vector<bool> reached = ddp_.reached();
   for (Fragment& each : fragments_) {
     at::Tensor gradient;
-    if (reached[each.reached])
-      gradient =
-          ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size).view(each.tensor.sizes());
-    each.tensor.mutable_grad() = gradient;
+    if (reached[each.reached]) gradient = gradient_of(each).view(each.master.sizes());
+    each.master.mutable_grad() = gradient;
   }
   optimizer_->step();
-  for (Fragment& each : fragments_) each.tensor.mutable_grad() = at::Tensor();
+  for (Fragment& each : fragments_) {
+    each.master.mutable_grad() = at::Tensor();
+    if (each.half()) each.tensor.copy_(each.master);
+  }
   if (sharded_ && mesh_.data().size() > 1) gather_parameters();
 }
 

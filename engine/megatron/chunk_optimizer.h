@@ -56,9 +56,12 @@ class ChunkOptimizer {
   ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters, DistributedDataParallel& ddp,
                  Mesh& mesh, bool sequence, bool sharded);
 
+  /// Before the gradients of a step are reduced.
+  void begin();
   /// After the reduction over the replicas: what tensor ranks hold parts of, and the two uses of a tied embedding.
   /// Collective: the model axis.
   void complete_gradients();
+  /// Those of half-precision parameters are scaled where the update reads them, in float32.
   void scale_gradients(double factor);
   /// Each element of the model once. Collective: the model axis, the world where sharded.
   double gradient_norm() const;
@@ -69,6 +72,8 @@ class ChunkOptimizer {
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
   const torch::optim::Optimizer& optimizer() const { return *optimizer_; }
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  /// Half-precision parameters are updated in float32 copies: this rank's, in order; empty of other types.
+  std::vector<at::Tensor> masters() const;
 
  private:
   /// A stretch of a parameter, and where its gradient lies.
@@ -78,8 +83,15 @@ class ChunkOptimizer {
     std::size_t arena = 0;
     FlatRange range;    ///< in the arena
     at::Tensor tensor;  ///< shares the parameter's memory
+    at::Tensor master;  ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
+    bool half() const { return !master.is_same(tensor); }
   };
+  /// Its gradient, in the type of the update.
+  at::Tensor gradient_of(const Fragment& fragment) const;
   bool counts(const Fragment& fragment) const;
+  void complete_positions();
+  /// Of its parameter, in the arena.
+  FlatRange whole_of(const Fragment& fragment) const;
   double summed(double value) const;
   void gather_parameters();
 
@@ -91,6 +103,7 @@ class ChunkOptimizer {
   std::vector<Fragment> fragments_;
   std::vector<GroupFactors> groups_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  double pending_ = 1.0;  ///< factor of half-precision gradients
 };
 
 }  // namespace accrue::megatron

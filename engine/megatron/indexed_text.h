@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training, validation and test data of a GPT from indexed datasets, blended by weight: "text", one token more than
-// a sequence. Thread: any.
+// The training, validation and test data of a GPT, a BERT or a T5 from indexed datasets, blended by weight, under
+// Megatron's names: of a GPT "text", one token more than a sequence. Thread: any.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,9 @@
 namespace accrue::megatron {
 
 /// `samples`: how many of each are needed; a split that has nothing, or of which nothing is needed, has 0 samples.
-/// Errors: throws std::invalid_argument with the data's error.
-std::vector<MegatronDataset> indexed_text(const MegatronLMDummyDataLoader& loader, std::int64_t sequence_length,
+/// `model`: of what kind it is, and how many tokens its samples have. Errors: throws std::invalid_argument with the
+/// data's error.
+std::vector<MegatronDataset> indexed_text(const MegatronLMDummyDataLoader& loader, const ModelSpec& model,
                                           const std::vector<std::int64_t>& samples);
 
 }  // namespace accrue::megatron

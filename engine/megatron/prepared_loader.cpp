@@ -78,7 +78,10 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
       if (!p.seq_length) throw std::invalid_argument("indexed data need seq_length: how many tokens a sample has");
       for (std::size_t i = 0; i < needed.size(); ++i)
         if (i != which) needed[i] = 0;
-      made = indexed_text(*dummy, *p.seq_length, needed);
+      ModelSpec shape = model_spec.value_or(ModelSpec{.kind = ModelKind::gpt});
+      shape.context = *p.seq_length;
+      if (p.decoder_seq_length) shape.decoder_context = *p.decoder_seq_length;
+      made = indexed_text(*dummy, shape, needed);
     }
     loader.data_ = made.at(which);
   } else {

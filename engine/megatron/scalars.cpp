@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "accrue/run/model_flops.h"
 #include "megatron/accelerator_impl.h"
 
 namespace accrue::megatron {
@@ -28,11 +29,17 @@ void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
   TensorboardScalars scalars{{"learning-rate", lr()}, {"batch-size", static_cast<double>(global_batch)}};
   for (const auto& [name, loss] : out.losses) scalars.emplace_back(name, loss);
   if (progress.grad_norm) scalars.emplace_back("grad-norm", *progress.grad_norm);
+  if (loss_scale.enabled()) scalars.emplace_back("loss-scale", loss_scale.scale);
   if (all) {
     scalars.emplace_back("world-size", static_cast<double>(mesh.grid().world()));
     scalars.emplace_back("num-zeros", zeros);
     scalars.emplace_back("params-norm", norm);
     scalars.emplace_back("iteration-time", seconds);
+    const double of_sample = model_spec ? model_flops(*model_spec, mesh.grid().tensor) : 0.0;
+    if (of_sample > 0.0)  // TFLOP/s of a rank
+      scalars.emplace_back("throughput", of_sample * static_cast<double>(global_batch) /
+                                             (seconds * 1e12 * static_cast<double>(mesh.grid().world())));
+    for (const auto& [name, spent] : timers.seconds()) scalars.emplace_back(name + "-time", spent);
   }
   write(scalars, progress.iteration);
 }

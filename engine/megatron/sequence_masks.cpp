@@ -45,6 +45,7 @@ LeftToRight get_ltor_masks_and_position_ids(const at::Tensor& tokens, const Left
   if (options.reset_attention_mask) {
     const at::Tensor elsewhere = documents.number.unsqueeze(2) != documents.number.unsqueeze(1);
     made.attention_mask = made.attention_mask.logical_or(elsewhere.unsqueeze(1));
+    made.document_starts = documents.first;
   }
   if (options.reset_position_ids) made.position_ids = made.position_ids - documents.first;
   return made;

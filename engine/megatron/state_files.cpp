@@ -33,6 +33,9 @@ StateDict counters(const AcceleratorImpl& impl) {
   state["counters.consumed_train_samples"] = number(impl.progress.consumed_train_samples);
   state["counters.consumed_valid_samples"] = number(impl.progress.consumed_valid_samples);
   state["counters.schedule_samples"] = number(impl.progress.consumed_at_updates);
+  state["scaler.scale"] = at::full({}, impl.loss_scale.scale, at::kDouble);
+  state["scaler.growth"] = number(impl.loss_scale.growth);
+  state["scaler.overflows"] = number(impl.loss_scale.overflows);
   return state;
 }
 
@@ -55,6 +58,8 @@ NamedTensors state_of(AcceleratorImpl& impl) {
   };
   for (const auto& each : impl.all_chunks->named_parameters()) put("model." + each.key(), each.value());
   for (const auto& each : impl.all_chunks->named_buffers()) put("buffer." + each.key(), each.value());
+  const auto masters = impl.optimizer->masters();
+  for (std::size_t i = 0; i < masters.size(); ++i) put("master." + std::to_string(i), masters[i]);
   for (const auto& [name, tensor] : optimizer_state(impl.optimizer->optimizer())) put("optimizer." + name, tensor);
   for (const auto& [name, tensor] : counters(impl)) put(name, tensor);
   const auto generators = random_streams().state(at::kCPU);
@@ -109,6 +114,12 @@ void take(AcceleratorImpl& impl, const Archive& archive) {
     at::Tensor buffer = each.value();
     buffer.copy_(*archive.find("buffer." + each.key()));
   }
+  auto masters = impl.optimizer->masters();
+  for (std::size_t i = 0; i < masters.size(); ++i) masters[i].copy_(*archive.find("master." + std::to_string(i)));
+  impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
+  impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
+  impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
+  impl.progress.loss_scale = impl.loss_scale.factor();
   impl.progress.iteration = counter(archive, "iteration");
   impl.progress.skipped = counter(archive, "skipped");
   impl.progress.nan = counter(archive, "nan");

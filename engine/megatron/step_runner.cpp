@@ -141,13 +141,13 @@ StepRunner::StepRunner(const std::vector<std::shared_ptr<ModelChunk>>& chunks, A
 
 StepRunner::~StepRunner() = default;
 
-StepSums StepRunner::train(const std::vector<Batch>& micro_batches) {
-  return run(micro_batches, true);
+StepSums StepRunner::train(const std::vector<Batch>& micro_batches, double loss_scale) {
+  return run(micro_batches, true, loss_scale);
 }
 
 StepSums StepRunner::evaluate(const std::vector<Batch>& micro_batches) {
   const at::NoGradGuard no_grad;
-  return run(micro_batches, false);
+  return run(micro_batches, false, 1.0);
 }
 
 at::Tensor StepRunner::logits(const Batch& batch) {
@@ -184,11 +184,11 @@ at::Tensor StepRunner::logits(const Batch& batch) {
   return logits;
 }
 
-StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward) {
+StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward, double loss_scale) {
   const auto count = std::ssize(micro_batches);
   work_->micro_batches = &micro_batches;
   work_->sums = {};
-  work_->weight = options_.calculate_per_token_loss ? 1.0 : 1.0 / static_cast<double>(count);
+  work_->weight = loss_scale * (options_.calculate_per_token_loss ? 1.0 : 1.0 / static_cast<double>(count));
   const auto timing = timers_.run("forward-backward");
   const PipelineShape shape = pipeline_shape(options_.parallel, count);
   std::vector<PipelineOperation> operations = executor_->operations(shape);

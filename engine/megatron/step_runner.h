@@ -39,8 +39,8 @@ class StepRunner {
              Timers& timers, StepRunnerOptions options);
   ~StepRunner();
 
-  /// Adds the gradients of the step's loss. Collective: the pipeline and the tensor axis.
-  StepSums train(const std::vector<Batch>& micro_batches);
+  /// Adds the gradients of the step's loss times the scale. Collective: the pipeline and the tensor axis.
+  StepSums train(const std::vector<Batch>& micro_batches, double loss_scale = 1.0);
   /// Forward only, without a graph; dropout as the chunks' modes say.
   StepSums evaluate(const std::vector<Batch>& micro_batches);
   /// What the whole model makes of a batch in the model's own terms, without a loss; every stage gets it. This tensor
@@ -50,7 +50,7 @@ class StepRunner {
  private:
   class ChunkPart;
   class Work;
-  StepSums run(const std::vector<Batch>& micro_batches, bool backward);
+  StepSums run(const std::vector<Batch>& micro_batches, bool backward, double loss_scale);
 
   const std::vector<std::shared_ptr<ModelChunk>>& chunks_;
   AbstractTrainStep& step_;

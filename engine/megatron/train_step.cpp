@@ -3,14 +3,17 @@
 // used, and a classifier of several classes has a loss.
 #include "accrue/megatron/train_step.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <stdexcept>
@@ -46,6 +49,17 @@ Batch taken(const Batch& batch, std::initializer_list<const char*> keys, const c
 void leave_out_padding_rows(Batch& made, const Batch& raw) {
   if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined())
     made["loss_mask"] = made.at("loss_mask") * rows.to(made.at("loss_mask").scalar_type()).unsqueeze(1);
+}
+
+/// Tokens see no padding before them; padding sees itself. What lies behind a row's tokens none of them sees anyway.
+void leave_out_padding_before(Batch& batch, const at::Tensor& real) {
+  const at::Tensor first = (real != 0).to(at::kLong).argmax(1, /*keepdim=*/true);
+  if (!first.any().item<bool>()) return;
+  const at::Tensor places = at::arange(real.size(1), first.options()).expand({real.size(0), real.size(1)});
+  at::Tensor starts = at::where(places < first, places, first.expand_as(places));
+  if (const at::Tensor documents = optional(batch, "document_starts"); documents.defined())
+    starts = at::maximum(starts, documents);
+  batch["document_starts"] = starts.contiguous();
 }
 
 /// Left by one, with `last` behind.
@@ -114,6 +128,8 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
     const at::Tensor text = required(raw, "text", "GPTTrainStep").to(at::kLong);
     batch["tokens"] = text.narrow(1, 0, text.size(1) - 1).contiguous();
     batch["labels"] = text.narrow(1, 1, text.size(1) - 1).contiguous();
+    for (const char* key : {"positions", "document_starts"})
+      if (const at::Tensor each = optional(raw, key); each.defined()) batch[key] = each;
   } else {
     batch["tokens"] = required(raw, "input_ids", "GPTTrainStep").to(at::kLong).contiguous();
     options.eod_mask_loss = args_.eod_token.has_value();
@@ -121,6 +137,8 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
   const LeftToRight masks = get_ltor_masks_and_position_ids(batch["tokens"], options);
   batch["attention_mask"] = masks.attention_mask;
   batch["position_ids"] = masks.position_ids;
+  if (args_.reset_position_ids) batch["positions"] = masks.position_ids;
+  if (masks.document_starts.defined()) batch["document_starts"] = masks.document_starts;
   batch["loss_mask"] = masks.loss_mask;
   if (!args_.megatron_dataset_flag) {
     const at::Tensor labels = optional(raw, "labels");
@@ -131,6 +149,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
       batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);
       const at::Tensor hidden = (real == 0).unsqueeze(1).unsqueeze(1);  // from every later token
       batch["attention_mask"] = batch["attention_mask"].logical_or(hidden);
+      leave_out_padding_before(batch, real);
     }
     batch["loss_mask"] = batch["loss_mask"] * (batch["labels"] != ignored).to(at::kFloat);
   }

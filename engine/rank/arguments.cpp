@@ -15,6 +15,8 @@ Result<void> check(const RankArguments& arguments) {
   if (arguments.help || arguments.version || arguments.probe) return {};
   if (arguments.supervised() != (arguments.rank >= 0)) return refuse("--rank and --events-fd go together");
   if (arguments.supervised() && arguments.plan.empty()) return refuse("--events-fd needs --plan");
+  if (!arguments.plugins.empty() && !arguments.plan.empty())
+    return refuse("--plugin goes with a spec; a plan names its libraries itself");
   if (arguments.plan.empty() == arguments.spec.empty()) return refuse("give either --plan FILE or one SPEC.accrue");
   return {};
 }
@@ -31,6 +33,11 @@ Result<RankArguments> parse_arguments(const std::vector<std::string>& words) {
 
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
+    if (word == "--plugin") {
+      if (++i == words.size()) return refuse(word + " needs a value");
+      arguments.plugins.push_back(words[i]);
+      continue;
+    }
     if (const auto flag = flags.find(word); flag != flags.end()) {
       *flag->second = true;
     } else if (numbers.contains(word) || paths.contains(word)) {
@@ -59,12 +66,14 @@ Result<RankArguments> parse_arguments(const std::vector<std::string>& words) {
 const char* usage() {
   return "accrue-rank: one rank of a training run.\n"
          "\n"
-         "  accrue-rank SPEC.accrue [--out DIR]   under torchrun, srun or mpirun, or alone: events go to standard "
-         "output\n"
+         "  accrue-rank SPEC.accrue [--out DIR] [--plugin FILE]   under torchrun, srun or mpirun, or alone: events go "
+         "to "
+         "standard output\n"
          "  accrue-rank --plan FILE [--out DIR]   the same with an existing plan; DIR is a new folder, or that of the "
          "same run, which is continued\n"
          "  accrue-rank --plan FILE --rank R --events-fd F [--store-fd S]   as accrue-run and the studio start it\n"
          "  accrue-rank generate DIR ...          text from a run's final weights; see accrue-run generate --help\n"
+         "  accrue-rank plugins FILE...           prints what plug-in libraries register as JSON\n"
          "  accrue-rank --probe                   prints facts about this machine and LibTorch as JSON\n"
          "  accrue-rank --version | --help\n";
 }

@@ -14,9 +14,10 @@ struct RankArguments {
   bool help = false;
   bool version = false;
   bool probe = false;
-  std::filesystem::path plan;  ///< plan.json
-  std::filesystem::path spec;  ///< SPEC.accrue, if there is no plan
-  std::filesystem::path out;   ///< run folder of a run without a supervisor; empty: none
+  std::filesystem::path plan;        ///< plan.json
+  std::filesystem::path spec;        ///< SPEC.accrue, if there is no plan
+  std::filesystem::path out;         ///< run folder of a run without a supervisor; empty: none
+  std::vector<std::string> plugins;  ///< of a run without a supervisor
   int rank = -1;
   int events_fd = -1;
   int store_fd = -1;

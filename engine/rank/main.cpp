@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accrue/megatron/plugin_library.h"
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "rank/arguments.h"
@@ -42,11 +43,22 @@ int generate(const std::vector<std::string>& words) {
   return accrue::exit_status(result.error().code);
 }
 
+/// Each library for itself: whoever asks compares them.
+int describe_plugins(const std::vector<std::string>& files) {
+  std::vector<accrue::PluginFacts> facts;
+  for (const std::string& file : files) {
+    accrue::megatron::Registry registry;
+    facts.push_back(accrue::megatron::load_plugin(file, registry));
+  }
+  return std::printf("%s\n", accrue::to_json(facts).c_str()) < 0;
+}
+
 int run_program(int argc, char** argv) {
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit then fails, as on a full disk
   if (argc > 1 && std::string_view(argv[1]) == "generate") return generate({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "plugins") return describe_plugins({argv + 2, argv + argc});
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {
     std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());

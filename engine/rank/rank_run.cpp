@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "accrue/megatron/plugin_library.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
@@ -64,10 +65,17 @@ Result<void> check_world(std::int64_t planned, std::int64_t started) {
               "parallel.data", "Set parallel.data = " + std::to_string(started) + ", or start as many as planned.");
 }
 
-Result<RunOrder> plan_order(const RunSpec& spec, const fs::path& spec_file, const fs::path& out) {
-  const Preflight checked = preflight_files(spec, probe_facts(), fs::absolute(spec_file).parent_path());
+Result<RunOrder> plan_order(const RunSpec& spec, const RankArguments& arguments) {
+  const fs::path& spec_file = arguments.spec;
+  std::vector<PluginFacts> libraries;
+  for (const std::string& each : arguments.plugins) {
+    megatron::Registry registry;
+    libraries.push_back(megatron::load_plugin(fs::absolute(each).lexically_normal(), registry));
+  }
+  const Preflight checked = preflight_files(spec, probe_facts(), fs::absolute(spec_file).parent_path(), libraries);
   if (auto reported = report_findings(checked.findings, spec_file); !reported) return tl::unexpected(reported.error());
-  RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = out};
+  RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = arguments.out};
+  order.plugins = records_of(libraries);
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
   return order;
 }
@@ -77,7 +85,9 @@ Result<RunOrder> plan_order(const RunSpec& spec, const fs::path& spec_file, cons
 Result<TrainOutcome> RankRun::run() {
   if (auto prepared = arguments_.supervised() ? prepare_supervised() : prepare_foreign(); !prepared)
     return tl::unexpected(prepared.error());
-  auto outcome = train_run(order_, mesh_, identity_.local_rank, *channel_);
+  megatron::Registry registry;
+  if (auto loaded = megatron::load_plugins(order_.plugins, registry); !loaded) return tl::unexpected(loaded.error());
+  auto outcome = train_run(order_, mesh_, identity_.local_rank, *channel_, registry);
   if (!outcome) return outcome;
   // The store lives in rank 0: no rank leaves before all are done, however long rank 0 writes the final model.
   const auto untimed = mesh_.world().untimed();
@@ -142,7 +152,7 @@ Result<void> RankRun::make_shared_order() {
     if (arguments_.plan.empty()) {
       SpecReading reading = read_spec(arguments_.spec);
       apply_sets(reading, {}, environment);
-      made = plan_order(reading.spec, arguments_.spec, arguments_.out);
+      made = plan_order(reading.spec, arguments_);
     }
     if (made && !made->run_dir.empty()) {
       if (auto claimed = claim_run_folder(*made))

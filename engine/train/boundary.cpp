@@ -12,6 +12,7 @@
 
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/weight_decay.h"
+#include "train/compute_device.h"
 #include "train/exactness_check.h"
 #include "train/inspection.h"
 #include "train/model_axis.h"
@@ -214,7 +215,8 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after};
   training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples),
-                       training.loss_scale.enabled() ? training.loss_scale.scale : 0.0);
+                       training.loss_scale.enabled() ? training.loss_scale.scale : 0.0, training.report.take_timers(),
+                       allocated_bytes(training.device));
   if (!training.report.first()) return;
   if (training.spec().run.record_weights) {
     training.await_parameters();

@@ -17,8 +17,8 @@
 namespace accrue {
 namespace {
 
-/// What a part holds of each parameter. One that the planner's table does not have is whole, and decays if it is a
-/// matrix.
+/// What a part holds of each parameter. One that the planner's table does not have, or has in another shape, is whole,
+/// and decays if it is a matrix.
 std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& spec, const ModelShare& share) {
   std::map<std::string, ParameterShare> planned;
   for (ParameterShare& each : parameter_shares(spec, share)) planned[each.name] = std::move(each);
@@ -26,14 +26,15 @@ std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& sp
   for (const auto& parameter : part.named_parameters()) {
     const auto known = planned.find(parameter.key());
     const std::vector<std::int64_t> shape = parameter.value().sizes().vec();
-    shares.push_back(known != planned.end() ? known->second
-                                            : ParameterShare{.name = parameter.key(),
-                                                             .whole = shape,
-                                                             .offset = std::vector<std::int64_t>(shape.size(), 0),
-                                                             .extent = shape,
-                                                             .shape = shape,
-                                                             .whole_shape = shape,
-                                                             .decays = shape.size() > 1});
+    const bool same = known != planned.end() && known->second.shape == shape;
+    shares.push_back(same ? known->second
+                          : ParameterShare{.name = parameter.key(),
+                                           .whole = shape,
+                                           .offset = std::vector<std::int64_t>(shape.size(), 0),
+                                           .extent = shape,
+                                           .shape = shape,
+                                           .whole_shape = shape,
+                                           .decays = shape.size() > 1});
   }
   return shares;
 }
@@ -48,13 +49,12 @@ std::shared_ptr<torch::nn::Module> module_of(const std::vector<std::shared_ptr<M
 
 }  // namespace
 
-FlatModel::FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares,
-                     const TensorAxis& axis, const ParallelSpec& parallel, at::Device device,
-                     const MakeLayout& make_layout) {
+FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part,
+                     at::Device device, const MakeLayout& make_layout) {
   std::vector<std::shared_ptr<ModelPart>> parts;
   std::vector<std::size_t> ends;  ///< by chunk: after its last parameter
   for (const ModelShare& share : shares) {
-    parts.push_back(make_model_part(spec, seed, share, axis, parallel));
+    parts.push_back(make_part(share));
     parts_.push_back(parts.back().get());
     for (ParameterShare& each : shares_of(*parts.back(), spec, share)) shares_.push_back(std::move(each));
     ends.push_back(shares_.size());

@@ -21,10 +21,12 @@ class FlatModel {
   /// How these parameters, of a type, are laid out; the gradient arena's layout.
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<ParameterShare>& shares)>;
 
+  using MakePart = std::function<std::shared_ptr<ModelPart>(const ModelShare& share)>;
+
   /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
-  /// their parameters into a flat tensor on the device. Of `parallel` it reads what is recomputed.
-  FlatModel(const ModelSpec& spec, std::uint64_t seed, const std::vector<ModelShare>& shares, const TensorAxis& axis,
-            const ParallelSpec& parallel, at::Device device, const MakeLayout& make_layout);
+  /// their parameters into a flat tensor on the device.
+  FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part, at::Device device,
+            const MakeLayout& make_layout);
 
   /// All parts, each as a child where there are several.
   torch::nn::Module& module() { return *module_; }

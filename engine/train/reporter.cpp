@@ -34,6 +34,20 @@ std::int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
+const char* timer_of(ComputeKind kind) {
+  if (kind == ComputeKind::forward) return "forward-compute";
+  return kind == ComputeKind::backward ? "backward-compute" : "optimizer-inner-step";
+}
+
+/// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
+const char* timer_of(const CollectiveRecord& record) {
+  if (record.gradients) return "all-grads-sync";
+  if (record.axis == to_string(Axis::data) && record.op == "all_gather") return "params-all-gather";
+  if (record.axis == to_string(Axis::embedding) && record.op == "all_reduce") return "embedding-grads-all-reduce";
+  if (record.op == "send") return "p2p-send";
+  return record.op == "receive" ? "p2p-recv" : nullptr;
+}
+
 }  // namespace
 
 Reporter::Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device)
@@ -106,6 +120,7 @@ void Reporter::micro_step(const MicroPlan& plan, const MicroResult& result) {
 void Reporter::operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
                          std::int64_t end_ns) {
   compute_ns_ += end_ns - begin_ns;
+  timers_[timer_of(kind)] += static_cast<double>(end_ns - begin_ns) * 1e-9;
   channel_.send(Operations{.kind = {kind},
                            .micro_step = {micro_step},
                            .chunk = {chunk},
@@ -175,6 +190,8 @@ void Reporter::collective(const CollectiveRecord& record) {
     Sent& sent = (in_last ? sent_ : of_window_)[record.axis];
     sent.traffic.add(record.op, static_cast<double>(record.bytes));
     ++sent.calls;
+    if (const char* timer = timer_of(record); timer != nullptr)
+      timers_[timer] += static_cast<double>(record.end_ns - record.begin_ns) * 1e-9;
   }
   channel_.send(Sync{.update = {update_},
                      .micro_step = {micro_step_},

@@ -57,6 +57,9 @@ class Reporter {
   /// Sends what is held, with what was sent in the windows that counted. Nothing may be under way.
   void measured(Measured held);
 
+  /// Seconds of this rank since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync".
+  std::map<std::string, double> take_timers() { return std::exchange(timers_, {}); }
+
   bool first() const { return mesh_.speaks(); }
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
@@ -93,6 +96,7 @@ class Reporter {
   std::int64_t window_ns_ = 0;  ///< end of the last window, CLOCK_MONOTONIC
   bool last_counts_ = false;
   std::int64_t full_updates_ = 0;
+  std::map<std::string, double> timers_;
 };
 
 }  // namespace accrue

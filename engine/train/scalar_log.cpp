@@ -6,10 +6,14 @@
 
 #include "accrue/run/tensorboard_scalars.h"
 
+#include "accrue/run/model_flops.h"
+
 namespace accrue {
 
 ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh)
-    : loss_(loss_tag(order.plan.spec.model.kind)), world_(static_cast<double>(mesh.grid().world())) {
+    : loss_(loss_tag(order.plan.spec.model.kind)),
+      flops_of_sample_(model_flops(order.plan.spec.model, mesh.grid().tensor)),
+      world_(static_cast<double>(mesh.grid().world())) {
   const std::string& folder = order.plan.spec.run.tensorboard_dir;
   if (folder.empty() || mesh.rank() + 1 != mesh.grid().world()) return;
   const std::filesystem::path path(folder);
@@ -19,12 +23,16 @@ ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh)
   file_ = TensorboardFile::create(path.is_relative() ? order.run_dir / path : path, wall_clock_seconds()).value();
 }
 
-void ScalarLog::add(const Update& update, double batch_size, double loss_scale) {
+void ScalarLog::add(const Update& update, double batch_size, double loss_scale,
+                    const std::map<std::string, double>& timers, std::int64_t device_bytes) {
   if (!file_) return;
   const UpdateFacts facts{.batch_size = batch_size,
                           .loss_scale = loss_scale,
                           .world = world_,
-                          .seconds = update.seconds - std::exchange(seconds_, update.seconds)};
+                          .seconds = update.seconds - std::exchange(seconds_, update.seconds),
+                          .flops_of_sample = flops_of_sample_,
+                          .device_bytes = device_bytes,
+                          .timers = timers};
   write(scalars_of(loss_, update, facts), update.update, update.samples);
 }
 

@@ -3,7 +3,9 @@
 // "... vs samples" the samples trained on. All ranks hold the same numbers; the last one writes. Thread: training.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/run_event.h"
@@ -17,8 +19,10 @@ class ScalarLog {
   /// A relative folder lies in the run's. Errors: throws ResultError (disk; config without a folder to lie in).
   ScalarLog(const RunOrder& order, const Mesh& mesh);
 
-  /// `update`: as it is reported; loss_scale: 0 without one.
-  void add(const Update& update, double batch_size, double loss_scale);
+  /// `update`: as it is reported; loss_scale: 0 without one; timers: seconds of this rank in the update, by name;
+  /// device_bytes: allocated on its device, 0 on a CPU.
+  void add(const Update& update, double batch_size, double loss_scale, const std::map<std::string, double>& timers,
+           std::int64_t device_bytes);
   /// A resumed run's updates so far took so long.
   void resumes_after(double seconds) { seconds_ = seconds; }
   void add(const Evaluation& evaluation, std::int64_t samples);
@@ -26,7 +30,8 @@ class ScalarLog {
  private:
   void write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples);
 
-  std::string loss_;  ///< its tag
+  std::string loss_;              ///< its tag
+  double flops_of_sample_ = 0.0;  ///< of forward and backward; 0: not known
   double world_;
   double seconds_ = 0.0;  ///< at the last update
   std::optional<TensorboardFile> file_;

@@ -155,6 +155,7 @@ class TrainedWindow final : public WindowWork {
       await_parameters(operation.chunk);
       training_.report.phase("forward", plan.window + 1, plan.micro_step);
       key_dropout(training_, plan.micro_step, operation.chunk);
+      training_.hooks.starts(plan.position);
     } else {
       training_.report.phase("backward", plan.window + 1, plan.micro_step);
       cover_.emplace(training_.driver.cover(training_.faults.reduces(plan)));

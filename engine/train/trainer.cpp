@@ -89,15 +89,18 @@ Result<std::string> train_windows(Training& training) {
 
 }  // namespace
 
-Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel) {
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel,
+                               const megatron::Registry& registry) {
   const auto device = open_compute_device(order.plan.spec.launch.device, local_rank);
   if (!device) return tl::unexpected(device.error());
   at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
   channel.progress("data", 0, 0);
-  auto data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
+  RunHooks hooks(order.plan, registry);
+  Result<std::unique_ptr<DataSource>> data = hooks.data();
+  if (*data == nullptr) data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
   if (!data) return tl::unexpected(data.error());
 
-  Training training(order, mesh, channel, *device, std::move(*data));
+  Training training(order, mesh, channel, *device, std::move(hooks), std::move(*data));
   training.report.ready();
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
@@ -118,6 +121,10 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   TrainOutcome outcome = outcome_of(training, *end, std::move(hash));
   report_end(training, outcome);
   return outcome;
+}
+
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel) {
+  return train_run(order, mesh, local_rank, channel, megatron::Registry());
 }
 
 }  // namespace accrue

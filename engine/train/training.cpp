@@ -93,10 +93,11 @@ std::uint64_t seed_of(const RunSpec& spec) {
 }  // namespace
 
 Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
-                   std::unique_ptr<DataSource> source)
+                   RunHooks named, std::unique_ptr<DataSource> source)
     : order(run),
       mesh(ranks),
       channel(rank_channel),
+      hooks(std::move(named)),
       report(run, ranks, rank_channel, computes_on),
       scalars(run, ranks),
       device(computes_on),
@@ -104,11 +105,15 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       data(on_device(std::move(source), computes_on)),
       faults(run.plan, ranks.data().rank()),
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
-      model(Faults::model(run.plan.spec), seed_of(run.plan.spec), shares_of(run.plan.spec, ranks), tensor,
-            run.plan.spec.parallel, computes_on,
-            [&run](at::ScalarType own, const std::vector<ParameterShare>& shares) {
-              return layout_of(run.plan, own, shares);
-            }),
+      model(
+          Faults::model(run.plan.spec), shares_of(run.plan.spec, ranks),
+          [this, &spec = run.plan.spec](const ModelShare& share) {
+            return hooks.part(Faults::model(spec), seed_of(spec), share, tensor, spec.parallel);
+          },
+          computes_on,
+          [&run](at::ScalarType own, const std::vector<ParameterShare>& shares) {
+            return layout_of(run.plan, own, shares);
+          }),
       scaling(run.plan.knobs, run.plan.spec.teaching.bug, ranks.data().size()),
       reducer(model.module(), ranks.data(),
               {.bucket_bytes = bucket_bytes_of(run.plan),

@@ -24,6 +24,7 @@
 #include "train/flat_model.h"
 #include "train/loss_scaling.h"
 #include "train/reporter.h"
+#include "train/run_hooks.h"
 #include "train/scalar_log.h"
 #include "train/update_shard.h"
 
@@ -39,6 +40,7 @@ struct Training {
   const RunOrder& order;
   const Mesh& mesh;
   RankChannel& channel;
+  RunHooks hooks;
   Reporter report;
   ScalarLog scalars;
   at::Device device;
@@ -66,7 +68,7 @@ struct Training {
   std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
 
   /// Collective: the world (parameters are made equal).
-  Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on,
+  Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on, RunHooks named,
            std::unique_ptr<DataSource> source);
 
   /// Where the dynamic loss scale stands, into a cursor.

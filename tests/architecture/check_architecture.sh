@@ -54,7 +54,7 @@ pipeline: comm models
 optim: kernels
 data: models
 megatron: comm parallel accumulation checkpoint kernels models pipeline optim data
-train: comm parallel accumulation checkpoint kernels models pipeline optim data
+train: comm parallel accumulation checkpoint kernels models pipeline optim data megatron
 rank: comm checkpoint models megatron train
 cuda: comm
 examples: comm accumulation models megatron'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The installed package as somebody else's project meets it. Each step is a test of its own; the first two set up what the others use.
-#   check_consumer.sh STEP SOURCE BUILD      STEP: install, build, messages, alone, environment, torchrun, launch
+#   check_consumer.sh STEP SOURCE BUILD      STEP: install, build, messages, alone, environment, torchrun, launch, plugin
 # From the environment: LIBTORCH (where the build found it), CXX, LAUNCHER (a compiler cache), and ACCRUE_TORCHRUN, a torchrun to be used.
 set -euo pipefail
 step=$1 source=$2 build=$3
@@ -158,6 +158,16 @@ step_launch() {
   local status=0
   timeout 100 "$prefix/bin/accrue-run" launch -n 2 -- env LOCAL_RANK=zero "$work/project/train" >"$work/failed.log" 2>&1 || status=$?
   [ $status = 4 ] && grep -qF 'LOCAL_RANK=zero' "$work/failed.log" || fail "status $status" "$(cat "$work/failed.log")"
+}
+
+# Trained by the installed programs on two ranks: the eight points' one update ends at 2.04, as without a library.
+step_plugin() {
+  local run=$work/plugin_run
+  rm -rf "$run"
+  XDG_RUNTIME_DIR=$work timeout 100 "$prefix/bin/accrue-run" run "$source/resources/presets/toy.accrue" --quiet --out "$run" --plugin "$work/project/libplugin.so" \
+    --set megatron.custom_loss_function=twice_square --set megatron.gradient_clipping=0 --set megatron.lr_decay_style=constant \
+    --set megatron.num_micro_batches=2 --set accumulation.steps=2 --set parallel.data=2 --set optimizer.lr=0.01 >"$work/plugin.log" 2>&1 || fail "accrue-run run --plugin" "$(cat "$work/plugin.log")"
+  grep -qF '"weights":[2.04]' "$run/events.jsonl" || fail "another weight than 2.04" "$(grep -o '"weights":[^,]*' "$run/events.jsonl")"
 }
 
 "step_$step"

@@ -242,9 +242,58 @@ class TestMegatronAccelerator : public QObject {
     const double expected = 0.5 * miss * miss * (12.5 + 2.5 + 12.5) / 3.0;
     QVERIFY(near(accelerator.evaluations()[1].losses.at(0).second, expected));
     for (const char* tag : {"learning-rate", "slope loss vs samples", "slope loss validation ppl", "params-norm",
-                            "num-zeros", "grad-norm", "batch-size"})
+                            "num-zeros", "grad-norm", "batch-size", "forward-compute-time", "all-grads-sync-time"})
       QVERIFY2(has_tag(board, tag), tag);
-    QVERIFY(!has_tag(board, "throughput-of-nothing"));
+    // Nothing is known of what a provider's model computes.
+    QVERIFY(!has_tag(board, "throughput"));
+    QVERIFY(!has_tag(board, "loss-scale"));
+  }
+
+  void both_losses_of_a_bert_are_written_apart() {
+    const QTemporaryDir folder;
+    const std::filesystem::path board = std::filesystem::path(folder.path().toStdString()) / "board";
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.tensorboard_dir = board.string();
+    plugin.set_all_logging_options = true;
+    AcceleratorOptions options = with(plugin);
+    options.mixed_precision = MixedPrecision::fp16;
+    Accelerator accelerator(std::move(options), mesh);
+    ModelSpec bert = tiny_bert();
+    bert.dtype = Dtype::float32;
+    auto& prepared = accelerator.prepare(bert, adamw(0.01), {.total_num_steps = 8}, {sentence_loader(bert, false, 2)});
+    const ModelOutput out = prepared.model(*prepared.loaders[0].next());
+    QCOMPARE(out.losses.size(), std::size_t{2});
+    QVERIFY(near(out.loss.item<double>(), out.losses[0].second + out.losses[1].second));
+    for (const char* tag : {"lm loss", "sop loss", "throughput", "loss-scale"}) QVERIFY2(has_tag(board, tag), tag);
+  }
+
+  /// float16's largest number is 65504: a loss scaled by 2^60 overflows, and every overflow halves the scale.
+  void an_overflow_leaves_the_update_out_and_halves_the_scale() {
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.gradient_clipping = 0.0;
+    plugin.other_megatron_args = {"initial_loss_scale = 1152921504606846976.0", "loss_scale_window = 2"};
+    AcceleratorOptions options = with(plugin);
+    options.mixed_precision = MixedPrecision::fp16;
+    Accelerator accelerator(std::move(options), mesh);
+    ModelSpec gpt = tiny_gpt();
+    gpt.dtype = Dtype::float32;
+    auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 100}, {token_loader(24, 2)});
+    const auto weight = [&] { return prepared.model.chunks().at(0)->parameters().front().detach().clone(); };
+    const at::Tensor before = weight();
+    prepared.model(*prepared.loaders[0].next());
+    QVERIFY(prepared.optimizer.step_was_skipped());
+    QCOMPARE(accelerator.progress().loss_scale, std::ldexp(1.0, 59));
+    QVERIFY(weight().equal(before));
+    QCOMPARE(prepared.scheduler.num_steps(), std::int64_t{0});
+    while (accelerator.progress().iteration < 80) {
+      const auto batch = prepared.loaders[0].next();
+      if (batch) prepared.model(*batch);
+      if (accelerator.progress().iteration - accelerator.progress().skipped >= 2) break;
+    }
+    QVERIFY(!prepared.optimizer.step_was_skipped());
+    QVERIFY(!weight().equal(before));
   }
 
   void a_state_goes_on_where_it_was_saved() {
@@ -347,16 +396,9 @@ class TestMegatronAccelerator : public QObject {
             }).contains("hidden_dropout"));
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.num_micro_batches = 8; }).contains("one batch of all"));
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.min_lr = 1.0; }).contains("min_lr"));
-    // A name says nothing to a program, which gives the thing itself.
-    QVERIFY(refused_plugin([](auto& o) {
-              static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_train_step_class = "name";
-            }).contains("custom_train_step_class is a name"));
     QVERIFY(refused_plugin([](auto& o) {
               static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_loss_function = "name";
-            }).contains("custom_loss_function is a name"));
-    QVERIFY(refused_plugin([](auto& o) {
-              static_cast<MegatronSpec&>(o.megatron_lm_plugin).custom_get_batch_function = "name";
-            }).contains("custom_get_batch_function is a name"));
+            }).contains("no plug-in library registers"));
     QVERIFY(refused_plugin([](auto& o) {
               o.megatron_lm_plugin.custom_get_batch_function = [](DataIter& data) { return data.next(); };
               o.megatron_lm_plugin.custom_train_step_class = [](const TrainStepArgs& args, const StepKeywords&) {
@@ -375,17 +417,64 @@ class TestMegatronAccelerator : public QObject {
     QCOMPARE(Accelerator::grid_of(four, 8, empty_environment())->data, std::int64_t{2});
   }
 
-  /// Behind a row's tokens padding is seen by none of them; before them it would be.
-  void padding_before_tokens_is_refused() {
-    Mesh mesh;
-    Accelerator accelerator(with({}), mesh);
-    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 3}, {token_loader(4, 2)});
-    const auto batch_of = [](std::vector<std::int64_t> mask) {
-      const at::Tensor row = at::tensor(mask, at::kLong).unsqueeze(0);
-      return Batch{{"input_ids", at::ones({2, 8}, at::kLong)}, {"attention_mask", row.expand({2, 8}).contiguous()}};
+  /// The name gives what the member gives.
+  void a_registry_fills_what_the_plug_in_names() {
+    Registry registry;
+    registry.custom_loss_function.add("slope", slope_loss);
+    registry.custom_model_provider_function.add("slope", [](const ChunkPlace&) { return std::make_shared<Slope>(); });
+    registry.custom_get_batch_function.add("plain", [](DataIter& data) { return data.next(); });
+    registry.custom_prepare_model_function.add("all", [](const ModelProvider& provider, const auto& places) {
+      std::vector<std::shared_ptr<ModelChunk>> chunks;
+      for (const ChunkPlace& place : places) chunks.push_back(provider(place));
+      return chunks;
+    });
+    const auto slope_after = [&](const MegatronLMPlugin& plugin) {
+      Mesh mesh;
+      AcceleratorOptions options = with(plugin);
+      options.registry = &registry;
+      Accelerator accelerator(std::move(options), mesh);
+      auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
+      for (const Batch& batch : prepared.loaders[0]) prepared.model(batch);
+      return slope_of(prepared);
     };
-    QVERIFY(std::isfinite(prepared.model(batch_of({1, 1, 1, 1, 1, 1, 0, 0})).loss.item<double>()));
-    QVERIFY(refusal([&] { prepared.model(batch_of({0, 0, 1, 1, 1, 1, 1, 1})); }).contains("pad on the right"));
+    MegatronLMPlugin named;
+    named.num_micro_batches = 2;
+    MegatronSpec& spec = named;
+    spec.custom_loss_function = spec.custom_model_provider_function = "slope";
+    spec.custom_get_batch_function = "plain";
+    spec.custom_prepare_model_function = "all";
+    QCOMPARE(slope_after(named), slope_after(slope_plugin(2)));
+    QVERIFY(refusal([&] { registry.custom_loss_function.add("slope", slope_loss); }).contains("twice"));
+    spec.custom_loss_function = "slop";
+    QVERIFY(refusal([&] { slope_after(named); }).contains("\"slope\""));
+  }
+
+  /// Wherever it lies, the loss is the same whatever tokens stand for it.
+  void padding_is_seen_by_no_token() {
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.gradient_clipping = 0.0;
+    Accelerator accelerator(with(plugin), mesh);
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.0, 0.0), {.total_num_steps = 3}, {token_loader(4, 2)});
+    prepared.model.eval();
+    const auto loss_of = [&](const std::vector<std::int64_t>& mask, std::int64_t pad) {
+      const at::Tensor row = at::tensor(mask, at::kLong).unsqueeze(0).expand({2, 8}).contiguous();
+      const at::Tensor tokens = at::arange(1, 9, at::kLong).unsqueeze(0).expand({2, 8});
+      return prepared.model({{"input_ids", tokens.masked_fill(row == 0, pad)}, {"attention_mask", row}})
+          .loss.item<double>();
+    };
+    for (const std::vector<std::int64_t>& mask :
+         {std::vector<std::int64_t>{1, 1, 1, 1, 1, 1, 0, 0}, {0, 0, 1, 1, 1, 1, 1, 1}, {0, 1, 1, 1, 1, 1, 1, 0}})
+      QVERIFY(near(loss_of(mask, 15), loss_of(mask, 17)));
+    QVERIFY(!near(loss_of({1, 1, 1, 1, 1, 1, 1, 1}, 15), loss_of({0, 0, 1, 1, 1, 1, 1, 1}, 15)));
+    // A batch of one's own has to say what each token sees.
+    const at::Tensor hidden = at::ones({8, 8}, at::kBool).triu(1);
+    hidden.narrow(1, 0, 2).fill_(true);
+    const at::Tensor tokens = at::ones({2, 8}, at::kLong);
+    const auto chunk = gpt_chunk(tiny_gpt(), 1, {}, {});
+    QVERIFY(refusal([&] {
+              chunk->forward({{"tokens", tokens}, {"labels", tokens}, {"attention_mask", hidden.view({1, 1, 8, 8})}});
+            }).contains("document_starts"));
   }
 
   void a_loss_that_no_gradient_leads_back_from_is_refused() {

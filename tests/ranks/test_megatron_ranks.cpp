@@ -9,15 +9,21 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/data_parallel_groups.h"
+#include "accrue/run/model_flops.h"
+#include "accrue/run/spec_io.h"
 #include "support/joined_rank.h"
 #include "support/megatron_cases.h"
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
+#include "support/table.h"
+#include "support/training_body.h"
 
 namespace test_megatron_ranks {
 
@@ -126,6 +132,38 @@ int every_layout_is_one_rank(RankContext& rank) {
   for (const auto& [name, weight] : got.weights) {
     DEMAND(one.weights.contains(name));
     DEMAND(at::allclose(weight, one.weights.at(name), 1e-9, 1e-11));
+  }
+  return 0;
+}
+
+/// A BERT or a T5 of two micro-batches an update.
+std::vector<double> sentence_losses(Mesh& mesh, const Layout& layout, const ModelSpec& model) {
+  AcceleratorOptions options = options_of(layout, mesh.grid().data);
+  Accelerator accelerator(std::move(options), mesh);
+  auto& prepared = accelerator.prepare(model, adamw(0.01), {.total_num_steps = 30}, {sentence_loader(model, false, 2)});
+  std::vector<double> losses;
+  while (losses.size() < 6) {
+    const auto batch = prepared.loaders[0].next();
+    if (!batch) continue;
+    losses.push_back(prepared.model(*batch).loss.item<double>());
+  }
+  return losses;
+}
+
+int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  at::set_num_threads(1);
+  auto rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
+                                           {.timeout = std::chrono::seconds(30), .run_id = "test"}));
+  for (const ModelSpec& model : {tiny_bert(), tiny_t5()}) {
+    const auto options = options_of(layout, rank.world / (layout.tensor * layout.pipeline));
+    Mesh mesh = taken(Mesh::build(
+        *rendezvous, taken(Accelerator::grid_of(options.megatron_lm_plugin, rank.world, model, empty_environment()))));
+    const auto got = sentence_losses(mesh, layout, model);
+    Mesh alone;
+    const auto one = sentence_losses(alone, {}, model);
+    for (std::size_t i = 0; i < one.size(); ++i) DEMAND(near(got[i], mesh.last_stage() ? one[i] : 0.0, 1e-9));
+    DEMAND(one.back() < one.front());
   }
   return 0;
 }
@@ -260,6 +298,8 @@ const RankCases cases = {
     {"two ranks train as one", every_layout_is_one_rank, {"t2", "t2 s", "p2", "p2 c1", "d", "d z"}, {2}},
     {"four ranks train as one", every_layout_is_one_rank, {"t2 p2", "t2 p2 s z", "p2 z", "t2 z", "p4", "p2 c1 z"}, {4}},
     {"one rank is one rank", every_layout_is_one_rank, {"", "z"}, {1}},
+    {"a BERT and a T5 train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2", "t2 s", "p2", "d z"}, {2}},
+    {"a BERT and a T5 of four train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2 p2", "p2 z"}, {4}},
     {"a state goes on", a_state_of_every_rank, {"t2", "p2", "d z"}, {2}},
     {"a state of four goes on", a_state_of_every_rank, {"t2 p2", "p2 z"}, {4}},
     {"logits", logits_are_whole, {"t2", "p2", "p2 c1"}, {2}},
@@ -270,14 +310,98 @@ const RankCases cases = {
 
 }  // namespace
 
+namespace {
+
+/// Two micro-batches of two samples an update, on one rank.
+std::string spec_of(const char* kind, const char* dtype) {
+  return std::string("accrue = 1\n[model]\nkind = \"") + kind + "\"\ndtype = \"" + dtype +
+         "\"\nlayers = 2\nwidth = 16\nheads = 4\ncontext = 16\nvocabulary = 40\n[data]\nkind = \"synthetic\"\nsamples "
+         "= "
+         "24\nshuffle = false\n[optimizer]\nkind = \"adamw\"\nlr = 0.01\nweight_decay = 0.0\nclip_norm = 0.0\n"
+         "[schedule]\nkind = \"constant\"\n[accumulation]\nsteps = 2\nmicro_batch = 2\nnormalizer = \"true_size\"\n"
+         "[run]\nupdates = 5\nseed = 1234\n";
+}
+
+std::vector<double> under_the_plugin(const RunSpec& spec, MixedPrecision precision) {
+  const auto facts = scan_data(spec, ".").value();
+  const std::shared_ptr<DataSource> source = open_data(spec, facts, ".").value();
+  const auto rows = [source, &spec](const std::vector<std::int64_t>& which) {
+    return named_batch(source->batch(Split::train, which), spec.model.kind);
+  };
+  Mesh mesh;
+  AcceleratorOptions options;
+  options.environment = empty_environment();
+  options.mixed_precision = precision;
+  options.megatron_lm_plugin.num_micro_batches = 2;
+  options.megatron_lm_plugin.gradient_clipping = 0.0;
+  options.megatron_lm_plugin.lr_decay_style = "constant";
+  options.megatron_lm_plugin.megatron_dataset_flag = true;
+  Accelerator accelerator(std::move(options), mesh);
+  ModelSpec model = spec.model;
+  if (precision != MixedPrecision::no) model.dtype = Dtype::float32;
+  auto& prepared = accelerator.prepare(model, adamw(0.01, 0.0), {.total_num_steps = 8},
+                                       {accelerate::map_loader(24, rows, {.batch_size = 2})});
+  std::vector<double> losses;
+  for (const Batch& batch : prepared.loaders[0]) {
+    losses.push_back(prepared.model(batch).loss.item<double>());
+    if (losses.size() == 5) break;
+  }
+  return losses;
+}
+
+}  // namespace
+
 class TestMegatronRanks : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void on_ranks_data() { rank_rows(cases); }
   void on_ranks() { run_rank_row(); }
+
+  /// The numbers that follow from the spec are those of the record; of the others, that they are there.
+  void a_run_writes_what_megatron_writes() {
+    const RunFolder folder;
+    const std::string board = folder / "board";
+    const auto ranks = accrue::test::train(
+        {.spec = spec_of("gpt", "float32"), .set = {"run.tensorboard_dir=" + board, "parallel.pipeline=2"}}, 2);
+    VERIFY_FINISHED(ranks);
+    std::string bytes;
+    for (const auto& each : std::filesystem::directory_iterator(board)) {
+      std::ifstream file(each.path(), std::ios::binary);
+      bytes.append(std::istreambuf_iterator<char>(file), {});
+    }
+    for (const char* tag : {"lm loss", "throughput", "forward-compute-time", "backward-compute-time",
+                            "optimizer-inner-step-time", "p2p-send-time", "p2p-recv-time"})
+      QVERIFY2(bytes.find(tag) != std::string::npos, tag);
+    // By hand: 72 * 4 positions * 4 * (1 + 4 / 24) + 6 * 4 * 2 * 3.
+    const ModelSpec small{.kind = ModelKind::gpt, .layers = 1, .width = 2, .context = 4, .vocabulary = 3};
+    QVERIFY(near(model_flops(small, 1), 1488.0, 1e-9));
+  }
+
+  /// Half precision: float32 copies of the parameters are updated, and float16's losses are scaled, in both.
+  void losses_are_those_of_the_trainer_data() {
+    const Rows<QString, QString, int, double> row;
+    row("GPT", "gpt", "float64", 0, 1e-10);
+    row("BERT", "bert", "float64", 0, 1e-10);
+    row("T5", "t5", "float64", 0, 1e-10);
+    row("GPT, fp16", "gpt", "float16", 1, 2e-2);
+    row("GPT, bf16", "gpt", "bfloat16", 2, 2e-2);
+  }
+  void losses_are_those_of_the_trainer() {
+    const auto [kind, dtype, precision, tolerance] = current_row<QString, QString, int, double>();
+    const std::string text = spec_of(qPrintable(kind), qPrintable(dtype));
+    const auto ranks = accrue::test::train({.spec = text}, 1);
+    VERIFY_FINISHED(ranks);
+    const auto losses = under_the_plugin(parse_spec(text, "spec").spec, static_cast<MixedPrecision>(precision));
+    const auto updates = ranks.front().all<Update>();
+    QCOMPARE(updates.size(), losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      QVERIFY2(
+          near(updates[i].loss, losses[i], tolerance),
+          qPrintable(QStringLiteral("%1: %2, %3").arg(i).arg(updates[i].loss, 0, 'g', 12).arg(losses[i], 0, 'g', 12)));
+  }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestMegatronRanks, (bodies_of(cases)))
+ACCRUE_RANK_TEST_MAIN(TestMegatronRanks, (bodies_of(cases, {{"train", train_body}})))
 
 }  // namespace test_megatron_ranks
 #include "test_megatron_ranks.moc"

@@ -353,8 +353,48 @@ class TestMegatronLowering : public QObject {
     QVERIFY(QString::fromStdString(megatron_report(lower({}))).contains("no [megatron]"));
   }
 
-  void parts_of_a_program_are_refused_in_a_run() {
-    QVERIFY(errors_of(lower({"megatron.custom_loss_function=mine"}).findings).contains("MegatronLMPlugin in C++"));
+  void what_a_library_registers_is_read_by_the_ranks() {
+    const LoweredMegatron lowered = lower({"megatron.custom_loss_function=mine"});
+    QVERIFY2(errors_of(lowered.findings).isEmpty(), qPrintable(errors_of(lowered.findings)));
+    const auto effect = std::ranges::find(lowered.fields, "custom_loss_function", &MegatronEffect::name);
+    QCOMPARE(effect->consumers, std::string("engine/train/run_hooks"));
+    QVERIFY(effect->nothing.empty());
+  }
+
+  void a_model_and_data_of_a_library_say_what_they_need() {
+    QVERIFY(errors_of(lower({"megatron.custom_model_provider_function=mine", "megatron.tp_degree=2"}).findings)
+                .contains("needs parallel.tensor = 1"));
+    QVERIFY(errors_of(lower({"megatron.custom_megatron_datasets_provider_function=mine", "data.kind=text"}).findings)
+                .contains("data.samples say how many"));
+    QVERIFY(errors_of(lower({"megatron.custom_get_batch_function=a", "megatron.custom_train_step_class=b"}).findings)
+                .contains("excludes custom_train_step_class"));
+  }
+
+  void names_of_a_library_are_looked_up() {
+    const PluginFacts mine{.file = "a.so",
+                           .name = "mine",
+                           .sha256 = "1",
+                           .entries = {{"custom_loss_function", "focal"}, {"custom_train_step_class", "focus"}},
+                           .error = {}};
+    const PluginFacts broken{.file = "b.so", .name = {}, .sha256 = {}, .entries = {}, .error = "it is no library"};
+    MegatronSpec spec;
+    const auto errors = [&spec](const std::vector<PluginFacts>& libraries) {
+      return errors_of(check_plugins(spec, libraries));
+    };
+    QVERIFY(errors({mine}).isEmpty());
+    QVERIFY(errors({broken}).contains("it is no library"));
+    QVERIFY(errors({mine, mine}).contains("two plug-in libraries register custom_loss_function"));
+    spec.custom_loss_function = "focal";
+    QVERIFY(errors({mine}).isEmpty());
+    QVERIFY(errors({}).contains("none was given"));
+    spec.custom_loss_function = "focla";
+    QVERIFY(errors({mine}).contains("\"focal\""));
+    spec.custom_loss_function = "focus";  // of another field
+    QVERIFY(errors({mine}).contains("no plug-in library registers"));
+    const auto read = plugin_facts_from_json(to_json(std::vector{mine, broken}));
+    QVERIFY(read.has_value());
+    QCOMPARE(*read, (std::vector{mine, broken}));
+    QVERIFY(!plugin_facts_from_json("[{}]").has_value());
   }
 
   void lengths_beyond_every_number_are_refused() {

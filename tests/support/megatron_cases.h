@@ -4,6 +4,7 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/tensor.h>
 #include <torch/optim/adamw.h>
 
@@ -11,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "accrue/data/data_source.h"
 #include "accrue/megatron/accelerator.h"
 
 namespace accrue::test {
@@ -68,6 +70,52 @@ inline accelerate::MapLoader<megatron::Batch> token_loader(std::int64_t samples,
                                   return megatron::Batch{{"input_ids", at::tensor(tokens, at::kLong).view({-1, 8})}};
                                 },
                                 {.batch_size = batch_size});
+}
+
+inline ModelSpec tiny_bert() {
+  return {.kind = ModelKind::bert,
+          .dtype = Dtype::float64,
+          .layers = 2,
+          .width = 16,
+          .heads = 4,
+          .context = 16,
+          .vocabulary = 40};
+}
+
+inline ModelSpec tiny_t5() {
+  ModelSpec model = tiny_bert();
+  model.kind = ModelKind::t5;
+  return model;
+}
+
+/// The made samples of a run.
+inline std::shared_ptr<DataSource> made_sentences(const ModelSpec& model) {
+  RunSpec spec;
+  spec.model = model;
+  spec.data.samples = 24;
+  return open_data(spec, scan_data(spec, ".").value(), ".").value();
+}
+
+/// The same as an indexed data set, or as a loader has them.
+inline accelerate::MapLoader<megatron::Batch> sentence_loader(const ModelSpec& model, bool indexed,
+                                                              std::int64_t batch_size) {
+  return accelerate::map_loader(
+      24,
+      [source = made_sentences(model), kind = model.kind,
+       indexed](const std::vector<std::int64_t>& rows) -> megatron::Batch {
+        const Batch batch = source->batch(Split::train, rows);
+        if (indexed) return megatron::named_batch(batch, kind);
+        const at::Tensor real = batch.padding.defined() ? batch.padding : at::ones_like(batch.inputs);
+        megatron::Batch loaded{{"input_ids", batch.inputs}, {"attention_mask", real}, {"labels", batch.targets}};
+        if (kind == ModelKind::t5) {
+          loaded["decoder_input_ids"] = batch.decoder_inputs;
+        } else {
+          loaded["token_type_ids"] = batch.types;
+          loaded["next_sentence_label"] = batch.order;
+        }
+        return loaded;
+      },
+      {.batch_size = batch_size});
 }
 
 /// A carrier, which holds no parameters.

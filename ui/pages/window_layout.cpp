@@ -129,10 +129,6 @@ void MainWindow::tabifyDocks() {
 }
 
 void MainWindow::focusPane(int pane) {
-  const auto open = [](QDockWidget* dock) {
-    dock->show();
-    dock->raise();
-  };
   switch (pane) {
     case 0:
       if (centre_->isStartShown())

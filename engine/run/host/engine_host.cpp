@@ -361,6 +361,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   auto writer = RunWriter::create(dir, spec);
   if (!writer) return tl::unexpected(writer.error());
   order.plan = std::move(request.plan);
+  order.plugins = std::move(request.plugins);
   order.plan.base_dir = fs::absolute(order.plan.base_dir);
   order.run_dir = writer->dir();
   order.origin_ns = monotonic_ns();

@@ -145,6 +145,7 @@ void RunSession::start_attempt() {
     set_state(RunState::starting, "Starting " + counted(order_.plan.grid.world(), "rank"));
   announce_start(resumed_);
   auto started = check_data();
+  if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
   if (started) started = writer_->write_plan(to_json(order_));
   if (started && ending_ == Ending::none) started = spawn_all();

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "accrue/run/host_facts.h"
+#include "accrue/run/probe_plugins.h"
 
 extern char** environ;
 
@@ -49,7 +50,8 @@ struct Outcome {
   int status = 0;
 };
 
-int spawn(const std::string& program, const Pipe& output, const Pipe& errors, pid_t& pid) {
+int spawn(const std::string& program, const std::vector<std::string>& words, const Pipe& output, const Pipe& errors,
+          pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -64,8 +66,10 @@ int spawn(const std::string& program, const Pipe& output, const Pipe& errors, pi
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  char* const arguments[] = {const_cast<char*>(program.c_str()), const_cast<char*>("--probe"), nullptr};
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environ);
+  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int error = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -122,52 +126,78 @@ std::string last_line(std::string text) {
   return before == std::string::npos ? text : text.substr(before + 1);
 }
 
-Result<HostFacts> judge(const std::string& program, const Outcome& outcome) {
-  const auto refuse = [&](std::string message, const std::string& hint) {
+struct Question {
+  std::vector<std::string> words;  ///< of its command line
+  const char* when_it_hangs;
+  const char* when_it_fails;
+};
+
+/// The last line of what the rank program answers.
+Result<std::string> ask(const std::string& program, const Question& question) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(program, error))
+    return fail(ErrorCode::device, "there is no rank program", program,
+                "Build accrue-rank, or install it beside this program.");
+  Pipe output;
+  Pipe errors;
+  if (!output.open() || !errors.open())
+    return fail(ErrorCode::device, std::string("no pipe could be made: ") + std::strerror(errno), program);
+  pid_t pid = -1;
+  if (const int failure = spawn(program, question.words, output, errors, pid); failure != 0)
+    return fail(ErrorCode::device, std::string("the rank program cannot be started: ") + std::strerror(failure),
+                program, "Check that it is executable and built for this machine.");
+  output.close(1);
+  errors.close(1);
+  const Outcome outcome = collect(pid, output, errors);
+  const auto refuse = [&](std::string message, const char* hint) {
     if (const std::string said = last_line(outcome.errors); !said.empty()) message += ": " + said;
     return fail(ErrorCode::device, message, program, hint);
   };
   if (!outcome.in_time)
     return refuse("the rank program did not answer within " + std::to_string(probe_deadline.count()) + " s",
-                  "A hanging GPU driver does this; try launch.device = \"cpu\".");
+                  question.when_it_hangs);
   if (WIFSIGNALED(outcome.status))
     return refuse("the rank program was ended by signal " + std::to_string(WTERMSIG(outcome.status)) + " (" +
                       ::strsignal(WTERMSIG(outcome.status)) + ")",
-                  "Run it with --probe by hand to see why.");
+                  question.when_it_fails);
   if (WEXITSTATUS(outcome.status) != 0)
     return refuse("the rank program failed with exit status " + std::to_string(WEXITSTATUS(outcome.status)),
-                  "Run it with --probe by hand to see why.");
-  auto facts = host_facts_from_json(last_line(outcome.output));
-  if (facts) facts->variables = local_facts().variables;
-  if (!facts) return refuse("the rank program's answer cannot be read", facts.error().hint);
-  return facts;
+                  question.when_it_fails);
+  return last_line(outcome.output);
 }
 
 }  // namespace
 
 Result<HostFacts> probe_host(const std::string& rank_program) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(rank_program, error))
-    return fail(ErrorCode::device, "there is no rank program", rank_program,
-                "Build accrue-rank, or install it beside this program.");
-  Pipe output;
-  Pipe errors;
-  if (!output.open() || !errors.open())
-    return fail(ErrorCode::device, std::string("no pipe could be made: ") + std::strerror(errno), rank_program);
-  pid_t pid = -1;
-  if (const int failure = spawn(rank_program, output, errors, pid); failure != 0)
-    return fail(ErrorCode::device, std::string("the rank program cannot be started: ") + std::strerror(failure),
-                rank_program, "Check that it is executable and built for this machine.");
-  output.close(1);
-  errors.close(1);
-  auto probed = judge(rank_program, collect(pid, output, errors));
-  if (!probed) return probed;
+  const auto answer = ask(rank_program, {{"--probe"},
+                                         "A hanging GPU driver does this; try launch.device = \"cpu\".",
+                                         "Run it with --probe by hand to see why."});
+  if (!answer) return tl::unexpected(answer.error());
+  const auto probed = host_facts_from_json(*answer);
+  if (!probed)
+    return fail(ErrorCode::device, "the rank program's answer cannot be read", rank_program, probed.error().hint);
   HostFacts facts = local_facts();
   facts.torch_version = probed->torch_version;
   facts.accrue_version = probed->accrue_version;
   facts.backends = probed->backends;
   facts.cuda_devices = probed->cuda_devices;
   facts.cuda_error = probed->cuda_error;
+  return facts;
+}
+
+Result<std::vector<PluginFacts>> probe_plugins(const std::string& rank_program,
+                                               const std::vector<std::filesystem::path>& files) {
+  if (files.empty()) return std::vector<PluginFacts>();
+  Question question{{"plugins"},
+                    "What the plug-in library does when it is loaded takes too long.",
+                    "A plug-in library does this when it is loaded; \"accrue-rank plugins FILE\" loads it."};
+  for (const std::filesystem::path& file : files) question.words.push_back(file.string());
+  const auto answer = ask(rank_program, question);
+  if (!answer)
+    return tl::unexpected(Error{ErrorCode::config, answer.error().message, answer.error().where, answer.error().hint});
+  auto facts = plugin_facts_from_json(*answer);
+  if (facts && facts->size() != files.size())
+    return fail(ErrorCode::protocol, "the rank program answers for another number of libraries", rank_program);
   return facts;
 }
 

@@ -62,7 +62,7 @@ class Lowering {
       lower_groups();
       lower_data();
       lower_reports();
-      refuse_hooks();
+      lower_hooks();
     }
     for (MegatronEffect& effect : result_.fields) finish(effect);
     for (MegatronEffect& effect : result_.arguments) finish(effect);
@@ -448,13 +448,37 @@ class Lowering {
     }
   }
 
-  void refuse_hooks() {
-    for (const MegatronEffect& effect : result_.fields) {
+  /// Names of what a plug-in library registers, which the ranks look up.
+  void lower_hooks() {
+    for (MegatronEffect& effect : result_.fields) {
       if (effect.value.field->group != MegatronGroup::hooks || is_none(effect.value.value)) continue;
-      refuse("megatron." + effect.name,
-             "names a part of a program, and a run has no program: MegatronLMPlugin in C++ takes it",
-             format_value(effect.value.value), "to leave it out");
+      effect.consumers = "engine/train/run_hooks";
     }
+    if (value().custom_model_provider_function)
+      result_.findings.push_back(
+          {.severity = Severity::warning,
+           .key = "megatron.custom_model_provider_function",
+           .message = "makes a model that is not known before it runs: the plan's parameters, memory and bytes are "
+                      "those of model.kind",
+           .found = *value().custom_model_provider_function});
+    const auto excludes = [&](std::string_view field, bool wrong, std::string_view key, std::string why,
+                              std::string expected) {
+      if (wrong && !is_none(row(field).value.value))
+        refuse("megatron." + std::string(field), std::move(why), format_value(find_field(key)->get(result_.spec)),
+               std::move(expected));
+    };
+    const ParallelSpec& ranks = result_.spec.parallel;
+    for (const std::string_view key : {"parallel.tensor", "parallel.pipeline"})
+      excludes("custom_model_provider_function", find_field(key)->get(result_.spec) != SpecValue(Integer{1}), key,
+               "needs " + std::string(key) + " = 1 in a run, which could not say what each rank holds", "1");
+    excludes("custom_model_provider_function", ranks.virtual_pipeline != 1, "parallel.virtual_pipeline",
+             "needs a model in one chunk", "1");
+    excludes("custom_megatron_datasets_provider_function", result_.spec.data.kind != DataKind::synthetic, "data.kind",
+             "needs data.kind = \"synthetic\", whose data.samples say how many samples it makes", "synthetic");
+    if (value().custom_get_batch_function && value().custom_train_step_class)
+      refuse("megatron.custom_get_batch_function",
+             "excludes custom_train_step_class: a step of your own has its own get_batch()",
+             format_value(row("custom_get_batch_function").value.value), "one of the two");
   }
 
   // ---- what is told of it --------------------------------------------------------------------------------------
@@ -470,6 +494,7 @@ class Lowering {
     for (const std::string_view file : files)
       effect.consumers += (effect.consumers.empty() ? "" : ", ") + std::string(file);
     if (!effect.nothing.empty() || changed) return;
+    if (effect.keys.empty() && !effect.consumers.empty()) return;
     if (effect.keys.empty())
       effect.nothing = is_none(effect.value.value) ? "it is left out" : "nothing reads it in this spec";
     else if (effect.keys.front().differs)

@@ -27,6 +27,7 @@ std::string origin_text(const MegatronValue& value) {
 
 std::string effect_text(const MegatronEffect& effect) {
   if (!effect.nothing.empty()) return "changes nothing: " + effect.nothing;
+  if (effect.keys.empty()) return "what a plug-in library registers under that name (" + effect.consumers + ")";
   std::string text;
   for (const LoweredKey& key : effect.keys)
     if (!key.differs) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.key, shown(key.value));

@@ -73,6 +73,13 @@ Json steps_set_json(const std::vector<LengthChange>& changes) {
   return json;
 }
 
+Json plugins_json(const std::vector<PluginRecord>& plugins) {
+  Json json = Json::array();
+  for (const PluginRecord& each : plugins)
+    json.push_back({{"file", each.file}, {"name", each.name}, {"sha256", each.sha256}});
+  return json;
+}
+
 tl::unexpected<Error> damaged(const std::string& what) {
   return fail(ErrorCode::protocol, "the plan is damaged: " + what, "plan.json",
               "Start the run again from its spec, or restore the run folder.");
@@ -205,6 +212,9 @@ Result<RunOrder> order_from(const Json& json) {
   if (json.contains("recounts_at")) order.recounts_at = whole(json.at("recounts_at"));
   for (const Json& change : json.value("steps_set", Json::array()))
     order.plan.window.steps_set.push_back({whole(change.at("from")), whole(change.at("steps"))});
+  for (const Json& each : json.value("plugins", Json::array()))
+    order.plugins.push_back(
+        {each.at("file").get<std::string>(), each.at("name").get<std::string>(), each.at("sha256").get<std::string>()});
   if (auto problem = order_problem(order); !problem.empty()) return damaged(problem);
   if (auto problem = steps_problem(order.plan); !problem.empty()) return damaged(problem);
   if (seal_of(json) == Seal::broken) return damaged("it was changed after it was written");
@@ -234,6 +244,7 @@ std::string to_json(const RunOrder& order) {
                      {"changed_keys", order.changed_keys},
                      {"recounts_at", order.recounts_at},
                      {"steps_set", steps_set_json(plan.window.steps_set)},
+                     {"plugins", plugins_json(order.plugins)},
                      {"base_dir", plan.base_dir.string()},
                      {"spec", write_spec(plan.spec)},
                      {"data", data_json(plan.data)},

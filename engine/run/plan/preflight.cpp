@@ -99,12 +99,12 @@ void name_setters(const LoweredMegatron& lowered, Findings& findings) {
 
 // Where the data cannot be read, the checks that do not need them still run.
 Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFacts>& data,
-                const std::filesystem::path& base_dir) {
+                const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries) {
   Findings findings;
   check_values(given, findings);
   const bool in_range = !has_errors(findings.all);
-  const LoweredMegatron lowered =
-      in_range ? lower_megatron(given, environment_of(host)) : LoweredMegatron{.spec = given};
+  LoweredMegatron lowered = in_range ? lower_megatron(given, environment_of(host)) : LoweredMegatron{.spec = given};
+  for (Finding& finding : check_plugins(given.megatron, libraries)) lowered.findings.push_back(std::move(finding));
   const RunSpec& spec = lowered.spec;
   const bool fields_fit = !has_errors(lowered.findings);
   bool kinds_fit = false;
@@ -137,16 +137,17 @@ Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFa
 }  // namespace preflight_detail
 
 Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                    const std::filesystem::path& base_dir) {
-  return preflight_detail::check(spec, host, data, base_dir);
+                    const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries) {
+  return preflight_detail::check(spec, host, data, base_dir, libraries);
 }
 
-Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir) {
+Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir,
+                          std::span<const PluginFacts> libraries) {
   preflight_detail::Findings values;
   preflight_detail::check_values(spec, values);
   if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
   const RunSpec lowered = lower_megatron(spec, environment_of(host)).spec;
-  return preflight_detail::check(spec, host, scan_data(lowered, base_dir), base_dir);
+  return preflight_detail::check(spec, host, scan_data(lowered, base_dir), base_dir, libraries);
 }
 
 }  // namespace accrue

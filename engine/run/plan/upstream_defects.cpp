@@ -65,7 +65,7 @@ constexpr UpstreamDefect defects[] = {
      .title = "Custom preparation does not fit",
      .upstream = "With custom_prepare_model_function the optimizer is made with positional arguments of an older "
                  "Megatron-LM.",
-     .here = "The function returns wrapped chunks; the optimizer takes them as any others."},
+     .here = "The function returns the chunks; they are reduced and updated as any others."},
     {.id = "U9",
      .system = accelerate,
      .title = "A short last batch is ragged",

@@ -231,6 +231,7 @@ Result<BranchPoint> read_branch_point(const fs::path& from) {
   point.run_id = order->run_id;
   point.spec = located_spec(order->plan);
   point.window = order->plan.window;
+  point.plugins = order->plugins;
   point.curve = order->plan.curve;
   point.data_fingerprint = order->plan.data.fingerprint;
   if (const auto course = read_course(point.run_dir)) {

@@ -48,6 +48,13 @@ Result<void> continue_record(RunOrder& order) {
     return fail(ErrorCode::data, "the training data changed since the run began",
                 data_path(order.plan.spec.data, order.plan.base_dir).string(),
                 "Put the file back as it was, or start a new run in another folder");
+  std::vector<PluginRecord> recorded_plugins = recorded->plugins;
+  for (std::size_t i = 0; i < order.plugins.size() && i < recorded_plugins.size(); ++i)
+    recorded_plugins[i].file = order.plugins[i].file;
+  if (auto same = check_unchanged(recorded_plugins); !same) return same;
+  if (recorded_plugins.size() != order.plugins.size())
+    return taken(dir, "the folder holds a run with other plug-in libraries",
+                 "Choose another folder, or give the libraries that the run was started with");
   order.plan = std::move(recorded->plan);
   order.run_id = std::move(recorded->run_id);
   if (newest_checkpoint(dir).valid()) order.resume_from = "newest";

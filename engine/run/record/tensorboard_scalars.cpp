@@ -16,6 +16,10 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   scalars.emplace_back("world-size", facts.world);
   scalars.emplace_back("grad-norm", update.grad_norm);
   scalars.emplace_back("iteration-time", facts.seconds);
+  if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s of a rank
+    scalars.emplace_back("throughput", facts.flops_of_sample * facts.batch_size / (facts.seconds * 1e12 * facts.world));
+  if (facts.device_bytes > 0) scalars.emplace_back("mem-allocated-bytes", static_cast<double>(facts.device_bytes));
+  for (const auto& [name, spent] : facts.timers) scalars.emplace_back(name + "-time", spent);
   return scalars;
 }
 

@@ -113,10 +113,12 @@ void add_data_and_groups(FieldList& list) {
 void add_reports(FieldList& list) {
   list.add(ACCRUE_FIELD(megatron.tensorboard_dir), "tensorboard_dir",
            "Folder of TensorBoard's event files: run.tensorboard_dir.");
-  list.add(ACCRUE_FIELD(megatron.set_all_logging_options), "set_all_logging_options",
-           "Changes nothing in a run, whose tensorboard_dir, which it needs, always has learning-rate, batch-size, the "
-           "loss, loss-scale where there is one, world-size, grad-norm, iteration-time and the losses of evaluations. "
-           "Left out: false.");
+  list.add(
+      ACCRUE_FIELD(megatron.set_all_logging_options), "set_all_logging_options",
+      "Changes nothing in a run, whose tensorboard_dir, which it needs, always has learning-rate, batch-size, the "
+      "loss, loss-scale where there is one, world-size, grad-norm, iteration-time, throughput, mem-allocated-bytes of "
+      "a GPU, timers as forward-compute-time, and the losses of evaluations. "
+      "Left out: false.");
   list.add(ACCRUE_FIELD(megatron.eval_iters), "eval_iters",
            "Batches of an evaluation: evaluate.batches. Left out: 100.")
       .range(0, 1e9, "batches");

@@ -32,6 +32,7 @@
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/megatron_lm_plugin.h"
+#include "accrue/megatron/registry.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/result.h"
@@ -46,6 +47,9 @@ enum class LastBatch {
   pad  ///< the batch is filled up with rows that count in no loss
 };
 
+/// What the model computes in; its parameters are updated in float32, and float16 losses are scaled.
+enum class MixedPrecision { no, fp16, bf16 };
+
 struct AcceleratorOptions {
   MegatronLMPlugin megatron_lm_plugin;
   /// Must be 1: num_micro_batches is the accumulation.
@@ -55,6 +59,11 @@ struct AcceleratorOptions {
   std::optional<std::int64_t> eod_token;
   std::uint64_t seed = 1234;        ///< of weights, of dropout and of shuffled loaders
   MegatronEnvironment environment;  ///< empty: std::getenv
+  /// What the plug-in's fields can name; it must outlive the Accelerator's construction. Null: nothing.
+  const Registry* registry = nullptr;
+  /// Of a BERT: a classifier with so many labels in place of pre-training.
+  std::optional<std::int64_t> num_labels;
+  MixedPrecision mixed_precision = MixedPrecision::no;
 };
 
 struct ModelOutput {
@@ -168,10 +177,11 @@ struct Progress {
   std::int64_t nan = 0;        ///< steps whose loss was not finite
   std::int64_t consumed_train_samples = 0;
   std::int64_t consumed_valid_samples = 0;
+  double loss_scale = 1.0;          ///< of the next step
   std::optional<double> grad_norm;  ///< of the last step, before clipping; none with gradient_clipping = 0
 };
 
-/// A GPT of the core's description, or whatever a provider makes.
+/// A GPT, a BERT or a T5 of the core's description, or whatever a provider makes.
 using ModelSource = std::variant<ModelSpec, ModelProvider>;
 using LoaderSource = std::variant<accelerate::MapLoader<Batch>, MegatronLMDummyDataLoader>;
 
@@ -193,6 +203,9 @@ class Accelerator {
 
   /// The ranks that a plug-in asks for in a world. Errors: config.
   static Result<RankGrid> grid_of(const MegatronLMPlugin& plugin, std::int64_t world,
+                                  const MegatronEnvironment& environment = {});
+  /// The same for a model: a T5's decoder begins in the middle of the pipeline where the plug-in does not say.
+  static Result<RankGrid> grid_of(const MegatronLMPlugin& plugin, std::int64_t world, const ModelSpec& model,
                                   const MegatronEnvironment& environment = {});
 
   /// Once. The optimizer is only a carrier of class and defaults; it may hold no parameters. The first loader trains,

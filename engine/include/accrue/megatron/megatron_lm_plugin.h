@@ -6,7 +6,7 @@
 //   plugin.num_micro_batches = 4;
 //
 // Fields that hold numbers, words and flags are those of a spec (megatron_spec.h). A class or function, which a spec
-// can only name, is given here as what it is, under the same name.
+// can only name, is given here as what it is, under the same name; or it is named, and stands in a Registry.
 // Source: accelerate v1.9.0, utils/dataclasses.py and utils/megatron_lm.py.
 #pragma once
 
@@ -39,8 +39,15 @@ struct MegatronDataset {
 };
 /// How many samples are needed for training, validation and test -> the three data sets.
 using DatasetsProvider = std::function<std::vector<MegatronDataset>(const std::vector<std::int64_t>& samples)>;
+/// Makes all chunks of a rank and prepares them as it likes: weights of a file, layers that stay as they are. The
+/// engine reduces and updates what it gives.
+using PrepareModelFunction = std::function<std::vector<std::shared_ptr<ModelChunk>>(const ModelProvider& provider,
+                                                                                    const std::vector<ChunkPlace>&)>;
 using GetBatchFunction = std::function<Batch(DataIter& data)>;
 using LossFunction = std::function<LossOut(const Batch& batch, const Tensors& outputs)>;
+
+/// The step with another get_batch().
+std::shared_ptr<AbstractTrainStep> with_get_batch(std::shared_ptr<AbstractTrainStep> step, GetBatchFunction get);
 
 struct MegatronLMPlugin : MegatronSpec {
   /// In place of the globs: parameters without weight decay, and those whose rate lr_mult multiplies.
@@ -49,6 +56,7 @@ struct MegatronLMPlugin : MegatronSpec {
   TrainStepFactory custom_train_step_class;
   StepKeywords custom_train_step_kwargs;
   ModelProvider custom_model_provider_function;
+  PrepareModelFunction custom_prepare_model_function;
   DatasetsProvider custom_megatron_datasets_provider_function;
   GetBatchFunction custom_get_batch_function;
   LossFunction custom_loss_function;
@@ -69,6 +77,8 @@ struct MegatronLMDummyDataLoader {
   bool reset_position_ids = false;
   bool reset_attention_mask = false;
   bool eod_mask_loss = false;
+  double mask_prob = 0.15;      ///< BERT, T5: share of tokens that are masked
+  double short_seq_prob = 0.1;  ///< BERT, T5: share of samples that are cut short
   std::int64_t micro_batch_size = 1;
 };
 

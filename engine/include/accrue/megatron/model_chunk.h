@@ -37,10 +37,11 @@ class DataIter {
 
 /// How the ranks of a replica hold one parameter.
 struct ParameterPlace {
-  bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
-  bool shared = false;   ///< the last stage's copy of an embedding: counted once in the norm
-  bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed
-  bool tied = false;     ///< its gradient is summed over the first and the last stage
+  bool divided = false;    ///< the tensor-parallel ranks hold different parts of it
+  bool shared = false;     ///< the last stage's copy of an embedding: counted once in the norm
+  bool on_rows = false;    ///< under sequence parallelism a rank uses it on its own rows: gradients are summed
+  bool tied = false;       ///< its gradient is summed over the stages that have the embedding
+  bool positions = false;  ///< its gradient is summed over the stages that look up positions
 };
 
 /// One part of a model. A model in one part is first and last at once.
@@ -71,12 +72,27 @@ struct ChunkPlace {
   bool post_process() const { return part + 1 == parts; }
   bool add_encoder = true;
   bool add_decoder = true;
+  std::optional<ModelSpec> model;  ///< what a spec says of the model, where there is one
 };
 using ModelProvider = std::function<std::shared_ptr<ModelChunk>(const ChunkPlace& place)>;
 
-/// The part of Accrue's own GPT. Its outputs are the loss of every token, [rows, positions], from "tokens" and
-/// "labels". Errors: throws std::invalid_argument where the model cannot be divided so.
+/// A batch of the run's data under the names that an indexed data set of Megatron's has, each with a row per sample.
+Batch named_batch(const accrue::Batch& batch, ModelKind kind);
+
+/// A part of one of Accrue's own models. Of a GPT it takes "tokens" and "labels", of a BERT also "types",
+/// "padding_mask" and "is_random", of a T5 "text_enc", "text_dec", "enc_mask" and "labels", of a linear model or an MLP
+/// "inputs". The last part's outputs: the loss of every token, [rows, positions], and, of a BERT with a binary head,
+/// the logits of the segments' order, [rows, 2]; of a linear model or an MLP what it predicts.
+std::shared_ptr<ModelChunk> chunk_of(std::shared_ptr<ModelPart> part, const ModelSpec& model, const ModelShare& share);
+/// The same, made. Errors: throws std::invalid_argument where the model cannot be divided so.
+std::shared_ptr<ModelChunk> model_chunk(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
+                                        const TensorAxis& axis, const ParallelSpec& parallel = {});
+/// Of a GPT.
 std::shared_ptr<ModelChunk> gpt_chunk(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                       const TensorAxis& axis, const ParallelSpec& parallel = {});
+/// A BERT with a classifier on its pooler, in one part: its output is [rows, labels] (BertTrainStep without
+/// pretraining). Errors: throws std::invalid_argument for another model and for labels below 1.
+std::shared_ptr<ModelChunk> bert_classifier_chunk(const ModelSpec& model, std::int64_t labels, std::uint64_t seed,
+                                                  const TensorAxis& axis);
 
 }  // namespace accrue::megatron

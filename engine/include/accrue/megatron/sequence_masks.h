@@ -20,6 +20,8 @@ struct LeftToRight {
   at::Tensor attention_mask;  ///< bool [1 or rows, 1, positions, positions]
   at::Tensor loss_mask;       ///< float32 [rows, positions]
   at::Tensor position_ids;    ///< int64 [rows, positions]
+  /// With reset_attention_mask, the first token that each sees: int64 [rows, positions].
+  at::Tensor document_starts;
 };
 
 /// tokens: int64 [rows, positions].

@@ -64,8 +64,9 @@ struct TrainStepArgs {
 };
 
 /// Next-token prediction. A loader's batch has input_ids, and may have labels (-100 does not count) and attention_mask
-/// (0 is padding, which does not count): both are used. An indexed one has text [rows, positions + 1]. Of the model's
-/// outputs the first is the loss of every token. Reports "lm loss".
+/// (0 is padding, which does not count): both are used. An indexed one has text [rows, positions + 1], and, where
+/// documents begin again in it, the position of each token and the first that it sees, "positions" and
+/// "document_starts". Of the model's outputs the first is the loss of every token. Reports "lm loss".
 class GPTTrainStep final : public AbstractTrainStep {
  public:
   explicit GPTTrainStep(const TrainStepArgs& args) : AbstractTrainStep("GPTTrainStep"), args_(args) {}

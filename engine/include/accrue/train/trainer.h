@@ -12,6 +12,10 @@
 
 namespace accrue {
 
+namespace megatron {
+struct Registry;
+}
+
 struct TrainOutcome {
   std::string outcome;  ///< finished or stopped
   std::int64_t updates = 0;
@@ -19,8 +23,12 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// local_rank: which of its host's devices is this rank's. Collective: the world. Errors: device, data, numerics (stop
-/// rule), disk (final weights), protocol (checkpoint). A collective that fails throws CommError.
+/// local_rank: which of its host's devices is this rank's; registry: what [megatron] can name. Collective: the world.
+/// Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint). A collective that fails
+/// throws CommError; a name that the registry does not have, std::invalid_argument.
+Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel,
+                               const megatron::Registry& registry);
+/// The same where nothing is registered.
 Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel);
 
 }  // namespace accrue

@@ -34,8 +34,9 @@ std::string default_rank_program();
 
 struct RunRequest {
   RunPlan plan;
-  std::filesystem::path run_dir;  ///< empty: a new folder in default_runs_dir()
-  bool paused = false;            ///< the ranks hold before the first micro-step until a user continues
+  std::filesystem::path run_dir;           ///< empty: a new folder in default_runs_dir()
+  bool paused = false;                     ///< the ranks hold before the first micro-step until a user continues
+  std::vector<PluginRecord> plugins = {};  ///< what the ranks load
 };
 
 /// Class of the warning that a command had no effect on the run.

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "accrue/run/findings.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -16,12 +18,13 @@ struct Preflight {
   std::vector<Finding> findings;  ///< errors and warnings, all at once
 };
 
-/// Pure: touches no file and no device.
+/// Pure: touches no file and no device. `libraries`: what [megatron] can name.
 Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                    const std::filesystem::path& base_dir);
+                    const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries = {});
 
 /// The same, scanning the data itself. A data error becomes a finding on data.path. The plan comes from derive_plan()
 /// (plan_derivation.h).
-Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir);
+Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir,
+                          std::span<const PluginFacts> libraries = {});
 
 }  // namespace accrue

@@ -13,6 +13,7 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/rank_cost.h"
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
@@ -83,6 +84,8 @@ struct RunOrder {
   std::int64_t recounts_at = -1;
   bool interactive = false;  ///< a user can answer a pause
   bool paused = false;       ///< ranks hold before their first micro-step
+  /// The spec's plug-in libraries as the supervisor found them; the ranks load no others.
+  std::vector<PluginRecord> plugins;
 };
 
 /// The largest plan.json that is written and read. Inline data are part of it.

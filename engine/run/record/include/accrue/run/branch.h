@@ -26,6 +26,7 @@ struct BranchPoint {
   WindowShape window;
   LrCurve curve;
   std::string data_fingerprint;
+  std::vector<PluginRecord> plugins;
   std::optional<Update> last;  ///< the update at the checkpoint, as far as the events know it
 
   std::filesystem::path checkpoint_dir() const;

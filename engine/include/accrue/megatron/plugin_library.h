@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plug-in library: a shared object that fills a Registry for accrue-rank, which alone loads it.
+//
+//   #include "accrue/megatron/plugin_library.h"
+//   ACCRUE_PLUGIN("mine", registry) { registry.custom_loss_function.add("focal", focal_loss); }
+//
+// It exports two C symbols: accrue_plugin_abi, what it was built with, and accrue_plugin_register, which is called
+// where all of that is what the rank was built with. Classes of Accrue and LibTorch cross this line, so nothing less
+// will do.
+#pragma once
+
+#include <torch/headeronly/version.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "accrue/megatron/registry.h"
+#include "accrue/run/result.h"
+#include "accrue/run/version.h"
+
+namespace accrue::megatron {
+
+/// Raised where a class that crosses the line changes.
+inline constexpr std::uint32_t plugin_interface = 1;
+
+/// What a library was built with. Its layout never changes.
+struct PluginAbi {
+  std::uint32_t interface;
+  const char* torch;
+  const char* name;  ///< of the library
+};
+
+/// Loads a library, which stays loaded, and lets it register. Its entries are in `registry` where the facts have no
+/// error: a file that cannot be loaded, another interface or LibTorch, a missing symbol, a name that is taken.
+PluginFacts load_plugin(const std::filesystem::path& file, Registry& registry);
+/// All of a run's, each the very file that the record names. Errors: config.
+Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& registry);
+
+}  // namespace accrue::megatron
+
+#define ACCRUE_PLUGIN(library_name, registry)                                                    \
+  extern "C" [[gnu::visibility("default")]] const accrue::megatron::PluginAbi accrue_plugin_abi{ \
+      accrue::megatron::plugin_interface, TORCH_VERSION, library_name};                          \
+  extern "C" [[gnu::visibility("default")]] void accrue_plugin_register(accrue::megatron::Registry& registry)

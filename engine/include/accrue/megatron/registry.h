@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Train steps, models, data sets and losses of one's own under names, which a spec can say in [megatron].
+//
+//   Registry registry;
+//   registry.custom_loss_function.add("focal", [](const Batch& batch, const Tensors& outputs) { ... });
+//
+// A program hands it to an Accelerator; a plug-in library fills the one that it is given (plugin_library.h).
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "accrue/megatron/megatron_lm_plugin.h"
+#include "accrue/run/plugin_facts.h"
+
+namespace accrue::megatron {
+
+struct Registry {
+  /// The entries of one field of the plug-in.
+  template <typename Entry>
+  class Names {
+   public:
+    explicit Names(const char* field) : field_(field) {}
+    /// Errors: throws std::invalid_argument for an empty name, an empty entry, and a name that is taken.
+    void add(const std::string& name, Entry entry) {
+      if (name.empty() || !entry) throw std::invalid_argument(std::string(field_) + " needs a name and an entry");
+      if (!entries_.emplace(name, std::move(entry)).second)
+        throw std::invalid_argument(std::string(field_) + " has \"" + name + "\" twice");
+    }
+    /// Empty where there is none of that name.
+    Entry find(const std::string& name) const {
+      const auto found = entries_.find(name);
+      return found == entries_.end() ? Entry() : found->second;
+    }
+    void add(const Names& others) {
+      for (const auto& [name, entry] : others.entries_) add(name, entry);
+    }
+    const char* field() const { return field_; }
+    const std::map<std::string, Entry>& all() const { return entries_; }
+
+   private:
+    const char* field_;
+    std::map<std::string, Entry> entries_;
+  };
+
+  Names<TrainStepFactory> custom_train_step_class{"custom_train_step_class"};
+  Names<ModelProvider> custom_model_provider_function{"custom_model_provider_function"};
+  Names<PrepareModelFunction> custom_prepare_model_function{"custom_prepare_model_function"};
+  Names<DatasetsProvider> custom_megatron_datasets_provider_function{"custom_megatron_datasets_provider_function"};
+  Names<GetBatchFunction> custom_get_batch_function{"custom_get_batch_function"};
+  Names<LossFunction> custom_loss_function{"custom_loss_function"};
+
+  /// Errors: as that of a name that is taken.
+  void add(const Registry& others);
+  /// All of them, by field and name.
+  std::vector<PluginEntry> entries() const;
+};
+
+/// The plug-in with what its names stand for; what a program gave itself stays. Errors: throws std::invalid_argument
+/// for a name that the registry does not have, with the nearest that it has.
+MegatronLMPlugin with_registered(MegatronLMPlugin plugin, const Registry& registry);
+/// "name = value" pairs, as a spec has them. Errors: throws std::invalid_argument for one without "=".
+StepKeywords step_keywords(const std::vector<std::string>& pairs);
+
+}  // namespace accrue::megatron

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/megatron/registry.h"
+
+#include <optional>
+
+namespace accrue::megatron {
+namespace {
+
+template <typename Entry>
+void add_entries(std::vector<PluginEntry>& all, const Registry::Names<Entry>& names) {
+  for (const auto& each : names.all()) all.push_back({names.field(), each.first});
+}
+
+template <typename Entry>
+void take(Entry& member, const std::optional<std::string>& name, const Registry::Names<Entry>& names) {
+  if (name && !member) member = names.find(*name);
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace
+
+void Registry::add(const Registry& others) {
+  custom_train_step_class.add(others.custom_train_step_class);
+  custom_model_provider_function.add(others.custom_model_provider_function);
+  custom_prepare_model_function.add(others.custom_prepare_model_function);
+  custom_megatron_datasets_provider_function.add(others.custom_megatron_datasets_provider_function);
+  custom_get_batch_function.add(others.custom_get_batch_function);
+  custom_loss_function.add(others.custom_loss_function);
+}
+
+std::vector<PluginEntry> Registry::entries() const {
+  std::vector<PluginEntry> all;
+  add_entries(all, custom_train_step_class);
+  add_entries(all, custom_model_provider_function);
+  add_entries(all, custom_prepare_model_function);
+  add_entries(all, custom_megatron_datasets_provider_function);
+  add_entries(all, custom_get_batch_function);
+  add_entries(all, custom_loss_function);
+  return all;
+}
+
+MegatronLMPlugin with_registered(MegatronLMPlugin plugin, const Registry& registry) {
+  const MegatronSpec& named = plugin;
+  const PluginFacts own{.file = {}, .name = {}, .sha256 = {}, .entries = registry.entries(), .error = {}};
+  std::string wrong;
+  for (const Finding& finding : check_plugins(named, {&own, 1})) wrong += (wrong.empty() ? "" : "\n") + finding.text();
+  if (!wrong.empty()) throw std::invalid_argument(wrong);
+  take(plugin.custom_train_step_class, named.custom_train_step_class, registry.custom_train_step_class);
+  take(plugin.custom_model_provider_function, named.custom_model_provider_function,
+       registry.custom_model_provider_function);
+  take(plugin.custom_prepare_model_function, named.custom_prepare_model_function,
+       registry.custom_prepare_model_function);
+  take(plugin.custom_megatron_datasets_provider_function, named.custom_megatron_datasets_provider_function,
+       registry.custom_megatron_datasets_provider_function);
+  take(plugin.custom_get_batch_function, named.custom_get_batch_function, registry.custom_get_batch_function);
+  take(plugin.custom_loss_function, named.custom_loss_function, registry.custom_loss_function);
+  if (named.custom_train_step_kwargs && plugin.custom_train_step_kwargs.empty())
+    plugin.custom_train_step_kwargs = step_keywords(*named.custom_train_step_kwargs);
+  return plugin;
+}
+
+std::shared_ptr<AbstractTrainStep> with_get_batch(std::shared_ptr<AbstractTrainStep> step, GetBatchFunction get) {
+  class WithGetBatch final : public AbstractTrainStep {
+   public:
+    WithGetBatch(std::shared_ptr<AbstractTrainStep> inner, GetBatchFunction get)
+        : AbstractTrainStep(inner->name()), inner_(std::move(inner)), get_(std::move(get)) {}
+    Batch get_batch(DataIter& data) override { return get_(data); }
+    LossOut loss_func(const Batch& batch, const Tensors& outputs) override { return inner_->loss_func(batch, outputs); }
+
+   private:
+    std::shared_ptr<AbstractTrainStep> inner_;
+    GetBatchFunction get_;
+  };
+  return std::make_shared<WithGetBatch>(std::move(step), std::move(get));
+}
+
+StepKeywords step_keywords(const std::vector<std::string>& pairs) {
+  StepKeywords keywords;
+  for (const std::string& pair : pairs) {
+    const auto at = pair.find('=');
+    if (at == std::string::npos)
+      throw std::invalid_argument("custom_train_step_kwargs: \"" + pair + "\" is not \"name = value\"");
+    keywords[trimmed(pair.substr(0, at))] = trimmed(pair.substr(at + 1));
+  }
+  return keywords;
+}
+
+}  // namespace accrue::megatron

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// Floating-point operations of forward and backward of one sample, by the formula of Megatron-LM's logger, which counts
+/// half of a causal score matrix. 0 where there is none: for a T5 and for models without sequences.
+double model_flops(const ModelSpec& model, std::int64_t tensor_ranks);
+
+}  // namespace accrue

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_hooks.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace accrue {
+namespace {
+
+using megatron::AbstractTrainStep;
+using megatron::LossOut;
+using megatron::MegatronLMPlugin;
+using megatron::ModelChunk;
+using megatron::Tensors;
+using megatron::TrainStepArgs;
+using NamedBatch = megatron::Batch;
+
+constexpr std::int64_t ignored = -100;
+
+bool names_any(const MegatronSpec& spec) {
+  return spec.custom_train_step_class || spec.custom_model_provider_function || spec.custom_prepare_model_function ||
+         spec.custom_megatron_datasets_provider_function || spec.custom_get_batch_function || spec.custom_loss_function;
+}
+
+/// Of a linear model or an MLP: "inputs" and "targets" as they come, and the model's own loss.
+class DenseStep final : public AbstractTrainStep {
+ public:
+  explicit DenseStep(bool classifies) : AbstractTrainStep("DenseStep"), classifies_(classifies) {}
+  NamedBatch get_batch(megatron::DataIter& data) override { return data.next(); }
+  LossOut loss_func(const NamedBatch& batch, const Tensors& outputs) override {
+    const at::Tensor& y = outputs.at(0);
+    const at::Tensor& targets = batch.at("targets");
+    const at::Tensor loss = classifies_ ? at::cross_entropy_loss(y.reshape({-1, y.size(-1)}), targets.reshape({-1}))
+                                        : at::mse_loss(y, targets.to(y.scalar_type()).view_as(y));
+    return {loss, std::nullopt, {{"loss", loss.detach()}}};
+  }
+
+ private:
+  bool classifies_;
+};
+
+std::shared_ptr<AbstractTrainStep> own_step(const ModelSpec& model, const TrainStepArgs& args) {
+  switch (model.kind) {
+    case ModelKind::gpt:
+      return std::make_shared<megatron::GPTTrainStep>(args);
+    case ModelKind::bert:
+      return std::make_shared<megatron::BertTrainStep>(args);
+    case ModelKind::t5:
+      return std::make_shared<megatron::T5TrainStep>(args);
+    case ModelKind::linear:
+    case ModelKind::mlp:
+      break;
+  }
+  return std::make_shared<DenseStep>(model.loss == LossKind::cross_entropy);
+}
+
+/// What the loss of a batch is divided by, as far as its names say.
+std::int64_t items_of(const NamedBatch& batch, std::int64_t rows) {
+  const auto at = [&batch](const char* key) {
+    const auto found = batch.find(key);
+    return found == batch.end() ? at::Tensor() : found->second;
+  };
+  if (const at::Tensor mask = at("loss_mask"); mask.defined()) return (mask != 0).sum().item<std::int64_t>();
+  if (const at::Tensor labels = at("labels"); labels.defined()) return (labels != ignored).sum().item<std::int64_t>();
+  if (const at::Tensor targets = at("targets"); targets.defined()) return targets.numel();
+  if (const at::Tensor text = at("text"); text.defined()) return text.size(0) * (text.size(1) - 1);
+  return rows;
+}
+
+void check(const LossOut& out) {
+  if (!out.loss.defined() || out.loss.numel() != 1)
+    throw std::invalid_argument("the loss of the plug-in library must have one element");
+  if (at::GradMode::is_enabled() && !out.loss.requires_grad())
+    throw std::invalid_argument("no gradient leads back from the loss of the plug-in library: it was detached");
+}
+
+}  // namespace
+
+struct RunHooks::Named {
+  RunSpec spec;
+  bool per_token = false;
+  MegatronLMPlugin plugin;
+  std::unique_ptr<Communicator> alone = single_communicator();  ///< the run itself averages over replicas
+  std::shared_ptr<AbstractTrainStep> step;
+  std::vector<megatron::MegatronDataset> data;  ///< of training and of validation; empty: the spec's
+  DataFacts facts;
+  std::int64_t position = 0;
+
+  NamedBatch raw(const Batch& batch) const;
+  NamedBatch fetched(Split split, const std::vector<std::int64_t>& rows) const {
+    return data[split == Split::train ? 0 : 1].fetch(rows);
+  }
+};
+
+NamedBatch RunHooks::Named::raw(const Batch& batch) const {
+  if (data.empty()) return megatron::named_batch(batch, spec.model.kind);
+  const at::Tensor rows = batch.inputs.cpu();
+  const auto* first = rows.const_data_ptr<std::int64_t>();
+  const Split split = batch.types.defined() ? Split::validation : Split::train;
+  NamedBatch fetched_batch = fetched(split, {first, first + rows.numel()});
+  for (auto& each : fetched_batch) each.second = each.second.to(batch.inputs.device());
+  return fetched_batch;
+}
+
+/// A chunk behind a train step, under the names of the chunk's own parameters.
+class RunHooks::HookedPart final : public ModelPart {
+ public:
+  HookedPart(std::shared_ptr<const Named> named, std::shared_ptr<ModelChunk> chunk, torch::nn::Module& holder)
+      : named_(std::move(named)), chunk_(std::move(chunk)) {
+    for (const auto& each : holder.named_parameters(false))
+      register_parameter(each.key(), each.value(), each.value().requires_grad());
+    for (const auto& each : holder.named_buffers(false)) register_buffer(each.key(), each.value());
+    for (const auto& each : holder.named_children()) register_module(each.key(), each.value());
+  }
+
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override {
+    chunk_->set_input_tensor(received);
+    megatron::DataIter data({named_->raw(batch)});
+    out_ = named_->step->forward_step(data, *chunk_, static_cast<int>(named_->position));
+    if (out_.outputs.empty() || !out_.outputs.front().defined())
+      throw std::invalid_argument("the plug-in library's forward() gave no output");
+    return out_.outputs.front();
+  }
+
+  LossSum loss(const at::Tensor& /*outputs*/, const Batch& batch) override {
+    const auto& own = named_->plugin.custom_loss_function;
+    const LossOut out = own ? own(out_.batch, out_.outputs) : named_->step->loss_func(out_.batch, out_.outputs);
+    out_ = {};
+    check(out);
+    at::Tensor mean = out.loss.reshape({});
+    if (out.num_tokens) {
+      if (named_->per_token && *out.num_tokens != batch.items)
+        throw std::invalid_argument("the loss of the plug-in library counts " + std::to_string(*out.num_tokens) +
+                                    " tokens, and the batch has " + std::to_string(batch.items) +
+                                    " by which accumulation.normalizer = \"tokens\" divides");
+      mean = mean / static_cast<double>(std::max<std::int64_t>(*out.num_tokens, 1));
+    }
+    return {mean * static_cast<double>(std::max<std::int64_t>(batch.items, 1)), batch.items};
+  }
+
+  at::Tensor empty_input(const Batch& batch) const override {
+    megatron::DataIter data({named_->raw(batch)});
+    return chunk_->empty_input(named_->step->get_batch(data));
+  }
+
+  void train(bool on = true) override {
+    ModelPart::train(on);
+    chunk_->train(on);
+  }
+
+ private:
+  std::shared_ptr<const Named> named_;
+  std::shared_ptr<ModelChunk> chunk_;
+  megatron::ForwardOut out_;
+};
+
+/// Batches that hold the numbers of samples alone: each stage fetches what they stand for.
+class RunHooks::HookedSource final : public DataSource {
+ public:
+  explicit HookedSource(std::shared_ptr<const Named> named) : named_(std::move(named)) {}
+
+  std::int64_t size(Split split) const override {
+    return split == Split::train ? named_->facts.samples : named_->facts.validation_samples;
+  }
+
+  Batch batch(Split split, std::span<const std::int64_t> samples) override {
+    Batch batch;
+    if (samples.empty()) return batch;
+    const std::vector<std::int64_t> rows(samples.begin(), samples.end());
+    batch.inputs = at::tensor(rows, at::kLong);
+    batch.samples = std::ssize(rows);
+    batch.items = items_of(named_->fetched(split, rows), batch.samples);
+    if (split == Split::validation) batch.types = at::ones({1}, at::kLong);
+    return batch;
+  }
+
+ private:
+  std::shared_ptr<const Named> named_;
+};
+
+RunHooks::RunHooks(const RunPlan& plan, const megatron::Registry& registry) {
+  const RunSpec& spec = plan.spec;
+  if (!names_any(spec.megatron)) return;
+  named_ = std::make_shared<Named>();
+  named_->spec = spec;
+  named_->facts = plan.data;
+  named_->per_token = plan.knobs.normalizer == Normalizer::tokens;
+  static_cast<MegatronSpec&>(named_->plugin) = spec.megatron;
+  named_->plugin = megatron::with_registered(std::move(named_->plugin), registry);
+  const MegatronLMPlugin& plugin = named_->plugin;
+  const TrainStepArgs args{.megatron_dataset_flag = true,
+                           .eod_token = spec.data.end_of_document,
+                           .calculate_per_token_loss = named_->per_token,
+                           .binary_head = spec.model.binary_head,
+                           .data = named_->alone.get()};
+  named_->step = plugin.custom_train_step_class ? plugin.custom_train_step_class(args, plugin.custom_train_step_kwargs)
+                                                : own_step(spec.model, args);
+  if (!named_->step) throw std::invalid_argument("custom_train_step_class made no step");
+  if (plugin.custom_get_batch_function)
+    named_->step = megatron::with_get_batch(named_->step, plugin.custom_get_batch_function);
+  if (!plugin.custom_megatron_datasets_provider_function) return;
+  const std::vector<std::int64_t> needed{plan.data.samples, plan.data.validation_samples, 0};
+  named_->data = plugin.custom_megatron_datasets_provider_function(needed);
+  if (named_->data.size() != 3)
+    throw std::invalid_argument("custom_megatron_datasets_provider_function gave " +
+                                std::to_string(named_->data.size()) +
+                                " data sets; it must give three: training, validation and test");
+  for (std::size_t i = 0; i < 2; ++i)
+    if (needed[i] > 0 && (named_->data[i].samples < needed[i] || !named_->data[i].fetch))
+      throw std::invalid_argument("custom_megatron_datasets_provider_function gave " +
+                                  std::to_string(named_->data[i].samples) + " samples of the " +
+                                  std::to_string(needed[i]) + " that data.samples asks for");
+}
+
+std::unique_ptr<DataSource> RunHooks::data() const {
+  if (!named_ || named_->data.empty()) return nullptr;
+  return std::make_unique<HookedSource>(named_);
+}
+
+std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
+                                          const TensorAxis& axis, const ParallelSpec& parallel) const {
+  if (!named_ || !named_->plugin.custom_model_provider_function) {
+    auto part = make_model_part(model, seed, share, axis, parallel);
+    if (!named_) return part;
+    return std::make_shared<HookedPart>(named_, megatron::chunk_of(part, model, share), *part);
+  }
+  {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_current_seed(seed);
+  }
+  const auto& provider = named_->plugin.custom_model_provider_function;
+  const auto& prepare = named_->plugin.custom_prepare_model_function;
+  const megatron::ChunkPlace whole{.model = model};
+  const auto chunks = prepare ? prepare(provider, {whole}) : std::vector{provider(whole)};
+  if (chunks.size() != 1 || !chunks.front())
+    throw std::invalid_argument(
+        std::string(prepare ? "custom_prepare_model_function" : "custom_model_provider_function") +
+        " must give one chunk");
+  return std::make_shared<HookedPart>(named_, chunks.front(), *chunks.front());
+}
+
+void RunHooks::starts(std::int64_t position) const {
+  if (named_) named_->position = position;
+}
+
+}  // namespace accrue

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What [megatron] of a spec names of plug-in libraries, in a run: a train step, a loss, a model, data of one's own. To
+// the trainer they look like any part of a model and any data: it counts, reduces, divides and reports as always.
+// Thread: training.
+#pragma once
+
+#include <memory>
+
+#include "accrue/data/data_source.h"
+#include "accrue/megatron/registry.h"
+#include "accrue/models/model_part.h"
+#include "accrue/run/run_plan.h"
+
+namespace accrue {
+
+class RunHooks {
+ public:
+  /// Errors: throws std::invalid_argument for a name that the registry does not have, and for what a step of the
+  /// library cannot be made with.
+  RunHooks(const RunPlan& plan, const megatron::Registry& registry);
+
+  /// In place of the spec's data. Null: those are read.
+  std::unique_ptr<DataSource> data() const;
+  /// As make_model_part(), behind the train step where the spec names anything. Errors: likewise, and where the
+  /// library's provider gives no model.
+  std::shared_ptr<ModelPart> part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
+                                  const TensorAxis& axis, const ParallelSpec& parallel) const;
+  /// The forward that follows belongs to this micro-step of the window.
+  void starts(std::int64_t position) const;
+
+ private:
+  struct Named;
+  class HookedPart;
+  class HookedSource;
+  std::shared_ptr<Named> named_;  ///< null where the spec names nothing
+};
+
+}  // namespace accrue

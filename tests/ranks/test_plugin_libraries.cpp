@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a run that a plug-in library registers and a spec names, with accrue-run and real ranks: the numbers follow
+// by hand, or are those of a run without the library; what does not fit is refused by name.
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <cmath>
+#include <csignal>
+
+#include "support/programs.h"
+#include "support/table.h"
+
+using namespace accrue::test;
+
+class TestPluginLibraries : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+  int count_ = 0;
+
+  static QString library(const char* name = "examples/libplugin_library.so") {
+    return QFileInfo(programPath("../" + QByteArray(name))).canonicalFilePath();
+  }
+  QString path(const QString& name) const { return temporary_.filePath(name); }
+  static QString toy() { return sourcePath("resources/presets/toy.accrue"); }
+
+  Outcome accrue_run(const QStringList& arguments) const {
+    return Program(programPath("accrue-run"), arguments,
+                   {"XDG_RUNTIME_DIR=" + path("runtime"), "XDG_DATA_HOME=" + path("data")})
+        .finish(60000);
+  }
+  static QStringList with_sets(QStringList arguments, const QStringList& sets) {
+    for (const QString& set : sets) arguments << "--set" << set;
+    return arguments;
+  }
+  /// The last update of a run of the preset.
+  QJsonObject last_update(const QStringList& sets, bool with_library = true) {
+    const QString dir = path(QStringLiteral("run%1").arg(++count_));
+    QStringList arguments{"run", toy(), "--quiet", "--out", dir};
+    if (with_library) arguments << "--plugin" << library();
+    const Outcome ended = accrue_run(with_sets(arguments, sets));
+    if (ended.status != 0) qFatal("%s", qUtf8Printable(ended.err));
+    QFile events(dir + "/events.jsonl");
+    if (!events.open(QIODevice::ReadOnly)) qFatal("no events");
+    QJsonObject last;
+    for (const QByteArray& line : events.readAll().split('\n'))
+      if (const auto event = QJsonDocument::fromJson(line).object(); event["kind"].toString() == "update") last = event;
+    return last;
+  }
+  static double weight(const QJsonObject& update) { return update["weights"].toArray().at(0).toDouble(); }
+  static QString named(const char* field, const char* name) {
+    return QStringLiteral("megatron.%1=%2").arg(QLatin1String(field), QLatin1String(name));
+  }
+  /// The plug-in of Megatron-LM clips and decays the rate where nothing is said.
+  static QStringList plain(int steps = 4) {
+    return {"megatron.gradient_clipping=0", "megatron.lr_decay_style=constant",
+            QStringLiteral("megatron.num_micro_batches=%1").arg(steps),
+            QStringLiteral("accumulation.steps=%1").arg(steps)};
+  }
+
+ private Q_SLOTS:
+  /// Half the loss at twice the rate is the same update, to the last bit.
+  void a_loss_of_the_library_trains() {
+    const auto own = last_update({}, false);
+    const auto half = last_update(plain() << named("custom_loss_function", "half_square") << "optimizer.lr=0.04");
+    QCOMPARE(weight(half), weight(own));
+    QCOMPARE(half["loss"].toDouble(), own["loss"].toDouble() / 2);
+  }
+
+  void two_ranks_train_as_one() {
+    const QString loss = named("custom_loss_function", "half_square");
+    const auto two = last_update(plain(2) << loss << "parallel.data=2");
+    QVERIFY(std::abs(weight(two) - weight(last_update(plain() << loss))) < 1e-12);
+  }
+
+  /// By hand: x = 1..8, y = 3 x, w = 0. The gradient of the mean square is -2 * 25.5 * 3 = -153, the rate 0.02.
+  void a_get_batch_function_gives_the_batches() {
+    const auto update = last_update(plain() << named("custom_get_batch_function", "thirds"));
+    QVERIFY(std::abs(weight(update) - 3.06) < 1e-12);
+  }
+
+  /// By hand: w = 0.5, x = 1..4, y = 2 x. The gradient of half the mean square is 7.5 * -1.5, the rate 0.02.
+  void a_model_and_data_of_the_library_train_on_two_ranks() {
+    const QStringList sets = plain(2) << named("custom_model_provider_function", "slope")
+                                      << named("custom_megatron_datasets_provider_function", "doubles")
+                                      << named("custom_loss_function", "half_square") << "data.kind=synthetic"
+                                      << "data.x=[]"
+                                      << "data.y=[]"
+                                      << "data.samples=4"
+                                      << "data.validation_fraction=0"
+                                      << "accumulation.micro_batch=1"
+                                      << "parallel.data=2";
+    QVERIFY(std::abs(weight(last_update(sets)) - 0.725) < 1e-12);
+    // Started at 3: 3 - 0.02 * 7.5 * 1.
+    const QStringList prepared = QStringList(sets) << named("custom_prepare_model_function", "from_three");
+    QVERIFY(std::abs(weight(last_update(prepared)) - 2.85) < 1e-12);
+  }
+
+  /// A GPT of zeros has a loss of log 256 at every token; samples without key tokens weigh alpha.
+  void a_train_step_is_made_with_its_keywords() {
+    const QString spec = path("gpt.accrue");
+    QFile file(spec);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 1\nwidth = 8\nheads = 1\ncontext = 4\nvocabulary = 256\n"
+        "init = \"zeros\"\ndtype = \"float64\"\n[data]\nkind = \"synthetic\"\nsamples = 8\nvalidation_fraction = 0\n"
+        "[accumulation]\nmicro_batch = 2\n[run]\nupdates = 1\n[megatron]\nnum_micro_batches = 2\n"
+        "custom_train_step_class = \"key_tokens\"\n"
+        "custom_train_step_kwargs = [\"keytoken_id = 999\", \"alpha = 0.25\"]\n");
+    file.close();
+    const QString dir = path("gpt");
+    const Outcome ended = accrue_run({"run", spec, "--quiet", "--out", dir, "--plugin", library()});
+    QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
+    const Outcome shown = accrue_run({"show", dir, "--json"});
+    const double loss = QJsonDocument::fromJson(shown.out.toUtf8()).object()["loss"].toDouble();
+    QVERIFY2(std::abs(loss - 0.25 * std::log(256.0)) < 1e-9, qPrintable(shown.out));
+    // The same gradient as that of one batch: what is checked is the library's loss.
+    const Outcome verified = accrue_run({"verify", spec, "--plugin", library()});
+    QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));
+  }
+
+  void what_does_not_fit_is_refused_by_name_data() {
+    const Rows<QStringList, QString, QString> row;
+    const QString loss = "half_square";
+    row("no library", {}, loss, "none was given");
+    row("unknown name", {library()}, "half_sqare", "expected \"half_square\"");
+    row("twice", {library(), "COPY"}, loss, "two plug-in libraries register custom_loss_function \"half_square\"");
+    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 1");
+    row("no symbol", {library("bin/accrue_mute_plugin.so")}, loss, "exports no accrue_plugin_abi");
+    row("no library at all", {sourcePath("README.md")}, loss, "cannot be loaded");
+    row("not there", {"/nowhere/lib.so"}, loss, "cannot be read");
+  }
+  void what_does_not_fit_is_refused_by_name() {
+    const auto [libraries, name, words] = current_row<QStringList, QString, QString>();
+    QStringList arguments{"plan", toy(), "--set", "megatron.custom_loss_function=" + name};
+    for (QString each : libraries) {
+      if (each == "COPY") {
+        each = path("copy.so");
+        QVERIFY(QFile::copy(library(), each));
+      }
+      arguments << "--plugin" << each;
+    }
+    const Outcome ended = accrue_run(arguments);
+    QCOMPARE(ended.status, 2);
+    QVERIFY2(ended.err.contains(words), qUtf8Printable(ended.err));
+  }
+
+  void a_resumed_run_keeps_to_its_library() {
+    const QString own = path("own.so"), dir = path("resumed");
+    QVERIFY(QFile::copy(library(), own));
+    Program run(programPath("accrue-run"),
+                with_sets({"run", toy(), "--out", dir, "--plugin", own},
+                          plain() << named("custom_loss_function", "half_square") << "run.epochs=1000000"
+                                  << "run.record_weights=false"
+                                  << "checkpoint.every_updates=20"),
+                {"XDG_RUNTIME_DIR=" + path("runtime"), "XDG_DATA_HOME=" + path("data")});
+    QTRY_VERIFY_WITH_TIMEOUT(!QDir(dir + "/checkpoints").entryList({"step-*"}).isEmpty(), 30000);
+    run.signal(SIGINT);
+    QCOMPARE(run.finish().status, 130);
+    QFile plan(dir + "/plan.json");
+    QVERIFY(plan.open(QIODevice::ReadOnly));
+    const auto recorded = QJsonDocument::fromJson(plan.readAll()).object()["plugins"].toArray().at(0).toObject();
+    QCOMPARE(recorded["name"].toString(), QStringLiteral("Accrue's sample"));
+    QCOMPARE(recorded["sha256"].toString().size(), 64);
+    // A branch takes the libraries of its run along.
+    const Outcome branch = accrue_run({"resume", dir, "--quiet", "--out", path("branch"), "--set", "run.epochs=1000000",
+                                       "--set", "optimizer.lr=1e6"});
+    QVERIFY2(branch.status == 3, qUtf8Printable(branch.err));
+    QFile changed(own);
+    QVERIFY(changed.open(QIODevice::Append));
+    changed.write("x");
+    changed.close();
+    const Outcome again = accrue_run({"resume", dir, "--quiet"});
+    QCOMPARE(again.status, 2);
+    QVERIFY2(again.err.contains("\"Accrue's sample\" is another than the run began with"), qUtf8Printable(again.err));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestPluginLibraries)
+#include "test_plugin_libraries.moc"

@@ -238,8 +238,14 @@ void add_records(Verbs& verbs) {
   const auto [generate, text] =
       verbs.add("generate", "Continue a text with the final weights of a run that trained a GPT", generate_text);
   add_dir(*generate, text->dir);
-  auto* prompt = generate->add_option("--prompt", text->prompt, "The text to continue, a token a byte");
+  auto* prompt = generate->add_option("--prompt", text->prompt, "The text to continue");
   generate->add_option("--tokens", text->tokens, "Tokens in place of a text: 12,7,3")->excludes(prompt);
+  generate
+      ->add_option("--tokenizer", text->tokenizer,
+                   "Of the text: bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL (default: that of the "
+                   "run's dataset; without one a token is a byte)")
+      ->type_name("KIND:FILE")
+      ->needs(prompt);
   generate->add_option("--length", text->length, "Tokens to add, at least: the whole has a multiple of 4")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

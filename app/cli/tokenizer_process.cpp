@@ -154,18 +154,35 @@ Result<void> TokenizerProcess::read_facts() {
   return {};
 }
 
+Result<void> TokenizerProcess::ask(char request, std::uint64_t count, const void* from, std::size_t bytes) {
+  if (auto sent = send(&request, 1); !sent) return sent;
+  if (auto sent = send(&count, sizeof count); !sent) return sent;
+  return send(from, bytes);
+}
+
+Result<std::string> TokenizerProcess::decode(const std::vector<std::int64_t>& tokens) {
+  const std::vector<std::int32_t> sent(tokens.begin(), tokens.end());
+  if (auto asked = ask('d', sent.size(), sent.data(), sent.size() * sizeof sent[0]); !asked)
+    return tl::unexpected(asked.error());
+  std::uint64_t count = 0;
+  if (auto received = receive(&count, sizeof count); !received) return tl::unexpected(received.error());
+  constexpr std::uint64_t longest = std::uint64_t{1} << 30;
+  if (count > longest) return ended();
+  std::string text(count, '\0');
+  if (auto received = receive(text.data(), text.size()); !received) return tl::unexpected(received.error());
+  return text;
+}
+
 Result<std::vector<std::int64_t>> TokenizerProcess::encode(std::string_view text) {
   if (const std::size_t wrong = first_not_utf8(text); wrong != std::string_view::npos)
     return fail(ErrorCode::data,
                 fmt::format("the text is not UTF-8: byte {} of the text that begins \"{}\"", wrong,
                             text.substr(0, std::min<std::size_t>(wrong, 24))),
                 {}, "Convert it to UTF-8, or use --tokenizer bytes");
-  const std::uint64_t bytes = text.size();
-  if (auto sent = send(&bytes, sizeof bytes); !sent) return tl::unexpected(sent.error());
-  if (auto sent = send(text.data(), text.size()); !sent) return tl::unexpected(sent.error());
+  if (auto asked = ask('e', text.size(), text.data(), text.size()); !asked) return tl::unexpected(asked.error());
   std::uint64_t count = 0;
   if (auto received = receive(&count, sizeof count); !received) return tl::unexpected(received.error());
-  if (count > 8 * bytes + 16) return ended();
+  if (count > 8 * text.size() + 16) return ended();
   std::vector<std::int32_t> tokens(count);
   if (auto received = receive(tokens.data(), tokens.size() * sizeof tokens[0]); !received)
     return tl::unexpected(received.error());

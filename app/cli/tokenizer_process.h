@@ -23,10 +23,13 @@ class TokenizerProcess final : public TextTokenizer {
   const DatasetSidecar& facts() const override { return facts_; }
   /// Errors: data for a text that is not UTF-8; protocol where the program ended or does not answer.
   Result<std::vector<std::int64_t>> encode(std::string_view text) override;
+  /// Errors: protocol as encode().
+  Result<std::string> decode(const std::vector<std::int64_t>& tokens);
 
  private:
   TokenizerProcess() = default;
   Result<void> read_facts();
+  Result<void> ask(char request, std::uint64_t count, const void* from, std::size_t bytes);
   Result<void> send(const void* from, std::size_t bytes);
   Result<void> receive(void* to, std::size_t bytes);
   tl::unexpected<Error> ended() const;

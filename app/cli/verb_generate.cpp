@@ -1,21 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate: this program computes nothing, so it becomes accrue-rank, which has the model.
+// generate: this program computes nothing, so it becomes accrue-rank, which has the model. Where the tokens are those
+// of a tokenizer it stays, and stands between the text and accrue-rank.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "accrue/run/engine_host.h"
+#include "accrue/run/spec_io.h"
+#include "accrue/run/system_error.h"
+#include "tokenizer_process.h"
 #include "verbs.h"
 
-namespace accrue::cli {
+extern char** environ;
 
-int generate_text(const GenerateOptions& options) {
-  std::vector<std::string> words{default_rank_program(), "generate", options.dir};
+namespace accrue::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+using Tokens = std::vector<std::int64_t>;
+
+/// What the dataset of a run says of its tokens; none for data without a sidecar.
+Result<std::optional<DatasetSidecar>> sidecar_of_run(const fs::path& dir, fs::path& folder) {
+  const SpecReading reading = read_spec(dir / "spec.toml");
+  // accrue-rank says what is wrong with a folder.
+  if (!reading.ok() || reading.spec.data.kind != DataKind::indexed || reading.spec.data.paths.empty())
+    return std::nullopt;
+  const fs::path prefix = dir / reading.spec.data.paths.front();
+  folder = prefix.parent_path();
+  return read_sidecar(prefix);
+}
+
+/// The tokenizer that made a run's tokens, or that the user names. Null where a token is a byte.
+Result<std::unique_ptr<TokenizerProcess>> tokenizer_of(const GenerateOptions& options) {
+  fs::path folder;
+  const auto sidecar = sidecar_of_run(options.dir, folder);
+  if (!sidecar) return tl::unexpected(sidecar.error());
+  const bool known = *sidecar && (*sidecar)->tokenizer != "bytes" && !(*sidecar)->files.empty();
+  if (!known && options.tokenizer.empty()) return nullptr;
+  std::string choice = options.tokenizer;
+  if (choice.empty()) {
+    // Named as it was when the dataset was built: from the folder of then, which is perhaps that of the dataset.
+    fs::path file = (*sidecar)->files.front().path;
+    std::error_code ignored;
+    if (!fs::exists(file, ignored) && fs::exists(folder / file, ignored)) file = folder / file;
+    choice = (*sidecar)->tokenizer + ":" + file.string();
+  }
+  auto started = TokenizerProcess::start(choice, known && (*sidecar)->keep_case && choice.starts_with("wordpiece:"));
+  if (!started) {
+    if (options.tokenizer.empty()) started.error().hint = "Say where the tokenizer's file is: --tokenizer KIND:FILE";
+    return started;
+  }
+  if (!known) return started;
+  const auto& made = (*sidecar)->files;
+  const auto& now = (*started)->facts().files;
+  const auto same = [](const TokenizerFile& a, const TokenizerFile& b) { return a.sha256 == b.sha256; };
+  if (!std::ranges::equal(made, now, same))
+    return fail(ErrorCode::data, "is not the tokenizer that the run's dataset was built with: the file differs", choice,
+                "Give that one: --tokenizer KIND:FILE");
+  return started;
+}
+
+Words rank_words(const GenerateOptions& options) {
+  Words words{default_rank_program(), "generate", options.dir};
   const auto add = [&](const char* name, const auto& value) {
     words.emplace_back(name);
     words.push_back(fmt::format("{}", value));
@@ -32,16 +91,103 @@ int generate_text(const GenerateOptions& options) {
   add("--length-penalty", options.length_penalty);
   add("--seed", options.seed);
   if (options.add_bos) words.emplace_back("--add-bos");
+  return words;
+}
+
+std::vector<char*> arguments_of(Words& words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+int report_missing(const std::string& program, int failed) {
+  return report({.code = ErrorCode::device,
+                 .message = "the program that computes cannot be started: " + system_words(failed),
+                 .where = program,
+                 .hint = "accrue-run doctor checks the installation."});
+}
+
+/// Runs a program and takes what it prints; its errors go where ours go. The exit status, or 128 and the signal.
+Result<int> run_and_read(Words words, std::string& printed) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::device, "no pipe can be made: " + system_words(errno));
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t child = -1;
+  const int failed =
+      ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments_of(words).data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  char part[4096];
+  while (failed == 0) {
+    const auto count = ::read(ends[0], part, sizeof part);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    printed.append(part, static_cast<std::size_t>(count));
+  }
+  ::close(ends[0]);
+  if (failed != 0) return report_missing(words.front(), failed);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Of a line of numbers with commas between them.
+Tokens tokens_of(const std::string& line) {
+  Tokens tokens;
+  const char* const end = line.data() + line.size();
+  for (const char* at = line.data(); at < end; ++at) {
+    std::int64_t token = 0;
+    const auto [rest, failed] = std::from_chars(at, end, token);
+    if (failed != std::errc{}) break;
+    tokens.push_back(token);
+    at = rest;
+  }
+  return tokens;
+}
+
+int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
+  const auto prompt = tokenizer.encode(options.prompt);
+  if (!prompt) return report(prompt.error());
+  if (prompt->empty())
+    return report({.code = ErrorCode::config,
+                   .message = "the tokenizer finds no token in the text",
+                   .where = "--prompt",
+                   .hint = "Give more than white space."});
+  options.prompt.clear();
+  options.tokens = fmt::format("{}", fmt::join(*prompt, ","));
+  Words words = rank_words(options);
+  const auto end = tokenizer.facts().end_of_document;
+  if (end) words.insert(words.end(), {"--eod", fmt::format("{}", *end)});
+  std::string printed;
+  const auto status = run_and_read(std::move(words), printed);
+  if (!status) return report(status.error());
+  if (*status != status_done) return *status;
+  Tokens tokens = tokens_of(printed);
+  if (end) std::erase(tokens, *end);
+  const auto text = tokenizer.decode(tokens);
+  if (!text) return report(text.error());
+  std::fwrite(text->data(), 1, text->size(), stdout);
+  std::fputc('\n', stdout);
+  return status_done;
+}
+
+}  // namespace
+
+int generate_text(const GenerateOptions& options) {
+  if (!options.prompt.empty()) {
+    auto tokenizer = tokenizer_of(options);
+    if (!tokenizer) return report(tokenizer.error());
+    if (*tokenizer) return generate_with(**tokenizer, options);
+  }
+  Words words = rank_words(options);
+  const auto arguments = arguments_of(words);
   std::fflush(nullptr);
   ::execv(arguments.front(), arguments.data());
-  const int failed = errno;
-  return report({.code = ErrorCode::device,
-                 .message = "the program that computes cannot be started: " + std::generic_category().message(failed),
-                 .where = words.front(),
-                 .hint = "accrue-run doctor checks the installation."});
+  return report_missing(words.front(), errno);
 }
 
 }  // namespace accrue::cli

@@ -96,7 +96,8 @@ int show_run(const ShowOptions& options);
 struct GenerateOptions {
   std::string dir;
   std::string prompt;
-  std::string tokens;  ///< ids, in place of a text
+  std::string tokens;     ///< ids, in place of a text
+  std::string tokenizer;  ///< KIND:FILE; empty: that of the run's dataset
   std::int64_t length = 64;
   double temperature = 1.0;
   std::int64_t top_k = 0;

@@ -84,6 +84,30 @@ class BytePair final : public Tokenizer {
     return tokens;
   }
 
+  /// What a model writes may end within a character.
+  std::string decode(const Tokens& tokens) const override {
+    std::unordered_map<std::int32_t, const std::string*> names;
+    for (const auto& [name, token] : tokens_) names.emplace(token, &name);
+    std::unordered_map<std::string, char> bytes;
+    const auto letters = byte_letters();
+    for (std::size_t byte = 0; byte < letters.size(); ++byte) bytes.emplace(letters[byte], static_cast<char>(byte));
+    std::string text, letter;
+    for (const std::int32_t token : tokens) {
+      const auto name = names.find(token);
+      if (name == names.end()) continue;
+      for (const UChar32 point : code_points(*name->second)) {
+        letter.clear();
+        append_utf8(letter, point);
+        const auto byte = bytes.find(letter);
+        if (byte == bytes.end())
+          text += letter;
+        else
+          text.push_back(byte->second);
+      }
+    }
+    return text;
+  }
+
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "bpe", .files = {}, .special = {.vocabulary = size_, .pad = -1}};
     if (const auto found = tokens_.find("<|endoftext|>"); found != tokens_.end()) facts.end_of_document = found->second;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-tokenize KIND FILE [keep-case]: started by accrue-run, one for each build, with a socket as its standard input
-// and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. Then for each
-// request, a length in 8 bytes and so many bytes of text, it answers a count in 8 bytes and so many tokens of 4 bytes.
+// and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. A request is
+// a letter and a count in 8 bytes; the answer begins with a count in 8 bytes:
+//   e  so many bytes of text; answered by the tokens, of 4 bytes
+//   d  so many tokens of 4 bytes; answered by the bytes of their text
 // Numbers are little-endian. It ends with its input.
 #include <unistd.h>
 
@@ -55,14 +57,25 @@ int main(int argc, char** argv) {
   }
   const std::string facts = accrue::to_json(opened->facts);
   if (!write_all(facts.data(), facts.size())) return 1;
-  constexpr std::uint64_t longest_text = std::uint64_t{1} << 30;
+  constexpr std::uint64_t longest_text = std::uint64_t{1} << 30, most_tokens = longest_text / sizeof(std::int32_t);
+  const auto answer = [](const auto& values) {
+    const std::uint64_t count = values.size();
+    return write_all(&count, sizeof count) && write_all(values.data(), values.size() * sizeof values[0]);
+  };
   std::string text;
-  for (std::uint64_t bytes = 0; read_all(&bytes, sizeof bytes) && bytes <= longest_text;) {
-    text.resize(bytes);
-    if (!read_all(text.data(), text.size())) return 1;
-    const auto tokens = opened->tokenizer->encode(text);
-    const std::uint64_t count = tokens.size();
-    if (!write_all(&count, sizeof count) || !write_all(tokens.data(), tokens.size() * sizeof tokens[0])) return 1;
+  accrue::tokenize::Tokens tokens;
+  char request = 0;
+  for (std::uint64_t count = 0; read_all(&request, 1) && read_all(&count, sizeof count);) {
+    if (request == 'e' && count <= longest_text) {
+      text.resize(count);
+      if (!read_all(text.data(), text.size()) || !answer(opened->tokenizer->encode(text))) return 1;
+    } else if (request == 'd' && count <= most_tokens) {
+      tokens.resize(count);
+      if (!read_all(tokens.data(), tokens.size() * sizeof tokens[0]) || !answer(opened->tokenizer->decode(tokens)))
+        return 1;
+    } else {
+      return 1;
+    }
   }
   return 0;
 }

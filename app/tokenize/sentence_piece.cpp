@@ -28,6 +28,14 @@ class SentencePiece final : public Tokenizer {
     return {pieces.begin(), pieces.end()};
   }
 
+  std::string decode(const Tokens& tokens) const override {
+    std::vector<int> pieces;
+    for (const std::int32_t token : tokens)
+      if (token >= 0 && token < processor_.GetPieceSize()) pieces.push_back(token);
+    std::string text;
+    return processor_.Decode(pieces, &text).ok() ? text : std::string();
+  }
+
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "sentencepiece", .files = {}, .special = {}};
     SpecialTokens& special = facts.special;

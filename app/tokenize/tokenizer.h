@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer as accrue-tokenize runs it: made of files, asked for the tokens of one text after the other.
+// A tokenizer as accrue-tokenize runs it: made of files, asked for the tokens of one text after the other, or for the
+// text of tokens.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   /// Of a text in UTF-8, which the caller has checked.
   virtual Tokens encode(std::string_view text) const = 0;
+  /// Of tokens that may stand outside the vocabulary, which have no text.
+  virtual std::string decode(const Tokens& tokens) const = 0;
   /// The vocabulary and the special tokens that it has of its own; end_of_document where it has one.
   virtual DatasetSidecar facts() const = 0;
 };

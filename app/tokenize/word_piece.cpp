@@ -93,6 +93,21 @@ class WordPiece final : public Tokenizer {
     return tokens;
   }
 
+  /// Words with a space between them: what stood between them in a text is in no token.
+  std::string decode(const Tokens& tokens) const override {
+    std::vector<const std::string*> names(continues_.size(), nullptr);
+    for (const auto& [name, token] : tokens_) names[static_cast<std::size_t>(token)] = &name;
+    std::string text;
+    for (const std::int32_t token : tokens) {
+      if (token < 0 || token >= std::ssize(names) || names[static_cast<std::size_t>(token)] == nullptr) continue;
+      const std::string_view name = *names[static_cast<std::size_t>(token)];
+      const bool goes_on = name.starts_with("##") && !text.empty();
+      if (!text.empty() && !goes_on) text.push_back(' ');
+      text += goes_on ? name.substr(2) : name;
+    }
+    return text;
+  }
+
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "wordpiece", .files = {}, .special = {.pad = -1}};
     facts.keep_case = keep_case_;

@@ -31,6 +31,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -392,30 +393,48 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// Throws CommError where the sender waits for something that this rank has not begun: neither will ever begin it.
-  /// What the sender said may be old, but not where this is true.
-  void compare_waits(const Operation& operation) {
-    const auto peer = static_cast<std::size_t>(operation.peer);
+  /// What a rank said that it waits in.
+  struct Wait {
+    std::vector<std::int64_t> sent;  ///< messages before, by member
+    std::int64_t peer = kNothing;    ///< whom it waits for
+    std::int64_t number = 0;         ///< of the message or the call
     std::string text;
-    std::int64_t sent_here = 0, waits_for = 0, number = 0;
+  };
+  std::optional<Wait> wait_of(std::size_t member) const {
     try {
-      if (!store_->check({wait_key(peer)})) return;
-      std::istringstream said(store_->get_to_str(wait_key(peer)));
-      for (std::int64_t member = 0, count = 0; member < size(); ++member) {
-        said >> count;
-        if (member == group_.rank) sent_here = count;
-      }
-      if (!(said >> waits_for >> number) || !std::getline(said >> std::ws, text)) return;
+      if (!store_->check({wait_key(member)})) return std::nullopt;
+      std::istringstream said(store_->get_to_str(wait_key(member)));
+      Wait wait{.sent = std::vector<std::int64_t>(group_.members.size())};
+      for (std::int64_t& count : wait.sent) said >> count;
+      if (!(said >> wait.peer >> wait.number) || !std::getline(said >> std::ws, wait.text)) return std::nullopt;
+      return wait;
     } catch (const std::exception&) {
-      return;
+      return std::nullopt;
     }
-    const bool for_a_message = waits_for == group_.rank && number > sent_[peer];
-    const bool for_a_call = waits_for == kEverybody && number > static_cast<std::int64_t>(calls_);
-    if (sent_here >= operation.number || !(for_a_message || for_a_call)) return;
+  }
+
+  /// Throws CommError where the sender waits for something that this rank has not begun, itself or by way of others
+  /// that wait for each other's messages: none of it will ever begin. What a rank said may be old, but not where this
+  /// is true: the last one of them waits for this rank still, so what it has sent is all, and so on back to the sender.
+  void compare_waits(const Operation& operation) {
+    std::string others;
+    std::int64_t ranks = 1, waiting = group_.rank, number = operation.number;
+    for (std::int64_t sender = operation.peer;; ++ranks) {
+      const auto wait = wait_of(static_cast<std::size_t>(sender));
+      if (ranks == size() || !wait || wait->sent[static_cast<std::size_t>(waiting)] >= number) return;
+      others += ", " + group_.name_of(static_cast<std::size_t>(sender)) + " in " + wait->text;
+      const bool for_a_call = wait->peer == kEverybody && wait->number > static_cast<std::int64_t>(calls_);
+      if (wait->peer == group_.rank && wait->number <= sent_[static_cast<std::size_t>(sender)]) return;
+      if (for_a_call || wait->peer == group_.rank) break;
+      if (wait->peer < 0 || wait->peer >= size()) return;
+      waiting = std::exchange(sender, wait->peer);
+      number = wait->number;
+    }
     failed_ = true;
     give_up();
-    throw CommError("two ranks wait for each other: this rank in " + doing(operation) + ", " + group_.name_of(peer) +
-                    " in " + text + "; what one receives the other must send first");
+    const std::string count = ranks == 1 ? "two" : std::to_string(ranks + 1);
+    throw CommError(count + " ranks wait for each other: this rank in " + doing(operation) + others +
+                    "; what one receives the other must send first");
   }
 
   [[noreturn]] void refuse_what_came(const Operation& operation) {

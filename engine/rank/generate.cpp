@@ -30,6 +30,7 @@ struct GenerateArguments {
   fs::path dir;
   std::optional<std::string> prompt;
   std::optional<std::string> tokens;  ///< ids, in place of a text
+  std::int64_t eod = -1;              ///< ends a text; -1: 256 where the vocabulary is that of bytes
   std::int64_t beams = 0;             ///< 0: sampling
   double length_penalty = 1.0;
   megatron::GenerationOptions options;
@@ -48,8 +49,10 @@ bool read_number(const std::string& word, Number& number) {
 Result<GenerateArguments> parse(const std::vector<std::string>& words) {
   GenerateArguments arguments;
   megatron::GenerationOptions& options = arguments.options;
-  const std::map<std::string, std::int64_t*> counts{
-      {"--length", &options.tokens_to_generate}, {"--top-k", &options.top_k}, {"--beams", &arguments.beams}};
+  const std::map<std::string, std::int64_t*> counts{{"--length", &options.tokens_to_generate},
+                                                    {"--top-k", &options.top_k},
+                                                    {"--beams", &arguments.beams},
+                                                    {"--eod", &arguments.eod}};
   const std::map<std::string, double*> reals{{"--temperature", &options.temperature},
                                              {"--top-p", &options.top_p},
                                              {"--top-p-decay", &options.top_p_decay},
@@ -98,9 +101,9 @@ Result<megatron::TokenList> token_ids(const std::string& text, std::int64_t voca
 Result<megatron::TokenList> prompt_of(const GenerateArguments& arguments, std::int64_t vocabulary) {
   if (arguments.tokens) return token_ids(*arguments.tokens, vocabulary);
   if (vocabulary != bytes && vocabulary != bytes + 1)
-    return refuse_to_generate(
-        "the model's vocabulary of " + std::to_string(vocabulary) +
-        " tokens is not that of bytes (256, or 257 with an end of document): give --tokens 12,7,...");
+    return refuse_to_generate("the model's vocabulary of " + std::to_string(vocabulary) +
+                              " tokens is not that of bytes (256, or 257 with an end of document): give --tokenizer "
+                              "KIND:FILE, or --tokens 12,7,...");
   megatron::TokenList ids;
   for (const char byte : *arguments.prompt) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
@@ -167,7 +170,10 @@ Result<void> generate_from_run(const std::vector<std::string>& words) {
   };
   megatron::GenerationOptions& options = arguments->options;
   options.longest = spec->context;
-  if (spec->vocabulary == bytes + 1) options.eod = bytes;
+  if (arguments->eod >= 0)
+    options.eod = arguments->eod;
+  else if (spec->vocabulary == bytes + 1)
+    options.eod = bytes;
   try {
     if (arguments->beams == 0) {
       for (const auto& row : megatron::generate(logits, {*prompt}, options)) print(row, arguments->prompt.has_value());

@@ -471,16 +471,17 @@ int other_messages(RankContext& rank) {
 int waits_across(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::gloo);
   at::Tensor value = at::zeros({10}, at::kFloat);
+  const auto next = (rank.rank + 1) % rank.world, before = (rank.rank + rank.world - 1) % rank.world;
   for (int round = 0; round < 3; ++round) {  // what was said of earlier waits must not count
     using Clock = std::chrono::steady_clock;
     for (const auto late = Clock::now() + 400ms; rank.rank == 0 && Clock::now() < late;) std::this_thread::yield();
-    Work sent = joined.data->start_send(value, 1 - rank.rank);
-    joined.data->receive(value, 1 - rank.rank);
+    Work sent = joined.data->start_send(value, before);
+    joined.data->receive(value, next);
     sent.wait();
   }
   try {
     if (rank.rank == 0 && rank.arguments.at(0) == "barrier") joined.data->barrier();
-    joined.data->receive(value, 1 - rank.rank);
+    joined.data->receive(value, next);
   } catch (const CommError& error) {
     rank.report(error.what());
   }
@@ -642,19 +643,25 @@ class TestCommunicator : public QObject {
 
   void names_ranks_that_wait_for_each_other_data() {
     QTest::addColumn<QString>("call");
-    for (const char* call : {"receive", "barrier"}) QTest::newRow(call) << call;
+    QTest::addColumn<int>("world");
+    for (const int world : {2, 3, 4}) QTest::addRow("receive, %d", world) << "receive" << world;
+    QTest::newRow("barrier") << "barrier" << 2;
   }
   void names_ranks_that_wait_for_each_other() {
     QFETCH(QString, call);
+    QFETCH(int, world);
     // Long before the calls' time-out of a minute.
-    const auto outcomes = RankGroup("waits_across", 2, {.arguments = {call.toStdString()}}).finish(20s);
-    // One of them finds it; the other may find that it has gone.
+    const auto outcomes = RankGroup("waits_across", world, {.arguments = {call.toStdString()}}).finish(20s);
+    const std::string count = world == 2 ? "two" : std::to_string(world);
+    // One of them finds it; the others may find that it has gone. Who waits is named in the order of the circle.
     int named = 0;
-    for (const auto& each : outcomes)
-      named += std::ranges::count_if(each.lines, [&](const std::string& said) {
-        return contains(said, "two ranks wait for each other: this rank in receive of 10 Float") &&
-               contains(said, "(pid") && contains(said, " in " + call.toStdString());
-      });
+    for (int rank = 0; rank < world; ++rank)
+      for (const std::string& said : outcomes[std::size_t(rank)].lines) {
+        std::size_t at = said.find(count + " ranks wait for each other: this rank in receive of 10 Float");
+        for (int step = 1; step < world && at != std::string::npos; ++step)
+          at = said.find(", rank " + std::to_string((rank + step) % world) + " (pid", at);
+        named += at != std::string::npos && contains(said, " in " + call.toStdString()) ? 1 : 0;
+      }
     QVERIFY2(named >= 1, outcomes[1].text().c_str());
   }
 

@@ -2,6 +2,7 @@
 // The flat space of parameters, its buckets and shards, the parameters of each model, and what memory they take.
 #include <QtTest>
 
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
@@ -253,6 +254,38 @@ class TestShardLayout : public QObject {
     QCOMPARE(count_of(1), 209445120);
     QCOMPARE(fullest_rank_totals(model, {.tensor = 2, .pipeline = 2}).numel, 210753280);
     QCOMPARE(fullest_rank_totals(model, {}).numel, count(model));
+  }
+
+  /// In 10^9: the parameter column of Megatron-LM's table of 2021 (A100), and the names of the models of its table of
+  /// 2024 (H100), whose output layers are not tied to the embeddings.
+  void models_have_the_published_parameters_data() {
+    const Rows<int, int, double, bool> row;  // width, layers, parameters, tied
+    row("1.7", 2304, 24, 1.7, true);
+    row("3.6", 3072, 30, 3.6, true);
+    row("7.5", 4096, 36, 7.5, true);
+    row("18.4", 6144, 40, 18.4, true);
+    row("39.1", 8192, 48, 39.1, true);
+    row("76.1", 10240, 60, 76.1, true);
+    row("145.6", 12288, 80, 145.6, true);
+    row("310.1", 16384, 96, 310.1, true);
+    row("529.6", 20480, 105, 529.6, true);
+    row("1008", 25600, 128, 1008.0, true);
+    row("7.1B", 4096, 30, 7.1, false);
+    row("70B", 8192, 84, 70, false);
+    row("177B", 12288, 96, 177, false);
+    row("462B", 18432, 112, 462, false);
+  }
+  void models_have_the_published_parameters() {
+    const auto [width, layers, published, tied] = current_row<int, int, double, bool>();
+    const std::int64_t context = tied ? 2048 : 4096, vocabulary = tied ? 51200 : 131072;
+    const ModelSpec model = gpt(layers, width, context, vocabulary);
+    const double output = tied ? 0.0 : static_cast<double>(vocabulary) * width;
+    const double step = tied || published < 10 ? 0.1 : 1.0;  // of the rounding
+    QVERIFY(std::abs((static_cast<double>(count(model)) + output) / 1e9 - published) <= step / 2);
+    // 12 L h^2 (1 + 13 / (12 h) + (V + s) / (12 L h)), and the last norm.
+    const double h = width;
+    QCOMPARE(static_cast<double>(count(model)),
+             12 * layers * h * h + 13 * layers * h + static_cast<double>(vocabulary + context) * h + 2 * h);
   }
 
   void a_vocabulary_is_rounded_up_data() {

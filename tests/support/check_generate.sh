@@ -56,5 +56,21 @@ refused 2 '--top-k' "$folder/run" --prompt x --top-k 2 --top-p 0.5
 refused 2 'no token' "$folder/run" --tokens 256
 refused 2 '--prompt' "$folder/run"
 refused 2 'spec.toml' "$folder" --prompt x
+
+# Words of a tokenizer: text in and text out, by the vocabulary that the dataset was built with.
+words='the cat saw a mat and one dog run far off'
+{ printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'; tr ' ' '\n' <<<"${words/ saw/ sa}"; printf '##w\n.\n'; } >"$folder/vocab.txt"
+for i in $(seq 30); do printf '%s. ' "$words"; done >"$folder/cats.txt"
+(cd "$folder" && "$accrue_run" data build cats.txt --out cats --tokenizer wordpiece:vocab.txt >/dev/null)
+"$accrue_run" run "$folder/rhyme.accrue" --out "$folder/words" --quiet --set data.kind=indexed --set 'data.paths=["cats"]' --set model.vocabulary=20 \
+  --set model.context=16 --set parallel.tensor=1 --set run.updates=150 >/dev/null
+continued() { "$accrue_run" generate "$folder/words" --prompt 'The cat' --length 6 --top-k 1 "$@"; }
+[ "$(continued)" = 'the cat saw a mat and one' ] || fail "not the words: $(continued)"
+mv "$folder/vocab.txt" "$folder/moved.txt"
+refused 2 '--tokenizer KIND:FILE' "$folder/words" --prompt 'The cat'
+[ "$(continued --tokenizer "wordpiece:$folder/moved.txt")" = 'the cat saw a mat and one' ] || fail 'the vocabulary was not found again'
+printf 'more\n' >>"$folder/moved.txt"
+refused 2 'the file differs' "$folder/words" --prompt 'The cat' --tokenizer "wordpiece:$folder/moved.txt"
+
 rm "$folder/run/final/model.safetensors"
 refused 5 'model.safetensors' "$folder/run" --prompt x

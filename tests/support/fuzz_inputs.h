@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many damaged inputs a test makes. In the suite few; `PROGRAM --inputs 100000 [function]` makes so many of each
+// kind.
+#pragma once
+
+#include <QCoreApplication>
+#include <QtTest>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace accrue::test {
+
+inline int fuzz_inputs = 5'000;
+
+/// The main function of such a test; it takes its own argument from the front of Qt's.
+template <typename Test>
+int run_with_inputs(int argc, char** argv) {
+  const QCoreApplication application(argc, argv);
+  std::vector<char*> rest{argv[0]};
+  for (int i = 1; i < argc; ++i) {
+    if (i + 1 < argc && std::strcmp(argv[i], "--inputs") == 0)
+      fuzz_inputs = std::atoi(argv[++i]);
+    else
+      rest.push_back(argv[i]);
+  }
+  if (fuzz_inputs > 5'000) qputenv("QTEST_FUNCTION_TIMEOUT", "3600000");
+  Test tests;
+  return QTest::qExec(&tests, static_cast<int>(rest.size()), rest.data());
+}
+
+}  // namespace accrue::test

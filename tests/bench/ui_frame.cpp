@@ -29,6 +29,7 @@ using accrue::test::MadeRun;
 namespace {
 
 constexpr int frames = 150;
+constexpr std::int64_t slice = 25000;  // updates
 
 void report(const char* what, std::vector<double> milliseconds) {
   std::sort(milliseconds.begin(), milliseconds.end());
@@ -64,7 +65,9 @@ void build(Scene& scene, std::int64_t points, int runs, int plots) {
     scene.made.push_back(madeRun(points, i));
     scene.runs.push_back(std::make_unique<RunSeries>(QString::number(i), i));
     scene.runs.back()->setPlan(scene.made.back().plan());
-    scene.runs.back()->append(scene.made.back().events(scene.updates));
+    // In slices: all events of a million points at once would take gigabytes.
+    for (std::int64_t from = 0; from < scene.updates; from += slice)
+      scene.runs.back()->append(scene.made.back().events(std::min(from + slice, scene.updates), from));
     scene.runs.back()->setState(RunState::running);
     shown << scene.runs.back().get();
   }

@@ -630,6 +630,14 @@ class TestPlots : public QObject {
       QVERIFY(!view.isVisible());
     }
     QCOMPARE(changed.count(), 8);
+    QSignalSpy menu(area_.get(), &PlotArea::menuRequested);
+    rate().canvas().setFocus();
+    QTest::keyClick(&rate().canvas(), Qt::Key_F10, Qt::ShiftModifier);
+    QContextMenuEvent right(QContextMenuEvent::Mouse, QPoint(5, 5), strip().header().mapToGlobal(QPoint(5, 5)));
+    QCoreApplication::sendEvent(&strip(), &right);
+    QCOMPARE(menu.count(), 2);
+    QCOMPARE(menu[0][0].value<PlotView*>(), &rate());
+    QCOMPARE(menu[1][0].value<PlotView*>(), &strip());
     area_->movePlot(&strip(), -2);
     QCOMPARE(area_->shownPlots().first(), QStringLiteral("syncStrip"));
     picture();
@@ -646,8 +654,11 @@ class TestPlots : public QObject {
     RunSeries& second = add({.steps = 2, .updates = 6}, 6, 1);
     PlotView& other = *area_->findChild<PlotView*>(QStringLiteral("otherSyncStrip"));
     area_->setPlotShown(&other, true);
+    area_->resize(800, 400);
     show({&first, &second});
     picture();
+    for (const PlotView* each : {static_cast<PlotView*>(&strip()), &other})
+      QVERIFY(each->canvas().geometry().bottom() < each->height());  // no lane is cut off
     QCOMPARE(strip().header().items().front().seriesIndex, 1);
     QCOMPARE(other.header().items().front().seriesIndex, 0);
     QVERIFY(other.header().badge() != strip().header().badge());

@@ -364,7 +364,9 @@ Figure PlotArea::figure(const FigureSize& size) const {
   figure.title = names.join(QStringLiteral(", "));
   const QString settings = differencesText(specs);
   QStringList sentences;
-  if (!settings.isEmpty()) sentences << (runs.size() > 1 ? tr("The runs differ: %1.").arg(settings) : settings + u'.');
+  // The title has the name of a single run.
+  if (runs.size() == 1 && !settings.isEmpty()) figure.legend.front().text = settings;
+  if (runs.size() > 1 && !settings.isEmpty()) sentences << tr("The runs differ: %1.").arg(settings);
   if (hub_->smoothing() > 0.0) sentences << tr("Smoothed: %1.").arg(smoothingFormula(hub_->smoothing()));
   figure.caption = sentences.join(u' ');
   return figure;
@@ -457,6 +459,10 @@ bool PlotArea::handleKey(int key, Qt::KeyboardModifiers modifiers) {
       return true;
     case Qt::Key_T:
       showTable(currentView());
+      return true;
+    case Qt::Key_F10:
+      if (!shift) return false;
+      Q_EMIT menuRequested(currentView(), currentView()->menuPlace());
       return true;
     case Qt::Key_C:
       return copyReadOut();

@@ -80,7 +80,7 @@ PlotCanvas::PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent)
   setInteractions(QCP::Interactions());
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
-  setMinimumHeight(60);
+  setMinimumHeight(56);
   addLayer(QStringLiteral("curves"), layer(QStringLiteral("main")), QCustomPlot::limAbove);
   addLayer(QStringLiteral("marks"), layer(QStringLiteral("axes")), QCustomPlot::limAbove);
   addLayer(QStringLiteral("cursor"), layer(QStringLiteral("marks")), QCustomPlot::limAbove);

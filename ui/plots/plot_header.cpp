@@ -90,12 +90,17 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   left += space::betweenGroups;
 
   int right = rect.right() - space::betweenGroups;
-  // A sentence at the cursor takes precedence over the badge.
+  // A sentence at the cursor and a legend take precedence over the badge; values of runs do not.
   const bool sentence = items_.size() == 1 && items_.front().swatch == HeaderItem::Swatch::none;
-  const int taken = sentence ? itemWidth(items_.front(), numberMetrics) + space::betweenGroups : 0;
-  if (const int rest = std::max(right - left - taken, 0); !badge_.isEmpty() && (!sentence || rest > leastBadge)) {
-    const QString badge =
-        plainMetrics.elidedText(badge_, Qt::ElideRight, items_.empty() ? rest : std::min(rest, rect.width() * 2 / 5));
+  const bool legend = !items_.empty() && items_.back().swatch != HeaderItem::Swatch::none &&
+                      items_.back().swatch != HeaderItem::Swatch::run;
+  int taken = 0;
+  for (const HeaderItem& item : items_) taken += itemWidth(item, numberMetrics) + space::betweenGroups;
+  const bool first = sentence || legend;
+  const int rest = std::max(right - left - (first ? taken : 0), 0);
+  if (!badge_.isEmpty() && (!first || rest > leastBadge)) {
+    const int most = items_.empty() || first ? rest : std::min(rest, rect.width() * 2 / 5);
+    const QString badge = plainMetrics.elidedText(badge_, Qt::ElideRight, most);
     const int width = plainMetrics.horizontalAdvance(badge);
     painter.drawText(right - width, baseline, badge);
     right -= width + space::betweenGroups;

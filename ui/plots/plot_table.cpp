@@ -25,6 +25,7 @@ namespace {
 constexpr int refreshEvery = 1000;  // milliseconds
 /// Rows beyond this many are measured for the width of a column by their first.
 constexpr int measuredRows = 50;
+constexpr int leastColumnWidth = 80;
 
 }  // namespace
 
@@ -106,6 +107,9 @@ PlotTableWindow::PlotTableWindow(PlotView* plot, QWidget* parent)
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->verticalHeader()->hide();
   view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  view_->verticalHeader()->setDefaultSectionSize(view_->fontMetrics().height() + space::inGroup);
+  view_->horizontalHeader()->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  view_->horizontalHeader()->setMinimumSectionSize(leastColumnWidth);
   view_->horizontalHeader()->setResizeContentsPrecision(measuredRows);
   view_->setTabKeyNavigation(false);
   auto* layout = new QVBoxLayout(this);

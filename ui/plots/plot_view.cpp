@@ -117,7 +117,7 @@ void PlotView::renderInto(QCPPainter& painter, const QRect& rect, const ThemeCol
 
 void PlotView::contextMenuEvent(QContextMenuEvent* event) {
   const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
-  Q_EMIT menuRequested(byKey ? header_->mapToGlobal(header_->rect().bottomLeft()) : event->globalPos());
+  Q_EMIT menuRequested(byKey ? menuPlace() : event->globalPos());
 }
 
 void PlotView::paintEvent(QPaintEvent*) {

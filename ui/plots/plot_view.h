@@ -46,6 +46,8 @@ class PlotView : public QWidget {
   /// refresh() draws for the window again.
   void renderInto(QCPPainter& painter, const QRect& rect, const ThemeColors& colors);
   int headerHeight() const;
+  /// Where the plot's menu opens by key, on the screen.
+  QPoint menuPlace() const { return header_->mapToGlobal(header_->rect().bottomLeft()); }
 
  Q_SIGNALS:
   /// The plot's menu is wanted at a place on the screen.

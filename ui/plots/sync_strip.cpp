@@ -100,8 +100,8 @@ void SyncStrip::placeLanes() {
   const int below = canvas().showsClock() ? PlotCanvas::axisMargin : PlotCanvas::bottomMargin;
   const int height = canvas().viewport().height() - PlotCanvas::topMargin - below;
   const int fits = std::clamp(static_cast<int>(height / place), 1, count);
-  setMinimumHeight(headerHeight() + PlotCanvas::topMargin + below +
-                   static_cast<int>(place) * std::min(count, lanesWanted));
+  const int lanes = PlotCanvas::topMargin + below + static_cast<int>(place) * std::min(count, lanesWanted);
+  setMinimumHeight(headerHeight() + std::max(lanes, canvas().minimumHeight()));
   bar_->setGeometry(canvas().width() - PlotCanvas::rightMargin + space::base, PlotCanvas::topMargin,
                     PlotCanvas::rightMargin - space::base, std::max(height, 1));
   bar_->setPageStep(fits);

@@ -129,6 +129,8 @@ class Trainee {
           stopped_before = m;
           break;
         }
+        for (const StepPhase phase : {StepPhase::forward, StepPhase::scale, StepPhase::backward})
+          channel_.after_phase(phase, [this] { ++caught_up; });
         done = m;
       }
       ended = true;
@@ -138,6 +140,7 @@ class Trainee {
   std::atomic<std::int64_t> done{0};
   std::atomic<std::int64_t> stopped_before{0};
   std::atomic<bool> ended{false};
+  std::atomic<int> caught_up{0};  ///< reports before standing after a phase
 
  private:
   RankChannel& channel_;
@@ -292,6 +295,38 @@ class TestRankChannel : public QObject {
     peer.command(RankCommandKind::proceed);
     QVERIFY(peer.wait_holding(5, true));
     QCOMPARE(trainee.done.load(), 5);
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(eventually([&] { return trainee.done == 9; }));
+  }
+
+  void steps_one_phase_at_a_time_and_from_there_to_a_micro_steps_end() {
+    Peer peer;
+    ProcessChannel channel(options_for(peer));
+    Trainee trainee(channel, peer);
+    const auto stands_after = [&](std::int64_t micro_step, StepPhase phase) {
+      return peer.wait([&](const RunEvent& event) {
+        const auto* holding = std::get_if<Holding>(&event.body);
+        return holding && *holding == Holding{micro_step, true, phase};
+      });
+    };
+    QVERIFY(peer.hold_before_the_start(2));
+    trainee.start(1, 9);
+    QVERIFY(peer.wait_holding(2, true));
+    for (const StepPhase phase : {StepPhase::forward, StepPhase::scale}) {
+      peer.command(RankCommandKind::step_phase);
+      QVERIFY(stands_after(3, phase));
+    }
+    QCOMPARE(trainee.done.load(), 2);
+    QCOMPARE(trainee.caught_up.load(), 2);
+    peer.command(RankCommandKind::hold_in, 4);  // over the rest of this one
+    QVERIFY(stands_after(4, StepPhase::backward));
+    QCOMPARE(trainee.done.load(), 3);
+    peer.command(RankCommandKind::hold_after, 4);  // inside a micro-step its end is still to come
+    peer.command(RankCommandKind::proceed);
+    QVERIFY(peer.wait_holding(4, true));
+    QCOMPARE(trainee.done.load(), 4);
+    peer.command(RankCommandKind::step_phase);
+    QVERIFY(stands_after(5, StepPhase::forward));
     peer.command(RankCommandKind::proceed);
     QVERIFY(eventually([&] { return trainee.done == 9; }));
   }

@@ -75,13 +75,13 @@ class TestEngineHost : public QObject {
     // Where a pause falls is a matter of time; micro-step 2 of 4 in the third window is reached by stepping.
     while (paused->micro_step < 10) VERIFY_STORY(steps_to(StepUnit::micro_step, paused->micro_step + 1));
     QCOMPARE(paused->micro_step, 10);
-    QCOMPARE(paused->detail, std::string("Paused at micro 2 of 4, update 3"));
+    QCOMPARE(paused->detail, std::string("Paused after backward of micro 2 of 4, update 3"));
     QCOMPARE(host.state(), RunState::paused);
     host.forget();
     QVERIFY(!host.wait_for<MicroSteps>(300ms).has_value());  // nobody moves
 
     VERIFY_STORY(steps_to(StepUnit::micro_step, 11));
-    QCOMPARE(paused->detail, std::string("Paused at micro 3 of 4, update 3"));
+    QCOMPARE(paused->detail, std::string("Paused after backward of micro 3 of 4, update 3"));
     VERIFY_STORY(steps_to(StepUnit::update, 12) && paused->update == 3);
     VERIFY_STORY(steps_to(StepUnit::update, 16));
     host.proceed();

@@ -57,6 +57,8 @@ std::vector<RunEvent> one_of_each() {
       make(Gauge{1, 2, 5, 6}),
       make(Heartbeat{"reduce", 3, 12, 9}),
       make(Holding{12, true}),
+      make(Holding{12, true, StepPhase::backward}),
+      make(Held{3, 12, StepPhase::reduce, 4, 4, 0.5, 0.25, 0.82, 1.0, 0.6, 0.02, 0.01, "0.weight", 24, {0.1}, {0.3}}),
       make(StateChanged{"paused", "Paused at micro 2 of 4, update 3", 10, 2}, supervisor_rank),
       make(Warning{"numerics", "NaN \"here\"\n\tand there", "lower lr", 4}),
       make(RankFailed{"peer_lost", "Rank 1 was killed", "resume", "reduce", 9, 4, "tail \xc3\xa9", 3, 12}),

@@ -113,6 +113,27 @@ class TestSupervision : public QObject {
     QVERIFY(agreement.answer(1, {3, true}).reached);
   }
 
+  void a_step_by_a_phase_is_done_when_all_ranks_stand_after_it() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    QVERIFY(agreement.advance_phase().broadcast.empty());  // not held yet: nobody knows from where
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, false});
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, true});
+    QVERIFY(agreement.phase() == StepPhase::none);
+    QVERIFY(agreement.advance_phase().broadcast == (std::vector<RankCommand>{{RankCommandKind::step_phase, 0}}));
+    QVERIFY(!agreement.answer(0, {3, true, StepPhase::forward}).reached);
+    const auto move = agreement.answer(1, {3, true, StepPhase::forward});
+    QVERIFY(move.reached && !move.unprompted);
+    QCOMPARE(agreement.micro_step(), std::int64_t{3});
+    QVERIFY(agreement.phase() == StepPhase::forward);
+    // To the end of the same micro-step's backward.
+    QVERIFY(agreement.advance_in(3).broadcast == (std::vector<RankCommand>{{RankCommandKind::hold_in, 3}}));
+    QVERIFY(agreement.phase() == StepPhase::none);  // on the way
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {3, true, StepPhase::backward});
+    QVERIFY(agreement.phase() == StepPhase::backward);
+    QVERIFY(agreement.release().broadcast == std::vector{proceed_command});
+  }
+
   void ranks_that_stop_of_their_own_accord_are_recognised() {
     HoldAgreement agreement(2);
     QVERIFY(!agreement.answer(0, {12, true}).reached);
@@ -231,7 +252,7 @@ class TestSupervision : public QObject {
   void control_lines_read_back_as_written() {
     for (const auto command :
          {HostVerb::status, HostVerb::pause, HostVerb::proceed, HostVerb::step_micro_step, HostVerb::step_update,
-          HostVerb::stop, HostVerb::checkpoint, HostVerb::checkpoint_and_stop, HostVerb::kill}) {
+          HostVerb::step_phase, HostVerb::stop, HostVerb::checkpoint, HostVerb::checkpoint_and_stop, HostVerb::kill}) {
       const auto read = decode_control(encode_control({command}));
       QVERIFY(read && read->verb == command);
     }

@@ -36,6 +36,24 @@ QStringList unnamed(const QWidget* window) {
   return found;
 }
 
+/// The first visible node of that role and name, under this one.
+QAccessibleInterface* node(QAccessibleInterface* from, QAccessible::Role role, const QString& name) {
+  if (!from) return nullptr;
+  if (from->role() == role && from->text(QAccessible::Name) == name && !from->state().invisible) return from;
+  for (int child = 0; child < from->childCount(); ++child)
+    if (QAccessibleInterface* found = node(from->child(child), role, name)) return found;
+  return nullptr;
+}
+
+/// Presses a button as a screen reader does.
+bool press(const StudioFixture& studio, const char* name) {
+  QAccessibleInterface* button =
+      node(QAccessible::queryAccessibleInterface(studio.window.get()), QAccessible::Button, QLatin1String(name));
+  if (!button || button->state().disabled || !button->actionInterface()) return false;
+  button->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+  return true;
+}
+
 }  // namespace
 
 class TestLegible : public QObject {
@@ -185,6 +203,28 @@ class TestLegible : public QObject {
     look("finished");
   }
 
+  void a_run_is_trained_stepped_and_stopped_by_the_accessibility_tree_alone() {
+    OpenStudio studio(smallSpec(100'000), "micro_ms=5");
+    QVERIFY(press(studio, "Run"));
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().update >= 1, patience_ms);
+    QVERIFY(press(studio, "Pause"));
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    QVERIFY(press(studio, "Next phase"));
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::paused && studio.control->held().newest() &&
+                                 studio.control->held().newest()->phase == StepPhase::forward,
+                             patience_ms);
+    // The inspector's table says it, cell by cell.
+    auto* table = QAccessible::queryAccessibleInterface(studio.find("inspectorPhases"));
+    QVERIFY(table && table->tableInterface());
+    QTRY_COMPARE_WITH_TIMEOUT(table->tableInterface()->cellAt(0, 0)->text(QAccessible::Name),
+                              QStringLiteral("\u25b6 forward"), patience_ms);
+    QVERIFY(table->tableInterface()->cellAt(0, 1)->text(QAccessible::Name).startsWith(QStringLiteral("loss ")));
+    QVERIFY(press(studio, "Continue"));
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QVERIFY(press(studio, "Stop"));
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+  }
+
   void message_boxes_have_the_studios_icons() {
     StudioFixture studio;
     QMessageBox box(QMessageBox::Question, QStringLiteral("Title"), QStringLiteral("Text"));
@@ -192,6 +232,8 @@ class TestLegible : public QObject {
     QVERIFY(!ours.isNull());
     QCOMPARE(QApplication::style()->standardIcon(QStyle::SP_MessageBoxQuestion).pixmap(24, 24).toImage(), ours);
     QVERIFY(!box.iconPixmap().isNull());
+    box.setStandardButtons(QMessageBox::Cancel);
+    QVERIFY(box.button(QMessageBox::Cancel)->icon().isNull());
   }
 };
 

@@ -67,6 +67,12 @@ void StudioStyle::drawComplexControl(ComplexControl control, const QStyleOptionC
   QProxyStyle::drawComplexControl(control, option, painter, widget);
 }
 
+int StudioStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                           QStyleHintReturn* answer) const {
+  if (hint == SH_DialogButtonBox_ButtonsHaveIcons) return 0;  // the words say it, and Fusion's icons are not ours
+  return QProxyStyle::styleHint(hint, option, widget, answer);
+}
+
 QIcon StudioStyle::standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const {
   switch (which) {
     case SP_MessageBoxQuestion:

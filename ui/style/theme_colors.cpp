@@ -173,7 +173,10 @@ Qt::PenStyle seriesDash(int index) {
 }
 
 QPen seriesPen(const ThemeColors& colors, int index, double opacity) {
-  QPen pen(mixed(seriesColor(colors, index), colors.surface, opacity), 1.0, seriesDash(index));
+  // Pale lines are for those who can see them.
+  constexpr double least_in_contrast = 0.7;
+  const double shown = colors.muted == colors.text ? std::max(opacity, least_in_contrast) : opacity;
+  QPen pen(mixed(seriesColor(colors, index), colors.surface, shown), 1.0, seriesDash(index));
   pen.setCosmetic(
       true);  // one pixel of the device: a wider antialiased polyline takes seconds to draw if points are dense
   return pen;

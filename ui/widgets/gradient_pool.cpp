@@ -191,7 +191,7 @@ void GradientPool::paintHeader(QPainter& painter, const QRect& tank, std::int64_
 void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankStatus& status,
                              std::int64_t fullest) const {
   const ThemeColors colors = themeColors(palette());
-  painter.fillRect(tank, colors.plotGrid);
+  painter.fillRect(tank, mixed(colors.text, colors.surface, 0.1));
   const QRect inside = tank.adjusted(1, 2, -1, -1);
   if (view_.drained) {
     // Empty: the gradients have been used. A skipped window is labelled as such.
@@ -240,7 +240,11 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
 
 /// In the bar where it is high enough, else over it; not at all where it does not fit.
 void GradientPool::paintSlotText(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
-                                 const QString& text) const {
+                                 const QString& whole) const {
+  // What fits: both lines, the share, its number.
+  QString text = whole;
+  if (fontMetrics().size(0, text).width() > slot.width()) text = whole.section(QLatin1Char('\n'), 0, 0);
+  if (fontMetrics().size(0, text).width() > slot.width()) text = text.section(QLatin1Char(' '), 0, 0);
   const QSize size = fontMetrics().size(0, text);
   if (text.isEmpty() || size.width() > slot.width() || size.height() > slot.height()) return;
   const bool inside = bar.height() >= size.height() + space::base;

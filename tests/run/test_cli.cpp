@@ -116,6 +116,41 @@ class TestCli : public QObject {
     QCOMPARE(run({"plan", path("none.accrue"), "--dialects"}).status, 2);
   }
 
+  /// Code on standard output alone, what is missing in it on standard error.
+  void a_spec_is_exported_and_what_is_missing_is_said() {
+    const Outcome code = run({"export", spec_, "--to", "pytorch", "--set", "checkpoint.every_updates=2"});
+    QCOMPARE(code.status, 0);
+    QVERIFY2(code.out.startsWith("#!/usr/bin/env python3\n"), qPrintable(code.out));
+    QVERIFY2(code.err.contains("not carried over: checkpoint.every_updates = 2: "), qPrintable(code.err));
+    const QString file = path("train.py");
+    const Outcome saved = run({"export", spec_, "--to", "accelerate", "--out", file, "--json"});
+    QCOMPARE(saved.status, 0);
+    QCOMPARE(object(saved.out)["not_carried"].toArray().size(), 0);
+    QVERIFY(QFile::exists(file));
+    const Outcome refused = run({"export", spec_, "--to", "megatron"});
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("model.kind"), qPrintable(refused.err));
+    QCOMPARE(run({"export", spec_, "--to", "caffe"}).status, 2);
+  }
+
+  void a_record_goes_out_and_comes_in() {
+    const QString dir = fresh();
+    QCOMPARE(run({"run", spec_, "--out", dir}).status, 0);
+    QCOMPARE(run({"export", dir, "--to", "chrome-trace"}).status, 2);  // where to?
+    const Outcome trace = run({"export", dir, "--to", "chrome-trace", "--out", path("trace.json")});
+    QCOMPARE(trace.status, 0);
+    QVERIFY2(trace.err.startsWith("2 ranks, "), qPrintable(trace.err));
+    QCOMPARE(run({"export", dir, "--to", "tensorboard", "--out", path("board")}).status, 0);
+    QCOMPARE(run({"export", dir, "--to", "tensorboard", "--out", path("board")}).status, 2);  // holds a run's files
+    const QString imported = fresh();
+    const Outcome import = run({"import", path("board"), "--out", imported});
+    QCOMPARE(import.status, 0);
+    QVERIFY2(import.err.contains("the loss is \"loss\""), qPrintable(import.err));
+    QCOMPARE(shown(imported)["curve"].toObject()["loss"].toArray().size(), 5);
+    QCOMPARE(run({"import", path("board"), "--out", imported}).status, 2);  // the folder is taken
+    QCOMPARE(run({"resume", imported}).status, 2);
+  }
+
   void help_and_version_are_done() {
     QCOMPARE(run({"--help"}).status, 0);
     QCOMPARE(run({"run", "--help"}).status, 0);

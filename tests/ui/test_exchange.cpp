@@ -101,6 +101,7 @@ class TestExchange : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(studio.library->isLoaded(run) && run->last().update == 3, patience_ms);
     QCOMPARE(run->name(), QStringLiteral("theirs (imported)"));
     QCOMPARE(run->last().loss, 1.0);
+    QVERIFY(!run->spec());  // its N and ranks are not known
     QVERIFY(studio.window->findChild<MessageBar*>()->text().contains(QStringLiteral("learning rate")));
   }
 

@@ -7,6 +7,7 @@
 
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
+#include "accrue/run/tensorboard_run.h"
 #include "models/run_text.h"
 
 namespace accrue::ui {
@@ -126,7 +127,8 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   folder_ = QString::fromStdString(summary.dir.string());
   startedAt_ = text(summary.started_at);
   branchedFrom_ = text(summary.branched_from);
-  if (!plan_) setSpec(summary.spec);
+  // How an imported run was trained is not known.
+  if (!plan_ && !accrue::is_imported(summary)) setSpec(summary.spec);
   outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
               summary.updates,     summary.loss,          summary.seconds};
   if (summary.state == "running") outcome_.outcome.clear();

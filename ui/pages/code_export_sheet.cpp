@@ -13,6 +13,7 @@
 #include <QPushButton>
 #include <QSaveFile>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "dialogs.h"
 #include "models/preflight_runner.h"
@@ -70,8 +71,8 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
   column->setSpacing(2 * space::base);
   column->addLayout(top);
   column->addWidget(verdict_);
-  column->addWidget(missing_, 1);
-  column->addWidget(text_, 3);
+  column->addWidget(missing_);
+  column->addWidget(text_, 1);
   column->addLayout(buttons);
   resize(820, 640);
   connect(target_, &QComboBox::currentIndexChanged, this, &CodeExportSheet::showCode);
@@ -85,23 +86,27 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
 void CodeExportSheet::showCode() {
   const auto target = static_cast<CodeTarget>(target_->currentData().toInt());
   code_.reset();
-  QString problem = tr("This spec cannot be planned yet: mend what the set-up marks first.");
+  QString verdict = tr("This spec cannot be planned yet: mend what the set-up marks first.");
   if (const std::optional<RunPlan>& plan = preflight_->result().plan) {
     if (auto code = export_code(*plan, target))
       code_ = std::move(*code);
     else
-      problem =
+      verdict =
           tr("%1 cannot take this spec. %2").arg(target_->currentText(), QString::fromStdString(code.error().text()));
   }
   missing_->clear();
   if (code_)
     for (const NotCarried& each : code_->not_carried) missing_->addItem(QString::fromStdString(each.text()));
   missing_->setVisible(missing_->count() > 0);
-  verdict_->setText(
-      !code_ ? problem
-      : missing_->count() == 0
-          ? tr("Everything that the spec sets is carried over.")
-          : tr("%n setting(s) cannot be carried over, or mean something else there:", nullptr, missing_->count()));
+  // As high as what it holds, within limits.
+  int height = 2 * missing_->frameWidth() + space::base;
+  for (int row = 0; row < std::min(missing_->count(), 8); ++row) height += missing_->sizeHintForRow(row);
+  missing_->setFixedHeight(height);
+  if (code_) verdict = tr("Everything that the spec sets is carried over.");
+  if (missing_->count() == 1) verdict = tr("One setting cannot be carried over, or means something else there:");
+  if (missing_->count() > 1)
+    verdict = tr("%n settings cannot be carried over, or mean something else there:", nullptr, missing_->count());
+  verdict_->setText(verdict);
   text_->setPlainText(code_ ? QString::fromStdString(code_->text) : QString());
   save_->setEnabled(code_.has_value());
   copy_->setEnabled(code_.has_value());

@@ -52,7 +52,7 @@ WindowActions::WindowActions(QObject* owner) {
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
                    tr("Every point of the shown runs on every clock, as CSV or JSON"));
-  exportCode = add(owner, "exportCodeAction", tr("Export to &code\u2026"), {}, nullptr,
+  exportCode = add(owner, "exportCodeAction", tr("E&xport to code\u2026"), {}, nullptr,
                    tr("This spec as a script or a configuration for another tool"));
   exportScalars = add(owner, "exportScalarsAction", tr("Export to &TensorBoard\u2026"), {}, nullptr,
                       tr("The selected run's scalars as event files"));

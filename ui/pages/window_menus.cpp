@@ -67,12 +67,11 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   recent->setObjectName(QStringLiteral("recentMenu"));
   recent->setToolTipsVisible(true);
   file->addMenu(tr("&Presets"))->setObjectName(QStringLiteral("presetMenu"));
-  file->addAction(actions.openRun);
+  file->addActions({actions.openRun, actions.importLog});
   file->addSeparator();
   file->addActions({actions.save, actions.saveAs});
   file->addSeparator();
-  file->addActions(
-      {actions.importLog, actions.exportPlot, actions.exportData, actions.exportScalars, actions.exportCode});
+  file->addActions({actions.exportPlot, actions.exportData, actions.exportScalars, actions.exportCode});
   file->addSeparator();
   file->addActions({actions.askOnClosing, actions.closeSpec, actions.quit});
 

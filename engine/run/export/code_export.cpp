@@ -21,12 +21,6 @@ using namespace export_detail;
 constexpr std::string_view names[] = {"accelerate", "lightning", "deepspeed", "megatron", "pytorch"};
 constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "DeepSpeed", "Megatron-LM", "PyTorch"};
 
-std::string commented(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line.empty() ? "#\n" : "# " + line + "\n";
-  return text;
-}
-
 std::string imports(CodeTarget target, std::string_view body) {
   std::string text;
   for (const std::string_view module : {"contextlib", "functools", "itertools", "json", "math", "os", "re"})
@@ -114,16 +108,35 @@ Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const 
   std::string body = constants(plan, target) + "\n" + order_part(plan) + data_part(plan) + model_part(plan) +
                      window_part(plan) + optimizer_part(plan) + loop_part(plan, target);
   auto lines = head_lines(plan, target, missing);
-  lines.insert(lines.begin() + 2, {"Run it:  " + how_to_run(plan, target),
-                                   "It prints a line of JSON for each update, with the loss that Accrue reports. The "
-                                   "weights it begins with are those",
-                                   "of a run where PyTorch draws the same random numbers: Accrue's is 2.11.", ""});
-  return "#!/usr/bin/env python3\n" + commented(lines) + imports(target, body) + body;
+  lines.insert(
+      lines.begin() + 2,
+      {"Run it:  " + how_to_run(plan, target),
+       "It prints a line of JSON for each update, with the loss that Accrue reports.",
+       "Its first weights are those of a run where PyTorch draws the same random numbers; Accrue's is 2.11.", ""});
+  return "#!/usr/bin/env python3\n" + commented(lines) + "\n" + imports(target, body) + body;
 }
 
 }  // namespace
 
 namespace export_detail {
+
+std::string commented(const std::vector<std::string>& lines) {
+  constexpr std::size_t width = 100;
+  std::string text;
+  for (const std::string& line : lines) {
+    // A line that goes on is set in further than it begins.
+    const std::string further(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
+    std::string rest = line;
+    while (rest.size() > width) {
+      const auto space = rest.rfind(' ', width);
+      if (space == std::string::npos || space < further.size()) break;
+      text += "# " + rest.substr(0, space) + "\n";
+      rest = further + rest.substr(space + 1);
+    }
+    text += rest.empty() ? "#\n" : "# " + rest + "\n";
+  }
+  return text;
+}
 
 std::string one_line(std::string text) {
   for (char& each : text)

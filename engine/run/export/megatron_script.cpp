@@ -195,9 +195,7 @@ Result<std::string> megatron_script(const RunPlan& plan, const std::vector<NotCa
   add_ranks(list, plan);
   add_data(list, plan);
   add_reports(list, plan);
-  std::string text = "#!/bin/sh\n";
-  for (const std::string& line : head_lines(plan, CodeTarget::megatron, missing))
-    text += line.empty() ? "#\n" : "# " + line + "\n";
+  const std::string text = "#!/bin/sh\n" + commented(head_lines(plan, CodeTarget::megatron, missing));
   std::string arguments = list.text();
   for (auto at = arguments.find('\n'); at != std::string::npos && at + 1 < arguments.size();
        at = arguments.find('\n', at + 3))

@@ -11,6 +11,8 @@ namespace accrue::export_detail {
 
 /// The arithmetic of an update, and what could not be carried over: for people, a line each.
 std::vector<std::string> head_lines(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing);
+/// Lines as comments of Python and of a shell, the long ones broken.
+std::string commented(const std::vector<std::string>& lines);
 /// Text that stays on one line and within a comment.
 std::string one_line(std::string text);
 

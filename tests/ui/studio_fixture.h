@@ -54,6 +54,8 @@ class ScriptedDialogs final : public Dialogs {
     return steps_answer;
   }
 
+  std::optional<int> askSeeds(QWidget*) override { return seeds_answer; }
+
   QString open_answer;
   QString save_answer;
   QString item_answer;
@@ -63,6 +65,7 @@ class ScriptedDialogs final : public Dialogs {
   std::optional<FigureSize> figure_answer = FigureSize{};
   FigureSize figure_asked_from;
   std::optional<std::int64_t> steps_answer;
+  std::optional<int> seeds_answer;
   std::int64_t steps_asked_from = 0;
   int close_questions = 0;
 };

@@ -42,6 +42,13 @@ QString cell(const RunTableModel& model, int row, int column) {
   return model.index(row, column).data().toString();
 }
 
+QString cell(const RunTableModel& model, int row, RunTableModel::Column column) {
+  return cell(model, row, model.sectionOf(column));
+}
+
+/// Without the columns that only some runs have.
+constexpr int plainColumns = RunTableModel::fixedColumns - 4;
+
 }  // namespace
 
 class TestRunTable : public QObject {
@@ -99,6 +106,70 @@ class TestRunTable : public QObject {
                 .startsWith(QStringLiteral("Loss: ")));
   }
 
+  void the_newest_run_stands_first_whenever_it_is_added() {
+    CheckedTable model;
+    QStringList order;
+    for (const char* started : {"2026-11-02T08:00:00Z", "2026-11-03T08:00:00Z", "2026-11-01T08:00:00Z"}) {
+      model.runs.push_back(makeRun(static_cast<int>(model.runs.size()), {.updates = 3}));
+      model.runs.back()->setStartedAt(QLatin1String(started));
+      model.addRun(model.runs.back().get());
+    }
+    for (const RunSeries* run : model.RunTableModel::runs()) order << run->startedAt().left(10);
+    QCOMPARE(order,
+             (QStringList{QStringLiteral("2026-11-03"), QStringLiteral("2026-11-02"), QStringLiteral("2026-11-01")}));
+    // A resumed run keeps its place.
+    model.at(2).append(
+        {{supervisor_rank, 0, 0, RunStarted{.run = "run-2", .started_at = "2026-11-09", .resumed = true}}});
+    QCOMPARE(model.at(2).startedAt().left(10), QStringLiteral("2026-11-01"));
+  }
+
+  void the_eye_shows_and_hides_a_run() {
+    CheckedTable model{{.updates = 3}};
+    const QModelIndex name = model.index(0, RunTableModel::nameColumn);
+    QVERIFY(name.flags().testFlag(Qt::ItemIsUserCheckable));
+    QCOMPARE(name.data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::Unchecked));
+    QSignalSpy shown(&model.at(0), &RunSeries::shownChanged);
+    QVERIFY(model.setData(name, Qt::Checked, Qt::CheckStateRole));
+    QCOMPARE(model.at(0).shown(), Shown::yes);
+    QCOMPARE(shown.count(), 1);
+    QVERIFY(model.setData(name, Qt::Unchecked, Qt::CheckStateRole));
+    QCOMPARE(model.at(0).shown(), Shown::no);
+    model.at(0).setShown(Shown::whileFocused);
+    QCOMPARE(name.data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::PartiallyChecked));
+  }
+
+  void a_bug_and_a_changed_n_mark_a_run() {
+    CheckedTable model{{.steps = 4}};
+    const QModelIndex name = model.index(0, RunTableModel::nameColumn);
+    QVERIFY(name.data(RunTableModel::marksRole).toStringList().isEmpty());
+    RunPlan buggy = *model.at(0).plan();
+    buggy.spec.teaching.bug = Bug::mean_of_means;
+    model.at(0).setPlan(buggy);
+    model.at(0).append({{supervisor_rank, 0, 0, StepsChanged{.update = 1, .steps = 8}}});
+    QCOMPARE(name.data(RunTableModel::marksRole).toStringList(),
+             (QStringList{QStringLiteral("bug"), QStringLiteral("N changed")}));
+    QVERIFY(name.data(Qt::AccessibleTextRole).toString().endsWith(QStringLiteral("bug, N changed")));
+    QVERIFY(name.data(Qt::ToolTipRole).toString().contains(QStringLiteral("mean_of_means")));
+  }
+
+  void numbers_are_right_aligned_in_differing_columns_too() {
+    CheckedTable model{{.steps = 4}, {.steps = 16}};
+    RunSpec other = *model.at(1).spec();
+    other.accumulation.dialect = Dialect::llm;
+    model.at(1).setSpec(other);
+    model.setOnlyDiffering(true);
+    const int dialect = static_cast<int>(model.differingKeys().indexOf(QStringLiteral("accumulation.dialect")));
+    const int steps = static_cast<int>(model.differingKeys().indexOf(QStringLiteral("accumulation.steps")));
+    QVERIFY(dialect >= 0 && steps >= 0);
+    const auto aligned = [&](int key) {
+      const int section = model.sectionOf(RunTableModel::updatesColumn) + 1 + key;
+      const QVariant cell = model.index(0, section).data(Qt::TextAlignmentRole);
+      return cell == model.headerData(section, Qt::Horizontal, Qt::TextAlignmentRole) && cell.isValid();
+    };
+    QVERIFY(aligned(steps));
+    QVERIFY(!aligned(dialect));
+  }
+
   void a_row_changes_without_a_reset() {
     const MadeRun made;
     CheckedTable model{made, made};
@@ -122,7 +193,7 @@ class TestRunTable : public QObject {
     QCOMPARE(cell(model, 0, 5), QStringLiteral("4"));
     QCOMPARE(cell(model, 1, 5), QStringLiteral("16"));
     model.setOnlyDiffering(false);
-    QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
+    QCOMPARE(model.columnCount(), plainColumns);
   }
 
   void differing_columns_follow_the_runs() {
@@ -151,7 +222,7 @@ class TestRunTable : public QObject {
     model.setCompared({&model.at(0)});
     QCOMPARE(model.columnCount(), 7);
     model.setOnlyDiffering(false);
-    QCOMPARE(model.columnCount(), static_cast<int>(RunTableModel::exactColumn));
+    QCOMPARE(model.columnCount(), plainColumns);
     // The table's selection, by which runs are compared, would not outlive a reset.
     QCOMPARE(reset.count(), 0);
   }
@@ -193,11 +264,13 @@ class TestRunTable : public QObject {
     update.weights = {0.5, 1.427725625};
     recorded->append({{0, 0, 0, update}});
     QCOMPARE(model.columnCount(), before + 1);
-    QCOMPARE(cell(model, 1, before), QStringLiteral("0.5, 1.427725625"));
-    QCOMPARE(cell(model, 0, before), QString());
+    QCOMPARE(cell(model, 1, RunTableModel::weightsColumn), QStringLiteral("0.5, 1.427725625"));
+    QCOMPARE(cell(model, 0, RunTableModel::weightsColumn), QString());
+    // Results stand together; the pace, which no two runs share, comes after them.
+    QCOMPARE(model.sectionOf(RunTableModel::rateColumn), model.sectionOf(RunTableModel::weightsColumn) + 1);
     model.setOnlyDiffering(true);
-    const int last = model.columnCount() - 1;
-    QCOMPARE(model.headerData(last, Qt::Horizontal).toString(), QStringLiteral("Last weights"));
+    QCOMPARE(model.headerData(model.sectionOf(RunTableModel::weightsColumn), Qt::Horizontal).toString(),
+             QStringLiteral("Last weights"));
     model.setOnlyDiffering(false);
     QCOMPARE(model.columnCount(), before + 1);
     model.setCompared({plain});

@@ -1,53 +1,49 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// The runs table in the window: what is shown, which run the panels speak of, and what can be done with runs.
 #include <QCheckBox>
-#include <QPushButton>
-#include <QTemporaryDir>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QToolButton>
 #include <QTreeView>
-#include <QtTest>
-#include <memory>
-#include <vector>
+#include <QTreeWidget>
 
-#include "made_run.h"
-#include "models/run_library.h"
-#include "pages/run_overlay.h"
+#include "pages/run_swatch_delegate.h"
+#include "pages/run_tag.h"
 #include "pages/runs_panel.h"
-#include "widgets/message_bar.h"
+#include "plots/difference_plot.h"
+#include "plots/plot_area.h"
+#include "studio_fixture.h"
 
 using namespace accrue;
 using namespace accrue::ui;
-using accrue::test::MadeRun;
 
 namespace {
 
-enum Optional { plain = 0, checked = 1, weighed = 2, both = checked | weighed };
-
-/// A panel over one run for each set of optional columns.
-class Panel {
+/// A studio whose table has finished runs, the newest first.
+class FinishedRuns : public OpenStudio {
  public:
-  Panel() {
-    for (const int optional : {plain, checked, weighed, both}) {
-      auto run = std::make_unique<RunSeries>(QStringLiteral("run-%1").arg(optional), optional);
-      run->setPlan(MadeRun{.steps = 4 + optional}.plan());
-      Update update;
-      update.update = update.micro_step = 1;
-      if (optional & weighed) update.weights = {0.5};
-      run->append({{0, 0, 0, update}});
-      if (optional & checked) run->append({{0, 1, 0, ExactnessCheck{.update = 1, .verdict = "exact"}}});
-      library.table()->addRun(run.get());
-      runs.push_back(std::move(run));
+  explicit FinishedRuns(std::vector<std::int64_t> steps = {4, 2}) : OpenStudio(smallSpec(6), "micro_ms=1") {
+    for (const std::int64_t n : steps) {
+      set("accumulation.steps", n);
+      train();
     }
+    table = find<QTreeView>("runsTable");
+    panel = find<RunsPanel>("runsPanel");
   }
-  RunSeries* run(int optional) const { return runs[static_cast<std::size_t>(optional)].get(); }
-  void click(int optional, Qt::KeyboardModifiers modifiers = {}) {
-    auto* table = panel.findChild<QTreeView*>(QStringLiteral("runsTable"));
-    const QModelIndex index = table->model()->index(library.table()->rowOf(run(optional)), RunTableModel::nameColumn);
-    QTest::mouseClick(table->viewport(), Qt::LeftButton, modifiers, table->visualRect(index).center());
+  void train() {
+    const int before = library->table()->rowCount();
+    QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
+    action("runAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(library->table()->rowCount() == before + 1 && !control->isLive(), patience_ms);
   }
-
-  QTemporaryDir home;
-  RunLibrary library{home.path()};
-  RunsPanel panel{&library};
-  std::vector<std::unique_ptr<RunSeries>> runs;
+  RunSeries* run(int row) const { return library->table()->run(row); }
+  QRect name(int row) const { return table->visualRect(table->model()->index(row, RunTableModel::nameColumn)); }
+  void clickEye(int row) {
+    QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, RunSwatchDelegate::eyeRect(name(row)).center());
+  }
+  void clickName(int row) { QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, name(row).center()); }
+  QTreeView* table = nullptr;
+  RunsPanel* panel = nullptr;
 };
 
 }  // namespace
@@ -56,70 +52,225 @@ class TestRunsPanel : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_click_shows_its_run_whatever_columns_come_and_go() {
-    Panel p;
-    p.panel.resize(900, 240);
-    p.panel.show();
-    QVERIFY(QTest::qWaitForWindowExposed(&p.panel));
-    QList<RunSeries*> heard;  // what the plots are given
-    QObject::connect(&p.panel, &RunsPanel::shownRunsChanged, &p.panel, [&] { heard = p.panel.shownRuns(); });
-    for (const bool differing : {false, true}) {
-      p.panel.findChild<QCheckBox*>(QStringLiteral("onlyDifferingBox"))->setChecked(differing);
-      for (const int from : {plain, checked, weighed, both})
-        for (const int to : {plain, checked, weighed, both}) {
-          if (from == to) continue;
-          p.click(from);
-          QCOMPARE(heard, QList<RunSeries*>{p.run(from)});
-          QCoreApplication::sendPostedEvents();  // the columns follow
-          QCOMPARE(heard, QList<RunSeries*>{p.run(from)});
-          p.click(to);
-          QCoreApplication::sendPostedEvents();
-          QCOMPARE(heard, QList<RunSeries*>{p.run(to)});
-          QCOMPARE(p.panel.currentRun(), p.run(to));
-          p.click(from, Qt::ControlModifier);
-          QCoreApplication::sendPostedEvents();
-          QCOMPARE(heard, (QList<RunSeries*>{p.run(to), p.run(from)}));
-          QCOMPARE(p.panel.currentRun(), p.run(from));
-        }
+  void eyes_decide_what_is_drawn_and_the_focus_does_not() {
+    FinishedRuns studio;
+    QCOMPARE(studio.panel->shownRuns().size(), 2);
+    QCOMPARE(studio.panel->currentRun(), studio.control->run());
+    RunSeries* const other = studio.run(studio.run(0) == studio.control->run() ? 1 : 0);
+    const int row = studio.library->table()->rowOf(other);
+    studio.clickEye(row);
+    QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
+    QCOMPARE(studio.window->plots()->runs(), QList<RunSeries*>{studio.control->run()});
+    QCOMPARE(studio.panel->currentRun(), studio.control->run());
+    // Looked at in passing, it is drawn until the focus goes on.
+    studio.clickName(row);
+    QCOMPARE(studio.panel->currentRun(), other);
+    QCOMPARE(studio.panel->shownRuns().size(), 2);
+    studio.clickName(1 - row);
+    QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_Space);
+    QVERIFY(studio.panel->shownRuns().isEmpty());
+    QTest::keyClick(studio.table, Qt::Key_Return);
+    QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
+  }
+
+  void columns_that_come_and_go_change_nothing_that_is_shown() {
+    FinishedRuns studio;
+    auto* differing = studio.find<QCheckBox>("onlyDifferingBox");
+    for (const bool on : {true, false}) {
+      differing->setChecked(on);
+      studio.clickName(0);
+      studio.clickName(1);
+      QCOMPARE(studio.panel->shownRuns().size(), 2);
+      QCOMPARE(studio.window->plots()->runs().size(), 2);
+    }
+    studio.action("baselineAction")->trigger();
+    QVERIFY(studio.library->table()->sectionOf(RunTableModel::changesColumn) > 0);
+    QCOMPARE(studio.panel->shownRuns().size(), 2);
+    studio.action("baselineAction")->trigger();
+    QCOMPARE(studio.library->table()->sectionOf(RunTableModel::changesColumn), -1);
+    QCOMPARE(studio.panel->shownRuns().size(), 2);
+  }
+
+  void all_panels_speak_of_the_focused_run() {
+    FinishedRuns studio;
+    for (const int row : {1, 0}) {
+      studio.clickName(row);
+      const RunSeries* run = studio.run(row);
+      const QList<RunTag*> tags = studio.window->findChildren<RunTag*>();
+      int speaking = 0;
+      QTRY_VERIFY_WITH_TIMEOUT(studio.find("statusRow")->findChild<RunTag*>()->run() == run, patience_ms);
+      for (const RunTag* tag : tags) {
+        QVERIFY(!tag->run() || tag->run() == run);
+        speaking += tag->run() == run;
+      }
+      QVERIFY(speaking >= 3);  // window, events, status
+      QCOMPARE(studio.window->plots()->focusedRun(), run);
     }
   }
 
-  void the_shown_runs_stay_while_one_of_them_loses_its_column() {
-    Panel p;
-    p.panel.showOnly({p.run(plain), p.run(both)});
-    QCoreApplication::sendPostedEvents();
-    const int columns = p.library.table()->columnCount();
-    p.run(both)->clear();  // as when its history is read again
-    QVERIFY(p.library.table()->columnCount() < columns);
-    QCOMPARE(p.panel.shownRuns(), (QList<RunSeries*>{p.run(plain), p.run(both)}));
+  void the_window_panel_shows_the_last_window_of_a_run_that_ended() {
+    FinishedRuns studio;
+    for (const int row : {0, 1}) {
+      studio.clickName(row);
+      QTRY_COMPARE_WITH_TIMEOUT(studio.run(row)->tracker().window(), 6, patience_ms);
+      QTRY_COMPARE_WITH_TIMEOUT(studio.find<QLabel>("windowTitle")->text(), QStringLiteral("Update 6"), patience_ms);
+      QCOMPARE(studio.run(row)->tracker().ranks().at(0).window_size, studio.run(row)->steps());
+    }
   }
 
-  void a_new_run_lies_over_those_it_can_be_compared_with() {
-    Panel p;
-    MessageBar bar;
-    RunOverlay overlay(&p.panel, &bar);
-    RunSpec other = *p.run(checked)->spec();
-    other.data.samples *= 2;
-    p.run(checked)->setName(QStringLiteral("Twice the data"));
-    p.run(checked)->setSpec(other);
-    p.panel.showOnly({p.run(plain), p.run(checked)});
-    overlay.show(p.run(both));
-    QCOMPARE(p.panel.shownRuns(), (QList<RunSeries*>{p.run(plain), p.run(both)}));
-    QCOMPARE(p.panel.currentRun(), p.run(both));
-    QVERIFY2(bar.text().startsWith(QStringLiteral("Twice the data left the plots")), qPrintable(bar.text()));
+  void a_resumed_run_brings_its_spec_unless_that_would_cost_edits() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    QString folder;
+    {
+      RunningStudio studio("micro_ms=5", smallSpec(60), home);
+      folder = studio.control->run()->folder();
+      studio.control->stop();
+      QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+      // Stopped is not finished.
+      QTRY_COMPARE_WITH_TIMEOUT(studio.find("stateChip")->accessibleName(), QStringLiteral("Stopped"), patience_ms);
+    }
+    {
+      StudioFixture studio(home, "micro_ms=20");
+      studio.show();
+      studio.set("accumulation.steps", std::int64_t{11});
+      QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+      studio.control->resume(folder);
+      QPushButton* load = studio.offered("Load the run's spec");
+      QVERIFY(load);
+      QCOMPARE(studio.document.spec().accumulation.steps, 11);
+      load->click();  // the fixture answers that the edits may go
+      QCOMPARE(studio.document.spec().accumulation.steps, 4);
+      studio.endRun();
+    }
+    StudioFixture studio(home, "micro_ms=20");
+    studio.show();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    studio.control->resume(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.document.spec().run.updates == 60, patience_ms);
+    studio.endRun();
+  }
 
-    // The offer stands until it is taken, or something else is shown.
-    bar.findChild<QPushButton*>(QStringLiteral("messageAction"))->click();
-    QCOMPARE(p.panel.shownRuns(), (QList<RunSeries*>{p.run(plain), p.run(checked), p.run(both)}));
-    QCOMPARE(p.panel.currentRun(), p.run(both));
-    QCOMPARE(bar.currentId(), QString());
-    overlay.show(p.run(both));
-    QCOMPARE(bar.currentId(), QStringLiteral("overlay"));
-    p.panel.showOnly({p.run(weighed)});
-    QCOMPARE(bar.currentId(), QString());
-    overlay.show(p.run(plain));
-    QCOMPARE(p.panel.shownRuns().size(), 2);
-    QCOMPARE(bar.currentId(), QString());
+  void a_deleted_run_can_be_brought_back() {
+    FinishedRuns studio;
+    studio.clickName(0);
+    RunSeries* const run = studio.run(0);
+    const QString folder = run->folder();
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_Delete);
+    QPushButton* undo = studio.offered("Undo");
+    QVERIFY(undo);
+    QVERIFY(!QFileInfo::exists(folder));
+    QCOMPARE(studio.library->table()->rowCount(), 1);
+    QVERIFY(!studio.panel->shownRuns().contains(run));
+    undo->click();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 2, patience_ms);
+    QVERIFY(QFileInfo::exists(folder));
+  }
+
+  void two_runs_are_compared_and_the_plots_mark_where_they_part() {
+    FinishedRuns studio;
+    QVERIFY(studio.action("compareRunsAction")->isEnabled());
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_D);
+    auto* table = studio.find<QTreeWidget>("compareTable");
+    QTRY_VERIFY_WITH_TIMEOUT(table && table->isVisible(), patience_ms);
+    const QTreeWidgetItem* keys = table->topLevelItem(0);
+    QCOMPARE(keys->childCount(), 1);
+    QCOMPARE(keys->child(0)->toolTip(0), QStringLiteral("accumulation.steps"));
+    QCOMPARE(QSet<QString>({keys->child(0)->text(1), keys->child(0)->text(2)}),
+             QSet<QString>({QStringLiteral("4"), QStringLiteral("2")}));
+    QVERIFY(!studio.find<QLabel>("compareSaid")->text().isEmpty());
+    // One run alone is not compared.
+    studio.panel->showOnly({studio.run(0)});
+    QVERIFY(!studio.action("compareRunsAction")->isEnabled());
+    studio.library->table()->setBaseline(studio.run(1));
+    QVERIFY(studio.action("compareRunsAction")->isEnabled());
+  }
+
+  void a_paired_run_without_a_change_differs_by_exactly_nothing() {
+    FinishedRuns studio({4});
+    studio.action("pairedRunAction")->trigger();
+    auto* sheet = studio.find<QDialog>("compareSheet");
+    QTRY_VERIFY_WITH_TIMEOUT((sheet = studio.find<QDialog>("compareSheet")) && sheet->isVisible(), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && studio.library->table()->rowCount() == 2, patience_ms);
+    QCOMPARE(studio.library->table()->baseline(),
+             studio.run(0) == studio.control->run() ? studio.run(1) : studio.run(0));
+    auto* plot = studio.find<DifferencePlot>("differencePlot");
+    QTRY_COMPARE_WITH_TIMEOUT(plot->accessibleName(), QStringLiteral("Difference of the losses: 0 everywhere"),
+                              patience_ms);
+    QCOMPARE(plot->extent(), 0.0);
+    QVERIFY(studio.find<QLabel>("compareSaid")->text().contains(QStringLiteral("equal in every bit")));
+    // More than one change is no pair.
+    studio.set("accumulation.steps", std::int64_t{2});
+    studio.set("run.seed", std::int64_t{77});
+    studio.action("pairedRunAction")->trigger();
+    QVERIFY(studio.offered("Load the run's spec"));
+    QVERIFY(!studio.control->isLive());
+  }
+
+  void what_is_queued_is_shown_moved_and_taken_out() {
+    RunningStudio studio("micro_ms=5", smallSpec(100'000));
+    auto* list = studio.find<QListWidget>("queueRuns");
+    QVERIFY(!studio.find("queueList")->isVisible());
+    for (const std::int64_t n : {2, 3, 5}) {
+      studio.set("run.updates", std::int64_t{3});
+      studio.set("accumulation.steps", n);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      studio.press(Qt::Key_Return, Qt::ControlModifier);
+    }
+    const auto waiting = [list] {
+      QStringList labels;
+      for (int row = 0; row < list->count(); ++row) labels << list->item(row)->text().section(QStringLiteral("= "), 1);
+      return labels.join(QLatin1Char(' '));
+    };
+    QCOMPARE(waiting(), QStringLiteral("2 3 5"));
+    QVERIFY(studio.find("queueList")->isVisible());
+    list->setCurrentRow(2);
+    studio.find<QToolButton>("queueUp")->click();
+    QCOMPARE(waiting(), QStringLiteral("2 5 3"));
+    list->setCurrentRow(0);
+    studio.find<QToolButton>("queueRemove")->click();
+    QCOMPARE(waiting(), QStringLiteral("5 3"));
+    studio.control->kill();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && !studio.find("queueList")->isVisible(), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->run()->steps(), 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->outcome().outcome == QLatin1String("finished"), patience_ms);
+  }
+
+  void seeds_are_trained_one_after_another_and_grouped() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    studio.dialogs.seeds_answer = 3;
+    for (const std::int64_t n : {4, 2}) {
+      const int before = studio.library->table()->rowCount();
+      studio.set("accumulation.steps", n);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      studio.action("runSeedsAction")->trigger();
+      QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), before + 3, patience_ms);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.action("runSeedsAction")->isEnabled(), patience_ms);
+    }
+    studio.action("groupRunsAction")->trigger();
+    auto* groups = studio.find<QTreeWidget>("groupsTable");
+    QCOMPARE(groups->topLevelItemCount(), 2);
+    for (int row = 0; row < 2; ++row) QCOMPARE(groups->topLevelItem(row)->text(1), QStringLiteral("3"));
+    QVERIFY2(studio.find<QLabel>("groupsSaid")->text().contains(QStringLiteral("noise")),
+             qPrintable(studio.find<QLabel>("groupsSaid")->text()));
+  }
+
+  void f2_renames_a_run_in_its_row() {
+    FinishedRuns studio({4});
+    studio.clickName(0);
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_F2);
+    auto* editor = studio.table->viewport()->findChild<QLineEdit*>();
+    QVERIFY(editor);
+    editor->setText(QStringLiteral("the first"));
+    QTest::keyClick(editor, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.run(0)->name(), QStringLiteral("the first"), patience_ms);
+    studio.find<QLineEdit>("runsFilter")->setText(QStringLiteral("nothing like it"));
+    QCOMPARE(studio.table->model()->rowCount(), 1);  // it has the focus
   }
 };
 

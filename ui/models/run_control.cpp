@@ -41,6 +41,11 @@ RunState RunControl::state() const {
   return stop_asked_ && is_live(state) && state != RunState::stopping ? RunState::stopping : state;
 }
 
+const RankTracker& RunControl::ranks() const {
+  static const RankTracker none;
+  return run_ ? run_->tracker() : none;
+}
+
 RunActions RunControl::actions() const {
   RunActions actions = enabledActions(state());
   const bool resumable = run_ && (state() == RunState::failed || run_->outcome().outcome == QLatin1String("stopped"));
@@ -197,6 +202,7 @@ void RunControl::resumeLoaded(const QString& folder) {
     return;
   }
   begin(*resumed, library_->find(folder)->plan(), RunLibrary::Past::keep);
+  Q_EMIT joined(run_);
 }
 
 void RunControl::attach(const QString& folder) {
@@ -209,11 +215,11 @@ void RunControl::attach(const QString& folder) {
   }
   RunSeries* known = library_->find(folder);
   begin(dir, known ? known->plan() : std::nullopt, RunLibrary::Past::forget);
+  Q_EMIT joined(run_);
 }
 
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
   run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
-  ranks_ = run_->plan() ? RankTracker(*run_->plan()) : RankTracker();
   held_ = {};
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
@@ -305,7 +311,6 @@ void RunControl::takeBatch(const EventBatch& events) {
   if (!run_) return;
   library_->append(run_, events);
   run_->setTracesNotDrawn(dropped_before_ + bridge_.dropped());
-  ranks_.take(events);
   held_.take(events);
   for (const RunEvent& event : events)
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) exit_status_ = finished->exit_status;

@@ -38,7 +38,8 @@ class RunControl : public QObject {
   RunState state() const;
   /// The run that is hosted or attached, or the last one that was; nullptr before the first.
   RunSeries* run() const { return run_; }
-  const RankTracker& ranks() const { return ranks_; }
+  /// Of that run.
+  const RankTracker& ranks() const;
   const HeldPhases& held() const { return held_; }
   bool isLive() const { return is_live(state()); }
   /// A branch's checkpoint is being copied; its run begins afterwards.
@@ -93,6 +94,8 @@ class RunControl : public QObject {
   void stateChanged(accrue::RunState state);
   /// A run begins here, before its first event.
   void runBegun(accrue::ui::RunSeries* run);
+  /// A run that began before goes on here, or is followed here: the document may be of another one.
+  void joined(accrue::ui::RunSeries* run);
   /// Run was pressed and the spec has errors.
   void refused(const std::vector<accrue::Finding>& findings);
   /// A branch begins although something about it deserves a word.
@@ -121,7 +124,6 @@ class RunControl : public QObject {
   RunLibrary* library_;
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
-  RankTracker ranks_;
   HeldPhases held_;
   std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
   std::optional<RunSpec> last_spec_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_library.h"
 
+#include <QDateTime>
 #include <QDir>
 #include <QFileInfo>
 #include <QFileSystemWatcher>
@@ -65,7 +66,7 @@ RunLibrary::~RunLibrary() = default;
 void RunLibrary::refresh() {
   if (listing_) return;
   listing_ = true;
-  if (watcher_->directories().isEmpty() && QFileInfo(runs_dir_).isDir()) watcher_->addPath(runs_dir_);
+  watchFolder();
   jobs_.run(
       [dir = std::filesystem::path(runs_dir_.toStdString())] {
         Listing listing{list_runs(dir)};
@@ -75,6 +76,16 @@ void RunLibrary::refresh() {
         return listing;
       },
       [this](const Listing& listing) { takeListing(listing); });
+}
+
+/// A first session begins before there is a runs folder: then the nearest folder above it is watched until there is.
+void RunLibrary::watchFolder() {
+  QString nearest = QDir::cleanPath(QFileInfo(runs_dir_).absoluteFilePath());
+  while (!QFileInfo(nearest).isDir() && nearest != QDir::rootPath()) nearest = QFileInfo(nearest).absolutePath();
+  const QStringList watched = watcher_->directories();
+  if (watched == QStringList{nearest}) return;
+  if (!watched.isEmpty()) watcher_->removePaths(watched);
+  watcher_->addPath(nearest);
 }
 
 void RunLibrary::takeListing(const Listing& listing) {
@@ -110,7 +121,7 @@ void RunLibrary::takeSummary(RunSummary summary) {
     }
     forget(run);
   }
-  if (!run) run = addRun(QString::fromStdString(summary.run_id), folder);
+  if (!run) run = addRun(QString::fromStdString(summary.run_id), folder, QString::fromStdString(summary.started_at));
   run->setSummary(summary);
   if (reread) load(run);
 }
@@ -149,9 +160,10 @@ void RunLibrary::forget(RunSeries* run) {
   log_.removeRun(run->id());
 }
 
-RunSeries* RunLibrary::addRun(const QString& id, const QString& folder) {
+RunSeries* RunLibrary::addRun(const QString& id, const QString& folder, const QString& startedAt) {
   auto* run = new RunSeries(id.isEmpty() ? QFileInfo(folder).fileName() : id, -1, this);
   run->setFolder(folder);
+  run->setStartedAt(startedAt);
   by_folder_.insert(folder, run);
   table_.addRun(run);
   return run;
@@ -161,10 +173,30 @@ RunSeries* RunLibrary::find(const QString& folder) const {
   return by_folder_.value(canonical(folder));
 }
 
+void RunLibrary::takeOut(RunSeries* run) {
+  const QString folder = run->folder();
+  if (by_folder_.value(folder) != run) return;
+  run->setShown(Shown::no);
+  by_folder_.remove(folder);
+  interrupted_.removeAll(folder);
+  live_elsewhere_.removeAll(folder);
+  checkpoints_.remove(folder);
+  table_.removeRun(run);
+  Q_EMIT refreshed();
+}
+
+void RunLibrary::putBack(RunSeries* run) {
+  // The folder may have been listed as a new run meanwhile.
+  if (by_folder_.contains(run->folder())) return;
+  by_folder_.insert(run->folder(), run);
+  table_.addRun(run);
+  refresh();
+}
+
 RunSeries* RunLibrary::addLive(const QString& folder, const std::optional<RunPlan>& plan, Past past) {
   const QString path = canonical(folder);
   RunSeries* run = by_folder_.value(path);
-  if (!run) run = addRun(QString(), path);
+  if (!run) run = addRun(QString(), path, QDateTime::currentDateTimeUtc().toString(Qt::ISODate));
   if (past == Past::forget) forget(run);
   live_elsewhere_.removeAll(path);
   if (const auto known = plan ? plan : readPlan(path.toStdString())) run->setPlan(*known);
@@ -228,7 +260,10 @@ void RunLibrary::takeHistory(History history) {
     if (asked) Q_EMIT opened(run);
     return;
   }
-  if (!run) run = addRun(history.summary ? QString::fromStdString(history.summary->run_id) : QString(), history.folder);
+  if (!run) {
+    const RunSummary summary = history.summary ? *history.summary : RunSummary{};
+    run = addRun(QString::fromStdString(summary.run_id), history.folder, QString::fromStdString(summary.started_at));
+  }
   loading_.insert(run);
   if (history.summary) {
     history.summary->dir = history.folder.toStdString();

@@ -61,6 +61,9 @@ class RunLibrary : public QObject {
   /// True once a run's events are all there, or come from its host.
   bool isLoaded(const RunSeries* run) const;
   RunSeries* find(const QString& folder) const;
+  /// Takes a run whose folder was moved away out of the table, and puts it back. It lives on, with what it holds.
+  void takeOut(RunSeries* run);
+  void putBack(RunSeries* run);
 
   /// Gives each run that is shown for the first time the lowest colour index that no run of the table has. A run keeps
   /// its index.
@@ -85,6 +88,7 @@ class RunLibrary : public QObject {
  private:
   struct Listing;
   struct History;
+  void watchFolder();
   void takeListing(const Listing& listing);
   void takeSummary(RunSummary summary);
   void watchLive();
@@ -93,7 +97,7 @@ class RunLibrary : public QObject {
   void forget(RunSeries* run);
   void takeHistory(History history);
   void feedSlice();
-  RunSeries* addRun(const QString& id, const QString& folder);
+  RunSeries* addRun(const QString& id, const QString& folder, const QString& startedAt);
 
   QString runs_dir_;
   RunTableModel table_;

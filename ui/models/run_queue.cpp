@@ -12,6 +12,7 @@ RunQueue::RunQueue(RunControl* control, QObject* parent) : QObject(parent), cont
   connect(control_, &RunControl::runBegun, this, &RunQueue::takeBegun);
   // Queued: the next run begins after all receivers have handled this one's end.
   connect(control_, &RunControl::ended, this, &RunQueue::takeEnd, Qt::QueuedConnection);
+  connect(control_, &RunControl::stateChanged, this, &RunQueue::startWaiting, Qt::QueuedConnection);
 }
 
 bool RunQueue::start(std::vector<QueuedRun> runs) {
@@ -20,6 +21,49 @@ bool RunQueue::start(std::vector<QueuedRun> runs) {
   at_ = 0;
   active_ = true;
   startNext();
+  return true;
+}
+
+void RunQueue::add(QueuedRun run) {
+  if (!active_) {
+    runs_.clear();
+    at_ = 0;
+  }
+  active_ = true;
+  runs_.push_back(std::move(run));
+  if (at_ + 1 == runs_.size() && !control_->isLive() && control_->state() != RunState::preflight)
+    startNext();
+  else
+    Q_EMIT changed();
+}
+
+/// What a queue waits for may be a run that does not belong to it.
+void RunQueue::startWaiting() {
+  if (waits(at_) && !control_->isLive() && control_->state() != RunState::preflight) startNext();
+}
+
+bool RunQueue::waits(std::size_t index) const {
+  return active_ && index < runs_.size() && runs_[index].state == QueuedState::waiting;
+}
+
+bool RunQueue::move(std::size_t index, int by) {
+  const std::size_t to = index + static_cast<std::size_t>(by);  // wraps below 0, where nothing waits
+  if (!waits(index) || !waits(to)) return false;
+  std::swap(runs_[index], runs_[to]);
+  Q_EMIT changed();
+  return true;
+}
+
+bool RunQueue::remove(std::size_t index) {
+  if (!waits(index)) return false;
+  runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (at_ >= runs_.size()) {
+    active_ = false;
+    Q_EMIT changed();
+    Q_EMIT finished();
+    return true;
+  }
+  Q_EMIT changed();
   return true;
 }
 
@@ -39,11 +83,13 @@ void RunQueue::startNext() {
 }
 
 void RunQueue::takeBegun(RunSeries* run) {
-  if (active_ && at_ < runs_.size() && !runs_[at_].run) runs_[at_].run = run;
+  if (active_ && at_ < runs_.size() && runs_[at_].state == QueuedState::running && !runs_[at_].run)
+    runs_[at_].run = run;
 }
 
 void RunQueue::takeEnd(RunSeries* run, int exit_status) {
-  if (!active_ || at_ >= runs_.size() || runs_[at_].run != run) return;
+  if (!active_ || at_ >= runs_.size()) return;
+  if (runs_[at_].run != run) return;
   runs_[at_].state = exit_status == 0 ? QueuedState::finished : QueuedState::failed;
   ++at_;
   if (control_->endedByUser()) leaveOutTheRest();
@@ -70,6 +116,8 @@ QString RunQueue::sentence() const {
   const auto all = static_cast<int>(runs_.size());
   if (active_ && at_ < runs_.size()) {
     const int now = static_cast<int>(at_) + 1;
+    if (runs_[at_].state == QueuedState::waiting)
+      return tr("%n run(s) wait for the one that trains", nullptr, static_cast<int>(count(QueuedState::waiting)));
     if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(runs_[at_].label);
     return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
   }

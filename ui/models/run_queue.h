@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunQueue: runs one plan after another. A run that fails does not stop the queue; a run that the user stops does,
-// because a user who stops one of five seldom wants the next.
+// RunQueue: runs one plan after another; runs can be added, moved and taken out until they begin. A run that fails does
+// not stop the queue; a run that the user stops does, because a user who stops one of five seldom wants the next.
 #pragma once
 
 #include <QObject>
@@ -33,6 +33,12 @@ class RunQueue : public QObject {
 
   /// Replaces the queue and starts its first run. Returns false and changes nothing while a run is live.
   bool start(std::vector<QueuedRun> runs);
+  /// Adds a run behind the others. It begins when all before it have ended, and whatever trains now.
+  void add(QueuedRun run);
+  /// Moves a run that has not begun up (-1) or down (1) among those that have not begun. False if it cannot.
+  bool move(std::size_t index, int by);
+  /// Takes out a run that has not begun.
+  bool remove(std::size_t index);
   /// Leaves out the runs that have not begun. The current run continues.
   void cancel();
   bool isActive() const { return active_; }
@@ -47,6 +53,8 @@ class RunQueue : public QObject {
 
  private:
   void startNext();
+  void startWaiting();
+  bool waits(std::size_t index) const;
   void takeBegun(RunSeries* run);
   void takeEnd(RunSeries* run, int exit_status);
   void leaveOutTheRest();

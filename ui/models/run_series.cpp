@@ -43,6 +43,7 @@ RunSeries::~RunSeries() {
 }
 
 QString RunSeries::name() const {
+  if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
   if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name);
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
@@ -55,9 +56,22 @@ void RunSeries::setColorIndex(int index) {
   Q_EMIT changed();
 }
 
+void RunSeries::setShown(Shown shown) {
+  if (shown == shown_) return;
+  shown_ = shown;
+  Q_EMIT shownChanged();
+}
+
 void RunSeries::setName(const QString& name) {
   if (name == name_) return;
   name_ = name;
+  Q_EMIT changed();
+}
+
+void RunSeries::setNotes(const RunNotes& notes) {
+  if (notes == notes_) return;
+  notes_ = notes;
+  ++revision_;
   Q_EMIT changed();
 }
 
@@ -89,8 +103,13 @@ void RunSeries::setPlan(const accrue::RunPlan& plan) {
   takeSpec(plan.spec);
   join_.expectRanks(plan.spec.parallel.data);
   takeWindow();
+  if (!hasEvents()) resetTracker();
   ++revision_;
   Q_EMIT changed();
+}
+
+void RunSeries::resetTracker() {
+  tracker_ = plan_ ? RankTracker(*plan_) : RankTracker();
 }
 
 /// What follows from the plan. It is walked in the background; a newer plan cancels the walk.
@@ -194,6 +213,7 @@ const SeriesStore& RunSeries::series(Metric metric) const {
 void RunSeries::append(const std::vector<accrue::RunEvent>& events) {
   if (events.empty()) return;
   for (const accrue::RunEvent& event : events) take(event);
+  tracker_.take(events);
   takeJoined();
   eventsTaken_ += static_cast<std::int64_t>(events.size());
   ++revision_;
@@ -255,11 +275,15 @@ void RunSeries::take(const accrue::RunEvent& event) {
 }
 
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
-  startedAt_ = text(body.started_at);
+  // A resumed run keeps its place among the others.
+  if (startedAt_.isEmpty() || !body.resumed) startedAt_ = text(body.started_at);
   // A branch that is resumed later says where it goes on, not where it began.
   if (branchUpdate_ == 0 && !body.branched_from.empty()) branchUpdate_ = body.resumed_update;
   branchedFrom_ = text(body.branched_from);
-  if (body.resumed) rewindTo(body.resumed_update, body.resumed_position);
+  if (body.resumed) {
+    rewindTo(body.resumed_update, body.resumed_position);
+    resetTracker();
+  }
   outcome_ = {};
 }
 
@@ -429,6 +453,7 @@ void RunSeries::clear() {
   weights_.clear();
   join_.reset();
   timeline_.clear();
+  resetTracker();
   gauges_.clear();
   measured_.clear();
   problems_.clear();

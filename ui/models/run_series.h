@@ -26,6 +26,7 @@
 #include "models/metric.h"
 #include "models/micro_step_join.h"
 #include "models/plan_outline.h"
+#include "models/rank_status.h"
 #include "models/series_store.h"
 #include "models/sync_timeline.h"
 
@@ -78,6 +79,22 @@ struct RunProblem {
   std::int64_t microStep = 0;
 };
 
+/// Whether a run is drawn. It is the run's own, so that neither a selection nor a filter changes it.
+enum class Shown {
+  no,
+  whileFocused,  ///< looked at in passing: until another run has the focus
+  yes
+};
+
+/// What the user says of a run; kept in the studio's own data, never in the run's folder.
+struct RunNotes {
+  QString name;  ///< in place of the run's own
+  QString text;
+  QStringList tags;
+  bool starred = false;
+  bool operator==(const RunNotes&) const = default;
+};
+
 struct RunOutcome {
   QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run goes on
   QString reason;
@@ -101,7 +118,11 @@ class RunSeries : public QObject {
   QString folder() const { return folder_; }
   int colorIndex() const { return colorIndex_; }
   void setColorIndex(int index);
+  Shown shown() const { return shown_; }
+  void setShown(Shown shown);
+  /// UTC, as text that sorts; empty if not known.
   QString startedAt() const { return startedAt_; }
+  void setStartedAt(const QString& utc) { startedAt_ = utc; }
   /// Id of the run whose checkpoint this one began with; empty if it began anew.
   QString branchedFrom() const { return branchedFrom_; }
   /// Update of that checkpoint; 0 = not known.
@@ -109,6 +130,8 @@ class RunSeries : public QObject {
   /// Update of the newest checkpoint that was reported; 0 = none.
   std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
   void setName(const QString& name);
+  const RunNotes& notes() const { return notes_; }
+  void setNotes(const RunNotes& notes);
   void setFolder(const QString& folder);
 
   const std::optional<accrue::RunSpec>& spec() const { return spec_; }
@@ -162,6 +185,8 @@ class RunSeries : public QObject {
   /// By rank.
   const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return memory_; }
   const SyncTimeline& timeline() const { return timeline_; }
+  /// What each rank's gradients hold.
+  const RankTracker& tracker() const { return tracker_; }
   /// Where each rank that is or was ready stands on the grid.
   const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }
   /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
@@ -179,6 +204,7 @@ class RunSeries : public QObject {
  Q_SIGNALS:
   void changed();
   void stateChanged();
+  void shownChanged();
   /// Spec and plan are known now, or have changed.
   void specChanged();
 
@@ -198,16 +224,19 @@ class RunSeries : public QObject {
   void rewindTo(std::int64_t update, std::int64_t position);
   void settleTimeOffset(double rawSeconds);
   void measurePace();
+  void resetTracker();
   void takeOutline(PlanOutline outline);
 
   QString id_;
   QString name_;
+  RunNotes notes_;
   QString folder_;
   QString startedAt_;
   QString branchedFrom_;
   std::int64_t branchUpdate_ = 0;
   std::int64_t checkpointUpdate_ = 0;
   int colorIndex_ = 0;
+  Shown shown_ = Shown::no;
   std::optional<accrue::RunSpec> spec_;
   std::optional<accrue::RunPlan> plan_;
   std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
@@ -240,6 +269,7 @@ class RunSeries : public QObject {
   std::map<std::int64_t, std::unique_ptr<RankMemory>> memory_;
   MicroStepJoin join_;
   SyncTimeline timeline_;
+  RankTracker tracker_;
 
   std::vector<PlannedPoint> planned_;
   std::shared_ptr<std::atomic<bool>> outlineCancelled_ = std::make_shared<std::atomic<bool>>(false);

@@ -35,18 +35,57 @@ bool isSetUp(int column) {
 }
 
 bool isNumber(int column) {
-  return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns;
+  return column >= RunTableModel::stepsColumn && column < RunTableModel::fixedColumns &&
+         column != RunTableModel::exactColumn && column != RunTableModel::changesColumn;
 }
 
-/// The run's folder, and for a branch where it began.
+Qt::CheckState checkState(Shown shown) {
+  if (shown == Shown::yes) return Qt::Checked;
+  return shown == Shown::no ? Qt::Unchecked : Qt::PartiallyChecked;
+}
+
+/// A key's value as the spec writes it, without quotation marks.
+QString valueOf(const RunSeries& run, std::string_view key) {
+  const accrue::SpecField* field = accrue::find_field(key);
+  if (field == nullptr || !run.spec()) return {};
+  QString text = QString::fromStdString(accrue::format_value(field->get(*run.spec())));
+  if (text.size() > 1 && text.startsWith(QLatin1Char('"')) && text.endsWith(QLatin1Char('"')))
+    text = text.mid(1, text.size() - 2);
+  return text;
+}
+
+QString bugName(const RunSeries& run) {
+  return run.spec() && run.spec()->teaching.bug != accrue::Bug::none ? valueOf(run, "teaching.bug") : QString();
+}
+
+bool stepsWereChanged(const RunSeries& run) {
+  return run.spec() && run.steps() > 0 && run.steps() != run.spec()->accumulation.steps;
+}
+
+/// What makes a run unusual, in a word each.
+QStringList marksOf(const RunSeries& run) {
+  QStringList marks;
+  if (!bugName(run).isEmpty()) marks << RunTableModel::tr("bug");
+  if (stepsWereChanged(run)) marks << RunTableModel::tr("N changed");
+  return marks;
+}
+
+/// The run's folder, for a branch where it began, and what its marks mean.
 QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
-  if (run.branchedFrom().isEmpty()) return run.folder();
+  QString text = run.folder();
+  if (!run.notes().text.isEmpty()) text += QLatin1Char('\n') + run.notes().text;
+  if (const QString bug = bugName(run); !bug.isEmpty())
+    text += QLatin1Char('\n') + RunTableModel::tr("trained with the bug %1 on purpose").arg(bug);
+  if (stepsWereChanged(run))
+    text += QLatin1Char('\n') + RunTableModel::tr("N was changed from %1 to %2 while it ran")
+                                    .arg(groupedNumber(run.spec()->accumulation.steps), groupedNumber(run.steps()));
+  if (run.branchedFrom().isEmpty()) return text;
   const auto parent = std::ranges::find(known, run.branchedFrom(), &RunSeries::id);
   const QString name = parent == known.end() ? run.branchedFrom() : (*parent)->name();
   const QString from = run.branchUpdate() > 0
                            ? RunTableModel::tr("from %1, update %2").arg(name, groupedNumber(run.branchUpdate()))
                            : RunTableModel::tr("from %1").arg(name);
-  return run.folder() + QLatin1Char('\n') + from;
+  return text + QLatin1Char('\n') + from;
 }
 
 }  // namespace
@@ -55,9 +94,12 @@ RunTableModel::RunTableModel(QObject* parent) : QAbstractTableModel(parent), sho
 
 void RunTableModel::addRun(RunSeries* run) {
   if (run == nullptr || rowOf(run) >= 0) return;
-  const int row = rowCount();
+  // Runs of one second stand in the order of their folders, as after a restart.
+  const auto start = [](const RunSeries& of) { return std::pair(of.startedAt(), of.folder()); };
+  const auto place = std::ranges::find_if(runs_, [&](const RunSeries* other) { return start(*other) < start(*run); });
+  const auto row = static_cast<int>(place - runs_.begin());
   beginInsertRows({}, row, row);
-  runs_.push_back(run);
+  runs_.insert(place, run);
   endInsertRows();
   connect(run, &RunSeries::changed, this, [this, run] {
     refreshOptional();
@@ -65,6 +107,7 @@ void RunTableModel::addRun(RunSeries* run) {
   });
   connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
+  connect(run, &RunSeries::shownChanged, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
   connect(run, &QObject::destroyed, this, &RunTableModel::forget);
   refreshColumns();
 }
@@ -83,10 +126,16 @@ void RunTableModel::forget(QObject* object) {
   const int row = static_cast<int>(found - runs_.begin());
   beginRemoveRows({}, row, row);
   std::erase(compared_, *found);
+  if (*found == baseline_) baseline_ = nullptr;
   runs_.erase(found);
   endRemoveRows();
   refreshColumns();
   refreshOptional();
+}
+
+int RunTableModel::sectionOf(Column column) const {
+  const auto found = std::ranges::find(shown_, static_cast<int>(column));
+  return found == shown_.end() ? -1 : static_cast<int>(found - shown_.begin());
 }
 
 QList<RunSeries*> RunTableModel::runs() const {
@@ -105,7 +154,7 @@ int RunTableModel::rowOf(const RunSeries* run) const {
 void RunTableModel::setOnlyDiffering(bool on) {
   if (on == onlyDiffering_) return;
   onlyDiffering_ = on;
-  // No reset: that would clear the selection, which decides what is compared.
+  // No reset: that would clear the selection and the focus.
   if (on) {
     beginRemoveColumns({}, firstSetUp, lastSetUp);
     std::erase_if(shown_, isSetUp);
@@ -138,7 +187,37 @@ QStringList RunTableModel::differingKeys() const {
   return keys;
 }
 
+void RunTableModel::setBaseline(RunSeries* run) {
+  if (run == baseline_) return;
+  baseline_ = run;
+  refreshOptional();
+  Q_EMIT baselineChanged();
+  if (!runs_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+}
+
+QString RunTableModel::deltaText(const RunSeries& run) const {
+  if (!baseline_) return {};
+  if (&run == baseline_) return tr("baseline");
+  const double difference = run.last().loss - baseline_->last().loss;
+  if (!std::isfinite(difference)) return {};
+  return (difference > 0 ? QStringLiteral("+") : QString()) + valueText(difference, 3);
+}
+
+QString RunTableModel::changesText(const RunSeries& run) const {
+  if (!baseline_ || !baseline_->spec() || !run.spec() || &run == baseline_) return {};
+  QStringList parts;
+  for (const accrue::SpecDifference& difference : accrue::diff_specs(*baseline_->spec(), *run.spec())) {
+    if (isIdentity(difference.key)) continue;
+    const accrue::SpecField* field = accrue::find_field(difference.key);
+    //: A changed key and its value
+    parts << tr("%1 %2").arg(field ? fromView(field->label) : QString::fromStdString(difference.key),
+                             valueOf(run, difference.key));
+  }
+  return parts.isEmpty() ? tr("nothing") : parts.join(QStringLiteral(", "));
+}
+
 bool RunTableModel::anyHas(Column column) const {
+  if (column == deltaColumn || column == changesColumn) return baseline_ != nullptr;
   const auto has = [column](const RunSeries* run) {
     return column == weightsColumn ? !run->weights().empty() : run->lamp().checks() > 0;
   };
@@ -147,7 +226,7 @@ bool RunTableModel::anyHas(Column column) const {
 }
 
 void RunTableModel::refreshOptional() {
-  for (const Column column : {exactColumn, weightsColumn}) {
+  for (const Column column : {deltaColumn, changesColumn, exactColumn, weightsColumn}) {
     const auto place = std::ranges::find_if(shown_, [column](int each) { return each >= column; });
     const bool shown = place != shown_.end() && *place == column;
     if (anyHas(column) == shown) continue;
@@ -219,22 +298,66 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
     case sortRole:
       return sortValue(run, index.column());
     case Qt::TextAlignmentRole:
-      return isNumber(fixed) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
+      return isNumeric(index.column()) ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
+    case Qt::CheckStateRole:
+      return fixed == nameColumn ? QVariant(checkState(run.shown())) : QVariant();
+    case tagsRole: {
+      if (fixed != nameColumn) return {};
+      QStringList tags;
+      for (const QString& tag : run.notes().tags) tags << QLatin1Char('#') + tag;
+      return tags;
+    }
+    case Qt::EditRole:
+      return fixed == nameColumn ? QVariant(run.name()) : QVariant();
+    case marksRole:
+      return fixed == nameColumn ? QVariant(marksOf(run)) : QVariant();
     case Qt::ToolTipRole:
       if (fixed == stateColumn && !run.stateDetail().isEmpty()) return run.stateDetail();
       if (fixed == exactColumn) return run.lamp().text();
       if (fixed == weightsColumn) return lastWeightsText(run, 64);
+      if (fixed == changesColumn) return changesText(run);
       return fixed == nameColumn ? QVariant(originText(run, runs_)) : QVariant();
     case Qt::AccessibleTextRole: {
       const QString header = headerData(index.column(), Qt::Horizontal).toString();
-      return tr("%1: %2").arg(header, data(index).toString());
+      QStringList parts{data(index).toString()};
+      if (fixed == nameColumn) parts += marksOf(run);
+      //: A cell for assistive technology: its column, and what it holds
+      return tr("%1: %2").arg(header, parts.join(QStringLiteral(", ")));
     }
     case Qt::DisplayRole:
       if (fixed >= 0) return fixedText(run, fixed);
-      return keyText(run, keys_[static_cast<std::size_t>(index.column()) - shown_.size()]);
+      return valueOf(run, keys_[static_cast<std::size_t>(index.column()) - shown_.size()]);
     default:
       return {};
   }
+}
+
+Qt::ItemFlags RunTableModel::flags(const QModelIndex& index) const {
+  const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+  return fixedAt(index.column()) == nameColumn ? flags | Qt::ItemIsUserCheckable | Qt::ItemIsEditable : flags;
+}
+
+bool RunTableModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (fixedAt(index.column()) != nameColumn) return false;
+  RunSeries* run = runs_[static_cast<std::size_t>(index.row())];
+  if (role == Qt::EditRole) {
+    Q_EMIT renamed(run, value.toString());
+    return true;
+  }
+  if (role != Qt::CheckStateRole) return false;
+  run->setShown(value.toInt() == Qt::Unchecked ? Shown::no : Shown::yes);
+  return true;
+}
+
+bool RunTableModel::isNumeric(int section) const {
+  if (const int fixed = fixedAt(section); fixed >= 0) return isNumber(fixed);
+  const std::string& key = keys_[static_cast<std::size_t>(section) - shown_.size()];
+  return std::ranges::all_of(runs_, [&](const RunSeries* run) {
+    bool number = false;
+    const QString text = valueOf(*run, key);
+    text.toDouble(&number);
+    return number || text.isEmpty();
+  });
 }
 
 QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
@@ -244,7 +367,7 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case stateColumn:
       return stateWord(&run, run.state());
     case nameColumn:
-      return run.name();
+      return run.notes().starred ? QStringLiteral("\u2605 ") + run.name() : run.name();
     case stepsColumn:
       return stepsText(run);
     case microBatchColumn:
@@ -258,6 +381,10 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
+    case deltaColumn:
+      return deltaText(run);
+    case changesColumn:
+      return changesText(run);
     case exactColumn:
       return run.lamp().word();
     case weightsColumn:
@@ -287,6 +414,10 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:
       return run.name();
+    case deltaColumn:
+      return number(baseline_ ? run.last().loss - baseline_->last().loss : 0.0);
+    case changesColumn:
+      return changesText(run);
     case exactColumn:
       return static_cast<int>(run.lamp().light());
     case weightsColumn:
@@ -295,19 +426,10 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
     default:
       break;
   }
-  const QString text = keyText(run, keys_[static_cast<std::size_t>(column) - shown_.size()]);
+  const QString text = valueOf(run, keys_[static_cast<std::size_t>(column) - shown_.size()]);
   bool isNumeric = false;
   const double value = text.toDouble(&isNumeric);
   return isNumeric ? QVariant(value) : QVariant(text);
-}
-
-QString RunTableModel::keyText(const RunSeries& run, const std::string& key) const {
-  const accrue::SpecField* field = accrue::find_field(key);
-  if (field == nullptr || !run.spec()) return {};
-  QString text = QString::fromStdString(accrue::format_value(field->get(*run.spec())));
-  if (text.size() > 1 && text.startsWith(QLatin1Char('"')) && text.endsWith(QLatin1Char('"')))
-    text = text.mid(1, text.size() - 2);
-  return text;
 }
 
 QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
@@ -316,12 +438,13 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
   if (fixed < 0) {
     const std::string& key = keys_[static_cast<std::size_t>(section) - shown_.size()];
     const accrue::SpecField* field = accrue::find_field(key);
+    if (role == Qt::TextAlignmentRole && isNumeric(section)) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role == fieldKeyRole) return QString::fromStdString(key);
     if (field == nullptr || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
     const std::string_view text = role == Qt::DisplayRole ? field->label : field->help;
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
   }
-  if (role == Qt::TextAlignmentRole && isNumber(fixed)) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole && isNumeric(section)) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (role == Qt::DisplayRole) {
     switch (fixed) {
       case stateColumn:
@@ -340,6 +463,10 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples/s");
       case updatesColumn:
         return tr("Done");
+      case deltaColumn:
+        return tr("Loss \u2212 baseline");
+      case changesColumn:
+        return tr("Changed");
       case exactColumn:
         return tr("Exact");
       case weightsColumn:
@@ -360,6 +487,10 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Samples per second over all ranks");
       case updatesColumn:
         return tr("Updates done / planned");
+      case deltaColumn:
+        return tr("Loss of the last update less that of the baseline");
+      case changesColumn:
+        return tr("The keys whose values are not those of the baseline, and their values");
       case exactColumn:
         return tr("Whether a window's gradient equals that of the same samples in one batch: the worst result so far");
       case weightsColumn:

@@ -97,9 +97,12 @@ QString phaseName(accrue::StepPhase phase) {
   return phase == accrue::StepPhase::none ? QString() : tr(names[static_cast<std::size_t>(phase)]);
 }
 
+bool isStopped(const RunSeries* run, RunState state) {
+  return run && state == RunState::finished && run->outcome().outcome == QLatin1String("stopped");
+}
+
 QString stateWord(const RunSeries* run, RunState state) {
-  if (run && state == RunState::finished && run->outcome().outcome == QLatin1String("stopped")) return tr("Stopped");
-  return stateName(state);
+  return isStopped(run, state) ? tr("Stopped") : stateName(state);
 }
 
 QString lastWeightsText(const RunSeries& run, std::size_t most) {

@@ -16,6 +16,8 @@ class RunSeries;
 
 /// The words after the state's: "at micro 2 of 4, in update 18" after "Paused".
 QString stateSentence(const RunSeries& run, RunState state);
+/// The user ended the run before its planned end.
+bool isStopped(const RunSeries* run, RunState state);
 /// "Stopped" if the user stopped the run, else the state's name.
 QString stateWord(const RunSeries* run, RunState state);
 /// "forward", "scale", ...: the phases of a micro-step by the words of the events.

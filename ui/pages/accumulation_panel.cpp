@@ -119,15 +119,33 @@ QLabel* AccumulationPanel::addRow(QGridLayout* grid, const QString& name, const 
   return value;
 }
 
+void AccumulationPanel::setRun(RunSeries* run) {
+  if (run == run_) return;
+  run_ = run;
+  reduced_window_ = 0;
+  refresh();
+  if (run_) showPools();
+}
+
+const RankTracker& AccumulationPanel::tracker() const {
+  static const RankTracker none;
+  return run_ ? run_->tracker() : none;
+}
+
+RunState AccumulationPanel::state() const {
+  if (!run_) return RunState::idle;
+  return run_ == control_->run() ? control_->state() : run_->state();
+}
+
 void AccumulationPanel::refresh() {
-  const RunSeries* run = control_->run();
-  const auto ranks = control_->ranks().inWindow();
+  const RunSeries* run = run_;
+  const auto ranks = tracker().inWindow();
   const bool any = run && !ranks.empty();
   empty_->setVisible(!any);
   for (QWidget* part : std::initializer_list<QWidget*>{title_, count_, phase_, pool_, said_, facts_, lamp_, lamp_text_})
     part->setVisible(any);
   if (!any) return;
-  const bool moving = control_->state() == RunState::running;
+  const bool moving = state() == RunState::running;
   if (moving && since_pools_.isValid() && since_pools_.elapsed() < pool_interval.count())
     later_.start(pool_interval);
   else
@@ -144,15 +162,14 @@ void AccumulationPanel::refresh() {
 }
 
 QString AccumulationPanel::phaseText() const {
-  const RunSeries* run = control_->run();
-  const RunState state = control_->state();
+  const RunState state = this->state();
   if (!is_live(state)) return tr("ended");
   //: "Paused after backward", "Paused between micro-steps"
   if (state == RunState::paused)
-    return run->held() && run->held()->phase != StepPhase::none
-               ? tr("Paused after %1").arg(phaseName(run->held()->phase))
+    return run_->held() && run_->held()->phase != StepPhase::none
+               ? tr("Paused after %1").arg(phaseName(run_->held()->phase))
                : tr("Paused between micro-steps");
-  const std::string& phase = control_->ranks().inWindow().begin()->second.phase;
+  const std::string& phase = tracker().inWindow().begin()->second.phase;
   return phase.empty() ? tr("unknown") : QString::fromStdString(phase);
 }
 
@@ -174,7 +191,7 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
 void AccumulationPanel::showPools() {
   later_.stop();
   since_pools_.start();
-  const RankTracker& tracker = control_->ranks();
+  const RankTracker& tracker = this->tracker();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
   count_->setText(countText());
   const bool reduced = showsReductionFirst();
@@ -185,7 +202,7 @@ void AccumulationPanel::showPools() {
 }
 
 bool AccumulationPanel::showsReductionFirst() {
-  const RankTracker& tracker = control_->ranks();
+  const RankTracker& tracker = this->tracker();
   if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
   if (!allReduced(tracker.ranks())) return false;
   if (reduced_window_ != tracker.window()) {
@@ -197,22 +214,21 @@ bool AccumulationPanel::showsReductionFirst() {
 }
 
 QString AccumulationPanel::countText() const {
-  const auto ranks = control_->ranks().inWindow();
+  const auto ranks = tracker().inWindow();
   if (ranks.empty()) return {};
   const auto most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.filled; });
   return tr("%1 of %2 micro-steps").arg(groupedNumber(most->second.filled), groupedNumber(most->second.window_size));
 }
 
 QString AccumulationPanel::stateText() const {
-  const RankTracker& tracker = control_->ranks();
+  const RankTracker& tracker = this->tracker();
   const auto ranks = tracker.inWindow();
   if (ranks.empty()) return {};
   if (tracker.drained()) return windowEndText(*tracker.lastEnd());
   QStringList parts;
   const auto most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.filled; });
   const RankStatus& first = most->second;
-  const RunSeries* run = control_->run();
-  if (run && is_over(control_->state()) && first.filled > 0)
+  if (run_ && is_over(state()) && first.filled > 0)
     parts << (first.filled == 1
                   ? tr("1 micro-step is left in the gradients and never used")
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));

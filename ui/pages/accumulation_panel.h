@@ -2,11 +2,15 @@
 #pragma once
 
 #include <QElapsedTimer>
+#include <QPointer>
 #include <QTimer>
 #include <QWidget>
 #include <chrono>
 #include <cstdint>
 #include <map>
+
+#include "accrue/run/run_state.h"
+#include "models/run_series.h"
 
 class QGridLayout;
 class QLabel;
@@ -26,6 +30,8 @@ class AccumulationPanel : public QWidget {
 
  public:
   explicit AccumulationPanel(RunControl* control, QWidget* parent = nullptr);
+  /// The run whose window is shown.
+  void setRun(RunSeries* run);
   /// Call at most once per frame.
   void refresh();
   /// The pools in words: what they hold, how the last window ended, what was carried.
@@ -36,6 +42,8 @@ class AccumulationPanel : public QWidget {
   static constexpr std::chrono::milliseconds reduced_time{350};
 
  private:
+  const RankTracker& tracker() const;
+  RunState state() const;
   void showPools();
   void showLamp(const ExactnessLamp& lamp);
   /// Whether to show the tanks as reduced although they have drained since.
@@ -47,6 +55,7 @@ class AccumulationPanel : public QWidget {
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
 
   RunControl* control_;
+  QPointer<RunSeries> run_;
   QLabel* title_;
   QLabel* count_;
   QLabel* phase_;

@@ -113,4 +113,14 @@ std::optional<std::int64_t> WidgetDialogs::askSteps(QWidget* parent, std::int64_
   return accepted ? std::optional<std::int64_t>(steps) : std::nullopt;
 }
 
+std::optional<int> WidgetDialogs::askSeeds(QWidget* parent) {
+  constexpr int usual = 5, most = 100;
+  bool accepted = false;
+  const int seeds = QInputDialog::getInt(
+      parent, tr("Run several seeds"),
+      tr("How many runs, each with the next seed, one after another.\nTheir spread is the noise of this set-up."),
+      usual, 2, most, 1, &accepted);
+  return accepted ? std::optional(seeds) : std::nullopt;
+}
+
 }  // namespace accrue::ui

@@ -39,6 +39,8 @@ class Dialogs {
   virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
   /// N from the next window on; empty = cancelled.
   virtual std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) = 0;
+  /// How many seeds to train; empty = cancelled.
+  virtual std::optional<int> askSeeds(QWidget* parent) = 0;
 };
 
 /// Asks with Qt's dialogs.
@@ -54,6 +56,7 @@ class WidgetDialogs final : public Dialogs {
   UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;
   CloseChoice askClose(QWidget* parent, const QString& sentence) override;
   std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) override;
+  std::optional<int> askSeeds(QWidget* parent) override;
 };
 
 }  // namespace accrue::ui

@@ -30,6 +30,7 @@
 #include "inspector_panel.h"
 #include "iso_batch_panel.h"
 #include "iso_runs.h"
+#include "joined_spec.h"
 #include "models/dialect_runner.h"
 #include "models/iso_runner.h"
 #include "models/optimizer_runner.h"
@@ -41,16 +42,23 @@
 #include "models/spec_document.h"
 #include "narrator.h"
 #include "optimizer_runs.h"
+#include "pair_guide.h"
+#include "paired_run.h"
 #include "pipeline_panel.h"
 #include "planner_panel.h"
 #include "plot_bar.h"
 #include "plot_menu.h"
 #include "plots/plot_area.h"
 #include "plugin_rack.h"
+#include "queue_commands.h"
+#include "queue_list.h"
 #include "rank_grid_panel.h"
+#include "run_commands.h"
 #include "run_messages.h"
 #include "run_overlay.h"
+#include "run_tag.h"
 #include "runs_panel.h"
+#include "seed_runs.h"
 #include "setup_panel.h"
 #include "start_page.h"
 #include "status_row.h"
@@ -144,9 +152,11 @@ void MainWindow::buildPanels() {
   pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   inspector_dock_ = addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
   planner_dock_ = addPanel(QStringLiteral("plannerDock"), tr("Planner"), planner_, Qt::LeftDockWidgetArea);
-  static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl());
+  static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl(), 1);
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   static_cast<DockTitle*>(pipeline_dock_->titleBarWidget())->addControl(pipeline_->titleControl());
+  for (QDockWidget* dock : {window_dock_, events_dock_}) run_tags_.append(addRunTag(dock));
+  rank_tag_ = addRunTag(ranks_dock_);
   tabifyDocks();
 }
 
@@ -204,6 +214,14 @@ void MainWindow::connectRuns() {
     centre_->showPlots();
     overlay_->show(run);
   });
+  new RunCommands(actions_, runs_, parts_.library, centre_->messages(), this);
+  auto* guide = new PairGuide(actions_, runs_, parts_.library, centre_->plots(), centre_->messages(), this);
+  auto* paired = new PairedRun(
+      {parts_.control, parts_.preflight, parts_.library, runs_, files_, guide, centre_->messages()}, this);
+  connect(actions_.pairedRun, &QAction::triggered, this, [this, paired] {
+    if (formHolds()) paired->start();
+  });
+  new JoinedSpec(parts_.control, parts_.document, files_, centre_->messages(), this);
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
   connect(runs_, &RunsPanel::resumeRequested, parts_.control,
@@ -297,7 +315,19 @@ void MainWindow::connectDialects() {
   connect(actions_.runAllOptimizers, &QAction::triggered, this, [this] {
     if (formHolds()) optimizer_runs_->start();
   });
-  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, iso_runs_}) {
+  auto* queue_commands = new QueueCommands(
+      actions_,
+      {parts_.document, parts_.preflight, parts_.control, parts_.library, queue_, parts_.dialogs, centre_->messages()},
+      this);
+  runs_->addBelow(new QueueList(queue_, runs_));
+  connect(actions_.queueRun, &QAction::triggered, this, [this, queue_commands] {
+    if (formHolds()) queue_commands->addSetUp();
+  });
+  connect(actions_.runSeeds, &QAction::triggered, this, [this, queue_commands] {
+    if (formHolds()) queue_commands->runSeeds();
+  });
+  for (ComparedRuns* runs :
+       std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, iso_runs_, queue_commands->seedRuns()}) {
     connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
     connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
   }
@@ -411,18 +441,21 @@ void MainWindow::connectFiles() {
 void MainWindow::tick() {
   if (numbers_moved_) {
     numbers_moved_ = false;
-    const RunSeries* run = parts_.control->isLive() ? parts_.control->run() : focusedRun();
+    const RunSeries* run = focusedRun();
     const bool followed = run && run == parts_.control->run();
     const RunState state =
         parts_.control->state() == RunState::preflight || followed || !run ? parts_.control->state() : run->state();
     const RunHost host = !followed || !parts_.control->attached() ? RunHost::here
                          : parts_.control->controls()             ? RunHost::attached
                                                                   : RunHost::viewed;
+    const bool other = parts_.control->isLive() && !followed;
     status_->refresh(run, state, host,
                      followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
+    status_->showOther(other ? parts_.control->run() : nullptr);
     accumulation_panel_->refresh();
     inspector_->refresh();
     rank_panel_->refresh();
+    rank_tag_->setRun(rank_panel_->liveRun());
     pipeline_->refresh();
   }
   if (!isVisible() || isMinimized()) return;
@@ -500,6 +533,7 @@ void MainWindow::showContinuations() {
   actions_.resume->setEnabled(idle && run && !elsewhere && !run->isLive() &&
                               run->outcome().outcome != QLatin1String("finished"));
   actions_.branch->setEnabled(idle && run && !run->isLive());
+  actions_.pairedRun->setEnabled(idle && run && run->spec() && !queue_->isActive());
 }
 
 void MainWindow::showRuns() {
@@ -507,9 +541,13 @@ void MainWindow::showRuns() {
   parts_.library->assignColors(shown);
   for (RunSeries* run : shown) parts_.library->load(run);
   RunSeries* focused = focusedRun();
+  parts_.library->load(focused);
   centre_->plots()->setRuns(shown);
   centre_->plots()->setFocusedRun(focused);
   events_->setRun(focused);
+  accumulation_panel_->setRun(focused);
+  rank_panel_->setRun(focused);
+  for (RunTag* tag : run_tags_) tag->setRun(focused);
   pipeline_->setRun(focused);
   const bool any = focused != nullptr;
   actions_.runFolder->setEnabled(any);
@@ -531,6 +569,7 @@ PlotArea* MainWindow::plots() const {
 void MainWindow::showDocumentOpened() {
   // Restoring over another document would replace what the user asked for. The edits are offered at the next start.
   centre_->messages()->withdraw(QStringLiteral("draft"));
+  centre_->messages()->withdraw(QStringLiteral("file"));
   centre_->showPlots();
   setup_dock_->show();
   if (run_after_open_) {

@@ -46,6 +46,7 @@ class RunOverlay;
 class RunQueue;
 class RunSeries;
 class RunsPanel;
+class RunTag;
 class SetupPanel;
 class DifferencesSheet;
 class GlossarySheet;
@@ -176,6 +177,8 @@ class MainWindow : public QMainWindow {
   QDockWidget* pipeline_dock_ = nullptr;
   QDockWidget* inspector_dock_ = nullptr;
   QDockWidget* planner_dock_ = nullptr;
+  QList<RunTag*> run_tags_;  ///< of the panels that speak of the focused run
+  RunTag* rank_tag_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;

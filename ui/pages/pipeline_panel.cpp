@@ -377,7 +377,9 @@ void PipelinePanel::showHeaders() {
   measured_header_->setBadge(
       tr("%1, bubble %2")
           .arg(spanText(window_->timeline.end() - window_->timeline.begin()), percentText(window_->timeline.bubble())));
-  measured_header_->setItems(lit ? items(*measured_) : legend(*measured_));
+  std::vector<HeaderItem> shown = lit ? items(*measured_) : legend(*measured_);
+  shown.insert(shown.begin(), {HeaderItem::Swatch::run, run_->colorIndex(), {}, run_->name()});
+  measured_header_->setItems(std::move(shown));
   planned_->setAccessibleDescription(planned_header_->badge());
   measured_->setAccessibleDescription(measured_header_->badge());
 }

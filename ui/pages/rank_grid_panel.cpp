@@ -114,9 +114,18 @@ void RankGridPanel::focusCells() {
   cells_->setFocus(Qt::ShortcutFocusReason);
 }
 
-/// The live run's plan; else that of the set-up.
+void RankGridPanel::setRun(RunSeries* run) {
+  run_ = run;
+  refresh();
+}
+
+const RunSeries* RankGridPanel::liveRun() const {
+  return run_ && run_ == control_->run() && control_->isLive() ? run_.data() : nullptr;
+}
+
+/// The plan of the focused run while it trains; else that of the set-up.
 void RankGridPanel::showPlan() {
-  const RunSeries* run = control_->isLive() ? control_->run() : nullptr;
+  const RunSeries* run = liveRun();
   const std::optional<RunPlan>& plan = run && run->plan() ? run->plan() : preflight_->result().plan;
   shown_.reset();
   if (plan) shown_ = Shown{plan->memory_per_rank, plan->stages};
@@ -124,7 +133,7 @@ void RankGridPanel::showPlan() {
   empty_->setVisible(!plan);
   more_->setVisible(plan && plan->grid.world() > RankCells::most_drawn);
   if (!plan) return;
-  title_->setText(run ? tr("The run: %1").arg(gridText(plan->grid)) : gridText(plan->grid));
+  title_->setText((run ? tr("The run: %1") : tr("The set-up: %1")).arg(gridText(plan->grid)));
   more_->setText(tr("The first %1 of %2 ranks are drawn.")
                      .arg(QString::number(RankCells::most_drawn), groupedNumber(plan->grid.world())));
   cells_->setGrid(plan->grid);
@@ -132,19 +141,22 @@ void RankGridPanel::showPlan() {
 }
 
 void RankGridPanel::refresh() {
-  const bool live = control_->isLive() && control_->run() && control_->run()->plan();
-  const QString folder = live ? control_->run()->folder() : QString();
+  const RunSeries* run = liveRun();
+  const bool live = run && run->plan();
+  const QString folder = live ? run->folder() : QString();
   if (folder != shown_run_) {
     shown_run_ = folder;
     showPlan();
   }
-  cells_->setStates(live ? control_->ranks().ranks() : std::map<std::int64_t, RankStatus>());
+  cells_->setStates(live ? run->tracker().ranks() : std::map<std::int64_t, RankStatus>());
   state_->setText(stateText(cells_->current()));
   state_->setVisible(live);
 }
 
 QString RankGridPanel::stateText(std::int64_t rank) const {
-  const auto& ranks = control_->ranks().ranks();
+  const RunSeries* run = liveRun();
+  if (!run) return {};
+  const auto& ranks = run->tracker().ranks();
   const auto found = ranks.find(rank);
   if (found == ranks.end()) return {};
   const RankStatus& status = found->second;

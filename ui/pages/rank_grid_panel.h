@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QPointer>
 #include <QWidget>
 #include <optional>
 
 #include "accrue/run/run_plan.h"
+#include "models/run_series.h"
 
 class QLabel;
 
@@ -15,13 +17,16 @@ class PreflightRunner;
 class RankCells;
 class RunControl;
 
-/// The ranks dock: the grid of the set-up, or of the run that trains, and of one rank its place, its groups and what it
-/// holds.
+/// The ranks dock: the grid of the set-up, or of the focused run while it trains, and of one rank its place, its groups
+/// and what it holds.
 class RankGridPanel : public QWidget {
   Q_OBJECT
 
  public:
   RankGridPanel(PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+  void setRun(RunSeries* run);
+  /// The focused run while its grid is shown; nullptr while that of the set-up is.
+  const RunSeries* liveRun() const;
   /// Call at most once per frame.
   void refresh();
   void focusCells();
@@ -40,6 +45,7 @@ class RankGridPanel : public QWidget {
 
   PreflightRunner* preflight_;
   RunControl* control_;
+  QPointer<RunSeries> run_;
   QLabel* title_;
   RankCells* cells_;
   QLabel* more_;

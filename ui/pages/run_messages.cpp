@@ -36,7 +36,7 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
   connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
     shown_problems_ = run->problems().size();
-    for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched"})
+    for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched", "open", "file", "queue"})
       bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
@@ -103,7 +103,18 @@ void RunMessages::offerResume(const QString& id, const QString& text, const QStr
   bar_->post({id, RunState::failed, text, action, [this, folder] { control_->resume(folder); }});
 }
 
+/// An offer goes with its cause: the run has ended, or is not there any more.
+void RunMessages::withdrawStale() {
+  if (offered_folder_.isEmpty()) return;
+  const bool stands = library_->find(offered_folder_) && (library_->liveElsewhere().contains(offered_folder_) ||
+                                                          library_->interrupted().contains(offered_folder_));
+  if (stands) return;
+  bar_->withdraw(QStringLiteral("interrupted"));
+  offered_folder_.clear();
+}
+
 void RunMessages::offerInterrupted() {
+  withdrawStale();
   if (bar_->currentId() == QLatin1String("end") && control_->run())
     offerResume(QStringLiteral("end"), bar_->text(), control_->run()->folder());
   if (offered_ || control_->isLive()) return;
@@ -114,6 +125,7 @@ void RunMessages::offerInterrupted() {
   }
   if (library_->interrupted().isEmpty()) return;
   const QString folder = library_->interrupted().first();
+  offered_folder_ = folder;
   const RunSeries* run = library_->find(folder);
   const std::int64_t update = run ? run->last().update : 0;
   const QString text = tr("%1 was interrupted after update %2").arg(run ? run->name() : folder, groupedNumber(update));
@@ -125,6 +137,7 @@ void RunMessages::offerInterrupted() {
 }
 
 void RunMessages::offerAttach(const QString& folder) {
+  offered_folder_ = folder;
   const RunSeries* run = library_->find(folder);
   bar_->post({QStringLiteral("interrupted"), RunState::running,
               tr("%1 is still training").arg(run ? run->name() : folder), tr("Attach"),

@@ -33,6 +33,7 @@ class RunMessages : public QObject {
   void showFailed(const Error& error);
   void showState(RunState state);
   void showEnd(RunSeries* run);
+  void withdrawStale();
   void offerInterrupted();
   void offerAttach(const QString& folder);
   void offerResume(const QString& id, const QString& text, const QString& folder);
@@ -41,6 +42,7 @@ class RunMessages : public QObject {
   RunLibrary* library_;
   MessageBar* bar_;
   bool offered_ = false;
+  QString offered_folder_;          ///< of the run that was offered to be attached or resumed
   std::size_t shown_problems_ = 0;  ///< problems of the run that were shown or came before this window followed it
 };
 

@@ -11,8 +11,13 @@ void RunStateDelegate::initStyleOption(QStyleOptionViewItem* option, const QMode
   option->features |= QStyleOptionViewItem::HasDecoration;
   const auto state = static_cast<RunState>(index.data(RunTableModel::stateRole).toInt());
   const QString name = index.data(RunTableModel::iconNameRole).toString();
-  // A stopped run ended without an error but before its planned end: it has a separate icon.
-  option->icon = name == stateIconName(state) ? stateIcon(state) : themedIcon(name);
+  // A stopped run ended without an error but before its planned end: it has a separate icon, without the green.
+  const QIcon icon = name == stateIconName(state) ? stateIcon(state) : themedIcon(name);
+  const QSize size(space::icon, space::icon);
+  const QPixmap drawn = icon.pixmap(size, option->widget ? option->widget->devicePixelRatioF() : 1.0);
+  // The selection is a tint, on which the icon keeps its colour.
+  option->icon = QIcon();
+  for (const QIcon::Mode mode : {QIcon::Normal, QIcon::Selected}) option->icon.addPixmap(drawn, mode);
   option->decorationSize = QSize(space::icon, space::icon);
 }
 

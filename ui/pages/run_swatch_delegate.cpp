@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_swatch_delegate.h"
 
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QPainter>
 
@@ -13,8 +14,50 @@ namespace accrue::ui {
 namespace {
 
 constexpr int swatch_width = 28;
+constexpr int eye_width = space::inGroup + space::icon + space::base;
+/// An eye that is open in passing, and one that is closed.
+constexpr double passing_eye = 0.45;
+constexpr double closed_eye = 0.6;
+
+void paintEye(QPainter& painter, const QRect& area, Qt::CheckState shown) {
+  const QRect icon(area.left() + space::inGroup, area.center().y() - space::icon / 2 + 1, space::icon, space::icon);
+  painter.setOpacity(shown == Qt::Checked ? 1.0 : shown == Qt::PartiallyChecked ? passing_eye : closed_eye);
+  themedIcon(shown == Qt::Unchecked ? QStringLiteral("eye-off") : QStringLiteral("eye")).paint(&painter, icon);
+  painter.setOpacity(1.0);
+}
+
+/// What a hidden run's swatch is drawn in: its dash and marker, without its colour.
+ThemeColors greyed(ThemeColors colors) {
+  colors.series.fill(mixed(colors.muted, colors.surface, 0.6));
+  return colors;
+}
+
+/// Returns the width that the marks take at the right.
+int paintMarks(QPainter& painter, const QRect& area, const QStringList& marks, const QStyleOptionViewItem& item) {
+  if (marks.isEmpty()) return 0;
+  const QString text = marks.join(QStringLiteral(", "));
+  painter.setFont(textFont(TextSize::small));
+  const int width = painter.fontMetrics().horizontalAdvance(text);
+  const int all = 12 + space::base + width + space::inGroup;
+  if (all > area.width() / 2 + space::page) return 0;
+  const QRect icon(area.right() - all + 1, area.center().y() - 5, 12, 12);
+  stateIcon(RunState::degraded).paint(&painter, icon);
+  painter.setPen(themeColors(item.palette).muted);
+  painter.drawText(QRect(icon.right() + space::base, area.top(), width + space::base, area.height()),
+                   Qt::AlignLeft | Qt::AlignVCenter, text);
+  return all;
+}
 
 }  // namespace
+
+QRect RunSwatchDelegate::eyeRect(const QRect& cell) {
+  return {cell.left(), cell.top(), eye_width, cell.height()};
+}
+
+void RunSwatchDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                                             const QModelIndex&) const {
+  editor->setGeometry(option.rect.adjusted(eye_width + swatch_width + space::base, 0, 0, 0));
+}
 
 void RunSwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
   QStyleOptionViewItem item = option;
@@ -22,31 +65,41 @@ void RunSwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opt
   const QStyle* style = item.widget ? item.widget->style() : QApplication::style();
   const QString text = item.text;
   item.text.clear();
+  item.features &= ~QStyleOptionViewItem::HasCheckIndicator;
   style->drawControl(QStyle::CE_ItemViewItem, &item, painter, item.widget);
-  const int color = index.data(RunTableModel::colorIndexRole).toInt();
-  const QRect area = option.rect.adjusted(space::base, 0, -space::base, 0);
   painter->save();
-  if (color >= 0 && item.state.testFlag(QStyle::State_Selected)) {
-    // A series may be invisible on the selection's colour, so it is drawn on a patch of the surface colour.
-    const QRect plate(area.left(), area.center().y() - 6, swatch_width + 4, 13);
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(Qt::NoPen);
-    painter->setBrush(option.palette.base());
-    painter->drawRoundedRect(plate, 3, 3);
-    paintSwatch(*painter, QRectF(plate).adjusted(2, 1, -2, -1), color, themeColors(option.palette));
+  const auto shown = static_cast<Qt::CheckState>(index.data(Qt::CheckStateRole).toInt());
+  paintEye(*painter, eyeRect(option.rect), shown);
+  const int color = index.data(RunTableModel::colorIndexRole).toInt();
+  const ThemeColors colors = themeColors(option.palette);
+  const QRect area = option.rect.adjusted(eye_width, 0, -space::base, 0);
+  const QRectF swatch(area.left(), area.center().y() - 5, swatch_width, 11);
+  if (color >= 0) paintSwatch(*painter, swatch, color, shown == Qt::Unchecked ? greyed(colors) : colors);
+  QRect label = area.adjusted(swatch_width + space::inGroup, 0, 0, 0);
+  label.setRight(label.right() -
+                 paintMarks(*painter, label, index.data(RunTableModel::marksRole).toStringList(), item));
+  const auto* view = qobject_cast<const QAbstractItemView*>(option.widget);
+  QFont font = item.font;
+  if (view && view->currentIndex().isValid() && view->currentIndex().row() == index.row())
+    font.setWeight(QFont::DemiBold);
+  painter->setPen(shown == Qt::Unchecked ? colors.muted : colors.text);
+  painter->setFont(font);
+  const QFontMetrics metrics(font);
+  painter->drawText(label, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideRight, label.width()));
+  const int left = label.width() - metrics.horizontalAdvance(text) - space::inGroup;
+  if (const QString tags = index.data(RunTableModel::tagsRole).toStringList().join(QLatin1Char(' '));
+      !tags.isEmpty() && left > space::page) {
+    painter->setPen(colors.muted);
+    painter->setFont(textFont(TextSize::small));
+    painter->drawText(label, Qt::AlignRight | Qt::AlignVCenter,
+                      painter->fontMetrics().elidedText(tags, Qt::ElideRight, left));
   }
-  const bool selected = item.state.testFlag(QStyle::State_Selected);
-  painter->setPen(option.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
-  painter->setFont(item.font);
-  const QRect label = area.adjusted(swatch_width + space::inGroup, 0, 0, 0);
-  painter->drawText(label, Qt::AlignLeft | Qt::AlignVCenter,
-                    item.fontMetrics.elidedText(text, Qt::ElideRight, label.width()));
   painter->restore();
 }
 
 QSize RunSwatchDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
   const QSize base = QStyledItemDelegate::sizeHint(option, index);
-  return {base.width() + swatch_width + space::inGroup + space::base, base.height()};
+  return {base.width() + eye_width + swatch_width + space::inGroup + space::base, base.height()};
 }
 
 }  // namespace accrue::ui

@@ -5,7 +5,9 @@
 
 namespace accrue::ui {
 
-/// Draws a run's colour and dash beside its name: the legend of the plots. A run that was never shown has none.
+/// Draws an eye, a run's colour and dash, its name, and the words that mark it: the legend of the plots. The eye is
+/// open while the run is shown; a hidden run keeps its dash and marker in grey. A run that was never shown has no
+/// swatch.
 class RunSwatchDelegate : public QStyledItemDelegate {
   Q_OBJECT
 
@@ -13,6 +15,10 @@ class RunSwatchDelegate : public QStyledItemDelegate {
   using QStyledItemDelegate::QStyledItemDelegate;
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+  void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                            const QModelIndex& index) const override;
+  /// Where the eye of a cell is; the whole area that takes a click.
+  static QRect eyeRect(const QRect& cell);
 };
 
 }  // namespace accrue::ui

@@ -2,18 +2,24 @@
 #include "runs_panel.h"
 
 #include <QCheckBox>
+#include <QDir>
+#include <QFileInfo>
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
-#include <QSortFilterProxyModel>
+#include <QScopedValueRollback>
 #include <QStackedLayout>
-#include <QTreeView>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "models/run_filter.h"
 #include "models/run_library.h"
+#include "models/run_notebook.h"
 #include "run_state_delegate.h"
 #include "run_swatch_delegate.h"
+#include "runs_table_view.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -21,13 +27,16 @@ namespace accrue::ui {
 RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
     : QWidget(parent),
       library_(library),
-      sorted_(new QSortFilterProxyModel(this)),
-      view_(new QTreeView(this)),
-      differing_(new QCheckBox(tr("Only differing columns"), this)),
+      sorted_(new RunFilter(this)),
+      notebook_(new RunNotebook(library->table(),
+                                QFileInfo(library->runsDir()).dir().filePath(QStringLiteral("notes.json")), this)),
+      view_(new RunsTableView(this)),
+      controls_(new QWidget(this)),
+      search_(new QLineEdit(controls_)),
+      differing_(new QCheckBox(tr("Only differing columns"), controls_)),
       empty_(new QLabel(tr("No runs yet. Press F5 to train this set-up; every run stays here for comparison."), this)) {
   setObjectName(QStringLiteral("runsPanel"));
   sorted_->setSourceModel(library_->table());
-  sorted_->setSortRole(RunTableModel::sortRole);
   view_->setObjectName(QStringLiteral("runsTable"));
   view_->setAccessibleName(tr("Runs"));
   view_->setModel(sorted_);
@@ -36,19 +45,34 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   view_->setAllColumnsShowFocus(true);
   view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   view_->setSortingEnabled(true);
+  view_->header()->setSortIndicatorClearable(true);
   view_->sortByColumn(-1, Qt::AscendingOrder);
   view_->setFrameShape(QFrame::NoFrame);
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   view_->setItemDelegateForColumn(RunTableModel::nameColumn, new RunSwatchDelegate(view_));
   view_->header()->setStretchLastSection(true);
   view_->header()->setDefaultSectionSize(84);
-  view_->setColumnWidth(RunTableModel::nameColumn, 232);
+  view_->setColumnWidth(RunTableModel::nameColumn, 256);
   for (const int narrow : {RunTableModel::stepsColumn, RunTableModel::microBatchColumn, RunTableModel::ranksColumn})
     view_->setColumnWidth(narrow, 60);
   view_->setItemDelegateForColumn(RunTableModel::stateColumn, new RunStateDelegate(view_));
   view_->setColumnWidth(RunTableModel::stateColumn, 112);
   view_->setTabKeyNavigation(false);
+  view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   differing_->setObjectName(QStringLiteral("onlyDifferingBox"));
+  search_->setObjectName(QStringLiteral("runsFilter"));
+  search_->setPlaceholderText(tr("Filter"));
+  search_->setAccessibleName(tr("Filter the runs"));
+  search_->setToolTip(tr("Words of a name, a state or a note; #tag; * for a star"));
+  search_->setClearButtonEnabled(true);
+  search_->setMaximumWidth(220);
+  search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);
+  auto* controls = new QHBoxLayout(controls_);
+  controls->setContentsMargins(0, 0, 0, 0);
+  controls->setSpacing(space::inGroup);
+  controls->addStretch(1);
+  controls->addWidget(search_, 1);
+  controls->addWidget(differing_);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
@@ -66,13 +90,25 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
 
 void RunsPanel::connectSignals() {
   connect(differing_, &QCheckBox::toggled, library_->table(), &RunTableModel::setOnlyDiffering);
-  connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &RunsPanel::shownRunsChanged);
-  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &RunsPanel::shownRunsChanged);
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+          [this](const QModelIndex& now, const QModelIndex& before) { moveFocus(runAt(before), runAt(now)); });
+  connect(view_, &RunsTableView::eyeToggled, this, &RunsPanel::toggleEye);
+  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    sorted_->setKept(currentRun());
+    sorted_->setText(text);
+  });
+  connect(library_->table(), &RunTableModel::renamed, notebook_, &RunNotebook::rename);
+  connect(library_->table(), &QAbstractItemModel::rowsInserted, this,
+          [this](const QModelIndex&, int first, int last) { watch(first, last); });
+  watch(0, library_->table()->rowCount() - 1);
+  // A run that was hidden while it had the focus is looked at again.
+  connect(view_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (RunSeries* run = runAt(index); run && run->shown() == Shown::no) run->setShown(Shown::whileFocused);
+  });
   // Queued: columns must not change while the selection is being changed.
   connect(
       this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
       Qt::QueuedConnection);
-  connect(sorted_, &QAbstractItemModel::columnsInserted, this, &RunsPanel::selectWholeRows);
   connect(view_, &QTreeView::activated, this, &RunsPanel::activate);
   connect(view_, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
   connect(sorted_, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showEmptyState);
@@ -80,58 +116,106 @@ void RunsPanel::connectSignals() {
   connect(sorted_, &QAbstractItemModel::modelReset, this, &RunsPanel::showEmptyState);
 }
 
-void RunsPanel::selectWholeRows() {
-  QItemSelection rows;
-  for (const QModelIndex& row : selectedRows()) rows.select(row, row.siblingAtColumn(sorted_->columnCount() - 1));
-  view_->selectionModel()->select(rows, QItemSelectionModel::Select);
+void RunsPanel::watch(int first, int last) {
+  for (int row = first; row <= last; ++row)
+    connect(library_->table()->run(row), &RunSeries::shownChanged, this, &RunsPanel::noteShown, Qt::UniqueConnection);
+}
+
+void RunsPanel::noteShown() {
+  if (!changing_) Q_EMIT shownRunsChanged();
+}
+
+void RunsPanel::toggleEye(const QModelIndex& index) {
+  if (RunSeries* run = runAt(index)) run->setShown(run->shown() == Shown::yes ? Shown::no : Shown::yes);
+}
+
+void RunsPanel::moveFocus(RunSeries* from, RunSeries* to) {
+  if (from == to) return;
+  // Queued: rows must not go while the focus moves.
+  QMetaObject::invokeMethod(
+      this, [this] { sorted_->setKept(currentRun()); }, Qt::QueuedConnection);
+  {
+    const QScopedValueRollback guard(changing_, true);
+    if (from && from->shown() == Shown::whileFocused) from->setShown(Shown::no);
+    if (to && to->shown() == Shown::no) to->setShown(Shown::whileFocused);
+  }
+  noteShown();
 }
 
 void RunsPanel::showEmptyState() {
-  stack_->setCurrentWidget(sorted_->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_);
+  stack_->setCurrentWidget(library_->table()->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_);
 }
 
 RunSeries* RunsPanel::runAt(const QModelIndex& index) const {
   return library_->table()->run(sorted_->mapToSource(index));
 }
 
-QModelIndexList RunsPanel::selectedRows() const {
-  QModelIndexList rows;
-  for (const QModelIndex& cell : view_->selectionModel()->selectedIndexes())
-    if (cell.column() == 0) rows.append(cell);
-  std::ranges::sort(rows, {}, &QModelIndex::row);
-  return rows;
-}
-
 QList<RunSeries*> RunsPanel::shownRuns() const {
-  QList<RunSeries*> runs;
-  for (const QModelIndex& index : selectedRows())
-    if (RunSeries* run = runAt(index)) runs.append(run);
+  QList<RunSeries*> runs = library_->table()->runs();
+  runs.removeIf([](const RunSeries* run) { return run->shown() == Shown::no; });
   if (RunSeries* current = currentRun(); current && runs.removeOne(current)) runs.append(current);
   return runs;
 }
 
-RunSeries* RunsPanel::currentRun() const {
-  const QModelIndexList rows = selectedRows();
-  const QModelIndex current = view_->selectionModel()->currentIndex().siblingAtColumn(0);
-  if (rows.contains(current)) return runAt(current);
-  return rows.isEmpty() ? nullptr : runAt(rows.last());
+QList<RunSeries*> RunsPanel::selectedRuns() const {
+  QModelIndexList rows = view_->selectionModel()->selectedRows(RunTableModel::nameColumn);
+  std::ranges::sort(rows, {}, &QModelIndex::row);
+  QList<RunSeries*> runs;
+  for (const QModelIndex& index : rows)
+    if (RunSeries* run = runAt(index)) runs.append(run);
+  return runs;
 }
 
-void RunsPanel::showAlso(RunSeries* run) {
+RunSeries* RunsPanel::currentRun() const {
+  return runAt(view_->selectionModel()->currentIndex());
+}
+
+void RunsPanel::focusRun(RunSeries* run) {
   const int row = library_->table()->rowOf(run);
   if (row < 0) return;
+  sorted_->setKept(run);
   const QModelIndex index = sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
-  view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   view_->scrollTo(index);
 }
 
+void RunsPanel::showAlso(RunSeries* run) {
+  {
+    const QScopedValueRollback guard(changing_, true);
+    run->setShown(Shown::yes);
+    focusRun(run);
+  }
+  noteShown();
+}
+
 void RunsPanel::showOnly(const QList<RunSeries*>& runs) {
-  view_->selectionModel()->clear();
-  for (RunSeries* run : runs) showAlso(run);
+  {
+    const QScopedValueRollback guard(changing_, true);
+    for (RunSeries* run : library_->table()->runs()) run->setShown(runs.contains(run) ? Shown::yes : Shown::no);
+    if (runs.isEmpty())
+      view_->selectionModel()->clear();
+    else
+      focusRun(runs.last());
+  }
+  noteShown();
 }
 
 QWidget* RunsPanel::titleControl() const {
-  return differing_;
+  return controls_;
+}
+
+void RunsPanel::addBelow(QWidget* widget) {
+  layout()->addWidget(widget);
+}
+
+void RunsPanel::editName() {
+  const QModelIndex current = view_->currentIndex();
+  if (current.isValid()) view_->edit(current.siblingAtColumn(RunTableModel::nameColumn));
+}
+
+void RunsPanel::setCommands(const QList<QAction*>& commands) {
+  commands_ = commands;
+  view_->addActions(commands);
 }
 
 void RunsPanel::focusTable() {
@@ -141,7 +225,7 @@ void RunsPanel::focusTable() {
 void RunsPanel::activate(const QModelIndex& index) {
   RunSeries* run = runAt(index);
   if (!run) return;
-  view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  showOnly({run});
   Q_EMIT activated(run);
 }
 
@@ -159,6 +243,8 @@ void RunsPanel::showMenu(const QPoint& at) {
   resume->setEnabled(!run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
   QAction* branch = menu.addAction(tr("Branch from this run with the current set-up"));
   branch->setEnabled(!run->isLive());
+  menu.addSeparator();
+  menu.addActions(commands_);
   menu.addSeparator();
   QAction* folder = menu.addAction(tr("Open its folder"));
   const QAction* chosen = menu.exec(view_->viewport()->mapToGlobal(at));

@@ -7,30 +7,43 @@
 
 class QCheckBox;
 class QLabel;
-class QSortFilterProxyModel;
+class QLineEdit;
 class QStackedLayout;
-class QTreeView;
 
 namespace accrue::ui {
 
+class RunFilter;
 class RunLibrary;
+class RunNotebook;
 class RunSeries;
+class RunsTableView;
 
-/// The runs table: the legend of the plots and the list of runs. The selected runs are the ones shown.
+/// The runs table: the legend of the plots and the list of runs. Every run has an eye: open, it is drawn. One run has
+/// the focus: all panels speak of it, and it is drawn even with a closed eye until the focus goes on. The selection is
+/// what commands on several runs act upon.
 class RunsPanel : public QWidget {
   Q_OBJECT
 
  public:
   explicit RunsPanel(RunLibrary* library, QWidget* parent = nullptr);
 
-  /// The selected runs in the table's order, the current one last (on top).
+  /// The drawn runs in the table's order, the focused one last (on top).
   QList<RunSeries*> shownRuns() const;
+  /// The one that has the focus; nullptr if none has.
   RunSeries* currentRun() const;
-  /// Shows a run in addition to those shown, and makes it the current one.
+  /// In the table's order.
+  QList<RunSeries*> selectedRuns() const;
+  /// Opens a run's eye and gives it the focus.
   void showAlso(RunSeries* run);
-  /// Shows only these; the last becomes the current one.
+  /// Closes all other eyes; the last of these gets the focus.
   void showOnly(const QList<RunSeries*>& runs);
   void focusTable();
+  /// Edits the focused run's name in its row.
+  void editName();
+  /// Commands on the selected runs, for the context menu; their keys act while the table has the focus.
+  void setCommands(const QList<QAction*>& commands);
+  void addBelow(QWidget* widget);
+  RunNotebook* notebook() const { return notebook_; }
   /// The controls for the dock's title.
   QWidget* titleControl() const;
 
@@ -47,21 +60,28 @@ class RunsPanel : public QWidget {
  private:
   void connectSignals();
   void showEmptyState();
-  /// The first cell of each selected row, from the top. By the first column, which is always there: while an optional
-  /// column goes, no row is selected in all columns.
-  QModelIndexList selectedRows() const;
-  /// Extends the selection of rows to columns added since.
-  void selectWholeRows();
+  void toggleEye(const QModelIndex& index);
+  /// Draws the run that gets the focus, and no longer one that was drawn for its focus only.
+  void moveFocus(RunSeries* from, RunSeries* to);
+  void focusRun(RunSeries* run);
+  void watch(int first, int last);
+  /// Announces a change once, however many runs it concerns.
+  void noteShown();
   void showMenu(const QPoint& at);
   void activate(const QModelIndex& index);
   RunSeries* runAt(const QModelIndex& index) const;
 
   RunLibrary* library_;
-  QSortFilterProxyModel* sorted_;
-  QTreeView* view_;
+  RunFilter* sorted_;
+  RunNotebook* notebook_;
+  RunsTableView* view_;
+  QWidget* controls_;
+  QLineEdit* search_;
   QCheckBox* differing_;
   QLabel* empty_;
   QStackedLayout* stack_;
+  QList<QAction*> commands_;
+  bool changing_ = false;  ///< several runs at once
 };
 
 }  // namespace accrue::ui

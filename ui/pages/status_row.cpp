@@ -8,6 +8,7 @@
 
 #include "models/run_series.h"
 #include "models/run_text.h"
+#include "run_tag.h"
 #include "style/theme.h"
 #include "widgets/elided_label.h"
 #include "widgets/state_chip.h"
@@ -17,18 +18,25 @@ namespace accrue::ui {
 StatusRow::StatusRow(QWidget* parent)
     : QWidget(parent),
       chip_(new StateChip(this)),
+      tag_(new RunTag(this)),
       chain_(new QLabel(this)),
       sentence_(new ElidedLabel(this)),
-      narration_(new QLabel(this)) {
+      narration_(new QLabel(this)),
+      other_(new QLabel(this)) {
   setObjectName(QStringLiteral("statusRow"));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(space::inGroup, space::base, space::inGroup, space::base);
   layout->setSpacing(space::inGroup);
   layout->addWidget(chip_);
+  layout->addWidget(tag_);
   layout->addWidget(chain_);
   layout->addWidget(sentence_, 1);
   layout->addWidget(narration_, 1);
   narration_->setMinimumWidth(1);
+  layout->addWidget(other_);
+  other_->setObjectName(QStringLiteral("statusOther"));
+  other_->setForegroundRole(QPalette::PlaceholderText);
+  other_->hide();
   sentence_->setObjectName(QStringLiteral("stateSentence"));
   chain_->setObjectName(QStringLiteral("attachedLabel"));
   chain_->hide();
@@ -62,7 +70,10 @@ QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, 
 
 void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend) {
   state_ = state;
-  chip_->setState(state, stateWord(run, state));
+  const bool stopped = isStopped(run, state);
+  chip_->setLook(stopped ? RunState::idle : state, stateWord(run, state),
+                 stopped ? themedIcon(QStringLiteral("stop")) : stateIcon(state));
+  tag_->setRun(run);
   chain_->setVisible(host != RunHost::here);
   chain_->setText(host == RunHost::viewed ? tr("Viewing") : tr("Attached"));
   chain_->setToolTip(host == RunHost::viewed
@@ -76,6 +87,13 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
   done_ = -1.0;
   if (has_run) showNumbers(*run, backend);
   update();
+}
+
+void StatusRow::showOther(const RunSeries* run) {
+  other_->setVisible(run != nullptr);
+  if (!run) return;
+  other_->setText(tr("%1 is training: update %2").arg(run->name(), groupedNumber(run->last().update)));
+  other_->setToolTip(tr("Pause, the steps and Stop act on that run"));
 }
 
 void StatusRow::showNumbers(const RunSeries& run, const QString& backend) {

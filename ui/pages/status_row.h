@@ -13,6 +13,7 @@ namespace accrue::ui {
 class ElidedLabel;
 class RankTracker;
 class RunSeries;
+class RunTag;
 class StateChip;
 
 /// Who hosts the shown run: this window, another process that takes commands from it, or one that it can only watch.
@@ -27,6 +28,8 @@ class StatusRow : public QWidget {
 
   /// `run` is nullptr before the first run.
   void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend);
+  /// The run that trains while another one has the focus; nullptr if there is none.
+  void showOther(const RunSeries* run);
   /// Counts a drawn frame.
   void countFrame();
   QString sentence() const;
@@ -42,9 +45,11 @@ class StatusRow : public QWidget {
   void showNumbers(const RunSeries& run, const QString& backend);
 
   StateChip* chip_;
+  RunTag* tag_;
   QLabel* chain_;
   ElidedLabel* sentence_;
   QLabel* narration_;
+  QLabel* other_;
   QLabel* progress_;
   QLabel* speed_;
   QLabel* ranks_;

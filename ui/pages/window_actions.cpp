@@ -106,6 +106,15 @@ WindowActions::WindowActions(QObject* owner) {
   isoBatch = add(owner, "isoBatchAction", tr("&Iso-batch explorer\u2026"), keys("Ctrl+Shift+I"), "grid",
                  tr("Every micro-batch, N and number of ranks of one product: time, memory and exactness"));
   compareDialects->setIconText(tr("What would each do?"));
+  queueRun = add(owner, "queueRunAction", tr("Add to the &queue"), keys("Ctrl+Return"), nullptr,
+                 tr("Train this set-up when the runs before it have ended; go on editing meanwhile"));
+  pairedRun = add(owner, "pairedRunAction", tr("&Paired run"), {}, nullptr,
+                  tr("Train this set-up beside the focused run: one key changed at most, same seed and order; the "
+                     "difference of the losses is drawn"));
+  runSeeds = add(owner, "runSeedsAction", tr("Run several &seeds\u2026"), {}, nullptr,
+                 tr("Train this set-up under several seeds, one after another: their spread is its noise"));
+  groupRuns = add(owner, "groupRunsAction", tr("Group &runs\u2026"), {}, nullptr,
+                  tr("Mean and spread over seeds, or of the runs that share a key's value; is a difference noise?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
 
   // Single letters belong to a focused plot, which handles them itself; here they are shown only.
@@ -176,6 +185,22 @@ WindowActions::WindowActions(QObject* owner) {
                 tr("What the run does in sentences, in the status bar and for screen readers"));
   narrate->setCheckable(true);
 
+  // Their keys act while the runs table has the focus.
+  renameRun = add(owner, "renameRunAction", tr("Re&name the run"), keys("F2"));
+  runNotes = add(owner, "runNotesAction", tr("N&otes and tags\u2026"), keys("F4"), nullptr,
+                 tr("Name, tags, star and notes of the focused run; its folder is not changed"));
+  starRun = add(owner, "starRunAction", tr("S&tar"), keys("S"), nullptr, tr("Star the selected runs, or take it away"));
+  baseline = add(owner, "baselineAction", tr("Set as &baseline"), keys("Ctrl+B"), nullptr,
+                 tr("Compare all runs to the focused one, in columns of the runs table; again: no longer"));
+  compareRuns = add(owner, "compareRunsAction", tr("&Compare two runs\u2026"), keys("D"), nullptr,
+                    tr("The keys that differ, how both ended and where their losses part: the baseline, or the other "
+                       "run that is selected or shown, and the focused one"));
+  goToParting = add(owner, "goToPartingAction", tr("&Go to where they part"), keys("G"), nullptr,
+                    tr("Put the cursor where the losses of the two runs part"));
+  deleteRun = add(owner, "deleteRunAction", tr("&Delete the run"), keys("Del"), nullptr,
+                  tr("Move the folders of the selected runs to the trash"));
+  for (QAction* action : {renameRun, runNotes, starRun, compareRuns, goToParting, deleteRun})
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
                     tr("The same run without a window, in a terminal"));

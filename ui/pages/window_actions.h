@@ -29,6 +29,8 @@ struct WindowActions {
   QAction *runFolder, *copyCommand, *exportTrace;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
   QAction *glossary, *shortcuts, *differences, *about, *report;
+  QAction *queueRun, *pairedRun, *runSeeds, *groupRuns;
+  QAction *renameRun, *runNotes, *starRun, *baseline, *compareRuns, *goToParting, *deleteRun;
   QActionGroup* clocks;
   QActionGroup* themes;
   QActionGroup* layouts;

@@ -79,9 +79,11 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   edit->addActions({actions.undo, actions.redo});
   edit->addSeparator();
   edit->addActions({actions.copyFigure, actions.find});
+  edit->addSeparator();
+  edit->addActions({actions.renameRun, actions.runNotes, actions.starRun, actions.deleteRun});
 
   QMenu* run = addMenu(window, "runMenu", tr("&Run"));
-  run->addActions({actions.run, actions.runPaused, actions.pause});
+  run->addActions({actions.run, actions.queueRun, actions.runPaused, actions.pause});
   run->addSeparator();
   run->addActions({actions.stepPhase, actions.stepMicro, actions.stepUpdate});
   run->addSeparator();
@@ -107,6 +109,10 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
 
   QMenu* compare = addMenu(window, "compareMenu", tr("&Compare"));
   compare->addActions({actions.compareDialects, actions.runAllDialects, actions.runAllOptimizers, actions.isoBatch});
+  compare->addSeparator();
+  compare->addActions({actions.baseline, actions.compareRuns, actions.goToParting});
+  compare->addSeparator();
+  compare->addActions({actions.pairedRun, actions.runSeeds, actions.groupRuns});
 
   QMenu* learn = addMenu(window, "learnMenu", tr("&Learn"));
   learn->addAction(actions.demo);

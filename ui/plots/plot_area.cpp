@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/plot_area.h"
+#include "plots/parting_mark.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -96,6 +97,7 @@ PlotArea::PlotArea(QWidget* parent)
   empty->addWidget(emptyLabel_);
   stack_->addWidget(emptyPage_);
   stack_->addWidget(scrolled_);
+  parting_ = new PartingMark(&all_.front()->canvas());
   connectSignals();
   showEmptyState();
 }
@@ -298,6 +300,11 @@ void PlotArea::tick() {
   if (!isVisible()) return;
   hub_->advance();
   for (PlotView* view : shown_) view->refreshIfNeeded();
+  parting_->place(hub_->clock());
+}
+
+void PlotArea::setParting(const std::optional<ClockPoint>& at, const QStringList& chips) {
+  parting_->setParting(at, chips);
 }
 
 void PlotArea::showEmptyState() {

@@ -10,6 +10,7 @@
 #include <QStringList>
 #include <QWidget>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/clock.h"
@@ -24,6 +25,7 @@ namespace accrue::ui {
 
 class LossPlot;
 class PlotView;
+class PartingMark;
 class PlotHub;
 
 /// Thread: GUI.
@@ -77,6 +79,9 @@ class PlotArea : public QWidget {
   /// Brings a position into view and puts the cursor on it.
   void goTo(double x);
 
+  /// Marks where two curves part, with what differs between their runs; empty takes the mark away.
+  void setParting(const std::optional<ClockPoint>& at, const QStringList& chips);
+
   /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed.
   void tick();
 
@@ -127,8 +132,9 @@ class PlotArea : public QWidget {
   QLabel* emptyLabel_ = nullptr;
   QSplitter* splitter_ = nullptr;
   QWidget* scrolled_ = nullptr;
-  std::vector<PlotView*> all_;
-  std::vector<PlotView*> shown_;  ///< from the top
+  std::vector<PlotView*> all_;      ///< the loss first
+  std::vector<PlotView*> shown_;    ///< from the top
+  PartingMark* parting_ = nullptr;  ///< in the loss plot
 };
 
 }  // namespace accrue::ui

@@ -33,6 +33,10 @@ void DockTitle::addControl(QWidget* control, int stretch) {
   layout_->insertWidget(layout_->count() - 1, control, stretch);
 }
 
+void DockTitle::addTag(QWidget* tag) {
+  layout_->insertWidget(1, tag);
+}
+
 QSize DockTitle::minimumSizeHint() const {
   return QWidget::minimumSizeHint().expandedTo(QSize(0, 32));
 }

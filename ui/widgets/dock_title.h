@@ -18,6 +18,8 @@ class DockTitle : public QWidget {
   explicit DockTitle(QDockWidget* dock);
   /// Adds a control to the right of the name; `stretch` gives it the remaining space.
   void addControl(QWidget* control, int stretch = 0);
+  /// Adds a widget right behind the name.
+  void addTag(QWidget* tag);
   QSize minimumSizeHint() const override;
 
  protected:

@@ -14,10 +14,11 @@ StateChip::StateChip(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 
-void StateChip::setState(RunState state, const QString& word) {
-  if (state == state_ && word == word_) return;
-  state_ = state;
+void StateChip::setLook(RunState tone, const QString& word, const QIcon& icon) {
+  if (tone == state_ && word == word_) return;
+  state_ = tone;
   word_ = word;
+  icon_ = icon;
   setAccessibleName(word);
   QAccessibleEvent event(this, QAccessible::NameChanged);
   QAccessible::updateAccessibility(&event);
@@ -40,7 +41,7 @@ void StateChip::paintEvent(QPaintEvent*) {
   painter.setBrush(mixed(tone, palette().window().color(), 0.16));
   painter.drawRoundedRect(rect(), space::base, space::base);
   const QRect icon(space::inGroup, (height() - space::icon) / 2, space::icon, space::icon);
-  stateIcon(state_).paint(&painter, icon);
+  icon_.paint(&painter, icon);
   painter.setPen(palette().windowText().color());
   painter.drawText(rect().adjusted(icon.right() + 1 + space::base, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, word_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QIcon>
 #include <QWidget>
 
 #include "accrue/run/run_state.h"
@@ -14,7 +15,8 @@ class StateChip : public QWidget {
  public:
   explicit StateChip(QWidget* parent = nullptr);
 
-  void setState(RunState state, const QString& word);
+  /// `tone` gives the colour.
+  void setLook(RunState tone, const QString& word, const QIcon& icon);
   RunState state() const { return state_; }
   QString word() const { return word_; }
   QSize sizeHint() const override;
@@ -26,6 +28,7 @@ class StateChip : public QWidget {
  private:
   RunState state_ = RunState::idle;
   QString word_;
+  QIcon icon_;
 };
 
 }  // namespace accrue::ui

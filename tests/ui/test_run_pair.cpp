@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Two runs side by side, and runs in groups.
+#include <QtTest>
+#include <cmath>
+#include <memory>
+
+#include "made_run.h"
+#include "models/run_groups.h"
+#include "models/run_pair.h"
+#include "models/run_series.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+using accrue::test::MadeRun;
+
+namespace {
+
+std::unique_ptr<RunSeries> trained(const MadeRun& made, const QString& id = QStringLiteral("run")) {
+  auto run = std::make_unique<RunSeries>(id, 0);
+  run->setPlan(made.plan());
+  run->append(made.events(made.updates));
+  return run;
+}
+
+/// A finished run with this last loss.
+std::unique_ptr<RunSeries> finished(std::int64_t steps, std::int64_t seed, double loss) {
+  auto run = std::make_unique<RunSeries>(QStringLiteral("run-%1-%2").arg(steps).arg(seed), 0);
+  RunPlan plan = MadeRun{.steps = steps, .updates = 1}.plan();
+  plan.spec.run.name = "toy, seed " + std::to_string(seed);
+  plan.spec.run.seed = seed;
+  run->setPlan(plan);
+  run->append({{0, 0, 0, Update{.update = 1, .micro_step = 1, .loss = loss, .reason = "full"}},
+               {supervisor_rank, 1, 0, RunFinished{.outcome = "finished", .updates = 1, .loss = loss}}});
+  return run;
+}
+
+}  // namespace
+
+class TestRunPair : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void runs_of_one_spec_are_equal_in_every_bit() {
+    const auto first = trained({});
+    const auto second = trained({});
+    QVERIFY(changedKeys(*first, *second).empty());
+    QCOMPARE(sharedUpdates(*first, *second), std::size_t{40});
+    QVERIFY(!partingOf(*first, *second));
+    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("every bit")));
+  }
+
+  void they_part_at_the_update_that_differs_first() {
+    const auto first = trained({});
+    MadeRun other;
+    other.loss = [](std::int64_t m, std::int64_t rank) {
+      return MadeRun().loss(m, rank) + (m > 4 * 12 ? 0.5 : 0.0);  // from the 13th window of four on
+    };
+    const auto second = trained(other);
+    const auto parting = partingOf(*first, *second);
+    QVERIFY(parting);
+    // An epoch of 22 batches has windows of 4, 4, 4, 4, 4 and 2: micro-step 49 is in the 14th.
+    QCOMPARE(parting->update, 14);
+    QVERIFY(std::abs(parting->difference) > 0.1);
+    QCOMPARE(parting->noise, 0.0);
+  }
+
+  void runs_of_different_n_are_compared_where_both_report() {
+    const auto first = trained({.steps = 4, .updates = 20, .batchesPerEpoch = 80});
+    const auto second = trained({.steps = 8, .updates = 10, .batchesPerEpoch = 80});
+    QCOMPARE(sharedUpdates(*first, *second), std::size_t{10});
+    QCOMPARE(changeTexts(*first, *second).size(), 1);
+    QVERIFY(changeTexts(*first, *second).first().endsWith(QStringLiteral("4 \u2192 8")));
+  }
+
+  void runs_without_a_common_sample_count_say_so() {
+    const auto first = trained({.updates = 3});
+    const auto second = trained({.updates = 3, .microBatch = 1000});
+    QCOMPARE(sharedUpdates(*first, *second), std::size_t{0});
+    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("cannot be compared")));
+  }
+
+  void seeds_of_one_set_up_are_a_group() {
+    std::vector<std::unique_ptr<RunSeries>> runs;
+    for (const double loss : {1.0, 1.1, 0.9}) runs.push_back(finished(4, static_cast<std::int64_t>(runs.size()), loss));
+    for (const double loss : {2.0, 2.1, 1.9}) runs.push_back(finished(8, static_cast<std::int64_t>(runs.size()), loss));
+    runs.push_back(finished(16, 0, 3.0));  // one seed is no group
+    QList<RunSeries*> all;
+    for (const auto& run : runs) all.append(run.get());
+    const std::vector<RunGroup> groups = runGroups(all);
+    QCOMPARE(groups.size(), std::size_t{2});
+    QCOMPARE(groups[0].spread.count, std::size_t{3});
+    QVERIFY(std::abs(groups[0].spread.mean - 1.0) < 1e-12);
+    QVERIFY(std::abs(groups[1].spread.deviation - 0.1) < 1e-12);
+    QVERIFY(groups[0].name != groups[1].name);
+    QVERIFY(noiseSentence(groups[0], groups[1]).contains(QStringLiteral("It is not noise")));
+    QVERIFY(noiseSentence(groups[0], groups[0]).contains(QStringLiteral("may be noise")));
+    QCOMPARE(groupKeys(all), QStringList{QStringLiteral("accumulation.steps")});
+    QCOMPARE(runGroups(all, QStringLiteral("accumulation.steps")).size(), std::size_t{3});
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRunPair)
+#include "test_run_pair.moc"

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QSortFilterProxyModel>
+#include <QString>
+#include <QStringList>
+
+namespace accrue::ui {
+
+class RunSeries;
+
+/// The rows of a RunTableModel that have every word of a text: in the name, the state or the notes; "#word" asks for a
+/// tag, "*" for a star. Sorts by the columns' values.
+class RunFilter : public QSortFilterProxyModel {
+  Q_OBJECT
+
+ public:
+  explicit RunFilter(QObject* parent = nullptr);
+  void setText(const QString& text);
+  /// A run that stays listed whatever the text: a filter does not take the focus away.
+  void setKept(const RunSeries* run);
+  /// How many runs the text leaves out.
+  int leftOut() const;
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QStringList words_;
+  const RunSeries* kept_ = nullptr;  ///< compared only
+};
+
+}  // namespace accrue::ui

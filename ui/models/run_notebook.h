@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunNotebook: what the user calls runs and says of them, in one file of the studio's own data. A run's folder is never
+// written.
+#pragma once
+
+#include <QHash>
+#include <QObject>
+#include <QString>
+#include <QTimer>
+
+#include "bridge/job_runner.h"
+#include "models/run_series.h"
+
+namespace accrue::ui {
+
+class RunTableModel;
+
+/// Thread: GUI; the file is written in the background. Gives its notes to every run that the table gets.
+class RunNotebook : public QObject {
+  Q_OBJECT
+
+ public:
+  RunNotebook(RunTableModel* table, QString file, QObject* parent = nullptr);
+  /// Writes what has not been written yet.
+  ~RunNotebook() override;
+
+  void setNotes(RunSeries* run, const RunNotes& notes);
+  void rename(RunSeries* run, const QString& name);
+  void toggleStar(RunSeries* run);
+
+ Q_SIGNALS:
+  /// The file could not be read or written; what was noted holds until the studio ends.
+  void failed(const QString& why);
+
+ private:
+  void read();
+  void write();
+  QByteArray json() const;
+
+  QString file_;
+  QHash<QString, RunNotes> notes_;  ///< by run id
+  QTimer delay_;
+  bool readable_ = true;  ///< a file that cannot be read is not written over
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "seed_runner.h"
+
+#include <utility>
+
+#include "accrue/run/preflight.h"
+
+namespace accrue::ui {
+
+namespace {
+
+std::vector<SeedPlan> underSeeds(RunSpec spec, int count, const HostFacts& host, const DataFacts& data,
+                                 const std::filesystem::path& base_dir) {
+  std::vector<SeedPlan> plans;
+  for (int i = 0; i < count; ++i, ++spec.run.seed) {
+    Preflight answer = preflight(spec, host, data, base_dir);
+    plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
+  }
+  return plans;
+}
+
+}  // namespace
+
+SeedRunner::SeedRunner(SpecDocument* document, PreflightRunner* preflight, QObject* parent)
+    : SeedRunner(document, preflight, std::make_shared<std::atomic<int>>(0), parent) {}
+
+SeedRunner::SeedRunner(SpecDocument* document, PreflightRunner* preflight, std::shared_ptr<std::atomic<int>> count,
+                       QObject* parent)
+    : PlanFollower(
+          document, preflight,
+          [this, count](const Question& asked) -> std::function<void()> {
+            std::shared_ptr<const std::vector<SeedPlan>> result;
+            if (asked.data)
+              result = std::make_shared<std::vector<SeedPlan>>(
+                  underSeeds(asked.spec, *count, asked.host, *asked.data, asked.base_dir));
+            return [this, result] { result_ = result; };
+          },
+          parent),
+      count_(std::move(count)) {}
+
+}  // namespace accrue::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "joined_spec.h"
+
+#include <QPointer>
+
+#include "models/run_control.h"
+#include "models/spec_document.h"
+#include "widgets/message_bar.h"
+#include "window_files.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto joined_id = "joined";
+
+/// A run's name says nothing of what it does.
+bool describeTheSame(RunSpec a, RunSpec b) {
+  a.run.name.clear();
+  b.run.name.clear();
+  return a == b;
+}
+
+}  // namespace
+
+JoinedSpec::JoinedSpec(RunControl* control, SpecDocument* document, WindowFiles* files, MessageBar* bar,
+                       QObject* parent)
+    : QObject(parent), document_(document), files_(files), bar_(bar) {
+  connect(control, &RunControl::joined, this, &JoinedSpec::join);
+  const auto withdraw = [this] { bar_->withdraw(QLatin1String(joined_id)); };
+  connect(files_, &WindowFiles::documentOpened, this, withdraw);
+  connect(control, &RunControl::runBegun, this, withdraw);
+}
+
+void JoinedSpec::join(RunSeries* run) {
+  if (!run->spec() || describeTheSame(*run->spec(), document_->spec())) return;
+  if (!document_->isModified()) {
+    files_->clone(*run);
+    return;
+  }
+  bar_->post({QLatin1String(joined_id), RunState::paused,
+              tr("The set-up shows %1, which has unsaved edits; the run is %2, with another spec")
+                  .arg(document_->displayName(), run->name()),
+              tr("Load the run's spec"), [this, run = QPointer<RunSeries>(run)] {
+                if (run) files_->clone(*run);
+              }});
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+namespace accrue::ui {
+
+class MessageBar;
+class RunControl;
+class RunSeries;
+class SpecDocument;
+class WindowFiles;
+
+/// Keeps the set-up and the run together when a run goes on here, or is followed here: loads the run's spec, or, where
+/// that would cost unsaved edits, says that the set-up is another one and offers to load it.
+class JoinedSpec : public QObject {
+  Q_OBJECT
+
+ public:
+  JoinedSpec(RunControl* control, SpecDocument* document, WindowFiles* files, MessageBar* bar,
+             QObject* parent = nullptr);
+
+ private:
+  void join(RunSeries* run);
+
+  SpecDocument* document_;
+  WindowFiles* files_;
+  MessageBar* bar_;
+};
+
+}  // namespace accrue::ui

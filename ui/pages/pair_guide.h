@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <utility>
+
+namespace accrue::ui {
+
+class CompareSheet;
+class MessageBar;
+class PlotArea;
+class RunLibrary;
+class RunSeries;
+class RunsPanel;
+struct WindowActions;
+
+/// Compares two runs: the baseline, or else the other one that is chosen or shown, with the focused run. Marks in the
+/// plots where their losses part, goes there, and opens the sheet of both.
+class PairGuide : public QObject {
+  Q_OBJECT
+
+ public:
+  PairGuide(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, PlotArea* plots, MessageBar* bar,
+            QWidget* window);
+
+  void showSheet();
+
+ private:
+  using Pair = std::pair<RunSeries*, RunSeries*>;
+  /// Both nullptr if there are not two runs to compare.
+  Pair pair() const;
+  void showMark();
+  void goToParting();
+
+  const WindowActions& actions_;
+  RunsPanel* runs_;
+  RunLibrary* library_;
+  PlotArea* plots_;
+  MessageBar* bar_;
+  QWidget* window_;
+  CompareSheet* sheet_ = nullptr;
+  QTimer follow_;  ///< while a run of the pair trains
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "queue_commands.h"
+
+#include <QWidget>
+#include <utility>
+
+#include "dialogs.h"
+#include "groups_sheet.h"
+#include "models/preflight_runner.h"
+#include "models/run_control.h"
+#include "models/run_library.h"
+#include "models/run_queue.h"
+#include "models/seed_runner.h"
+#include "models/spec_document.h"
+#include "seed_runs.h"
+#include "widgets/message_bar.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto queue_id = "queue";
+
+}  // namespace
+
+QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window)
+    : QObject(window),
+      actions_(actions),
+      parts_(parts),
+      window_(window),
+      seeds_(new SeedRunner(parts.document, parts.preflight, this)),
+      seed_runs_(new SeedRuns(parts.document, seeds_, parts.queue, parts.bar, this)) {
+  connect(actions.groupRuns, &QAction::triggered, this, &QueueCommands::showGroups);
+  connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
+    if (adding_) addSetUp();
+  });
+  connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showEnabled);
+  connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showAdded);
+  connect(parts_.queue, &RunQueue::finished, this, &QueueCommands::showAdded);
+  connect(parts_.control, &RunControl::stateChanged, this, &QueueCommands::showEnabled);
+  showEnabled();
+}
+
+void QueueCommands::showEnabled() {
+  actions_.runSeeds->setEnabled(!parts_.control->isLive() && !parts_.queue->isActive());
+}
+
+void QueueCommands::addSetUp() {
+  adding_ = !parts_.preflight->isCurrent();
+  if (adding_) {
+    parts_.preflight->refresh();
+    return;
+  }
+  const Preflight& checked = parts_.preflight->result();
+  if (!checked.plan || has_errors(checked.findings)) {
+    parts_.bar->post({QLatin1String("refused"),
+                      RunState::failed,
+                      tr("The set-up was not queued: its errors must be fixed first"),
+                      {},
+                      {}});
+    return;
+  }
+  QString name = QString::fromStdString(checked.plan->spec.run.name);
+  if (name.isEmpty()) name = parts_.document->displayName().section(QLatin1Char('.'), 0, 0);
+  added_ = true;
+  parts_.queue->add({*checked.plan, tr("%1, N = %2").arg(name).arg(checked.plan->spec.accumulation.steps)});
+}
+
+void QueueCommands::showAdded() {
+  if (!added_) return;
+  if (!parts_.queue->isActive()) {
+    added_ = false;
+    bool all = true;
+    for (const QueuedRun& run : parts_.queue->runs()) all = all && run.state == QueuedState::finished;
+    if (parts_.queue->runs().empty())
+      parts_.bar->withdraw(QLatin1String(queue_id));
+    else
+      parts_.bar->post(
+          {QLatin1String(queue_id), all ? RunState::finished : RunState::degraded, parts_.queue->sentence(), {}, {}});
+    return;
+  }
+  parts_.bar->post({QLatin1String(queue_id), RunState::running, parts_.queue->sentence(), tr("Cancel the rest"),
+                    [this] { parts_.queue->cancel(); }});
+}
+
+void QueueCommands::runSeeds() {
+  const auto count = parts_.dialogs->askSeeds(window_);
+  if (!count) return;
+  seeds_->setCount(*count);
+  seed_runs_->start();
+}
+
+void QueueCommands::showGroups() {
+  if (!groups_) groups_ = new GroupsSheet(parts_.library, window_);
+  groups_->refresh();
+  groups_->show();
+  groups_->raise();
+  groups_->activateWindow();
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+namespace accrue::ui {
+
+class Dialogs;
+class GroupsSheet;
+class MainWindow;
+class MessageBar;
+class PreflightRunner;
+class RunControl;
+class RunLibrary;
+class RunQueue;
+class SeedRunner;
+class SeedRuns;
+class SpecDocument;
+struct WindowActions;
+
+/// What trains more than one run: adding the set-up to the queue, and the same set-up under several seeds.
+class QueueCommands : public QObject {
+  Q_OBJECT
+
+ public:
+  struct Parts {
+    SpecDocument* document;
+    PreflightRunner* preflight;
+    RunControl* control;
+    RunLibrary* library;
+    RunQueue* queue;
+    Dialogs* dialogs;
+    MessageBar* bar;
+  };
+  QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window);
+  /// Both use the form as it stands: it must hold valid values.
+  void addSetUp();
+  void runSeeds();
+  SeedRuns* seedRuns() const { return seed_runs_; }
+
+ private:
+  void showAdded();
+  void showGroups();
+  void showEnabled();
+
+  const WindowActions& actions_;
+  Parts parts_;
+  QWidget* window_;
+  SeedRunner* seeds_;
+  SeedRuns* seed_runs_;
+  GroupsSheet* groups_ = nullptr;
+  bool adding_ = false;  ///< waits for the check of the set-up
+  bool added_ = false;   ///< the queue holds runs that were added here
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QList>
+#include <QObject>
+
+namespace accrue::ui {
+
+class MessageBar;
+class RunLibrary;
+class RunNotesSheet;
+class RunSeries;
+class RunsPanel;
+class RunTrash;
+struct WindowActions;
+
+/// The commands on runs of the table: rename, notes, star, baseline, delete and undo.
+class RunCommands : public QObject {
+  Q_OBJECT
+
+ public:
+  RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar, QWidget* window);
+  /// Enables what can be done with the runs that are selected now.
+  void showEnabled();
+
+ private:
+  void showNotes();
+  void toggleStars();
+  void toggleBaseline();
+  void showMoved(const QStringList& names);
+  QList<RunSeries*> chosen() const;
+
+  const WindowActions& actions_;
+  RunsPanel* runs_;
+  RunLibrary* library_;
+  MessageBar* bar_;
+  QWidget* window_;
+  RunTrash* trash_;
+  RunNotesSheet* notes_ = nullptr;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTreeView>
+
+namespace accrue::ui {
+
+/// The runs as rows: selected ones tinted, the focused one with a bar at its left, and an eye on each that shows or
+/// hides its curves without moving the focus.
+class RunsTableView final : public QTreeView {
+  Q_OBJECT
+
+ public:
+  explicit RunsTableView(QWidget* parent = nullptr);
+
+ Q_SIGNALS:
+  /// The eye of a row was clicked, or Space was pressed on it.
+  void eyeToggled(const QModelIndex& name);
+
+ protected:
+  void drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  /// The name cell whose eye is there; invalid if there is none.
+  QModelIndex eyeAt(const QPoint& at) const;
+  void tintSelection();
+
+  bool tinting_ = false;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "difference_plot.h"
+
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+#include "style/theme.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// Room for the numbers of the axis.
+constexpr int number_width = 72;
+
+}  // namespace
+
+DifferencePlot::DifferencePlot(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("differencePlot"));
+  setFont(tabularFont(TextSize::small));
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setPoints({}, {});
+}
+
+void DifferencePlot::setPoints(std::vector<double> samples, std::vector<double> differences) {
+  samples_ = std::move(samples);
+  differences_ = std::move(differences);
+  extent_ = 0.0;
+  for (const double difference : differences_)
+    if (std::isfinite(difference)) extent_ = std::max(extent_, std::abs(difference));
+  setAccessibleName(samples_.empty() ? tr("Difference of the losses: no point yet")
+                    : extent_ == 0.0 ? tr("Difference of the losses: 0 everywhere")
+                                     : tr("Difference of the losses: at most %1").arg(valueText(extent_, 3)));
+  setVisible(!samples_.empty());
+  update();
+}
+
+QSize DifferencePlot::sizeHint() const {
+  return {400, 7 * fontMetrics().height()};
+}
+
+QSize DifferencePlot::minimumSizeHint() const {
+  return {160, sizeHint().height()};
+}
+
+void DifferencePlot::paintEvent(QPaintEvent*) {
+  if (samples_.empty()) return;
+  const ThemeColors colors = themeColors(palette());
+  const int line = fontMetrics().height();
+  const QRectF area(number_width, line + space::base, width() - number_width - space::inGroup,
+                    height() - 2 * (line + space::base));
+  QPainter painter(this);
+  painter.setPen(colors.muted);
+  painter.drawText(QRectF(0, 0, width(), line), Qt::AlignLeft, tr("Difference of the losses, over samples"));
+  painter.fillRect(area, colors.surface);
+  const double scale = extent_ > 0.0 ? extent_ : 1.0;
+  const double first = samples_.front(), span = std::max(samples_.back() - first, 1.0);
+  const auto x = [&](double sample) { return area.left() + area.width() * (sample - first) / span; };
+  const auto y = [&](double value) { return area.center().y() - 0.5 * area.height() * value / scale; };
+  const auto number = [&](double value, const QString& text) {
+    painter.drawText(QRectF(0, y(value) - line / 2.0, number_width - space::base, line),
+                     Qt::AlignRight | Qt::AlignVCenter, text);
+  };
+  number(0.0, QStringLiteral("0"));
+  if (extent_ > 0.0) {
+    number(extent_, QStringLiteral("+") + valueText(extent_, 2));
+    number(-extent_, valueText(-extent_, 2));
+  }
+  const QRectF below(area.left(), area.bottom() + space::base, area.width(), line);
+  painter.drawText(below, Qt::AlignLeft, groupedNumber(std::llround(first)));
+  painter.drawText(below, Qt::AlignRight, groupedNumber(std::llround(samples_.back())));
+  painter.setPen(colors.plotGrid);
+  painter.drawLine(QPointF(area.left(), y(0.0)), QPointF(area.right(), y(0.0)));
+  QPainterPath path;
+  bool gap = true;
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    if (!std::isfinite(differences_[i])) {
+      gap = true;
+      continue;
+    }
+    const QPointF at(x(samples_[i]), y(differences_[i]));
+    gap ? path.moveTo(at) : path.lineTo(at);
+    gap = false;
+  }
+  painter.setPen(QPen(colors.accent, 1));
+  painter.drawPath(path);
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+namespace accrue::ui {
+
+/// The difference of two runs' losses over samples, on an axis of its own around zero. Equal runs draw a straight line
+/// at 0.
+class DifferencePlot : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit DifferencePlot(QWidget* parent = nullptr);
+  /// Positions rise; differences that are not finite leave gaps.
+  void setPoints(std::vector<double> samples, std::vector<double> differences);
+  /// The largest distance from zero; 0 for equal runs.
+  double extent() const { return extent_; }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::vector<double> samples_;
+  std::vector<double> differences_;
+  double extent_ = 0.0;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+#include <QWidget>
+#include <optional>
+
+#include "models/clock.h"
+
+namespace accrue::ui {
+
+class PlotCanvas;
+
+/// A dotted line where two curves part, with a chip for each key that differs. Lies over a plot and takes no clicks.
+class PartingMark : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit PartingMark(PlotCanvas* canvas);
+  /// `at`: where the curves part on every clock; empty hides the mark. Chips stand at the line.
+  void setParting(const std::optional<ClockPoint>& at, const QStringList& chips);
+  /// Follows the plot's view; call after it was drawn.
+  void place(Clock clock);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  PlotCanvas* canvas_;
+  std::optional<ClockPoint> at_;
+  QStringList chips_;
+  double pixel_ = 0.0;  ///< of the line
+};
+
+}  // namespace accrue::ui

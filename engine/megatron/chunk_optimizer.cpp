@@ -14,6 +14,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "optim/flat_base.h"
+
 namespace accrue::megatron {
 namespace {
 
@@ -27,12 +29,6 @@ double decay_of(const OptimizerOptions& options) {
   if (const auto* adamw = dynamic_cast<const AdamWOptions*>(&options)) return adamw->weight_decay();
   if (const auto* adam = dynamic_cast<const AdamOptions*>(&options)) return adam->weight_decay();
   return dynamic_cast<const SGDOptions&>(options).weight_decay();
-}
-
-std::optional<FlatRange> common(const FlatRange& a, const FlatRange& b) {
-  const std::int64_t from = std::max(a.offset, b.offset), to = std::min(a.offset + a.size, b.offset + b.size);
-  if (from >= to) return std::nullopt;
-  return FlatRange{from, to - from};
 }
 
 }  // namespace
@@ -91,7 +87,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
       if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
       const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
       for (const FlatRange& part : owned)
-        if (const auto range = common(whole, part)) {
+        if (const auto range = common_part(whole, part)) {
           const at::Tensor flat = tensor.detach().view({-1});
           const at::Tensor piece =
               range->size == whole.size ? tensor.detach() : flat.narrow(0, range->offset - whole.offset, range->size);

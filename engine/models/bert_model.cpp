@@ -18,7 +18,6 @@
 #include <string>
 #include <utility>
 
-#include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
 #include "models/losses.h"
 #include "models/token_head.h"
@@ -65,6 +64,7 @@ at::Tensor BertModel::embedded(const Batch& batch) const {
     throw std::invalid_argument("a sequence of " + std::to_string(positions) + " tokens does not fit model.context " +
                                 std::to_string(spec_.context));
   }
+  uses(token_embedding_->weight, (type_embedding_ ? type_embedding_ : position_embedding_)->weight);
   at::Tensor x = at::add(vocab_parallel_embedding(batch.inputs, token_embedding_->weight, axis_),
                          position_embedding_->weight.slice(0, 0, positions));
   if (type_embedding_)
@@ -85,18 +85,14 @@ at::Tensor BertModel::through_blocks(at::Tensor x, const Batch& batch) const {
   const auto run = [this, shape, dropout](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
+      uses(block.norm_1_weight, block.down_bias);
       y = mlp_half(attention_half(y, block, shape, dropout), block, shape, dropout);
     }
     return y;
   };
   const RecomputeOptions options{.draws = dropout > 0.0,
                                  .shared_by = parallel_.distribute_saved_activations ? axis_ : TensorAxis()};
-  std::int64_t next = 0;
-  for (const BlockRange& range : recomputed_) {
-    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
-    next = range.last;
-  }
-  return run(std::move(x), {next, std::ssize(blocks_)});
+  return through_all(std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
 at::Tensor BertModel::forward(const Batch& batch, const at::Tensor& received) {
@@ -112,6 +108,9 @@ at::Tensor BertModel::empty_input(const Batch& batch) const {
 }
 
 at::Tensor BertModel::encoded(const at::Tensor& outputs) const {
+  // And of the heads, which take what this returns.
+  uses(token_embedding_->weight, token_embedding_->weight);
+  uses(final_norm_->weight, binary_head_ ? binary_head_->bias : head_norm_->bias);
   return at::layer_norm(outputs, {outputs.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
 }
 

@@ -30,6 +30,7 @@ class BertModel final : public ModelPart {
   /// Over masked tokens, and, with the binary head where batch.order is there, over samples.
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
+  bool says_what_it_uses() const override { return true; }
   at::Tensor logits(const at::Tensor& outputs) const override;
   at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 
-#include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
 #include "models/fused_blocks.h"
 #include "models/losses.h"
@@ -79,12 +78,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
     return y;
   };
   const RecomputeOptions options{.draws = dropout > 0.0, .shared_by = distribute_ ? axis_ : TensorAxis()};
-  std::int64_t next = 0;
-  for (const BlockRange& range : recomputed_) {
-    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
-    next = range.last;
-  }
-  return run(std::move(x), {next, std::ssize(blocks_)});
+  return through_all(std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
 at::Tensor GptModel::logits_of(const at::Tensor& tokens) {

@@ -26,18 +26,6 @@ at::Tensor normed(const at::Tensor& x, const Norm& norm) {
   return at::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, norm_eps);
 }
 
-/// run(x, range) over all blocks, those of `again` in backward a second time.
-template <typename Run>
-at::Tensor through(at::Tensor x, std::int64_t blocks, const std::vector<BlockRange>& again,
-                   const RecomputeOptions& options, const Run& run) {
-  std::int64_t next = 0;
-  for (const BlockRange& range : again) {
-    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
-    next = range.last;
-  }
-  return run(std::move(x), BlockRange{next, blocks});
-}
-
 }  // namespace
 
 T5Model::T5Model(const ModelSpec& spec, WeightSource& source, const ModelShare& share, const TensorAxis& axis,
@@ -86,6 +74,7 @@ at::Tensor T5Model::embedded(const at::Tensor& tokens, std::int64_t context, con
     throw std::invalid_argument("a sequence of " + std::to_string(positions) + " tokens does not fit " + key + " " +
                                 std::to_string(context));
   }
+  uses(token_embedding_->weight, position_embedding_->weight);
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          position_embedding_->weight.slice(0, 0, positions));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
@@ -110,12 +99,15 @@ at::Tensor T5Model::encoded(at::Tensor x, const Batch& batch) const {
   const auto run = [this, shape, drop = dropout()](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = encoder_[static_cast<std::size_t>(i)];
+      uses(block.norm_1_weight, block.down_bias);
       y = mlp_half(attention_half(y, block, shape, drop), block, shape, drop);
     }
     return y;
   };
-  x = through(std::move(x), std::ssize(encoder_), encoder_again_, recomputation(), run);
-  return encoder_norm_ ? normed(x, *encoder_norm_) : x;
+  x = through_all(std::move(x), std::ssize(encoder_), encoder_again_, recomputation(), run);
+  if (!encoder_norm_) return x;
+  uses(encoder_norm_->weight, encoder_norm_->bias);
+  return normed(x, *encoder_norm_);
 }
 
 std::int64_t T5Model::own_rows(const at::Tensor& tokens) const {
@@ -144,13 +136,14 @@ at::Tensor T5Model::decoded(at::Tensor rows, const Batch& batch) const {
     const at::Tensor encoder = shaped(both.narrow(0, decoder_rows, both.size(0) - decoder_rows), tokens);
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const auto& [block, cross] = decoder_[static_cast<std::size_t>(i)];
+      uses(block.norm_1_weight, block.down_bias);
       y = attention_half(y, block, own, drop);
       y = cross_half(y, encoder, cross, across, tokens.size(1), drop);
       y = mlp_half(y, block, own, drop);
     }
     return joined(y, encoder);
   };
-  return through(std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
+  return through_all(std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
 }
 
 at::Tensor T5Model::forward(const Batch& batch, const at::Tensor& received) {
@@ -174,6 +167,8 @@ at::Tensor T5Model::empty_input(const Batch& batch) const {
 }
 
 at::Tensor T5Model::logits(const at::Tensor& outputs) const {
+  uses(token_embedding_->weight, token_embedding_->weight);
+  uses(final_norm_->weight, head_bias_);
   return token_logits(normed(outputs, *final_norm_), token_embedding_->weight, head_bias_, classes_, axis_);
 }
 

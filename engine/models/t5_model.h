@@ -34,6 +34,7 @@ class T5Model final : public ModelPart {
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
+  bool says_what_it_uses() const override { return true; }
   /// This rank's, of the last part's outputs. Shapes: [B, T, D] -> [B, T, V / t].
   at::Tensor logits(const at::Tensor& outputs) const override;
   at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "accrue/parallel/recompute.h"
 #include "accrue/run/model_share.h"
 #include "models/affine.h"
 #include "models/gpt_operators.h"
@@ -18,6 +21,18 @@ namespace accrue {
 /// block of a decoder has before norm_2.
 GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
                           CrossWeights* cross = nullptr);
+
+/// run(x, range) over all of a part's blocks; backward runs those of `again` a second time.
+template <typename Run>
+at::Tensor through_all(at::Tensor x, std::int64_t blocks, const std::vector<BlockRange>& again,
+                       const RecomputeOptions& options, const Run& run) {
+  std::int64_t next = 0;
+  for (const BlockRange& range : again) {
+    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
+    next = range.last;
+  }
+  return run(std::move(x), BlockRange{next, blocks});
+}
 
 /// Draws every matrix of the model, N(0, 0.02), in order, and keeps this share's part: weights do not depend on the
 /// layout. Projections that end on the residual stream are scaled down by the square root of twice their stack's

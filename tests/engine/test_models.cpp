@@ -58,17 +58,36 @@ class TestModels : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_gpt_reads_no_parameter_before_it_says_so_data() {
+  void no_parameter_is_read_before_the_model_says_so_data() {
+    QTest::addColumn<int>("kind");
     QTest::addColumn<bool>("plain");
-    QTest::newRow("fused") << false;
-    QTest::newRow("plain operators") << true;
+    QTest::addColumn<QList<int>>("missing");  // after each call
+    // Embeddings, a block of twelve, another one, the tied table again, the last norm.
+    const QList<int> gpt{26, 14, 2, 2, 0};
+    QTest::newRow("fused") << int(ModelKind::gpt) << false << gpt;
+    QTest::newRow("plain operators") << int(ModelKind::gpt) << true << gpt;
+    // The same with types among the embeddings, and with the heads the last norm, its bias, two layers and a norm.
+    QTest::newRow("bert") << int(ModelKind::bert) << true << QList<int>{35, 23, 11, 11, 0};
+    // Embeddings, two blocks, the norm between; embeddings, two blocks of twenty; table, norm and bias.
+    QTest::newRow("t5") << int(ModelKind::t5) << true << QList<int>{69, 57, 45, 43, 43, 23, 3, 3, 0};
   }
-  void a_gpt_reads_no_parameter_before_it_says_so() {
+  void no_parameter_is_read_before_the_model_says_so() {
+    QFETCH(int, kind);
     QFETCH(bool, plain);
-    const auto model = std::dynamic_pointer_cast<GptModel>(make_model(tiny_gpt(), 3));
-    model->use_plain_operators(plain);
-    const Batch batch = token_batch(2, 12, 29);
-    const double expected = model->whole_loss(batch).sum.item<double>();
+    QFETCH(QList<int>, missing);
+    ModelSpec spec = tiny_gpt();
+    spec.kind = static_cast<ModelKind>(kind);
+    const auto model = make_model(spec, 3);
+    QVERIFY(model->says_what_it_uses());
+    if (const auto gpt = std::dynamic_pointer_cast<GptModel>(model)) gpt->use_plain_operators(plain);
+    Batch batch = token_batch(2, 12, 29);
+    if (spec.kind == ModelKind::t5) batch.decoder_inputs = batch.inputs;
+    if (spec.kind == ModelKind::bert) batch.order = at::zeros({2}, at::kLong);
+    const auto loss_of = [&] {
+      const LossSum loss = model->whole_loss(batch);
+      return loss.sum.item<double>() + (loss.second.defined() ? loss.second.item<double>() : 0.0);
+    };
+    const double expected = loss_of();
     // On their way: each has its values only from the call that names it on.
     const std::vector<at::Tensor> parameters = model->parameters();
     std::vector<at::Tensor> values;
@@ -77,19 +96,18 @@ class TestModels : public QObject {
       values.push_back(each.detach().clone());
       at::Tensor(each).fill_(std::nan(""));
     }
-    std::vector<std::size_t> still_missing;
+    QList<int> still_missing;
     const auto place = [&](const at::Tensor& one) {
       return std::size_t(std::ranges::find_if(parameters, [&](const auto& each) { return each.is_same(one); }) -
                          parameters.begin());
     };
     model->before_use([&](const at::Tensor& first, const at::Tensor& last) {
       for (std::size_t i = place(first); i <= place(last); ++i) at::Tensor(parameters[i]).copy_(values[i]);
-      still_missing.push_back(std::size_t(std::ranges::count_if(
+      still_missing.push_back(int(std::ranges::count_if(
           parameters, [](const auto& each) { return each.isnan().any().template item<bool>(); })));
     });
-    QCOMPARE(model->whole_loss(batch).sum.item<double>(), expected);
-    // Embeddings, a block of twelve, another one, the tied table again, the last norm.
-    QVERIFY(still_missing == std::vector<std::size_t>({26, 14, 2, 2, 0}));
+    QCOMPARE(loss_of(), expected);
+    QCOMPARE(still_missing, missing);
   }
 
   void parameters_are_those_of_the_plan_data() {

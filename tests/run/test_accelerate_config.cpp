@@ -5,9 +5,11 @@
 #include <random>
 
 #include "accrue/run/spec_io.h"
+#include "support/fuzz_inputs.h"
 #include "yaml_entries.h"
 
 using namespace accrue;
+using namespace accrue::test;
 using accrue::cli::yaml_entries;
 
 namespace {
@@ -194,10 +196,9 @@ class TestAccelerateConfig : public QObject {
     QVERIFY(refused > fuzz_inputs / 10);
     QVERIFY(refused < fuzz_inputs);
   }
-
- private:
-  const int fuzz_inputs = 100000;
 };
 
-QTEST_GUILESS_MAIN(TestAccelerateConfig)
+int main(int argc, char** argv) {
+  return run_with_inputs<TestAccelerateConfig>(argc, argv);
+}
 #include "test_accelerate_config.moc"

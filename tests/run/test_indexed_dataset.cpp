@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "support/fuzz_inputs.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
 
@@ -222,7 +223,7 @@ class TestIndexedDataset : public QObject {
     const std::string idx = bytes_of(idx_path(prefix));
     std::mt19937 random(20240817);
     int refused = 0;
-    constexpr int trials = 100'000;
+    const int trials = fuzz_inputs;
     // The file stays and is written over: a hundred thousand new ones would take minutes.
     std::fstream file(idx_path(prefix), std::ios::binary | std::ios::in | std::ios::out);
     for (int trial = 0; trial < trials; ++trial) {
@@ -233,6 +234,37 @@ class TestIndexedDataset : public QObject {
       refused += read_everything(prefix) ? 0 : 1;
     }
     QVERIFY2(refused > trials * 9 / 10 && refused < trials, qPrintable(QString::number(refused)));
+  }
+
+  void a_damaged_bin_is_refused_or_read_as_it_is() {
+    const auto prefix = fresh();
+    write_six<std::uint16_t>(prefix, DType::uint16);
+    const std::string bin = bytes_of(bin_path(prefix));
+    std::mt19937 random(20240818);
+    int refused = 0;
+    std::fstream file(bin_path(prefix), std::ios::binary | std::ios::in | std::ios::out);  // written over, as above
+    for (int trial = 0; trial < fuzz_inputs; ++trial) {
+      std::string damaged = bin;
+      for (auto flips = 1 + random() % 4; flips > 0; --flips)
+        damaged[random() % damaged.size()] = static_cast<char>(random());
+      if (random() % 3 == 0) damaged.resize(1 + random() % (2 * bin.size()), static_cast<char>(random()));
+      std::filesystem::resize_file(bin_path(prefix), damaged.size());
+      file.seekp(0).write(damaged.data(), static_cast<std::streamsize>(damaged.size())).flush();
+      const auto opened = IndexedDataset::open(prefix);
+      QCOMPARE(opened.has_value(), damaged.size() == bin.size());
+      if (!opened) {
+        QVERIFY2(opened.error().where == bin_path(prefix).string(), opened.error().text().c_str());
+        ++refused;
+        continue;
+      }
+      std::string read;
+      for (std::int64_t i = 0; i < opened->sequences(); ++i) {
+        const auto bytes = opened->bytes(i).value();
+        read.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      }
+      QCOMPARE(read, damaged);
+    }
+    QVERIFY(refused > fuzz_inputs / 10 && refused < fuzz_inputs);
   }
 
   void an_interrupted_build_goes_on_to_the_same_bytes() {
@@ -309,5 +341,7 @@ class TestIndexedDataset : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestIndexedDataset)
+int main(int argc, char** argv) {
+  return run_with_inputs<TestIndexedDataset>(argc, argv);
+}
 #include "test_indexed_dataset.moc"

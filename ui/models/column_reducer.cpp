@@ -70,6 +70,11 @@ double binWidth(double span, double pixels) {
   return std::ldexp(step, exponent - 1);
 }
 
+std::size_t pointsWithin(const SeriesView& view, double from, double to) {
+  if (view.size() == 0 || !(to >= from)) return 0;
+  return std::min(view.clock->upperBound(to), view.size()) - std::min(view.clock->lowerBound(from), view.size());
+}
+
 ReducedLine reduceLine(const SeriesView& view, double from, double to, double width) {
   ReducedLine line;
   if (view.size() == 0 || !(to >= from) || !(width > 0.0)) return line;

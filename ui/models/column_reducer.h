@@ -38,6 +38,8 @@ struct BandColumn {
 /// Width of a bin: 2 to 2.5 pixels, with mantissa 1, 1.25, 1.5 or 1.75, so that it changes seldom while a range grows.
 double binWidth(double span, double pixels);
 
+/// How many points lie in [from, to].
+std::size_t pointsWithin(const SeriesView& view, double from, double to);
 /// Points in [from, to] and one beyond each end, so that the line meets the edges.
 ReducedLine reduceLine(const SeriesView& view, double from, double to, double width);
 /// Smallest and largest value of each bin that holds a finite point; bins are centred on multiples of `width`.

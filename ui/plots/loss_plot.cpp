@@ -86,17 +86,18 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   const SeriesStore& micro = run.series(Metric::microLoss);
   const SeriesView microView = viewOf(micro, hub().clock());
   take(microView);
-  ReducedLine trace = reduceLine(microView, x.low, x.high, bin);
-  account_.stored += trace.points;
+  const std::size_t points = pointsWithin(microView, x.low, x.high);
+  account_.stored += points;
   // With more than two points a pixel a line would become a filled area, so a band is drawn.
-  if (static_cast<double>(trace.points) > 2.0 * pixels) {
+  if (static_cast<double>(points) > 2.0 * pixels) {
     account_.reduced = true;
     const double column = binWidth(x.size(), 2.0 * pixels);
     QColor pale = ink;
     pale.setAlphaF(static_cast<float>(bandOpacity));
     curves_->add(BandItem{reduceBand(microView, x.low, x.high, column), column, pale});
-  } else if (!trace.x.empty()) {
-    curves_->add(LineItem{std::move(trace), thinPen(mixed(ink, colors.surface, traceOpacity))});
+  } else if (microView.size() > 0) {
+    curves_->add(
+        LineItem{reduceLine(microView, x.low, x.high, bin), thinPen(mixed(ink, colors.surface, traceOpacity))});
   }
 
   const SeriesStore& update = run.series(Metric::updateLoss);
@@ -112,7 +113,10 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
     shown = smoothed(run).view(hub().clock());
     curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), pen});
   }
-  if (hub().runs().size() > 1) addMarkers(run, shown, x.size() * markerSpacing / pixels);
+  if (shown.size() == 1)  // no line
+    curves_->add(MarkerItem{{(*shown.clock)[0]}, {(*shown.values)[0]}, index, 7.0, ink});
+  else if (hub().runs().size() > 1)
+    addMarkers(run, shown, x.size() * markerSpacing / pixels);
 
   const SeriesStore& evaluation = run.series(Metric::evaluationLoss);
   if (!evaluation.empty()) {

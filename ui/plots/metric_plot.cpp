@@ -52,6 +52,9 @@ void MetricPlot::rebuild(double pixels) {
       stored += line.points;
       reduced = reduced || line.reduced;
       curves_->add(LineItem{std::move(line), seriesPen(colors, run->colorIndex())});
+      if (view.size() == 1)  // no line
+        curves_->add(MarkerItem{
+            {(*view.clock)[0]}, {(*view.values)[0]}, run->colorIndex(), 7.0, seriesColor(colors, run->colorIndex())});
     }
   }
   header().setBadge(

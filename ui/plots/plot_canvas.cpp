@@ -2,6 +2,7 @@
 #include "plots/plot_canvas.h"
 
 #include <cmath>
+#include <limits>
 
 #include "plots/series_swatch.h"
 #include "style/theme.h"
@@ -13,6 +14,7 @@ class AxisTitle final : public QCPLayerable {
  public:
   explicit AxisTitle(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("axes")) {}
   QString text;
+  double right = 0.0;  ///< pixel at which it ends
 
  protected:
   void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
@@ -22,7 +24,7 @@ class AxisTitle final : public QCPLayerable {
     const int top = area.bottom() + 1 + x->tickLengthOut() + x->tickLabelPadding();
     painter->setFont(x->labelFont());
     painter->setPen(x->labelColor());
-    painter->drawText(QRect(area.left(), top, area.width(), parentPlot()->viewport().bottom() - top),
+    painter->drawText(QRectF(area.left(), top, right - area.left(), parentPlot()->viewport().bottom() - top),
                       Qt::AlignRight | Qt::AlignTop | Qt::TextDontClip, text);
   }
 };
@@ -115,9 +117,27 @@ void PlotCanvas::updateMargins() {
 }
 
 double PlotCanvas::setClockTitle(const QString& title) {
+  constexpr double air = 8.0;
+  const double end = axisRect()->right();
   title_->text = showsClock_ ? title : QString();
-  const double right = axisRect()->right();
-  return title_->text.isEmpty() ? right : right - QFontMetricsF(xAxis->labelFont()).horizontalAdvance(title) - 8.0;
+  title_->right = end;
+  if (title_->text.isEmpty()) return std::numeric_limits<double>::infinity();
+  const double width = QFontMetricsF(xAxis->labelFont()).horizontalAdvance(title);
+  const QFontMetricsF numbers(xAxis->tickLabelFont());
+  const QVector<double> ticks = xAxis->tickVector();
+  const QVector<QString> labels = xAxis->tickVectorLabels();
+  if (ticks.size() >= 2 && labels.size() == ticks.size()) {
+    // Between the last two labels, if there is room.
+    const qsizetype last = ticks.size() - 1;
+    const double from = xAxis->coordToPixel(ticks[last - 1]) + numbers.horizontalAdvance(labels[last - 1]) / 2.0 + air;
+    const double to = xAxis->coordToPixel(ticks[last]) - numbers.horizontalAdvance(labels[last]) / 2.0 - air;
+    const bool lastAtEnd = end - xAxis->coordToPixel(ticks[last]) < width + air;
+    if (lastAtEnd && to - from >= width) {
+      title_->right = to;
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+  return end - width - air - numbers.horizontalAdvance(QStringLiteral("00 000")) / 2.0;
 }
 
 void PlotCanvas::layOut(const QSize& size) {

@@ -33,7 +33,8 @@ class PlotCanvas final : public QCustomPlot {
   /// Whether this plot carries the labels and title of X.
   void setShowsClock(bool on);
   bool showsClock() const { return showsClock_; }
-  /// What X counts, at the right end of the row of tick labels. Returns from which pixel on it leaves no room for them.
+  /// What X counts, in the row of tick labels: between the last two, or at the right end. Returns up to which pixel it
+  /// leaves room for them. After layOut().
   double setClockTitle(const QString& title);
   /// Lays the axes out for a size in logical pixels: the widget's, or a picture's.
   void layOut(const QSize& size);

@@ -56,13 +56,12 @@ bool PlotView::refreshIfNeeded() {
 }
 
 void PlotView::prepare(const QSize& size, double ratio) {
-  canvas_->layOut(size);
   clockTicker_->setClock(hub_.clock());
+  clockTicker_->setLastLabel(std::numeric_limits<double>::infinity());
   canvas_->x()->setRange(hub_.x().low, hub_.x().high);
+  canvas_->layOut(size);
   const double room = canvas_->setClockTitle(clockAxisTitle(hub_.clock()));
-  const double half = QFontMetricsF(canvas_->x()->tickLabelFont()).horizontalAdvance(QStringLiteral("00 000")) / 2.0;
-  clockTicker_->setLastLabel(room < canvas_->axisRect()->right() ? canvas_->x()->pixelToCoord(room - half)
-                                                                 : std::numeric_limits<double>::infinity());
+  if (std::isfinite(room)) clockTicker_->setLastLabel(canvas_->x()->pixelToCoord(room));
   rebuild(PlotCanvas::areaWidth(size.width()) * ratio);
 }
 

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The stack of plots: the sync strip and its windows, which plots there are, and how they leave the window.
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <map>
+
+#include "models/number_text.h"
+#include "models/run_text.h"
+#include "models/smoothing.h"
+#include "plots/plot_export.h"
+#include "plots/plot_table.h"
+#include "plots_fixture.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+class TestPlotStack : public QObject, PlotsFixture {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() { begin(); }
+
+  void cleanup() { end(); }
+
+  void the_strip_paints_each_kind_of_work() {
+    show({&add({.updates = 6}, 6, 0)});
+    area_->setClock(Clock::seconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const ThemeColors& colors = lightColors();
+    for (const QColor& kind : {colors.forward, colors.backward, colors.optimizerStep, colors.collective})
+      QVERIFY2(count(image, kind, area, 0.93) > 20, qPrintable(kind.name()));
+    // Backward takes twice as long as forward, and so does its colour.
+    const double ratio =
+        static_cast<double>(count(image, colors.backward, area, 0.93)) / count(image, colors.forward, area, 0.93);
+    QVERIFY2(std::abs(ratio - 2.0) < 0.35, qPrintable(QString::number(ratio)));
+    QVERIFY(strip().header().badge().startsWith(QStringLiteral("12 collectives")));
+  }
+
+  void a_dense_strip_shows_shares() {
+    MadeRun made{.steps = 4, .ranks = 2, .updates = 3000, .batchesPerEpoch = 100000};
+    show({&add(made, 3000, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const double forward = count(image, lightColors().forward, area, 0.9);
+    const double backward = count(image, lightColors().backward, area, 0.9);
+    QVERIFY(forward > 1000.0);
+    QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
+  }
+
+  void a_young_run_beside_a_long_one_shows_shares() {
+    RunSeries& old = add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0);
+    RunSeries& young = add({.updates = 10}, 10, 1);
+    show({&old, &young});
+    QVERIFY(lanes().showsShares());
+    show({&young});
+    QVERIFY(!lanes().showsShares());
+  }
+
+  void a_column_of_a_whole_run_stands_for_whole_windows() {
+    show({&add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0)});
+    const QRect area = drawing(strip());
+    // 3000 windows: 32 of them take the six pixels that a column needs.
+    QCOMPARE(lanes().windowsPerColumn(), std::size_t(32));
+    const QImage image = picture();
+    // All windows are alike, and so are the columns, but for the gaps between them.
+    std::map<int, int> columns;  // by the height of backward
+    for (int x = area.left() + 12; x < area.right() - 12; ++x)
+      if (const int high = count(image, lightColors().backward, QRect(x, area.top(), 1, area.height() / 2), 0.93))
+        ++columns[high];
+    QVERIFY2(columns.size() <= 2, qPrintable(QString::number(columns.size())));
+  }
+
+  void waiting_within_a_collective_is_not_its_colour() {
+    const MadeRun made{.updates = 6};
+    const auto painted = [&](std::int64_t lateNs) {
+      std::vector<RunEvent> events = made.events(6);
+      for (RunEvent& event : events)
+        if (auto* sync = std::get_if<Sync>(&event.body); sync && event.rank == 1) sync->begin_ns[0] += lateNs;
+      runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run"), 0));
+      runs_.back()->setPlan(made.plan());
+      runs_.back()->append(events);
+      show({runs_.back().get()});
+      area_->setClock(Clock::seconds);
+      const QRect area = drawing(strip());
+      const QRect first(area.left(), area.top(), area.width(), area.height() / 2);
+      return count(picture(), lightColors().collective, first, 0.93);
+    };
+    const int together = painted(0);
+    const int late = painted(3'000'000);  // of 4 ms
+    QVERIFY2(together > 100 && late > 0 && late < together / 2,
+             qPrintable(QStringLiteral("%1, late %2").arg(together).arg(late)));
+  }
+
+  void a_collective_stands_out_of_its_lane() {
+    show({&add({.updates = 6}, 6, 0)});
+    area_->setClock(Clock::seconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    int lowest = 0, backward = 0;
+    for (int y = area.top(); y < area.top() + area.height() / 2; ++y) {
+      const QRect row(area.left(), y, area.width(), 1);
+      if (count(image, lightColors().collective, row, 0.93) > 0) lowest = y;
+      if (count(image, lightColors().backward, row, 0.93) > 0) backward = y;
+    }
+    QCOMPARE(lowest - backward, 3);
+  }
+
+  void the_axis_takes_one_row_and_its_title_hides_no_label() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = strip().canvas();
+    QVERIFY(canvas.height() - canvas.axisRect()->bottom() <= 28);
+    // A long title in a narrow plot has no room between two labels.
+    area_->setClock(Clock::computeSeconds);
+    area_->resize(420, 600);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const QRect row(area.left(), area.bottom() + 6, area.width(), 20);
+    const int title = QFontMetrics(canvas.x()->labelFont()).horizontalAdvance(clockAxisTitle(Clock::computeSeconds));
+    const QRect gap(row.right() - title - 7, row.top(), 6, row.height());
+    QVERIFY(count(image, lightColors().muted, row) > 100);
+    QCOMPARE(count(image, lightColors().muted, gap), 0);
+  }
+
+  void each_axis_has_lanes_of_its_own() {
+    const MadeRun made{.ranks = 4, .updates = 12};
+    RunSeries& run = add(made, 6, 0);
+    show({&run});
+    area_->setClock(Clock::seconds);
+    QCOMPARE(SyncLanes::rowsOf(run).size(), std::size_t{4});
+    // Tensor before pipeline, whichever is reported first; rank 3 uses the pipeline only. Each takes a forward's time.
+    std::vector<RunEvent> events;
+    for (const RunEvent& event : made.events(12, 6)) {
+      events.push_back(event);
+      if (const auto* spans = std::get_if<Operations>(&event.body);
+          spans && spans->kind.front() == ComputeKind::forward)
+        for (const char* axis : {"pipeline", "tensor"})
+          if (event.rank != 3 || axis == std::string("pipeline"))
+            events.push_back({event.rank, -1, 0,
+                              Sync{{1},
+                                   {spans->micro_step[0]},
+                                   {axis},
+                                   {"all_reduce"},
+                                   {4096},
+                                   {spans->begin_ns[0]},
+                                   {spans->end_ns[0]}}});
+    }
+    run.append(events);
+    area_->fit();
+    QStringList rows;
+    for (const SyncLanes::Row& row : SyncLanes::rowsOf(run))
+      rows << QStringLiteral("%1 %2").arg(row.rank).arg(row.use ? run.timeline().axes()[row.use->axis]
+                                                                : QStringLiteral("all"));
+    QCOMPARE(rows.mid(0, 4), QStringList({QStringLiteral("0 all"), QStringLiteral("0 data"), QStringLiteral("0 tensor"),
+                                          QStringLiteral("0 pipeline")}));
+    QCOMPARE(rows.mid(12),
+             QStringList({QStringLiteral("3 all"), QStringLiteral("3 data"), QStringLiteral("3 pipeline")}));
+    picture();  // the strip asks for the height of more lanes
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    for (const char* axis : {"data", "tensor", "pipeline"})
+      QVERIFY2(count(image, axisColor(lightColors(), QLatin1String(axis)), area, 0.93) > 20, axis);
+    QStringList legend;
+    for (const HeaderItem& item : strip().header().items()) legend << item.text;
+    QCOMPARE(legend, QStringList({QStringLiteral("forward"), QStringLiteral("backward"), QStringLiteral("step"),
+                                  QStringLiteral("data axis"), QStringLiteral("tensor axis"),
+                                  QStringLiteral("pipeline axis"), QStringLiteral("waiting")}));
+    // Lanes stay high enough to be read; those that do not fit are below.
+    const QCPRange shown = strip().canvas().y()->range();
+    QVERIFY(shown.size() >= 4.0);
+    QVERIFY(area.height() / shown.size() >= SyncLanes::leastLane + SyncLanes::laneGap - 0.5);
+    auto* bar = strip().findChild<QScrollBar*>(QStringLiteral("syncScroll"));
+    QVERIFY(bar->isVisible());
+    bar->setValue(bar->maximum());
+    area_->tick();
+    QCOMPARE(strip().canvas().y()->range().upper, 15.0);
+  }
+
+  void pictures_are_written_whole_or_not_at_all() {
+    show({&add({}, 40, 0)});
+    const QTemporaryDir folder;
+    for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
+      const QString file = folder.filePath(QLatin1String(name));
+      QCOMPARE(writeFigure(area_->figure({}), file), QString());
+      QFile written(file);
+      QVERIFY(written.open(QIODevice::ReadOnly));
+      QVERIFY(written.size() > 2000);
+    }
+    QVERIFY(writeFigure(area_->figure({}), folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
+    const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
+    QVERIFY(writeFigure(area_->figure({}), nowhere).contains(nowhere));
+    QVERIFY(!QFile::exists(nowhere));
+    const QString small = folder.filePath(QStringLiteral("small.pdf"));
+    QVERIFY(writeFigure(area_->figure({40.0, 40.0, 12.0}), small).contains(QStringLiteral("no room in 40 x 40 mm")));
+    QVERIFY(!QFile::exists(small));
+  }
+
+  void a_figure_says_which_run_is_which_and_has_its_size() {
+    RunSeries& few = add({}, 40, 0);
+    RunSeries& many = add({.steps = 8}, 20, 1);
+    few.setName(QStringLiteral("Demo"));
+    many.setName(QStringLiteral("Demo"));
+    show({&few, &many});
+    area_->setSmoothing(0.9);
+    const Figure figure = area_->figure({120.0, 90.0, 7.0});
+    QCOMPARE(figure.title, QStringLiteral("Demo"));
+    QCOMPARE(figure.legend.size(), std::size_t{2});
+    QVERIFY(figure.legend[0].text.contains(QStringLiteral("N = 4")));
+    QVERIFY(figure.legend[1].text.contains(QStringLiteral("N = 8")));
+    QVERIFY2(figure.caption.contains(QStringLiteral("N = 4, 8")), qPrintable(figure.caption));
+    QVERIFY(figure.caption.contains(smoothingFormula(0.9)));
+
+    const QImage picture = paintFigure(figure, 300.0);
+    QVERIFY(std::abs(picture.width() - 120.0 / 25.4 * 300.0) < 5.0);
+    QVERIFY(std::abs(picture.height() - 90.0 / 25.4 * 300.0) < 5.0);
+    QVERIFY(std::abs(picture.dotsPerMeterX() * 0.0254 - 300.0) < 0.1);
+    QVERIFY(count(picture, seriesColor(lightColors(), 0), picture.rect()) > 500);
+    QVERIFY(count(picture, seriesColor(lightColors(), 1), picture.rect()) > 500);
+    const QByteArray svg = svgOf(figure);
+    QVERIFY(svg.contains("width=\"120mm\"") || svg.contains("width=\"120.") || svg.contains("width=\"119."));
+    for (const char* text : {"N = 4", "N = 8", "Updates", "Learning rate"}) QVERIFY2(svg.contains(text), text);
+    const QByteArray pdf = pdfOf(figure);
+    // 120 mm are 340.2 points.
+    QVERIFY(pdf.contains("/MediaBox [0 0 340"));
+  }
+
+  void a_figure_is_for_paper_in_every_theme() {
+    show({&add({}, 40, 0)});
+    theme_->setMode(ThemeMode::dark);
+    QTRY_VERIFY(isDark(area_->palette()));
+    const QImage figure = paintFigure(area_->figure({}), 96.0);
+    QVERIFY(near(figure.pixel(2, 2), lightColors().surface, 4));
+    for (int y = 0; y < figure.height(); y += 3)
+      QVERIFY(!near(figure.pixel(figure.width() / 2, y), darkColors().surface, 4));
+    QVERIFY(near(picture().pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
+  }
+
+  void plots_are_added_arranged_and_removed() {
+    RunSeries& run = add({}, 40, 2);
+    run.append({{0, -1, MadeRun::ns(1.0), Gauge{.rss_bytes = 5 << 20}},
+                {1, -1, MadeRun::ns(1.0), Gauge{.rss_bytes = 6 << 20}}});
+    show({&run});
+    const QStringList usual{QStringLiteral("lossPlot"), QStringLiteral("learningRatePlot"),
+                            QStringLiteral("syncStrip")};
+    QCOMPARE(area_->shownPlots(), usual);
+    QSignalSpy changed(area_.get(), &PlotArea::shownPlotsChanged);
+    for (const char* name : {"gradNormPlot", "throughputPlot", "tokensPlot", "memoryPlot"}) {
+      PlotView& view = *area_->findChild<PlotView*>(QLatin1String(name));
+      QVERIFY(!view.isVisible());
+      area_->setPlotShown(&view, true);
+      const QImage image = picture();
+      QVERIFY2(view.isVisible() && count(image, seriesColor(lightColors(), 2), drawing(view)) > 3, name);
+      QVERIFY(view.canvas().showsClock());
+      QVERIFY(!strip().canvas().showsClock());
+      area_->goTo(40.0);
+      QVERIFY2(view.header().items().size() >= 1, name);
+      area_->setPlotShown(&view, false);
+      QVERIFY(!view.isVisible());
+    }
+    QCOMPARE(changed.count(), 8);
+    QSignalSpy menu(area_.get(), &PlotArea::menuRequested);
+    rate().canvas().setFocus();
+    QTest::keyClick(&rate().canvas(), Qt::Key_F10, Qt::ShiftModifier);
+    QContextMenuEvent right(QContextMenuEvent::Mouse, QPoint(5, 5), strip().header().mapToGlobal(QPoint(5, 5)));
+    QCoreApplication::sendEvent(&strip(), &right);
+    QCOMPARE(menu.count(), 2);
+    QCOMPARE(menu[0][0].value<PlotView*>(), &rate());
+    QCOMPARE(menu[1][0].value<PlotView*>(), &strip());
+    area_->movePlot(&strip(), -2);
+    QCOMPARE(area_->shownPlots().first(), QStringLiteral("syncStrip"));
+    picture();
+    QVERIFY(strip().y() < loss().y());
+    QVERIFY(rate().canvas().showsClock());
+    for (PlotView* view : area_->allViews()) area_->setPlotShown(view, false);
+    QCOMPARE(area_->shownPlots().size(), 1);
+    area_->setShownPlots({QStringLiteral("of a later version")});
+    QCOMPARE(area_->shownPlots(), usual);
+  }
+
+  void two_strips_show_two_runs() {
+    RunSeries& first = add({.updates = 6}, 6, 0);
+    RunSeries& second = add({.steps = 2, .updates = 6}, 6, 1);
+    PlotView& other = *area_->findChild<PlotView*>(QStringLiteral("otherSyncStrip"));
+    area_->setPlotShown(&other, true);
+    area_->resize(800, 400);
+    show({&first, &second});
+    picture();
+    for (const PlotView* each : {static_cast<PlotView*>(&strip()), &other})
+      QVERIFY(each->canvas().geometry().bottom() < each->height());  // no lane is cut off
+    QCOMPARE(strip().header().items().front().seriesIndex, 1);
+    QCOMPARE(other.header().items().front().seriesIndex, 0);
+    QVERIFY(other.header().badge() != strip().header().badge());
+  }
+
+  void a_double_click_and_keys_show_windows() {
+    show({&add({}, 40, 0)});
+    PlotCanvas& canvas = strip().canvas();
+    const QRect area = canvas.axisRect()->rect();
+    const auto shows = [&](double from, double to) {
+      const QCPRange range = xRange();
+      return range.lower < from && range.lower > from - 0.2 && range.upper > to && range.upper < to + 0.2;
+    };
+    const QPoint at(static_cast<int>(canvas.x()->coordToPixel(20.5)), area.center().y());
+    QTest::mouseDClick(&canvas, Qt::LeftButton, Qt::NoModifier, at);
+    QVERIFY(shows(20.0, 21.0));
+    QTest::keyClick(&canvas, Qt::Key_N);
+    QVERIFY(shows(21.0, 22.0));
+    QTest::keyClick(&canvas, Qt::Key_P);
+    QTest::keyClick(&canvas, Qt::Key_P);
+    QVERIFY(shows(19.0, 20.0));
+    QTest::keyClick(&canvas, Qt::Key_A);
+    QVERIFY(shows(0.0, 40.0) || xRange().size() == 40.0);
+    area_->goTo(7.5);
+    QTest::keyClick(&canvas, Qt::Key_W);
+    QVERIFY(shows(7.0, 8.0));
+    // Over samples a window is as long as it was trained on.
+    area_->setClock(Clock::sample);
+    area_->goTo(100.0);
+    QTest::keyClick(&canvas, Qt::Key_W);
+    QCOMPARE(std::lround(xRange().size() / 1.12), 32L);
+  }
+
+  void the_strip_says_what_another_way_of_reducing_would_send() {
+    RunSeries& run = add({.updates = 10, .batchesPerEpoch = 1000}, 10, 0);
+    show({&run});
+    // Two ranks reduce 4096 bytes once in each of ten windows of four micro-steps.
+    QCOMPARE(strip().header().badge(), QStringLiteral("20 collectives, %1 (every micro-step: %2)")
+                                           .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
+  }
+
+  void a_plot_is_also_a_table() {
+    RunSeries& few = add({}, 40, 0);
+    RunSeries& many = add({.steps = 8}, 20, 1);
+    show({&few, &many});
+    loss().canvas().setFocus();
+    QTest::keyClick(&loss().canvas(), Qt::Key_T);
+    auto* window = area_->findChild<PlotTableWindow*>();
+    QVERIFY(window && window->isVisible());
+    QCOMPARE(window->windowTitle(), QStringLiteral("Loss as a table"));
+    auto* view = window->findChild<QTableView*>();
+    const QAbstractItemModel& model = *view->model();
+    QCOMPARE(model.rowCount(), 40);
+    QCOMPARE(model.columnCount(), 3);
+    QCOMPARE(model.headerData(0, Qt::Horizontal).toString(), clockAxisTitle(Clock::update));
+    QCOMPARE(model.index(9, 0).data().toString(), QStringLiteral("10"));
+    QCOMPARE(model.index(9, 1).data().toString(), valueText(few.series(Metric::updateLoss).value(9)));
+    QCOMPARE(model.index(9, 2).data().toString(), valueText(many.series(Metric::updateLoss).value(9)));
+    QCOMPARE(model.index(30, 2).data().toString(), QString());
+    view->selectRow(9);
+    QTest::keyClick(window, Qt::Key_C, Qt::ControlModifier);
+    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("\n10\t")));
+    // Every plot has one; the strip's rows are its windows, rank by rank.
+    for (PlotView* plot : area_->allViews()) QVERIFY2(!plot->table().headers.isEmpty(), qPrintable(plot->objectName()));
+    const PlotTable lanes = strip().table();
+    QCOMPARE(lanes.rows, std::size_t{40});
+    QCOMPARE(lanes.cell(1, 1), QStringLiteral("1"));
+    QCOMPARE(lanes.cell(1, 2), spanText(8 * MadeRun{}.forward));
+    QCOMPARE(lanes.cell(1, 7), bytesText(4096));
+    window->close();
+  }
+
+  void high_resolution_pictures_have_more_pixels_not_more_content() {
+    show({&add({}, 40, 0)});
+    const QImage one = area_->renderImage(1.0);
+    const QImage two = area_->renderImage(2.0);
+    QCOMPARE(two.size(), one.size() * 2);
+    const auto share = [](const QImage& image) {
+      return static_cast<double>(count(image, seriesColor(lightColors(), 0), image.rect())) /
+             (image.width() * image.height());
+    };
+    QVERIFY(share(one) > 0.0);
+    QVERIFY2(share(two) > share(one) * 0.4 && share(two) < share(one) * 2.5,
+             qPrintable(QString::number(share(two) / share(one))));
+  }
+};
+
+QTEST_MAIN(TestPlotStack)
+#include "test_plot_stack.moc"

@@ -186,8 +186,10 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   showTime(spec);
   measured_->setVisible(measured.has_value());
   if (!measured) return;
-  measured_->setText(tr("\u201C%1\u201D held %2 without its process, and took %3")
-                         .arg(run->name(), bytesText(heldBytes(*measured)), durationText(run->last().seconds)));
+  const std::int64_t updates = run->last().update;
+  const QString length = updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(updates));
+  measured_->setText(tr("\u201C%1\u201D held %2 without its process; %3 took %4")
+                         .arg(run->name(), bytesText(heldBytes(*measured)), length, durationText(run->last().seconds)));
 }
 
 void PlannerPanel::showTime(const RunSpec& spec) {

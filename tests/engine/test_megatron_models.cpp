@@ -4,11 +4,14 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <QTemporaryDir>
 #include <QtTest/QTest>
 #include <cmath>
 
 #include "accrue/models/bert_classifier.h"
+#include "support/licence_corpus.h"
 #include "support/megatron_cases.h"
+#include "support/places.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -109,6 +112,33 @@ class TestMegatronModels : public QObject {
     for (std::size_t i = 0; i < expected.size(); ++i)
       QVERIFY2(std::abs(got[i] - expected[i]) < 1e-10,
                qPrintable(QStringLiteral("%1: %2, %3").arg(i).arg(got[i]).arg(expected[i])));
+  }
+
+  /// The indexed data set of Megatron-LM in place of a loader: the losses of its samples fall.
+  void indexed_sentences_train() {
+    const QTemporaryDir folder;
+    const std::filesystem::path prefix = std::filesystem::path(folder.path().toStdString()) / "licence";
+    write_licence_corpus(sourcePath("LICENSE-Apache-2.0.txt").toStdString(), prefix);
+    for (ModelSpec model : {tiny_bert(), tiny_t5()}) {
+      model.vocabulary = licence_vocabulary;
+      model.context = 64;
+      Mesh mesh;
+      AcceleratorOptions options = two_micro_batches();
+      options.megatron_lm_plugin.seq_length = 64;
+      options.megatron_lm_plugin.decoder_seq_length = 64;
+      options.megatron_lm_plugin.train_iters = 12;
+      Accelerator accelerator(std::move(options), mesh);
+      const megatron::MegatronLMDummyDataLoader data{
+          .data_path = {prefix.string()}, .split = "100,0,0", .micro_batch_size = 2};
+      auto& prepared = accelerator.prepare(model, adamw(0.01, 0.0), {}, {data});
+      std::vector<double> losses;
+      for (const auto& batch : prepared.loaders[0]) {
+        losses.push_back(prepared.model(batch).loss.item<double>());
+        if (std::ssize(losses) == 12) break;
+      }
+      QCOMPARE(std::ssize(losses), std::ptrdiff_t{12});
+      QVERIFY2(losses.back() < losses.front(), qPrintable(QString::number(losses.back())));
+    }
   }
 
   void a_classifier_has_the_loss_of_its_labels() {

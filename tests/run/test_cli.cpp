@@ -541,6 +541,26 @@ class TestCli : public QObject {
     QCOMPARE(run({"steps", dir, "3"}).status, 2);  // nobody trains it
   }
 
+  /// The fake ranks' sum has the norm of its position in the window.
+  void a_run_that_starts_paused_is_stepped_and_says_what_it_holds() {
+    const QString dir = detached("micro_ms=2", {"--paused"});
+    QTRY_COMPARE_WITH_TIMEOUT(events_with(dir, "\"state\":\"paused\""), 1, 10000);
+    QCOMPARE(events_with(dir, "\"kind\":\"micro_steps\""), 0);
+    const auto phase = run({"step", dir, "--phase"});
+    QVERIFY2(phase.status == 0 && phase.out.contains("Paused after forward of micro 1 of "), qPrintable(phase.out));
+    QVERIFY2(phase.out.contains("rank 0: loss ") && phase.out.contains(", 0 of "), qPrintable(phase.out));
+    const auto micro_step = run({"step", dir});
+    QVERIFY2(micro_step.out.contains("Paused after backward of micro 1 of "), qPrintable(micro_step.out));
+    QVERIFY2(micro_step.out.contains(" micro-steps in the gradients, norm 1,"), qPrintable(micro_step.out));
+    const auto update = run({"step", dir, "--update"});
+    QVERIFY2(update.out.contains(", update 1"), qPrintable(update.out));
+    QCOMPARE(run({"step", dir, "--update", "--phase"}).status, 2);
+    QCOMPARE(run({"continue", dir}).status, 0);
+    const auto refused = run({"step", dir});
+    QVERIFY2(refused.status == 2 && refused.err.contains("only a paused run can be stepped"), qPrintable(refused.err));
+    QCOMPARE(run({"stop", dir}).status, 0);
+  }
+
   void a_detached_run_that_cannot_start_says_why() {
     const auto refused = run({"run", spec_, "--out", "/proc/nowhere", "--detach"});
     QCOMPARE(refused.status, 5);

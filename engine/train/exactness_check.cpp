@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/bug_gallery.h"
 #include "accrue/run/exactness.h"
 #include "train/train_window.h"
 
@@ -295,13 +296,16 @@ void check_exactness(Training& training, const WindowPass& pass, double factor) 
       reason = reason_of(training, pass, found, tolerance, differing);
     const Exactness verdict = judge(figures, tolerance, reason);
     if (const auto cost = hidden_cost(training, pass, check); reason == ExactnessReason::none) reason = cost;
+    // A window that a bug has spared must not pass for a run without one.
+    const Bug bug = training.spec().teaching.bug;
+    if (reason == ExactnessReason::none && bug != Bug::none) reason = ExactnessReason::bug_idle;
     check.max_abs = figures.max_abs;
     check.relative = figures.relative;
     check.cosine = figures.cosine;
     check.ratio = figures.ratio;
     check.verdict = to_string(verdict);
     check.reason = to_string(reason);
-    check.message = explain(reason);
+    check.message = reason == ExactnessReason::bug_idle ? explain_idle_window(bug) : explain(reason);
   }
   check.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   training.report.from_first(std::move(check));

@@ -3,7 +3,11 @@
 #include <QtTest>
 
 #include <map>
+#include <tuple>
 
+#include "accrue/run/bug_gallery.h"
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_io.h"
 #include "accrue/train/trainer.h"
 #include "support/inline_data.h"
 #include "support/joined_rank.h"
@@ -105,33 +109,34 @@ class TestExactness : public QObject {
 
   void every_bug_of_the_gallery_is_found_for_its_reason_data() {
     const Rows<std::string, QString, QString> row;
-    row("mean_of_means", ragged(bug("mean_of_means")), "not", "mean_of_means");
-    row("no_division", ragged(bug("no_division")), "not", "divisor");
-    row("tail_by_steps", table(bug("tail_by_steps")), "not", "tail_policy");
+    for (const auto& [bug, verdict, reason] : std::initializer_list<std::tuple<Bug, const char*, const char*>>{
+             {Bug::mean_of_means, "not", "mean_of_means"},
+             {Bug::no_division, "not", "divisor"},
+             {Bug::tail_by_steps, "not", "tail_policy"},
+             {Bug::no_sync_off_by_one, "not", "ranks_differ"},
+             {Bug::no_sync_backward_only, "exact", "wasted_reductions"},
+             {Bug::no_no_sync, "exact", "wasted_reductions"},
+             {Bug::clip_every_micro_step, "not", "clipped"},
+             {Bug::schedule_per_micro_step, "exact", "schedule_clock"},
+             {Bug::batch_norm, "close", "batch_norm"},
+             {Bug::skipped_micro_step, "not", "left_out"},
+             {Bug::unused_parameters, "not", "part_not_reduced"},
+             {Bug::pipeline_sync, "not", "part_not_reduced"},
+             {Bug::divide_by_own_size, "not", "own_size"},
+             {Bug::repeated_samples, "not", "repeated_samples"},
+             {Bug::zero_grad_inside, "not", "cleared"}})
+      row(to_name(bug).data(), write_spec(gallery_spec(bug)), verdict, reason);
     row("tail_by_steps of tokens", ragged(bug("tail_by_steps"), 20), "not", "tail_policy");
-    row("no_sync_off_by_one", ragged(bug("no_sync_off_by_one")), "not", "ranks_differ");
-    row("no_sync_backward_only", ragged(bug("no_sync_backward_only")), "exact", "wasted_reductions");
-    row("no_no_sync", ragged(bug("no_no_sync")), "exact", "wasted_reductions");
-    row("clip_every_micro_step", ragged(bug("clip_every_micro_step")) + "[schedule]\nkind = \"constant\"\n", "not",
-        "clipped");
-    row("schedule_per_micro_step", ragged(bug("schedule_per_micro_step")), "exact", "schedule_clock");
-    row("batch_norm", table(bug("batch_norm")), "close", "batch_norm");
-    row("skipped_micro_step", ragged(bug("skipped_micro_step")), "not", "left_out");
-    row("unused_parameters", ragged(bug("unused_parameters")), "not", "part_not_reduced");
-    row("pipeline_sync", table(bug("pipeline_sync")), "not", "part_not_reduced");
-    row("divide_by_own_size", ragged(bug("divide_by_own_size")), "not", "own_size");
-    row("repeated_samples", ragged(bug("repeated_samples")), "not", "repeated_samples");
-    row("zero_grad_inside", ragged(bug("zero_grad_inside")), "not", "cleared");
   }
   void every_bug_of_the_gallery_is_found_for_its_reason() {
     const auto [spec, verdict, reason] = current_row<std::string, QString, QString>();
-    TrainingScript script{.spec = spec};
-    if (reason == "clipped") script.set = {"optimizer.clip_norm=0.01"};
+    TrainingScript script{.spec = spec, .set = {"run.epochs=3"}};
     const auto ranks = train(script, 2);
     VERIFY_FINISHED(ranks);
     std::map<QString, int> found;
     for (const ExactnessCheck& check : ranks[0].all<ExactnessCheck>()) {
-      if (check.verdict == "exact" && check.reason.empty()) continue;
+      QVERIFY2(!check.reason.empty(), "a run with a bug has no plainly exact window");
+      if (check.reason == "bug_idle") continue;
       QCOMPARE(QString::fromStdString(check.reason), reason);
       QCOMPARE(QString::fromStdString(check.verdict), verdict);
       ++found[reason];
@@ -142,6 +147,8 @@ class TestExactness : public QObject {
     const auto clean = train(script, 2);
     QVERIFY(!clean[0].all<ExactnessCheck>().empty());
     QCOMPARE(accusations(clean[0].all<ExactnessCheck>()), QString());
+    // What changes more than the cost changes the weights, and the fix heals them.
+    if (reason != "wasted_reductions") QVERIFY(ranks[0].weights_sha256 != clean[0].weights_sha256);
   }
 
   void a_dialects_own_arithmetic_is_named_where_it_is_not_exact_data() {

@@ -106,7 +106,7 @@ class TestBugGallery : public QObject {
   }
 
   void the_demo_has_a_short_batch_for_a_mean_of_means() {
-    // 1 946 samples in batches of 8: the last of an epoch holds two.
+    // 1 945 samples in batches of 8: the last of an epoch holds one.
     const RunSpec demo = with({},
                               "model.layers=1;model.width=16;model.heads=2;model.context=8;data.samples=2048;"
                               "data.validation_fraction=0.05;parallel.data=2;run.updates=240;"

@@ -49,6 +49,27 @@ class TestLamp : public QObject {
     QVERIFY2(lamp.text().endsWith(QStringLiteral("Why it is so.")), lamp.text().toUtf8());
   }
 
+  void is_never_plainly_green_while_a_bug_is_on() {
+    ExactnessLamp lamp;
+    lamp.take(check(1, "exact", "bug_idle"));
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::close);
+    QVERIFY2(lamp.word().endsWith(QStringLiteral("exact, bug idle")), lamp.word().toUtf8());
+    QVERIFY2(lamp.text().startsWith(QStringLiteral("exact, bug idle: 1 of 1 checked windows")), lamp.text().toUtf8());
+    lamp.take(check(2, "not", "tail_policy", 0.5));
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::different);
+  }
+
+  void a_run_with_a_bug_carries_a_mark_in_its_name() {
+    RunSeries run(QStringLiteral("id"), 0);
+    accrue::RunSpec spec;
+    spec.run.name = "Demo";
+    run.setSpec(spec);
+    QCOMPARE(run.name(), QStringLiteral("Demo"));
+    spec.teaching.bug = accrue::Bug::mean_of_means;
+    run.setSpec(spec);
+    QCOMPARE(run.name(), QStringLiteral("Demo (bug: mean_of_means)"));
+  }
+
   void forgets_what_a_resumed_run_tells_again() {
     ExactnessLamp lamp;
     for (const int update : {1, 2, 3}) lamp.take(check(update, update == 3 ? "not" : "exact"));

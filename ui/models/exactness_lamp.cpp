@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <algorithm>
 
+#include "accrue/run/lamp.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 
@@ -27,17 +28,12 @@ void ExactnessLamp::rewind(std::int64_t update) {
 }
 
 ExactnessLamp::Light ExactnessLamp::lightOf(const accrue::ExactnessCheck& check) {
-  if (check.verdict == "not") return Light::different;
-  return check.verdict == "close" || !check.reason.empty() ? Light::close : Light::exact;
+  static_assert(static_cast<int>(Light::different) == static_cast<int>(accrue::LampLight::different));
+  return static_cast<Light>(accrue::light_of(check));
 }
 
 const accrue::ExactnessCheck* ExactnessLamp::worst() const {
-  const auto worst = std::ranges::max_element(checks_, [](const auto& a, const auto& b) {
-    const Light left = lightOf(a);
-    const Light right = lightOf(b);
-    return left != right ? left < right : a.relative < b.relative;
-  });
-  return worst == checks_.end() ? nullptr : &*worst;
+  return accrue::worst_of(checks_);
 }
 
 ExactnessLamp::Light ExactnessLamp::light() const {
@@ -52,7 +48,8 @@ QString ExactnessLamp::word() const {
     case Light::exact:
       return QStringLiteral("\u2713 ") + translated("exact");
     case Light::close:
-      return QStringLiteral("~ ") + translated("close");
+      return QStringLiteral("~ ") +
+             (worst()->reason == "bug_idle" ? translated("exact, bug idle") : translated("close"));
     case Light::different:
       return QStringLiteral("\u2717 ") + translated("not exact");
   }

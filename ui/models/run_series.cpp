@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accrue/run/choice_names.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
 #include "accrue/run/tensorboard_run.h"
@@ -16,6 +17,13 @@ namespace {
 
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
+}
+
+/// A curve with a bug must not pass for one without, in a legend as little as in a file.
+QString bugMark(const accrue::RunSpec& spec) {
+  if (spec.teaching.bug == accrue::Bug::none) return {};
+  //: Follows the name of a run that was given a bug
+  return RunSeries::tr(" (bug: %1)").arg(fromView(to_name(spec.teaching.bug)));
 }
 
 ClockPoint clocksOf(const accrue::Update& body, double timeOffset) {
@@ -45,7 +53,7 @@ RunSeries::~RunSeries() {
 QString RunSeries::name() const {
   if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
-  if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name);
+  if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name) + bugMark(*spec_);
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
 }
 

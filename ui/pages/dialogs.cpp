@@ -34,8 +34,8 @@ QString withSuffix(const QString& file, const QString& filter) {
 }  // namespace
 
 QString WidgetDialogs::openSpec(QWidget* parent, const QString& folder) {
-  return QFileDialog::getOpenFileName(parent, tr("Open a run spec"), folder,
-                                      tr("Run specs (*.accrue *.toml);;All files (*)"));
+  return QFileDialog::getOpenFileName(parent, tr("Open a run spec or a lesson"), folder,
+                                      tr("Run specs and lessons (*.accrue *.toml *.accrue-lesson);;All files (*)"));
 }
 
 QString WidgetDialogs::openRunFolder(QWidget* parent, const QString& folder) {

@@ -18,6 +18,7 @@
 
 #include "accumulation_panel.h"
 #include "bridge/event_pump.h"
+#include "bug_gallery_panel.h"
 #include "centre_page.h"
 #include "close_guard.h"
 #include "data_panel.h"
@@ -31,8 +32,11 @@
 #include "iso_batch_panel.h"
 #include "iso_runs.h"
 #include "joined_spec.h"
+#include "lesson_desk.h"
+#include "lesson_panel.h"
 #include "models/dialect_runner.h"
 #include "models/iso_runner.h"
+#include "models/lesson_player.h"
 #include "models/optimizer_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -157,7 +161,29 @@ void MainWindow::buildPanels() {
   static_cast<DockTitle*>(pipeline_dock_->titleBarWidget())->addControl(pipeline_->titleControl());
   for (QDockWidget* dock : {window_dock_, events_dock_}) run_tags_.append(addRunTag(dock));
   rank_tag_ = addRunTag(ranks_dock_);
+  buildLessons();
   tabifyDocks();
+}
+
+void MainWindow::buildLessons() {
+  auto* player = new LessonPlayer(parts_.document, parts_.control, this);
+  lesson_panel_ = new LessonPanel(player, actions_, this);
+  lesson_dock_ = addPanel(QStringLiteral("lessonDock"), tr("Lesson"), lesson_panel_, Qt::LeftDockWidgetArea);
+  lesson_desk_ = new LessonDesk(player, lesson_panel_, {this, &actions_, files_, centre_, setup_->form(), runs_});
+  lesson_desk_->setDock(lesson_dock_);
+  gallery_ = new BugGalleryPanel(parts_.document, parts_.control, files_, this);
+  gallery_dock_ = addPanel(QStringLiteral("galleryDock"), tr("Bug gallery"), gallery_, Qt::LeftDockWidgetArea);
+  connect(gallery_, &BugGalleryPanel::chosen, this, [this] {
+    lesson_desk_->leave();  // which brings back a layout from before the gallery was opened
+    gallery_dock_->show();
+    gallery_dock_->raise();
+  });
+  connect(gallery_, &BugGalleryPanel::aboutToBegin, this, [this] { runs_->showOnly({}); });
+  connect(actions_.bugGallery, &QAction::triggered, this, [this] {
+    gallery_dock_->show();
+    gallery_dock_->raise();
+    gallery_->focusList();
+  });
 }
 
 void MainWindow::buildBars() {
@@ -168,7 +194,7 @@ void MainWindow::buildBars() {
                    this);
   recent_menu_ = buildMenus(this, actions_,
                             {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
-                             pipeline_dock_, inspector_dock_, planner_dock_},
+                             pipeline_dock_, inspector_dock_, planner_dock_, lesson_dock_, gallery_dock_},
                             {run_bar_});
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   statusBar()->setSizeGripEnabled(false);
@@ -423,6 +449,8 @@ void MainWindow::connectFiles() {
                                QStringLiteral("undo")});
   });
   const StartPage* start = centre_->start();
+  connect(start, &StartPage::lessonRequested, lesson_desk_, &LessonDesk::openFirst);
+  connect(start, &StartPage::galleryRequested, actions_.bugGallery, &QAction::trigger);
   connect(start, &StartPage::demoRequested, this, &MainWindow::runDemo);
   connect(start, &StartPage::openRequested, files_, &WindowFiles::askAndOpen);
   connect(start, &StartPage::newRequested, files_, &WindowFiles::newSpec);
@@ -653,6 +681,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     event->ignore();
     return;
   }
+  lesson_desk_->leave();  // the layout that is saved is the user's own
   drafts_->keep();
   view_size_->leavePresenter();
   saveLayout();

@@ -18,6 +18,7 @@ class QToolBar;
 
 namespace accrue::ui {
 
+class BugGalleryPanel;
 class CentrePage;
 class CloseGuard;
 class DialectPanel;
@@ -31,6 +32,8 @@ class EventsPanel;
 class IsoBatchPanel;
 class IsoRunner;
 class IsoRuns;
+class LessonDesk;
+class LessonPanel;
 class PipelinePanel;
 class PlannerPanel;
 class PlotArea;
@@ -101,6 +104,7 @@ class MainWindow : public QMainWindow {
  private:
   QDockWidget* addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area);
   void buildPanels();
+  void buildLessons();
   void tabifyDocks();
   void buildBars();
   void connectDocument();
@@ -166,6 +170,9 @@ class MainWindow : public QMainWindow {
   IsoRunner* iso_runner_;
   IsoRuns* iso_runs_;
   IsoBatchPanel* iso_panel_ = nullptr;
+  LessonPanel* lesson_panel_ = nullptr;
+  LessonDesk* lesson_desk_ = nullptr;
+  BugGalleryPanel* gallery_ = nullptr;
   DialectPanel* dialect_panel_ = nullptr;
   QDockWidget* setup_dock_ = nullptr;
   QDockWidget* window_dock_ = nullptr;
@@ -179,6 +186,8 @@ class MainWindow : public QMainWindow {
   QDockWidget* planner_dock_ = nullptr;
   QList<RunTag*> run_tags_;  ///< of the panels that speak of the focused run
   RunTag* rank_tag_ = nullptr;
+  QDockWidget* lesson_dock_ = nullptr;
+  QDockWidget* gallery_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
   QMenu* recent_menu_ = nullptr;
   ShortcutSheet* sheet_ = nullptr;

@@ -37,6 +37,8 @@ constexpr Example examples[] = {
      QT_TRANSLATE_NOOP("StartPage", "What becomes of the two left over?")},
     {"toy.accrue", "startEightPoints", "step-update", QT_TRANSLATE_NOOP("StartPage", "Eight points"),
      QT_TRANSLATE_NOOP("StartPage", "One update, the exact answer: 2.04.")},
+    {"larger-batch.accrue", "startLargerBatch", "compare", QT_TRANSLATE_NOOP("StartPage", "A larger batch"),
+     QT_TRANSLATE_NOOP("StartPage", "The demo with 128 samples an update.")},
     {"tensor-two.accrue", "startTensorTwo", "tensor", QT_TRANSLATE_NOOP("StartPage", "Every layer on two ranks"),
      QT_TRANSLATE_NOOP("StartPage", "Heads, MLP and vocabulary divided.")},
     {"pipeline-two.accrue", "startPipelineTwo", "pipeline", QT_TRANSLATE_NOOP("StartPage", "Two stages"),
@@ -102,19 +104,25 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* grid = new QGridLayout;
   grid->setSpacing(space::inGroup);
   using Kind = StartCard::Kind;
-  demo_ = new StartCard(Kind::way, QStringLiteral("demo"), tr("Demo"),
-                        tr("A small model learns while you watch. Press Enter."), this);
+  lesson_ = new StartCard(Kind::way, QStringLiteral("step-update"), tr("Lesson 1"),
+                          tr("What accumulation does, in six minutes. Press Enter."), this);
+  auto* demo = new StartCard(Kind::way, QStringLiteral("demo"), tr("Demo"),
+                             tr("A small model on two ranks learns while you watch."), this);
+  auto* gallery = new StartCard(Kind::way, QStringLiteral("warning"), tr("Bug gallery"),
+                                tr("Fifteen bugs: see each, find it, mend it."), this);
   auto* open = new StartCard(Kind::way, QStringLiteral("open"), tr("Open"), tr("A run spec: a *.accrue file."), this);
   auto* runs = new StartCard(Kind::way, QStringLiteral("recent"), tr("Recent runs"),
                              tr("Open a run that was trained before."), this);
   auto* fresh =
       new StartCard(Kind::way, QStringLiteral("document-new"), tr("New"), tr("Start from the defaults."), this);
-  demo_->setObjectName(QStringLiteral("startDemo"));
+  lesson_->setObjectName(QStringLiteral("startLesson1"));
+  demo->setObjectName(QStringLiteral("startDemo"));
+  gallery->setObjectName(QStringLiteral("startGallery"));
   open->setObjectName(QStringLiteral("startOpen"));
   runs->setObjectName(QStringLiteral("startRuns"));
   fresh->setObjectName(QStringLiteral("startNew"));
-  demo_->setDefault(true);
-  cards_ = {demo_, open, runs, fresh};
+  lesson_->setDefault(true);
+  cards_ = {lesson_, demo, gallery, open, runs, fresh};
   for (int i = 0; i < cards_.size(); ++i) grid->addWidget(cards_[i], i / columns, i % columns);
   column->addLayout(grid);
   const auto addTitle = [&](const QString& text) {
@@ -145,7 +153,9 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* whole = new QVBoxLayout(this);
   whole->setContentsMargins(0, 0, 0, 0);
   whole->addWidget(scroll);
-  connect(demo_, &StartCard::clicked, this, &StartPage::demoRequested);
+  connect(lesson_, &StartCard::clicked, this, &StartPage::lessonRequested);
+  connect(demo, &StartCard::clicked, this, &StartPage::demoRequested);
+  connect(gallery, &StartCard::clicked, this, &StartPage::galleryRequested);
   connect(open, &StartCard::clicked, this, &StartPage::openRequested);
   connect(runs, &StartCard::clicked, this, &StartPage::runsRequested);
   connect(fresh, &StartCard::clicked, this, &StartPage::newRequested);
@@ -208,7 +218,7 @@ void StartPage::showEvent(QShowEvent* event) {
 }
 
 void StartPage::focusDefault() {
-  demo_->setFocus(Qt::OtherFocusReason);
+  lesson_->setFocus(Qt::OtherFocusReason);
 }
 
 void StartPage::keyPressEvent(QKeyEvent* event) {
@@ -219,7 +229,7 @@ void StartPage::keyPressEvent(QKeyEvent* event) {
   }
   const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
   if (enter && !qobject_cast<QAbstractButton*>(QApplication::focusWidget())) {
-    demo_->click();
+    lesson_->click();
     return;
   }
   QWidget::keyPressEvent(event);

@@ -32,7 +32,7 @@ class StartCard : public QPushButton {
   QString sentence_;
 };
 
-/// Fills the centre while nothing is open: four ways to begin, the examples that come with the program,
+/// Fills the centre while nothing is open: six ways to begin, the examples that come with the program,
 /// and the recent files.
 class StartPage : public QWidget {
   Q_OBJECT
@@ -44,6 +44,9 @@ class StartPage : public QWidget {
   void focusDefault();
 
  Q_SIGNALS:
+  /// The first lesson, which is what Enter starts.
+  void lessonRequested();
+  void galleryRequested();
   void demoRequested();
   void openRequested();
   void runsRequested();
@@ -60,7 +63,7 @@ class StartPage : public QWidget {
   QGridLayout* addExamples();
   void disableMissing();
 
-  StartCard* demo_;
+  StartCard* lesson_;
   QList<StartCard*> cards_;
   QLabel* recent_title_;
   QGridLayout* recent_;

@@ -116,6 +116,22 @@ WindowActions::WindowActions(QObject* owner) {
   groupRuns = add(owner, "groupRunsAction", tr("Group &runs\u2026"), {}, nullptr,
                   tr("Mean and spread over seeds, or of the runs that share a key's value; is a difference noise?"));
   demo = add(owner, "demoAction", tr("Run the &demo"), {}, "demo");
+  openLesson = add(owner, "openLessonAction", tr("&Lessons"), keys("Ctrl+L"), nullptr,
+                   tr("Choose a lesson, or go back to the open one"));
+  nextStep = add(owner, "nextStepAction", tr("&Next"), keys("Alt+PgDown"), nullptr, tr("The lesson's next step"));
+  previousStep =
+      add(owner, "previousStepAction", tr("&Previous"), keys("Alt+PgUp"), nullptr, tr("The lesson's previous step"));
+  checkLesson = add(owner, "checkLessonAction", tr("&Check my answer"), keys("Ctrl+Shift+Return"), nullptr,
+                    tr("Ask again what the step's runs show, and say what is missing"));
+  lessonHint = add(owner, "lessonHintAction", tr("&Hint"), {}, nullptr, tr("Show the step's hint"));
+  resetLesson = add(owner, "resetLessonAction", tr("&Reset"), {}, nullptr,
+                    tr("Begin the lesson again; its runs so far no longer count"));
+  leaveLesson =
+      add(owner, "leaveLessonAction", tr("L&eave"), {}, nullptr, tr("End the lesson and show all panels and fields"));
+  instructorNotes = add(owner, "instructorNotesAction", tr("&Instructor notes"), {}, nullptr,
+                        tr("The open lesson's notes for teachers, in a window of their own"));
+  bugGallery = add(owner, "bugGalleryAction", tr("Bug &gallery"), keys("Ctrl+Shift+G"), "warning",
+                   tr("Fifteen bugs: see what each does, what finds it, and how it is mended"));
 
   // Single letters belong to a focused plot, which handles them itself; here they are shown only.
   fit = add(owner, "fitAction", tr("&Fit\tA"), {}, "fit", tr("Show all data"));

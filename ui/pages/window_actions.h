@@ -25,6 +25,8 @@ struct WindowActions {
   QAction *compareDialects, *runAllDialects, *runAllOptimizers, *isoBatch;
   QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow, *copyValues,
       *showTable;
+  QAction *openLesson, *nextStep, *previousStep, *checkLesson, *lessonHint, *resetLesson, *leaveLesson,
+      *instructorNotes, *bugGallery;
   QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand, *exportTrace;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate;

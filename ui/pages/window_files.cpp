@@ -106,6 +106,10 @@ void WindowFiles::openPath(const QString& path) {
     library_->open(path);
     return;
   }
+  if (path.endsWith(QLatin1String(".accrue-lesson"))) {
+    Q_EMIT lessonRequested(path);
+    return;
+  }
   // Read before asking: edits must not be discarded for a file that cannot be opened.
   if (const auto read = read_spec(path.toStdString()); has_errors(read.findings)) {
     Q_EMIT failed(textOf(read.findings));

@@ -57,6 +57,8 @@ class WindowFiles : public QObject {
   void recentChanged();
   void failed(const QString& text);
   void editsSetAside(const QString& name);
+  /// The file is a lesson.
+  void lessonRequested(const QString& path);
 
  private:
   struct SetAside {

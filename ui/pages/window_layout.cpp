@@ -10,11 +10,14 @@
 #include <QToolBar>
 
 #include "accumulation_panel.h"
+#include "bug_gallery_panel.h"
 #include "centre_page.h"
 #include "data_panel.h"
 #include "dock_switch.h"
 #include "events_panel.h"
 #include "inspector_panel.h"
+#include "lesson_desk.h"
+#include "lesson_panel.h"
 #include "main_window.h"
 #include "models/clock.h"
 #include "models/run_control.h"
@@ -42,8 +45,8 @@ constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
 
-constexpr int pane_count =
-    10;  ///< the centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector, planner
+/// The centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector, planner, lesson, gallery.
+constexpr int pane_count = 12;
 
 }  // namespace
 
@@ -99,6 +102,7 @@ void MainWindow::saveLayout() {
 }
 
 void MainWindow::resetLayout() {
+  lesson_desk_->leave();
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
@@ -106,13 +110,16 @@ void MainWindow::resetLayout() {
       {runs_dock_, Qt::BottomDockWidgetArea},     {events_dock_, Qt::BottomDockWidgetArea},
       {rack_dock_, Qt::LeftDockWidgetArea},       {ranks_dock_, Qt::RightDockWidgetArea},
       {data_dock_, Qt::RightDockWidgetArea},      {pipeline_dock_, Qt::BottomDockWidgetArea},
-      {inspector_dock_, Qt::RightDockWidgetArea}, {planner_dock_, Qt::LeftDockWidgetArea}};
+      {inspector_dock_, Qt::RightDockWidgetArea}, {planner_dock_, Qt::LeftDockWidgetArea},
+      {lesson_dock_, Qt::LeftDockWidgetArea},     {gallery_dock_, Qt::LeftDockWidgetArea}};
   for (const auto& [dock, area] : places) {
     dock->setFloating(false);
     addDockWidget(area, dock);
     dock->show();
   }
   tabifyDocks();
+  lesson_dock_->hide();
+  gallery_dock_->hide();
   resizeDocks({setup_dock_, window_dock_}, {368, 280}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
   centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"))->restoreState(default_plots_);
@@ -122,7 +129,8 @@ void MainWindow::tabifyDocks() {
   for (const auto& [front, behind] :
        {std::pair(runs_dock_, events_dock_), std::pair(runs_dock_, pipeline_dock_), std::pair(setup_dock_, rack_dock_),
         std::pair(window_dock_, inspector_dock_), std::pair(window_dock_, ranks_dock_),
-        std::pair(window_dock_, data_dock_), std::pair(setup_dock_, planner_dock_)}) {
+        std::pair(window_dock_, data_dock_), std::pair(setup_dock_, planner_dock_),
+        std::pair(setup_dock_, lesson_dock_), std::pair(setup_dock_, gallery_dock_)}) {
     tabifyDockWidget(front, behind);
     front->raise();
   }
@@ -172,6 +180,12 @@ void MainWindow::focusPane(int pane) {
     case 9:
       bringToFront(planner_dock_);
       break;
+    case 10:
+      if (lesson_dock_->isVisible()) lesson_panel_->focusFirst();
+      break;
+    case 11:
+      if (gallery_dock_->isVisible()) gallery_->focusList();
+      break;
     default:
       break;
   }
@@ -179,8 +193,8 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_,         runs_,       events_,    rack_,   rank_panel_,
-                            pipeline_dock_, data_panel_, inspector_, planner_};
+  const QWidget* panes[] = {setup_,      runs_,      events_,  rack_,         rank_panel_, pipeline_dock_,
+                            data_panel_, inspector_, planner_, lesson_panel_, gallery_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;
   return 0;

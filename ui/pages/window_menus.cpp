@@ -115,7 +115,11 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   compare->addActions({actions.pairedRun, actions.runSeeds, actions.groupRuns});
 
   QMenu* learn = addMenu(window, "learnMenu", tr("&Learn"));
-  learn->addAction(actions.demo);
+  learn->addActions({actions.openLesson, actions.previousStep, actions.nextStep});
+  learn->addSeparator();
+  learn->addActions({actions.checkLesson, actions.lessonHint, actions.resetLesson, actions.leaveLesson});
+  learn->addSeparator();
+  learn->addActions({actions.instructorNotes, actions.bugGallery, actions.demo});
 
   QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
   tools->addActions({actions.runFolder, actions.copyCommand, actions.exportTrace});

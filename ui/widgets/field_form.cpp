@@ -205,7 +205,12 @@ void FieldForm::showPlugin(const LoweredMegatron& lowered) {
     const LoweredKey* setter = own ? nullptr : lowered.setter_of(field.key);
     const bool follows = setter && field.get(document_->spec()) == field.get(defaults);
     row->showSpec(follows ? lowered.spec : document_->spec());
-    row->setFixed(follows);
+    const auto lock = locked_.find(key);
+    row->setFixed(follows || lock != locked_.end());
+    if (lock != locked_.end()) {
+      row->setRemark(tr("Locked: %1").arg(lock->second), false);
+      continue;
+    }
     const auto effect =
         std::find_if(lowered.fields.begin(), lowered.fields.end(),
                      [&](const MegatronEffect& candidate) { return own && candidate.name == field.name(); });
@@ -250,10 +255,16 @@ void FieldForm::setFilter(const QString& text) {
   arrange();
 }
 
+void FieldForm::restrictTo(std::vector<const SpecField*> fields, std::map<std::string, QString, std::less<>> locked) {
+  only_ = std::move(fields);
+  locked_ = std::move(locked);
+  showDocument();
+}
+
 void FieldForm::arrange() {
   if (filter_.isEmpty()) {
     for (const auto& [key, row] : rows_) row->setFoundAs(QString());
-    for (FieldSection* section : sections_) section->arrange(lowered_, nullptr);
+    for (FieldSection* section : sections_) section->arrange(lowered_, only_.empty() ? nullptr : &only_);
     nothing_found_->hide();
     return;
   }

@@ -33,6 +33,8 @@ class FieldForm : public QScrollArea {
   void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
+  /// Shows only these fields, as a lesson does; empty shows all. `locked` says of some why they cannot be edited.
+  void restrictTo(std::vector<const SpecField*> fields, std::map<std::string, QString, std::less<>> locked = {});
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
   /// Focuses the first field that the filter shows; false if it shows none.
@@ -80,6 +82,8 @@ class FieldForm : public QScrollArea {
   std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
   std::vector<Finding> findings_;
   QString filter_;
+  std::vector<const SpecField*> only_;
+  std::map<std::string, QString, std::less<>> locked_;  ///< key and why
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A lesson in the window, over ranks that really train: Enter opens it, its checks see the printed digits, and leaving
+// it brings back the window. The bug gallery: a run with a bug, and one without, drawn over each other.
+#include <QDialog>
+#include <QDockWidget>
+#include <QLabel>
+#include <QListWidget>
+
+#include "models/lesson_player.h"
+#include "plots/plot_area.h"
+#include "studio_fixture.h"
+#include "widgets/field_form.h"
+#include "widgets/field_row.h"
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+class LessonStudio : public StudioFixture {
+ public:
+  LessonStudio() : StudioFixture(std::make_shared<QTemporaryDir>(), "", "accrue-rank") {}
+  LessonPlayer* player() const { return window->findChild<LessonPlayer*>(); }
+  QString text(const char* name) const { return find<QLabel>(name)->text(); }
+  FieldRow* row(const char* key) const { return find<FieldForm>("fieldForm")->row(QString::fromLatin1(key)); }
+  bool sees(std::size_t number) const {
+    const auto& results = player()->results();
+    return number < results.size() && results[number].state == CheckState::met;
+  }
+  /// Opens lesson 1 from the start page.
+  void begin() {
+    show();
+    QTRY_VERIFY_WITH_TIMEOUT(QApplication::focusWidget(), patience_ms);
+    press(Qt::Key_Return);
+    QVERIFY(player()->lesson());
+  }
+};
+
+}  // namespace
+
+class TestLessons : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void lesson_1_by_keyboard_alone() {
+    LessonStudio studio;
+    studio.show();
+    QTRY_VERIFY_WITH_TIMEOUT(QApplication::focusWidget(), patience_ms);
+    QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("startLesson1"));
+    studio.press(Qt::Key_Return);
+    QCOMPARE(studio.text("lessonStepTitle"), QStringLiteral("Fill the window"));
+    QVERIFY2(studio.text("lessonFound.1") == QStringLiteral("to do"), qPrintable(studio.text("lessonFound.1")));
+
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(0) && studio.sees(1) && studio.sees(2), patience_ms);
+    QCOMPARE(studio.text("lessonFound.1"), QStringLiteral("seen. Found 2.04000."));
+    QVERIFY(studio.text("lessonDone").startsWith(QStringLiteral("This step is done.")));
+
+    studio.press(Qt::Key_PageDown, Qt::AltModifier);
+    QCOMPARE(studio.text("lessonStepTitle"), QStringLiteral("All eight at once"));
+    studio.set("accumulation.steps", std::int64_t{1});
+    studio.set("accumulation.micro_batch", std::int64_t{8});
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(0), patience_ms);
+    QCOMPARE(studio.player()->stepsDone(), std::size_t{2});
+    // The runs of the lesson lie over each other.
+    QCOMPARE(studio.window->plots()->runs().size(), 2);
+    studio.press(Qt::Key_PageUp, Qt::AltModifier);
+    QCOMPARE(studio.text("lessonStepTitle"), QStringLiteral("Fill the window"));
+    QVERIFY(studio.sees(1));
+  }
+
+  void a_lesson_shows_its_own_fields_and_panels_and_says_why_some_are_locked() {
+    LessonStudio studio;
+    studio.begin();
+    QVERIFY(studio.find<QDockWidget>("lessonDock")->isVisible());
+    QVERIFY(studio.find<QDockWidget>("windowDock")->isVisible());
+    QVERIFY(studio.find<QDockWidget>("rackDock")->isHidden());
+    QVERIFY(studio.row("accumulation.steps")->isVisible());
+    QVERIFY(studio.row("accumulation.steps")->editorWidget()->isEnabled());
+    QVERIFY(!studio.row("optimizer.kind")->isVisible());
+    QVERIFY(studio.row("optimizer.lr")->isVisible());
+    QVERIFY(!studio.row("optimizer.lr")->editorWidget()->isEnabled());
+    QVERIFY(studio.text("remark.optimizer.lr").startsWith(QStringLiteral("Locked: ")));
+    QCOMPARE(studio.window->plots()->clock(), Clock::sample);
+
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(!studio.player()->lesson());
+    QVERIFY(studio.find<QDockWidget>("lessonDock")->isHidden());
+    QVERIFY(!studio.find<QDockWidget>("rackDock")->isHidden());
+    QVERIFY(studio.row("optimizer.kind")->isVisible());
+    QVERIFY(studio.row("optimizer.lr")->editorWidget()->isEnabled());
+    QCOMPARE(studio.window->plots()->clock(), Clock::update);
+    QVERIFY(!studio.action("nextStepAction")->isEnabled());
+  }
+
+  void reset_is_back_at_the_beginning_within_a_second() {
+    LessonStudio studio;
+    studio.begin();
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(1), patience_ms);
+    studio.press(Qt::Key_PageDown, Qt::AltModifier);
+    studio.set("accumulation.steps", std::int64_t{7});
+    QElapsedTimer since;
+    since.start();
+    studio.action("resetLessonAction")->trigger();
+    QVERIFY2(since.elapsed() < 1000, qPrintable(QString::number(since.elapsed())));
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{0});
+    QCOMPARE(studio.document.spec().accumulation.steps, std::int64_t{4});
+    QVERIFY(!studio.sees(0));
+    QVERIFY(studio.window->plots()->runs().isEmpty());
+  }
+
+  void the_hint_and_what_is_missing_are_shown_when_asked_for() {
+    LessonStudio studio;
+    studio.begin();
+    QVERIFY(studio.find<QLabel>("lessonHint")->isHidden());
+    studio.action("lessonHintAction")->trigger();
+    QVERIFY(!studio.find<QLabel>("lessonHint")->isHidden());
+    studio.press(Qt::Key_Return, Qt::ControlModifier | Qt::ShiftModifier);
+    QCOMPARE(studio.text("lessonFound.0"), QStringLiteral("to do. No such run has ended yet."));
+  }
+
+  void instructor_notes_are_a_window_of_their_own() {
+    LessonStudio studio;
+    studio.begin();
+    const QString notes = QString::fromStdString(studio.player()->lesson()->notes).trimmed();
+    for (const QLabel* label : studio.find("lessonPanel")->findChildren<QLabel*>())
+      QVERIFY(!label->text().contains(notes));
+    studio.action("instructorNotesAction")->trigger();
+    auto* sheet = studio.find<QDialog>("instructorNotes");
+    QVERIFY(sheet && sheet->isVisible() && !sheet->isModal());
+    QVERIFY(studio.text("instructorText").contains(notes));
+  }
+
+  void a_lesson_that_cannot_be_read_is_refused_with_its_place() {
+    LessonStudio studio;
+    studio.show();
+    const QString file = studio.home->filePath(QStringLiteral("bad.accrue-lesson"));
+    QFile bad(file);
+    QVERIFY(bad.open(QIODevice::WriteOnly));
+    bad.write("accrue_lesson = 1\ntitle = \"T\"\nspec = '''\naccrue = 1\n'''\ncolour = 1\n");
+    bad.close();
+    studio.window->openPath(file);
+    QVERIFY(!studio.player()->lesson());
+    QVERIFY2(studio.text("messageText").contains(QStringLiteral("bad.accrue-lesson:6:1: error: colour")),
+             qPrintable(studio.text("messageText")));
+  }
+
+  void the_list_has_the_eight_lessons_and_ctrl_l_shows_it() {
+    LessonStudio studio;
+    studio.openSpec(smallSpec());
+    studio.show();
+    studio.press(Qt::Key_L, Qt::ControlModifier);
+    auto* list = studio.find<QListWidget>("lessonList");
+    QVERIFY(list->isVisible());
+    QCOMPARE(list->count(), 8);
+    QCOMPARE(QApplication::focusWidget(), list);
+    list->setCurrentRow(3);
+    QTest::keyClick(list, Qt::Key_Return);
+    QCOMPARE(studio.player()->lesson()->number, std::int64_t{4});
+  }
+
+  void a_bug_is_run_found_and_fixed_with_one_click() {
+    LessonStudio studio;
+    studio.show();
+    studio.press(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
+    auto* list = studio.find<QListWidget>("bugList");
+    QCOMPARE(list->count(), 15);
+    QCOMPARE(QApplication::focusWidget(), list);
+    auto* fix = studio.find<QPushButton>("fixBug");
+    QVERIFY(!fix->isEnabled());
+    QTest::mouseClick(studio.find<QPushButton>("runBug"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->state() == RunState::finished, patience_ms);
+    RunSeries* broken = studio.control->run();
+    QCOMPARE(broken->lamp().light(), ExactnessLamp::Light::different);
+    QVERIFY2(studio.text("bugLamp").startsWith(QStringLiteral("not exact")), qPrintable(studio.text("bugLamp")));
+    QVERIFY(broken->name().endsWith(QStringLiteral("(bug: mean_of_means)")));
+
+    QTRY_VERIFY(fix->isEnabled());
+    QTest::mouseClick(fix, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != broken && studio.control->state() == RunState::finished,
+                             patience_ms);
+    QCOMPARE(studio.control->run()->lamp().light(), ExactnessLamp::Light::exact);
+    QVERIFY(studio.control->run()->last().loss != broken->last().loss);
+    QCOMPARE(studio.window->plots()->runs().size(), 2);
+    QVERIFY(!fix->isEnabled());
+  }
+};
+
+QTEST_MAIN(TestLessons)
+#include "test_lessons.moc"

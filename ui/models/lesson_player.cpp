@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "lesson_player.h"
+
+#include <QDir>
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "run_control.h"
+#include "run_series.h"
+#include "spec_document.h"
+
+namespace accrue::ui {
+
+LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent)
+    : QObject(parent), document_(document), control_(control) {
+  connect(control_, &RunControl::ended, this, &LessonPlayer::takeEnd);
+}
+
+void LessonPlayer::open(Lesson lesson) {
+  lesson_ = std::move(lesson);
+  reset();
+}
+
+void LessonPlayer::close() {
+  if (!lesson_) return;
+  ++round_;
+  document_->undoStack()->setClean();  // what a learner tried is no edit to be saved
+  lesson_.reset();
+  runs_.clear();
+  results_.clear();
+  Q_EMIT closed();
+}
+
+void LessonPlayer::reset() {
+  if (!lesson_) return;
+  ++round_;
+  control_->kill();
+  runs_.clear();
+  Q_EMIT begun();
+  enter(0);
+}
+
+void LessonPlayer::next() {
+  if (lesson_ && step_ + 1 < lesson_->steps.size()) enter(step_ + 1);
+}
+
+void LessonPlayer::previous() {
+  if (lesson_ && step_ > 0) enter(step_ - 1);
+}
+
+void LessonPlayer::enter(std::size_t step) {
+  step_ = step;
+  document_->reset(spec_of(*lesson_, this->step()), QString::fromStdString(lesson_->title));
+  judgeStep();
+  Q_EMIT stepChanged();
+}
+
+std::size_t LessonPlayer::stepsDone() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lesson_->steps, [this](const LessonStep& each) { return is_done(each, *lesson_, runs_); }));
+}
+
+QString LessonPlayer::processorNote() const {
+  return lesson_ ? QString::fromStdString(other_processor(*lesson_, runs_)) : QString();
+}
+
+// The record is read from the run's folder, as accrue-run does: one reader, and no copy of what the plots hold.
+void LessonPlayer::takeEnd(RunSeries* run) {
+  if (!lesson_) return;
+  jobs_.run([dir = std::filesystem::path(run->folder().toStdString())] { return read_run_facts(dir); },
+            [this, round = round_](Result<RunFacts> facts) {
+              if (round != round_) return;
+              if (!facts) {
+                Q_EMIT failed(QString::fromStdString(facts.error().text()));
+                return;
+              }
+              runs_.push_back(std::move(*facts));
+              judgeStep();
+            });
+}
+
+void LessonPlayer::judgeStep() {
+  results_.clear();
+  for (const LessonCheck& check : step().checks) results_.push_back(judge(check, *lesson_, runs_));
+  Q_EMIT judged();
+}
+
+QStringList builtInLessons() {
+  const QDir folder(QStringLiteral(":/lessons"));
+  QStringList files;
+  for (const QString& name : folder.entryList({QStringLiteral("*.accrue-lesson")}, QDir::Files, QDir::Name))
+    files.append(folder.filePath(name));
+  return files;
+}
+
+}  // namespace accrue::ui

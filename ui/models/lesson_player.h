@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// LessonPlayer: goes through a lesson. It puts each step's spec into the document, reads what every run that ends has
+// recorded, and asks the lesson's checks about it; it uses no widget.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/lesson_check.h"
+#include "bridge/job_runner.h"
+
+namespace accrue::ui {
+
+class RunControl;
+class RunSeries;
+class SpecDocument;
+
+/// Thread: GUI.
+class LessonPlayer : public QObject {
+  Q_OBJECT
+
+ public:
+  LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent = nullptr);
+
+  /// Begins a lesson at its first step. Runs that ended before are not part of it.
+  void open(Lesson lesson);
+  void close();
+  /// The first step as it was at the beginning; a run that is live is ended without saving.
+  void reset();
+  void next();
+  void previous();
+
+  /// nullptr while none is open.
+  const Lesson* lesson() const { return lesson_ ? &*lesson_ : nullptr; }
+  std::size_t stepIndex() const { return step_; }
+  const LessonStep& step() const { return lesson_->steps[step_]; }
+  /// Of the current step's checks, in their order; open before the first run has ended.
+  const std::vector<CheckResult>& results() const { return results_; }
+  bool isStepDone() const { return is_done(step(), *lesson_, runs_); }
+  /// How many steps show what they ask for.
+  std::size_t stepsDone() const;
+  /// A word about a processor that cannot have the lesson's last bits; empty where it can.
+  QString processorNote() const;
+
+ Q_SIGNALS:
+  /// A lesson was opened, or the open one began again.
+  void begun();
+  void closed();
+  void stepChanged();
+  /// The checks were asked again.
+  void judged();
+  /// A run's record could not be read.
+  void failed(const QString& text);
+
+ private:
+  void enter(std::size_t step);
+  void takeEnd(RunSeries* run);
+  void judgeStep();
+
+  SpecDocument* document_;
+  RunControl* control_;
+  std::optional<Lesson> lesson_;
+  std::size_t step_ = 0;
+  std::vector<RunFacts> runs_;
+  std::vector<CheckResult> results_;
+  quint64 round_ = 0;  ///< runs of an earlier one do not count
+  JobRunner jobs_;
+};
+
+/// The lessons that come with the program, in their order: resource files.
+QStringList builtInLessons();
+
+}  // namespace accrue::ui

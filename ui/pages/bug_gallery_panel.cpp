@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bug_gallery_panel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "accrue/run/bug_gallery.h"
+#include "accrue/run/choice_names.h"
+#include "models/run_control.h"
+#include "models/run_text.h"
+#include "models/spec_document.h"
+#include "style/theme.h"
+#include "window_files.h"
+
+namespace accrue::ui {
+
+BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, WindowFiles* files, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      control_(control),
+      files_(files),
+      list_(new QListWidget(this)),
+      run_(new QPushButton(tr("&Run with the bug"), this)),
+      fix_(new QPushButton(tr("&Fix and run again"), this)) {
+  setObjectName(QStringLiteral("bugGalleryPanel"));
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  column->setSpacing(space::base);
+  list_->setObjectName(QStringLiteral("bugList"));
+  list_->setAccessibleName(tr("Bugs"));
+  for (const GalleryBug& entry : bug_gallery()) {
+    auto* item = new QListWidgetItem(fromView(entry.title), list_);
+    item->setToolTip(fromView(to_name(entry.bug)));
+  }
+  list_->setMinimumHeight(fontMetrics().height() * 6);
+  column->addWidget(list_, 1);
+  symptom_ = addText("bugSymptom", tr("What one sees"));
+  detector_ = addText("bugDetector", tr("What finds it"));
+  cure_ = addText("bugCure", tr("How it is mended"));
+  lamp_ = new QLabel(this);
+  lamp_->setObjectName(QStringLiteral("bugLamp"));
+  lamp_->setWordWrap(true);
+  lamp_->setTextFormat(Qt::PlainText);
+  lamp_->setContentsMargins(0, space::base, 0, space::base);
+  column->addWidget(lamp_);
+  run_->setObjectName(QStringLiteral("runBug"));
+  fix_->setObjectName(QStringLiteral("fixBug"));
+  auto* buttons = new QHBoxLayout;
+  buttons->setSpacing(space::inGroup);
+  buttons->addWidget(run_);
+  buttons->addWidget(fix_);
+  buttons->addStretch(1);
+  column->addLayout(buttons);
+  connect(list_, &QListWidget::currentRowChanged, this, &BugGalleryPanel::choose);
+  connect(list_, &QListWidget::itemActivated, this, &BugGalleryPanel::runWithBug);
+  connect(run_, &QPushButton::clicked, this, &BugGalleryPanel::runWithBug);
+  connect(fix_, &QPushButton::clicked, this, &BugGalleryPanel::fix);
+  connect(control_, &RunControl::stateChanged, this, &BugGalleryPanel::showRun);
+  connect(control_, &RunControl::changed, this, &BugGalleryPanel::showRun);
+  list_->setCurrentRow(0);
+}
+
+QLabel* BugGalleryPanel::addText(const char* name, const QString& title) {
+  auto* heading = new QLabel(title, this);
+  heading->setFont(textFont(TextSize::small, QFont::DemiBold));
+  heading->setContentsMargins(0, space::base, 0, 0);
+  auto* text = new QLabel(this);
+  text->setObjectName(QLatin1String(name));
+  text->setWordWrap(true);
+  text->setTextFormat(Qt::PlainText);
+  layout()->addWidget(heading);
+  layout()->addWidget(text);
+  return text;
+}
+
+Bug BugGalleryPanel::current() const {
+  return bug_gallery()[static_cast<std::size_t>(std::max(list_->currentRow(), 0))].bug;
+}
+
+void BugGalleryPanel::choose() {
+  const GalleryBug& entry = *find_gallery_bug(current());
+  symptom_->setText(fromView(entry.symptom));
+  detector_->setText(fromView(entry.detector));
+  cure_->setText(fromView(entry.cure));
+  showRun();
+}
+
+void BugGalleryPanel::runWithBug() {
+  if (!run_->isEnabled()) return;
+  Q_EMIT chosen();
+  if (!files_->mayReplace()) return;
+  Q_EMIT aboutToBegin();
+  document_->reset(gallery_spec(current()), fromView(find_gallery_bug(current())->title));
+  control_->start();
+}
+
+/// Of the gallery's own spec, which nobody wants to save, the fix is no edit.
+void BugGalleryPanel::fix() {
+  RunSpec fixed = document_->spec();
+  fixed.teaching.bug = Bug::none;
+  if (document_->isModified() || !document_->filePath().isEmpty())
+    document_->setSpec(fixed, tr("Fix the bug"));
+  else
+    document_->reset(fixed, document_->displayName(), document_->baseDir());
+  control_->start();
+}
+
+/// Run and fix are possible while no run is live; the fix, while the document has the chosen bug.
+void BugGalleryPanel::showRun() {
+  const bool idle = control_->actions().contains(RunAction::run);
+  run_->setEnabled(idle);
+  const bool acts = document_->spec().teaching.bug == current();
+  fix_->setEnabled(idle && acts);
+  const RunSeries* run = control_->run();
+  const bool own = run && run->spec() && acts && run->spec()->teaching.bug == current();
+  const bool fixed = run && run->spec() && document_->spec() == *run->spec() &&
+                     document_->spec().teaching.bug == Bug::none && run->lamp().checks() > 0;
+  lamp_->setText(own || fixed ? run->lamp().text() : tr("Run it, and the lamp's answer stands here."));
+}
+
+void BugGalleryPanel::focusList() {
+  list_->setFocus(Qt::OtherFocusReason);
+}
+
+}  // namespace accrue::ui

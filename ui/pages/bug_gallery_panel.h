@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+#include "accrue/run/run_spec.h"
+
+class QLabel;
+class QListWidget;
+class QPushButton;
+
+namespace accrue::ui {
+
+class RunControl;
+class RunSeries;
+class SpecDocument;
+class WindowFiles;
+
+/// The bug gallery: fifteen bugs, each with its symptom, a run in which it acts, what detects it, and a fix with one
+/// click. The run with the bug and the fixed one are drawn over each other.
+class BugGalleryPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  BugGalleryPanel(SpecDocument* document, RunControl* control, WindowFiles* files, QWidget* parent = nullptr);
+
+  void focusList();
+
+ Q_SIGNALS:
+  /// A bug is to be run: a lesson that is open makes way.
+  void chosen();
+  /// A run with a bug is about to begin: what is shown makes room for it.
+  void aboutToBegin();
+
+ private:
+  QLabel* addText(const char* name, const QString& title);
+  Bug current() const;
+  void choose();
+  void runWithBug();
+  void fix();
+  void showRun();
+
+  SpecDocument* document_;
+  RunControl* control_;
+  WindowFiles* files_;
+  QListWidget* list_;
+  QLabel* symptom_;
+  QLabel* detector_;
+  QLabel* cure_;
+  QLabel* lamp_;
+  QPushButton* run_;
+  QPushButton* fix_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "lesson_desk.h"
+
+#include <QAction>
+#include <QDialog>
+#include <QDockWidget>
+#include <QFile>
+#include <QLabel>
+#include <QMainWindow>
+#include <QScrollArea>
+#include <QStringList>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "accrue/run/spec_fields.h"
+#include "centre_page.h"
+#include "lesson_panel.h"
+#include "models/lesson_player.h"
+#include "plots/plot_area.h"
+#include "runs_panel.h"
+#include "style/theme.h"
+#include "widgets/field_form.h"
+#include "widgets/message_bar.h"
+#include "window_actions.h"
+#include "window_files.h"
+
+namespace accrue::ui {
+
+LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts)
+    : QObject(parts.window), player_(player), panel_(panel), parts_(parts) {
+  connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
+  connect(player_, &LessonPlayer::begun, this, &LessonDesk::arrange);
+  connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
+  connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
+  connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
+  // Another document ends the lesson: its form would hide the fields of that one.
+  connect(parts_.files, &WindowFiles::documentOpened, this, &LessonDesk::leave);
+  connectActions();
+  enableActions();
+}
+
+void LessonDesk::connectActions() {
+  const WindowActions& actions = *parts_.actions;
+  connect(actions.openLesson, &QAction::triggered, this, &LessonDesk::show);
+  connect(actions.nextStep, &QAction::triggered, player_, &LessonPlayer::next);
+  connect(actions.previousStep, &QAction::triggered, player_, &LessonPlayer::previous);
+  connect(actions.checkLesson, &QAction::triggered, panel_, &LessonPanel::check);
+  connect(actions.lessonHint, &QAction::triggered, panel_, &LessonPanel::showHint);
+  connect(actions.resetLesson, &QAction::triggered, player_, &LessonPlayer::reset);
+  connect(actions.leaveLesson, &QAction::triggered, this, &LessonDesk::leave);
+  connect(actions.instructorNotes, &QAction::triggered, this, &LessonDesk::showNotes);
+}
+
+void LessonDesk::enableActions() {
+  const WindowActions& actions = *parts_.actions;
+  const Lesson* lesson = player_->lesson();
+  for (QAction* action : {actions.checkLesson, actions.resetLesson, actions.leaveLesson, actions.instructorNotes})
+    action->setEnabled(lesson);
+  actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
+  actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
+  actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
+}
+
+void LessonDesk::say(const QString& text) {
+  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed, text, {}, {}});
+}
+
+void LessonDesk::openFirst() {
+  if (const QStringList lessons = builtInLessons(); !lessons.isEmpty()) openFile(lessons.front());
+}
+
+void LessonDesk::openFile(const QString& path) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) return say(tr("%1 cannot be read: %2").arg(path, file.errorString()));
+  LessonReading reading = parse_lesson(file.readAll().toStdString(), path.toStdString());
+  QStringList problems;
+  for (const Finding& finding : reading.findings)
+    if (finding.severity == Severity::error && problems.size() < 5)
+      problems.append(QString::fromStdString(finding.text()));
+  if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
+  if (!player_->lesson() && !parts_.files->mayReplace()) return;
+  parts_.centre->messages()->withdraw(QStringLiteral("lesson"));
+  player_->open(std::move(reading.lesson));
+}
+
+void LessonDesk::show() {
+  dock_->show();
+  dock_->raise();
+  panel_->focusFirst();
+}
+
+void LessonDesk::leave() {
+  player_->close();
+}
+
+void LessonDesk::arrange() {
+  if (layout_before_.isEmpty()) {
+    layout_before_ = parts_.window->saveState();
+    clock_before_ = parts_.centre->plots()->clock();
+  }
+  const Lesson& lesson = *player_->lesson();
+  const auto needed = [&lesson](const QDockWidget* dock) {
+    return std::ranges::any_of(lesson.panels, [dock](const std::string& panel) {
+      return dock->objectName() == QStringLiteral("%1Dock").arg(QString::fromStdString(panel));
+    });
+  };
+  QDockWidget* setup = nullptr;
+  for (QDockWidget* dock : parts_.window->findChildren<QDockWidget*>()) {
+    if (dock->objectName() == QLatin1String("setupDock")) setup = dock;
+    dock->setVisible(dock == dock_ || dock == setup || needed(dock));
+  }
+  dock_->setFloating(false);
+  parts_.window->addDockWidget(Qt::LeftDockWidgetArea, dock_);
+  if (setup) {
+    parts_.window->splitDockWidget(dock_, setup, Qt::Vertical);
+    const int height = parts_.window->height();
+    parts_.window->resizeDocks({dock_, setup}, {height / 2, height / 2}, Qt::Vertical);
+  }
+  dock_->raise();
+  parts_.centre->showPlots();
+  parts_.runs->showOnly({});
+  if (!lesson.clock.empty()) parts_.centre->plots()->setClock(clockFromKey(QString::fromStdString(lesson.clock)));
+  restrictForm();
+  panel_->focusFirst();
+}
+
+void LessonDesk::restrictForm() {
+  const Lesson& lesson = *player_->lesson();
+  std::vector<const SpecField*> fields;
+  for (const std::string& key : lesson.fields) fields.push_back(find_field(key));
+  std::map<std::string, QString, std::less<>> locked;
+  for (const auto& [key, why] : lesson.locked) {
+    fields.push_back(find_field(key));
+    locked.emplace(key, QString::fromStdString(why));
+  }
+  parts_.form->restrictTo(std::move(fields), std::move(locked));
+}
+
+void LessonDesk::restore() {
+  parts_.form->restrictTo({});
+  if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
+  layout_before_.clear();
+  parts_.centre->plots()->setClock(clock_before_);
+  if (notes_) notes_->close();
+  enableActions();
+}
+
+/// In a window of their own, which a teacher can keep on another screen.
+void LessonDesk::showNotes() {
+  const Lesson& lesson = *player_->lesson();
+  QString text = QString::fromStdString(lesson.notes).trimmed();
+  for (const LessonStep& step : lesson.steps)
+    if (!step.notes.empty())
+      text += QStringLiteral("\n\n%1\n%2")
+                  .arg(QString::fromStdString(step.title), QString::fromStdString(step.notes).trimmed());
+  if (notes_) notes_->close();
+  notes_ = new QDialog(parts_.window);
+  notes_->setObjectName(QStringLiteral("instructorNotes"));
+  notes_->setAttribute(Qt::WA_DeleteOnClose);
+  notes_->setWindowTitle(tr("Instructor notes: %1").arg(QString::fromStdString(lesson.title)));
+  auto* words = new QLabel(text, notes_);
+  words->setObjectName(QStringLiteral("instructorText"));
+  words->setWordWrap(true);
+  words->setTextFormat(Qt::PlainText);
+  words->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  words->setContentsMargins(space::page, space::page, space::page, space::page);
+  words->setAlignment(Qt::AlignTop);
+  auto* scroll = new QScrollArea(notes_);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->setWidget(words);
+  auto* layout = new QVBoxLayout(notes_);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(scroll);
+  notes_->resize(480, 360);
+  notes_->show();
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QByteArray>
+#include <QObject>
+#include <QPointer>
+#include <QString>
+
+#include "models/clock.h"
+
+class QDialog;
+class QDockWidget;
+class QMainWindow;
+
+namespace accrue::ui {
+
+class CentrePage;
+class FieldForm;
+class LessonPanel;
+class LessonPlayer;
+class RunsPanel;
+class WindowFiles;
+struct WindowActions;
+
+/// The parts of the window that a lesson rearranges; all outlive it.
+struct LessonDeskParts {
+  QMainWindow* window = nullptr;
+  const WindowActions* actions = nullptr;
+  WindowFiles* files = nullptr;
+  CentrePage* centre = nullptr;
+  FieldForm* form = nullptr;
+  RunsPanel* runs = nullptr;
+};
+
+/// The window while a lesson is open: the panels and fields that it needs, and its commands. Leaving it brings back
+/// what was there before. Thread: GUI.
+class LessonDesk : public QObject {
+  Q_OBJECT
+
+ public:
+  LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts);
+
+  /// The dock that holds the panel.
+  void setDock(QDockWidget* dock) { dock_ = dock; }
+  void openFirst();
+  /// A file, or a resource of the program.
+  void openFile(const QString& path);
+  /// Shows the list of lessons, or the open one.
+  void show();
+  void leave();
+
+ private:
+  void connectActions();
+  void enableActions();
+  void arrange();
+  void restore();
+  void restrictForm();
+  void showNotes();
+  void say(const QString& text);
+
+  LessonPlayer* player_;
+  LessonPanel* panel_;
+  LessonDeskParts parts_;
+  QDockWidget* dock_ = nullptr;
+  QByteArray layout_before_;
+  Clock clock_before_ = Clock::update;
+  QPointer<QDialog> notes_;
+};
+
+}  // namespace accrue::ui

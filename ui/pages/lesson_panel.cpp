@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "lesson_panel.h"
+
+#include <QEvent>
+#include <QFile>
+#include <QHBoxLayout>
+#include <QListWidget>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStackedLayout>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "models/lesson_player.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+RunState toneOf(CheckState state) {
+  switch (state) {
+    case CheckState::met:
+      return RunState::finished;
+    case CheckState::missed:
+      return RunState::failed;
+    case CheckState::other_bits:
+      return RunState::degraded;
+    case CheckState::open:
+      break;
+  }
+  return RunState::idle;
+}
+
+QString wordOf(CheckState state) {
+  switch (state) {
+    case CheckState::met:
+      return LessonPanel::tr("seen");
+    case CheckState::missed:
+      return LessonPanel::tr("not yet");
+    case CheckState::other_bits:
+      return LessonPanel::tr("not comparable");
+    case CheckState::open:
+      break;
+  }
+  return LessonPanel::tr("to do");
+}
+
+/// A button that carries out a command of the window and shows its key in the tooltip.
+QToolButton* commandButton(QAction* action, QWidget* parent) {
+  auto* button = new QToolButton(parent);
+  button->setObjectName(QStringLiteral("lesson.%1").arg(action->objectName()));
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  button->setFocusPolicy(Qt::TabFocus);
+  return button;
+}
+
+}  // namespace
+
+LessonPanel::LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent)
+    : QWidget(parent), player_(player), stack_(new QStackedLayout(this)) {
+  setObjectName(QStringLiteral("lessonPanel"));
+  stack_->addWidget(buildList());
+  stack_->addWidget(buildStep(actions));
+  connect(player_, &LessonPlayer::begun, this, &LessonPanel::showLesson);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonPanel::showStep);
+  connect(player_, &LessonPlayer::judged, this, &LessonPanel::showChecks);
+  connect(player_, &LessonPlayer::closed, this, [this] { stack_->setCurrentIndex(0); });
+}
+
+QWidget* LessonPanel::buildList() {
+  auto* page = new QWidget(this);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  column->setSpacing(space::inGroup);
+  auto* what = new QLabel(tr("Choose a lesson. Each has its own small set-up; yours is kept if you save it."), page);
+  what->setWordWrap(true);
+  column->addWidget(what);
+  list_ = new QListWidget(page);
+  list_->setObjectName(QStringLiteral("lessonList"));
+  list_->setAccessibleName(tr("Lessons"));
+  list_->setWordWrap(true);
+  list_->setSpacing(space::base / 2);
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  for (const QString& resource : builtInLessons()) {
+    QFile file(resource);
+    if (!file.open(QIODevice::ReadOnly)) continue;
+    const Lesson lesson = parse_lesson(file.readAll().toStdString(), resource.toStdString()).lesson;
+    auto* item = new QListWidgetItem(
+        //: %1 number of a lesson, %2 its title, %3 minutes that it takes, %4 what it teaches
+        tr("%1. %2 (%3 min)\n%4")
+            .arg(lesson.number)
+            .arg(QString::fromStdString(lesson.title))
+            .arg(lesson.minutes)
+            .arg(QString::fromStdString(lesson.teaches)),
+        list_);
+    item->setData(Qt::UserRole, resource);
+  }
+  list_->setCurrentRow(0);
+  column->addWidget(list_, 1);
+  connect(list_, &QListWidget::itemActivated, this,
+          [this](const QListWidgetItem* item) { Q_EMIT chosen(item->data(Qt::UserRole).toString()); });
+  auto* start = new QPushButton(tr("Start the lesson"), page);
+  start->setObjectName(QStringLiteral("startLesson"));
+  column->addWidget(start);
+  connect(start, &QPushButton::clicked, this, [this] {
+    if (const auto* item = list_->currentItem()) Q_EMIT chosen(item->data(Qt::UserRole).toString());
+  });
+  return page;
+}
+
+QLabel* LessonPanel::addText(QVBoxLayout* column, const char* name, TextSize size) {
+  auto* label = new QLabel(this);
+  label->setObjectName(QLatin1String(name));
+  label->setWordWrap(true);
+  label->setTextFormat(Qt::PlainText);
+  label->setFont(textFont(size));
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  column->addWidget(label);
+  return label;
+}
+
+QWidget* LessonPanel::buildStep(const WindowActions& actions) {
+  auto* page = new QWidget(this);
+  auto* whole = new QVBoxLayout(page);
+  whole->setContentsMargins(0, 0, 0, 0);
+  whole->setSpacing(0);
+  auto* content = new QWidget;
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
+  column->setSpacing(space::inGroup);
+  place_ = addText(column, "lessonPlace", TextSize::small);
+  place_->setForegroundRole(QPalette::PlaceholderText);
+  title_ = addText(column, "lessonStepTitle", TextSize::title);
+  title_->setFont(textFont(TextSize::title, QFont::DemiBold));
+  text_ = addText(column, "lessonText", TextSize::body);
+  hint_ = addText(column, "lessonHint", TextSize::body);
+  hint_button_ = new QPushButton(tr("Show the hint"), this);
+  hint_button_->setObjectName(QStringLiteral("lessonHintButton"));
+  hint_button_->setFlat(true);
+  column->addWidget(hint_button_, 0, Qt::AlignLeft);
+  connect(hint_button_, &QPushButton::clicked, this, &LessonPanel::showHint);
+  checks_ = new QVBoxLayout;
+  checks_->setSpacing(space::inGroup);
+  column->addLayout(checks_);
+  done_ = addText(column, "lessonDone", TextSize::body);
+  processor_ = addText(column, "lessonProcessor", TextSize::small);
+  column->addStretch(1);
+  scroll_ = new QScrollArea(this);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setWidgetResizable(true);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setFocusPolicy(Qt::NoFocus);
+  scroll_->setWidget(content);
+  whole->addWidget(scroll_, 1);
+  auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(space::betweenGroups, space::base, space::betweenGroups, space::inGroup);
+  buttons->setSpacing(space::inGroup);
+  for (QAction* action : {actions.previousStep, actions.nextStep}) buttons->addWidget(commandButton(action, page));
+  buttons->addStretch(1);
+  for (QAction* action : {actions.resetLesson, actions.leaveLesson}) buttons->addWidget(commandButton(action, page));
+  whole->addLayout(buttons);
+  return page;
+}
+
+void LessonPanel::showLesson() {
+  stack_->setCurrentIndex(1);
+}
+
+void LessonPanel::showStep() {
+  const Lesson& lesson = *player_->lesson();
+  const LessonStep& step = player_->step();
+  const QString name = lesson.number > 0
+                           ? tr("Lesson %1: %2").arg(lesson.number).arg(QString::fromStdString(lesson.title))
+                           : QString::fromStdString(lesson.title);
+  //: %1 the lesson's name
+  place_->setText(tr("%1. Step %2 of %3").arg(name).arg(player_->stepIndex() + 1).arg(lesson.steps.size()));
+  title_->setText(QString::fromStdString(step.title));
+  text_->setText(QString::fromStdString(step.text).trimmed());
+  hint_->setText(QString::fromStdString(step.hint));
+  hint_->hide();
+  asked_ = false;
+  hint_button_->setVisible(!step.hint.empty());
+  showChecks();
+  scroll_->ensureVisible(0, 0);
+  // What a screen reader hears when the step changes.
+  setAccessibleName(place_->text());
+  setAccessibleDescription(text_->text());
+}
+
+void LessonPanel::showHint() {
+  hint_->show();
+  hint_button_->hide();
+}
+
+void LessonPanel::check() {
+  asked_ = true;
+  showChecks();
+}
+
+LessonPanel::CheckRow LessonPanel::addCheckRow() {
+  auto* row = new QHBoxLayout;
+  row->setSpacing(space::inGroup);
+  CheckRow check{new QLabel(this), new QLabel(this), new QLabel(this)};
+  const std::size_t number = rows_.size();
+  check.says->setObjectName(QStringLiteral("lessonCheck.%1").arg(number));
+  check.found->setObjectName(QStringLiteral("lessonFound.%1").arg(number));
+  check.says->setFont(textFont(TextSize::title));
+  check.found->setFont(textFont(TextSize::small));
+  check.found->setForegroundRole(QPalette::PlaceholderText);
+  auto* words = new QVBoxLayout;
+  words->setSpacing(0);
+  for (QLabel* label : {check.says, check.found}) {
+    label->setWordWrap(true);
+    label->setTextFormat(Qt::PlainText);
+    words->addWidget(label);
+  }
+  row->addWidget(check.icon, 0, Qt::AlignTop);
+  row->addLayout(words, 1);
+  checks_->addLayout(row);
+  return check;
+}
+
+void LessonPanel::showChecks() {
+  if (!player_->lesson()) return;
+  const LessonStep& step = player_->step();
+  const auto& results = player_->results();
+  while (rows_.size() < step.checks.size()) rows_.push_back(addCheckRow());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const CheckRow& row = rows_[i];
+    const bool used = i < step.checks.size() && i < results.size();
+    for (QLabel* label : {row.icon, row.says, row.found}) label->setVisible(used);
+    if (!used) continue;
+    const CheckState state = results[i].state;
+    row.icon->setPixmap(stateIcon(toneOf(state)).pixmap(QSize(space::toolIcon, space::toolIcon), devicePixelRatioF()));
+    row.icon->setToolTip(wordOf(state));
+    row.says->setText(QString::fromStdString(step.checks[i].says));
+    //: %1 whether it was seen, %2 what was found
+    row.found->setText(state == CheckState::open && !asked_
+                           ? wordOf(state)
+                           : tr("%1. %2").arg(wordOf(state), QString::fromStdString(results[i].found)));
+    row.says->setAccessibleName(tr("%1: %2").arg(wordOf(state), row.says->text()));
+  }
+  const bool whole = player_->stepsDone() == player_->lesson()->steps.size();
+  const bool last = player_->stepIndex() + 1 == player_->lesson()->steps.size();
+  done_->setText(whole                    ? tr("The lesson is done.")
+                 : !player_->isStepDone() ? QString()
+                 : last                   ? tr("This step is done; an earlier one is not.")
+                                          : tr("This step is done. Go on with Next (Alt+PgDown)."));
+  done_->setVisible(!done_->text().isEmpty());
+  const QString processor = player_->processorNote();
+  processor_->setText(processor);
+  processor_->setVisible(!processor.isEmpty());
+}
+
+void LessonPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) showChecks();
+}
+
+void LessonPanel::focusFirst() {
+  if (!player_->lesson()) {
+    list_->setFocus(Qt::OtherFocusReason);
+  } else if (auto* next = findChild<QToolButton*>(QStringLiteral("lesson.nextStepAction"))) {
+    next->setFocus(Qt::OtherFocusReason);
+  }
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QWidget>
+#include <vector>
+
+#include "style/theme.h"
+
+class QAction;
+class QListWidget;
+class QPushButton;
+class QScrollArea;
+class QStackedLayout;
+class QVBoxLayout;
+
+namespace accrue::ui {
+
+class LessonPlayer;
+struct WindowActions;
+
+/// The lesson dock: the list of lessons while none is open, else the current step with its checks.
+class LessonPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent = nullptr);
+
+  /// The list, or the open step: where the keyboard goes.
+  void focusFirst();
+  void showHint();
+  /// Says of each check what is missing, too.
+  void check();
+
+ Q_SIGNALS:
+  /// A built-in lesson was chosen: its resource.
+  void chosen(const QString& resource);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  /// One thing to be seen: icon and word, the sentence, and what was found.
+  struct CheckRow {
+    QLabel* icon;
+    QLabel* says;
+    QLabel* found;
+  };
+
+  QWidget* buildList();
+  QWidget* buildStep(const WindowActions& actions);
+  QLabel* addText(QVBoxLayout* column, const char* name, TextSize size);
+  void showLesson();
+  void showStep();
+  void showChecks();
+  CheckRow addCheckRow();
+
+  LessonPlayer* player_;
+  QStackedLayout* stack_;
+  QListWidget* list_;
+  QScrollArea* scroll_;
+  QLabel* place_;
+  QLabel* title_;
+  QLabel* text_;
+  QLabel* hint_;
+  QLabel* processor_;
+  QLabel* done_;
+  QPushButton* hint_button_;
+  QVBoxLayout* checks_;
+  std::vector<CheckRow> rows_;
+  bool asked_ = false;
+};
+
+}  // namespace accrue::ui

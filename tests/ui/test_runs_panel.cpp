@@ -259,6 +259,16 @@ class TestRunsPanel : public QObject {
              qPrintable(studio.find<QLabel>("groupsSaid")->text()));
   }
 
+  void a_run_whose_folder_is_taken_away_ends_with_a_word_and_no_empty_offer() {
+    RunningStudio studio("micro_ms=5");
+    const QString folder = studio.control->run()->folder();
+    QVERIFY(QDir().rename(folder, folder + QStringLiteral("-moved")));
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::failed, patience_ms);
+    auto* text = studio.find<QLabel>("messageText");
+    QTRY_VERIFY_WITH_TIMEOUT(text->text().contains(QStringLiteral("removed or renamed")), patience_ms);
+    QVERIFY(!studio.find("messageAction")->isVisible());
+  }
+
   void f2_renames_a_run_in_its_row() {
     FinishedRuns studio({4});
     studio.clickName(0);

@@ -464,7 +464,7 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
       case updatesColumn:
         return tr("Done");
       case deltaColumn:
-        return tr("Loss \u2212 baseline");
+        return tr("\u0394 loss");
       case changesColumn:
         return tr("Changed");
       case exactColumn:

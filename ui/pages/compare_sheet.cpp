@@ -91,7 +91,7 @@ void CompareSheet::showRuns() {
   const LastValues& a = first_->last();
   const LastValues& b = second_->last();
   const auto add = [ends](const QString& name, const QString& left, const QString& right) {
-    new QTreeWidgetItem(ends, {name, left, right});
+    if (!left.isEmpty() || !right.isEmpty()) new QTreeWidgetItem(ends, {name, left, right});
   };
   add(tr("State"), stateWord(first_, first_->state()), stateWord(second_, second_->state()));
   add(tr("Updates"), groupedNumber(a.update), groupedNumber(b.update));

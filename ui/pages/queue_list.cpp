@@ -25,6 +25,7 @@ QueueList::QueueList(RunQueue* queue, QWidget* parent)
   list_->setObjectName(QStringLiteral("queueRuns"));
   list_->setAccessibleName(tr("Runs that wait"));
   list_->setFrameShape(QFrame::NoFrame);
+  list_->setUniformItemSizes(true);
   auto* title = new QLabel(tr("Waiting"), this);
   title->setFont(textFont(TextSize::small, QFont::DemiBold));
   auto* layout = new QHBoxLayout(this);
@@ -76,8 +77,9 @@ void QueueList::showQueue() {
   }
   list_->setCurrentRow(std::min(row, list_->count() - 1));
   setVisible(list_->count() > 0);
-  const int lines = std::clamp(list_->count(), 1, 4);
-  list_->setFixedHeight(lines * (list_->fontMetrics().height() + space::base) + space::base);
+  constexpr int most_lines = 4;
+  const int lines = std::clamp(list_->count(), 1, most_lines);
+  list_->setFixedHeight(lines * (list_->sizeHintForRow(0) > 0 ? list_->sizeHintForRow(0) : space::page));
 }
 
 int QueueList::current() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_messages.h"
 
+#include <QFileInfo>
 #include <algorithm>
 
 #include "models/run_control.h"
@@ -97,6 +98,10 @@ void RunMessages::showEnd(RunSeries* run) {
 }
 
 void RunMessages::offerResume(const QString& id, const QString& text, const QString& folder) {
+  if (!QFileInfo::exists(folder)) {  // taken away while the run trained: nothing is left to go on from
+    bar_->post({id, RunState::failed, text, {}, {}});
+    return;
+  }
   const std::int64_t update = library_->resumeUpdate(folder);
   const QString action =
       update > 0 ? tr("Resume from update %1").arg(groupedNumber(update)) : tr("Run again from the start");

@@ -109,6 +109,10 @@ void RunsPanel::connectSignals() {
   connect(
       this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
       Qt::QueuedConnection);
+  connect(sorted_, &QAbstractItemModel::columnsInserted, this, [this] {
+    const int changes = library_->table()->sectionOf(RunTableModel::changesColumn);
+    if (changes >= 0) view_->setColumnWidth(changes, 220);
+  });
   connect(view_, &QTreeView::activated, this, &RunsPanel::activate);
   connect(view_, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
   connect(sorted_, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showEmptyState);

@@ -240,6 +240,15 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY(near(picture().pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
   }
 
+  void the_loss_has_the_most_room_and_the_strip_more_than_the_rate() {
+    show({&add({}, 40, 0)});
+    picture();
+    const double whole = area_->height();
+    QVERIFY(std::abs(loss().height() / whole - 0.45) < 0.03);
+    QVERIFY(std::abs(rate().height() / whole - 0.20) < 0.03);
+    QVERIFY(std::abs(strip().height() / whole - 0.35) < 0.03);
+  }
+
   void plots_are_added_arranged_and_removed() {
     RunSeries& run = add({}, 40, 2);
     run.append({{0, -1, MadeRun::ns(1.0), Gauge{.rss_bytes = 5 << 20}},

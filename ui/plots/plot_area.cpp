@@ -185,8 +185,9 @@ void PlotArea::movePlot(PlotView* view, int by) {
 void PlotArea::arrange() {
   // Those that were there keep their heights, as far as a new one leaves them.
   std::map<const QWidget*, int> heights;
+  const int whole = splitter_->isVisible() ? splitter_->height() : allHeight;
   for (const PlotView* view : all_)
-    heights[view] = view->isVisible() ? view->height() : standardHeight(*view) * splitter_->height() / allHeight;
+    heights[view] = view->isVisible() ? view->height() : standardHeight(*view) * whole / allHeight;
   for (std::size_t i = 0; i < shown_.size(); ++i) splitter_->insertWidget(static_cast<int>(i), shown_[i]);
   QList<int> sizes;
   for (int i = 0; i < splitter_->count(); ++i) {

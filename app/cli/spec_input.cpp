@@ -13,7 +13,6 @@
 #include "accrue/run/probe_plugins.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
-#include "verb_lesson.h"
 
 namespace accrue::cli {
 namespace {

@@ -2,6 +2,7 @@
 // A spec on the command line: a file and the keys that --set changes.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vect
                                         std::vector<std::string> plugins);
 /// The plan of a spec that is refused for nothing but the memory that it needs: its numbers show where that goes.
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input);
+/// The plan of a spec that was not read from a file of its own; relative paths start in base_dir. Errors go to standard
+/// error, and are without a place. Empty when the spec is refused.
+std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path& base_dir);
 /// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
 std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates);
 /// The fields of the plug-in and what they come to, whatever else is wrong with the spec; every finding about them goes

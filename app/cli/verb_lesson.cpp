@@ -12,6 +12,7 @@
 #include "printable.h"
 #include "run_follower.h"
 #include "scratch_folder.h"
+#include "spec_input.h"
 #include "verb_lesson.h"
 #include "verbs.h"
 

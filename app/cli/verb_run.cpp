@@ -59,7 +59,8 @@ int run_spec(const RunOptions& options) {
   before.planned_updates = plan->totals.updates;
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
   EngineHost host({});
-  const auto started = host.start({*plan, options.dir, options.paused, records_of(plan->libraries)});
+  const auto started = host.start(
+      {.plan = *plan, .run_dir = options.dir, .paused = options.paused, .plugins = records_of(plan->libraries)});
   if (!started) return report(started.error());
   return follow_hosted(host, options, before, detached);
 }
@@ -85,7 +86,8 @@ int branch_run(const ResumeOptions& options, const std::filesystem::path& from, 
   before.updates = point->checkpoint.update;
   const std::string arithmetic = plan->arithmetic();
   EngineHost host({});
-  const auto started = host.branch(*point, {*plan, options.dir, records_of(plan->libraries)});
+  const auto started =
+      host.branch(*point, {.plan = *plan, .run_dir = options.dir, .plugins = records_of(plan->libraries)});
   if (!started) return report(started.error());
   if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", arithmetic.c_str());
   return follow_hosted(host, options, before, detached);

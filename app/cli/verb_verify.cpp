@@ -128,7 +128,8 @@ int verify_spec(const VerifyOptions& options) {
   if (scratch.path().empty()) return report({ErrorCode::disk, "no temporary folder can be made", "", ""});
   const fs::path run_dir = scratch.path() / "run";
   EngineHost host({});
-  if (const auto started = host.start({*plan, run_dir, false, records_of(plan->libraries)}); !started)
+  if (const auto started = host.start({.plan = *plan, .run_dir = run_dir, .plugins = records_of(plan->libraries)});
+      !started)
     return report(started.error());
   FollowOptions follow_options;
   follow_options.style = ProgressView::Style::quiet;

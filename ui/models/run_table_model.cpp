@@ -206,12 +206,10 @@ QString RunTableModel::deltaText(const RunSeries& run) const {
 QString RunTableModel::changesText(const RunSeries& run) const {
   if (!baseline_ || !baseline_->spec() || !run.spec() || &run == baseline_) return {};
   QStringList parts;
-  for (const accrue::SpecDifference& difference : accrue::diff_specs(*baseline_->spec(), *run.spec())) {
-    if (isIdentity(difference.key)) continue;
-    const accrue::SpecField* field = accrue::find_field(difference.key);
+  for (const std::string& key : ui::differingKeys({&*baseline_->spec(), &*run.spec()})) {
+    const accrue::SpecField* field = accrue::find_field(key);
     //: A changed key and its value
-    parts << tr("%1 %2").arg(field ? fromView(field->label) : QString::fromStdString(difference.key),
-                             valueOf(run, difference.key));
+    parts << tr("%1 %2").arg(field ? fromView(field->label) : QString::fromStdString(key), valueOf(run, key));
   }
   return parts.isEmpty() ? tr("nothing") : parts.join(QStringLiteral(", "));
 }

@@ -180,7 +180,7 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
   if (lamp.light() == ExactnessLamp::Light::close) tone = RunState::degraded;
   if (lamp.light() == ExactnessLamp::Light::different) tone = RunState::failed;
   // The chip paints an icon in place of the word's own sign.
-  lamp_->setState(tone, checked ? lamp.word().mid(2) : tr("not checked"));
+  lamp_->setLook(tone, checked ? lamp.word().mid(2) : tr("not checked"), stateIcon(tone));
   const QString text = checked ? lamp.text()
                                : tr("Set \u201cexactness_every\u201d to compare windows with the same samples in one "
                                     "batch.");

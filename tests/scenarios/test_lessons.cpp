@@ -5,6 +5,7 @@
 
 #include "support/places.h"
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using namespace accrue::test;
 
@@ -42,5 +43,5 @@ class TestLessons : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLessons)
+ACCRUE_TEST_MAIN(TestLessons)
 #include "test_lessons.moc"

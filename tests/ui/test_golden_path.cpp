@@ -72,7 +72,7 @@ class TestGoldenPath : public QObject {
     QVERIFY(first->colorIndex() != second->colorIndex());
 
     // The clock: in the plot the digit 3, in the menu and the combo the same.
-    for (int i = 0; i < 8 && !plots->isAncestorOf(QApplication::focusWidget()); ++i) studio.press(Qt::Key_F6);
+    for (int i = 0; i < 12 && !plots->isAncestorOf(QApplication::focusWidget()); ++i) studio.press(Qt::Key_F6);
     QVERIFY(plots->isAncestorOf(QApplication::focusWidget()));
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_3);
     QCOMPARE(plots->clock(), Clock::sample);

@@ -45,8 +45,9 @@ struct OpenPanel {
   /// Of the planned half, then of the measured one.
   PlotHeader* header(int half) { return panel.findChildren<PlotHeader*>().at(half); }
   QString hovered(int half) {
+    // The measured half says first whose window it is.
     const auto& items = header(half)->items();
-    return items.size() == 1 ? items.front().text : QString();
+    return items.size() == (half == 1 ? 2u : 1u) ? items.back().text : QString();
   }
 
   SpecDocument document;

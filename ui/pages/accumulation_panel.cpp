@@ -163,7 +163,7 @@ void AccumulationPanel::refresh() {
 
 QString AccumulationPanel::phaseText() const {
   const RunState state = this->state();
-  if (!is_live(state)) return tr("ended");
+  if (!is_live(state)) return tr("Ended");
   //: "Paused after backward", "Paused between micro-steps"
   if (state == RunState::paused)
     return run_->held() && run_->held()->phase != StepPhase::none
@@ -181,7 +181,9 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
   if (lamp.light() == ExactnessLamp::Light::different) tone = RunState::failed;
   // The chip paints an icon in place of the word's own sign.
   lamp_->setLook(tone, checked ? lamp.word().mid(2) : tr("not checked"), stateIcon(tone));
+  const bool asked = run_->spec() && run_->spec()->evaluate.exactness_every > 0;
   const QString text = checked ? lamp.text()
+                       : asked ? tr("No window has been checked yet.")
                                : tr("Set \u201cexactness_every\u201d to compare windows with the same samples in one "
                                     "batch.");
   lamp_text_->setText(text);

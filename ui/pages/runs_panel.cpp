@@ -110,6 +110,9 @@ void RunsPanel::connectSignals() {
       this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
       Qt::QueuedConnection);
   connect(sorted_, &QAbstractItemModel::columnsInserted, this, [this] {
+    // A selected row is one in all its columns, those that came later too.
+    view_->selectionModel()->select(view_->selectionModel()->selection(),
+                                    QItemSelectionModel::Select | QItemSelectionModel::Rows);
     const int changes = library_->table()->sectionOf(RunTableModel::changesColumn);
     if (changes >= 0) view_->setColumnWidth(changes, 220);
   });

@@ -64,6 +64,9 @@ void print_distances(const RunComparison& comparison) {
                                          : "they are equal before, but for rounding")
               .c_str(),
           stdout);
+    else if (distance.too_few_points)
+      std::printf("too few points to judge the difference: %lld, and at least %zu are needed\n",
+                  static_cast<long long>(distance.shared_points), fewest_points);
     else if (distance.shared_points > 0 && distance.first_divergence)
       std::printf("the difference is not more than noise\n");
     if (run.updates != first.updates)

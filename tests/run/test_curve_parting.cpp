@@ -108,6 +108,13 @@ class TestCurveParting : public QObject {
     const std::vector<double> first{3.0, 2.5, 2.0};
     const std::vector<double> second{2.9, 2.6, 1.0};
     QVERIFY(!curve_parting(first, second));
+    QVERIFY(too_few_to_judge(first, second));
+    QVERIFY(!too_few_to_judge(first, first));
+    QVERIFY(!too_few_to_judge({}, {}));
+    QVERIFY(!too_few_to_judge(noisy(1, 0.05), noisy(1001, 0.05)));
+    // One seed: what differs later is real, however few the points.
+    const std::vector<double> later{3.0, 2.5, 1.0};
+    QVERIFY(curve_parting(first, later) && !too_few_to_judge(first, later));
   }
 };
 

@@ -72,6 +72,16 @@ class TestRunPair : public QObject {
     QVERIFY(changeTexts(*first, *second).first().endsWith(QStringLiteral("4 \u2192 8")));
   }
 
+  void a_few_common_updates_are_not_called_noise() {
+    const auto first = trained({.updates = 3});
+    MadeRun other{.updates = 3};
+    other.loss = [](std::int64_t m, std::int64_t rank) { return MadeRun().loss(m, rank) + 0.5; };
+    const auto second = trained(other);
+    QCOMPARE(sharedUpdates(*first, *second), std::size_t{3});
+    QVERIFY(!partingOf(*first, *second));
+    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("too few to judge")));
+  }
+
   void runs_without_a_common_sample_count_say_so() {
     const auto first = trained({.updates = 3});
     const auto second = trained({.updates = 3, .microBatch = 1000});

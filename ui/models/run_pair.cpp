@@ -91,6 +91,12 @@ QString partingSentence(const RunSeries& first, const RunSeries& second) {
     return RunPairText::tr(
         "The runs have no update after the same number of samples, so their losses cannot be compared.");
   const auto parting = partingOf(first, second);
+  if (!parting && too_few_to_judge(shared.first, shared.second))
+    return RunPairText::tr(
+               "The runs report a loss after the same number of samples %1 times. That is too few to judge the "
+               "difference: at least %2 are needed.")
+        .arg(groupedNumber(static_cast<std::int64_t>(shared.first.size())),
+             groupedNumber(static_cast<std::int64_t>(fewest_points)));
   if (!parting)
     return shared.first == shared.second
                ? RunPairText::tr("The losses are equal in every bit at all %1 updates that both reported.")

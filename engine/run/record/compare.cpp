@@ -60,6 +60,7 @@ RunDistance distance_of(const std::vector<ComparedPoint>& points, std::size_t ru
     distance.parting = *shared[parting->index];
     distance.noise = parting->noise;
   }
+  distance.too_few_points = too_few_to_judge(references, losses);
   return distance;
 }
 

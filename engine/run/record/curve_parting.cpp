@@ -8,8 +8,6 @@
 namespace accrue {
 namespace {
 
-/// The fewest points from which chance can be judged.
-constexpr std::size_t fewest_points = 8;
 /// How sure a level must be, in standard deviations of a mean: it is the most unlikely of many.
 constexpr double level_limit = 5.0;
 /// Points after a candidate that must stay away, too, for it not to be a stray.
@@ -92,6 +90,14 @@ std::optional<Parting> curve_parting(std::span<const double> first, std::span<co
     return Parting{0, differences.front(), noise};
   const auto left = leaves_level(all, level, noise_limit * noise);
   return left ? std::optional(Parting{*left, differences[*left], noise}) : std::nullopt;
+}
+
+bool too_few_to_judge(std::span<const double> first, std::span<const double> second) {
+  const std::size_t points = std::min(first.size(), second.size());
+  if (points >= fewest_points || curve_parting(first, second)) return false;
+  for (std::size_t i = 0; i < points; ++i)
+    if (std::isfinite(first[i]) && !equal_but_for_rounding(first[i], second[i])) return true;
+  return false;
 }
 
 }  // namespace accrue

@@ -50,6 +50,7 @@ struct RunDistance {
   std::optional<ComparedPoint> first_divergence;  ///< where the two losses first differ in any bit
   std::optional<ComparedPoint> parting;           ///< where the difference is more than noise: curve_parting
   double noise = 0.0;                             ///< of the difference, as curve_parting measures it there
+  bool too_few_points = false;                    ///< to judge whether they part: too_few_to_judge
   double largest_relative_difference = 0.0;       ///< non-finite losses left out
 };
 

@@ -20,6 +20,8 @@ struct Parting {
 
 /// Two losses at most this far apart, relative to the larger, are equal: sums in another order differ by so much.
 inline constexpr double rounding_tolerance = 1e-5;
+/// The fewest points from which chance can be judged.
+inline constexpr std::size_t fewest_points = 8;
 /// How many standard deviations are more than noise.
 inline constexpr double noise_limit = 3.0;
 
@@ -30,5 +32,8 @@ inline constexpr double noise_limit = 3.0;
 /// than noise_limit standard deviations and stays away; or at once, if that level itself is no chance. Empty: they do
 /// not part. Where only one is finite they do.
 std::optional<Parting> curve_parting(std::span<const double> first, std::span<const double> second);
+/// They differ from the first point on, by more than rounding, and there are fewer than fewest_points: whether they
+/// part cannot be said.
+bool too_few_to_judge(std::span<const double> first, std::span<const double> second);
 
 }  // namespace accrue

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lessons as text: what is wrong with one is said with its place, and what its runs show is judged as it prints.
 #include <QtTest>
+#include <limits>
 
 #include "accrue/run/lesson_check.h"
 #include "accrue/run/preflight.h"
@@ -112,6 +113,16 @@ class TestLesson : public QObject {
     runs.push_back(run_with("accumulation.steps=8", {{16, 0.5}}));
     QCOMPARE(judged("coincide = 3", runs).state, CheckState::met);
     QCOMPARE(judged("coincide = 4", runs).state, CheckState::open);
+  }
+
+  void what_is_not_a_number_coincides_with_nothing() {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<RunFacts> runs{run_with("accumulation.steps=2", {{8, 1.0}, {16, 0.5}}, {1.0, 2.0}),
+                                     run_with("accumulation.steps=4", {{8, 1.0}, {16, nan}}, {1.0, nan})};
+    QCOMPARE(judged("coincide = 2", runs).state, CheckState::missed);
+    QCOMPARE(judged("coincide = 2", runs).found, std::string("A value of one of the runs is not finite."));
+    QCOMPARE(judged("part = 2", runs).state, CheckState::met);
+    QCOMPARE(judged("same_weights = 2", runs).state, CheckState::missed);
   }
 
   void the_lamp_is_the_worst_check_with_its_reason() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -104,9 +105,12 @@ CheckResult judge_activations(const LessonCheck& check, const RunFacts& run, con
                       static_cast<double>(first->activation_bytes) / 1048576.0)};
 }
 
+/// Infinity where one is not finite: such values coincide with nothing but the same infinity.
 double relative(double a, double b) {
+  if (a == b) return 0.0;
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
   const double scale = std::max(std::abs(a), std::abs(b));
-  return scale > 0.0 ? std::abs(a - b) / scale : 0.0;
+  return std::abs(a - b) / scale;
 }
 
 /// How far two runs are apart where both reported a loss after the same samples; nothing where they never did.
@@ -141,6 +145,9 @@ CheckResult judge_several(const LessonCheck& check, const Runs& runs) {
     largest = std::max(largest, *distance);
   }
   const bool alike = largest <= check.within;
+  if (!std::isfinite(largest))
+    return {check.kind == CheckKind::part ? CheckState::met : CheckState::missed,
+            "A value of one of the runs is not finite."};
   return {alike == (check.kind != CheckKind::part) ? CheckState::met : CheckState::missed,
           fmt::format("The largest relative difference is {:.1e}.", largest)};
 }

@@ -9,10 +9,13 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/probe_plugins.h"
 #include "accrue/run/program.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "verbs.h"
 
 namespace accrue::cli {
 namespace {
@@ -66,6 +69,22 @@ void locate(std::vector<Finding>& findings, const SpecReading& reading, const Sp
       }
 }
 
+/// The fields are in the ordinary keys by now; the hooks stay, which have none, and what their being there would make
+/// the defaults and the variables of the plug-in override.
+RunSpec with_hooks_alone(const RunSpec& lowered) {
+  SpecReading reading;
+  reading.spec = lowered;
+  reading.spec.megatron = {};
+  for (const MegatronField& field : megatron_fields())
+    if (field.group == MegatronGroup::hooks) field.spec_field().set(reading.spec, field.spec_field().get(lowered));
+  if (!has_megatron(reading.spec)) return reading.spec;
+  for (const MegatronField& field : megatron_fields())
+    if (!field.environment.empty()) field.spec_field().set(reading.spec, field.spec_field().get(lowered));
+  for (const SpecField& field : spec_fields()) reading.keys.push_back({.key = std::string(field.key)});
+  keep_set_keys(reading);
+  return reading.spec;
+}
+
 std::string section_of(const std::string& key) {
   return key.substr(0, key.find('.'));
 }
@@ -114,8 +133,13 @@ std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path&
 
 std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets,
                                         std::vector<std::string> plugins) {
-  if (plugins.empty())
+  if (plugins.empty()) {
+    if (const auto same = check_unchanged(from.plugins); !same) {
+      report(same.error());
+      return std::nullopt;
+    }
     for (const PluginRecord& each : from.plugins) plugins.push_back(each.file);
+  }
   const std::vector<PluginFacts> libraries = facts_of(plugins);
   const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
   SpecReading reading;
@@ -148,10 +172,9 @@ std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
 
 std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates) {
   if (updates >= plan.totals.updates) return plan;
-  RunSpec spec = plan.spec;
-  // These would give the length back.
-  spec.megatron.train_iters.reset();
-  spec.megatron.train_samples.reset();
+  RunSpec spec = with_hooks_alone(plan.spec);
+  // The warm-up of a schedule that counts samples must end before it does.
+  if (spec.schedule.clock == RateClock::samples) spec.schedule.total = plan.curve.total;
   spec.run.epochs.reset();
   spec.run.samples.reset();
   spec.run.tokens.reset();

@@ -421,6 +421,15 @@ class TestEngineHost : public QObject {
     QCOMPARE(read_events(dir / "events.jsonl")->problems.missing_events, 7);
   }
 
+  void a_stop_right_after_a_step_by_a_phase_ends_the_run() {
+    WatchedHost host("micro_ms=5");
+    QVERIFY(host.start({small_plan(), fresh(), true}).has_value());
+    VERIFY_STORY(host.wait_for_state("paused"));
+    host.step(StepUnit::phase);  // into the first micro-step, which not all ranks begin at once
+    host.stop();
+    VERIFY_STORY(host.ends("stopped", 130));
+  }
+
   void non_finite_values_pause_an_interactive_run_at_the_boundary() {
     auto options = fake_options();
     options.interactive = true;

@@ -134,6 +134,32 @@ class TestSupervision : public QObject {
     QVERIFY(agreement.release().broadcast == std::vector{proceed_command});
   }
 
+  /// Until all stand, some may be in micro-step 2 and others in 3.
+  void a_stop_waits_for_a_step_by_a_phase_that_is_under_way() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, false});
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, true});
+    agreement.advance_phase();
+    QVERIFY(agreement.answer(0, {3, true, StepPhase::forward}).broadcast.empty());
+    QVERIFY(agreement.begin(HoldAgreement::Goal::stop).broadcast.empty());
+    QVERIFY(agreement.answer(1, {3, true, StepPhase::forward}).broadcast == std::vector{stop_after(3)});
+  }
+
+  void answers_to_a_step_by_a_phase_that_was_called_off_hold_nobody() {
+    HoldAgreement agreement(2);
+    agreement.begin(HoldAgreement::Goal::hold);
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, false});
+    for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, true});
+    agreement.advance_phase();
+    agreement.release();
+    for (const std::size_t rank : {0, 1}) QVERIFY(!agreement.answer(rank, {3, true, StepPhase::forward}).reached);
+    QCOMPARE(agreement.stage(), HoldAgreement::Stage::open);
+    // A pause for a value that is not finite is still one.
+    QVERIFY(!agreement.answer(0, {3, true}).reached);
+    QVERIFY(agreement.answer(1, {3, true}).unprompted);
+  }
+
   void ranks_that_stop_of_their_own_accord_are_recognised() {
     HoldAgreement agreement(2);
     QVERIFY(!agreement.answer(0, {12, true}).reached);

@@ -2,6 +2,7 @@
 #include "engine_host_agreement.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace accrue {
 
@@ -20,7 +21,11 @@ HoldAgreement::Move HoldAgreement::begin(Goal goal) {
       break;  // the answers that are on their way serve either goal
     case Stage::settling:
     case Stage::held:
-      if (goal == Goal::stop) move.broadcast.push_back({RankCommandKind::stop_after, target_});
+      // Of a step by a phase some ranks may be in the next micro-step already: where, they say when they stand.
+      if (goal == Goal::stop && stage_ == Stage::settling && by_phase_)
+        stops_when_reached_ = true;
+      else if (goal == Goal::stop)
+        move.broadcast.push_back({RankCommandKind::stop_after, target_});
       break;
   }
   return move;
@@ -29,6 +34,7 @@ HoldAgreement::Move HoldAgreement::begin(Goal goal) {
 HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holding) {
   Move move;
   if (rank >= in_flight_.size()) return move;
+  if (holding.phase != StepPhase::none && !to_phase_) return move;  // of a step that is over
   if (holding.held) {
     held_at_[rank] = holding.micro_step;
     phase_ = holding.phase;
@@ -76,6 +82,7 @@ void HoldAgreement::check_held(Move& move) {
   target_ = *first;
   stage_ = Stage::held;
   move.reached = true;
+  if (std::exchange(stops_when_reached_, false)) move.broadcast.push_back({RankCommandKind::stop_after, target_});
 }
 
 HoldAgreement::Move HoldAgreement::release() {
@@ -84,6 +91,7 @@ HoldAgreement::Move HoldAgreement::release() {
   if (stage_ == Stage::settling) released_ = target_;
   stage_ = Stage::open;
   goal_ = Goal::hold;
+  to_phase_ = by_phase_ = stops_when_reached_ = false;
   std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
   move.broadcast.push_back({RankCommandKind::proceed, 0});
   return move;
@@ -92,6 +100,7 @@ HoldAgreement::Move HoldAgreement::release() {
 void HoldAgreement::leave(std::int64_t micro_step) {
   stage_ = Stage::settling;
   target_ = micro_step;
+  to_phase_ = by_phase_ = false;
   std::fill(held_at_.begin(), held_at_.end(), std::nullopt);
 }
 
@@ -104,12 +113,14 @@ HoldAgreement::Move HoldAgreement::advance_to(std::int64_t micro_step) {
 HoldAgreement::Move HoldAgreement::advance_in(std::int64_t micro_step) {
   if (stage_ != Stage::held) return {};
   leave(micro_step);
+  to_phase_ = true;
   return {.broadcast = {{RankCommandKind::hold_in, micro_step}}};
 }
 
 HoldAgreement::Move HoldAgreement::advance_phase() {
   if (stage_ != Stage::held) return {};
   leave(target_);
+  to_phase_ = by_phase_ = true;
   return {.broadcast = {{RankCommandKind::step_phase, 0}}};
 }
 

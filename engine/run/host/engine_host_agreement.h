@@ -58,6 +58,9 @@ class HoldAgreement {
   std::int64_t target_ = 0;
   StepPhase phase_ = StepPhase::none;  ///< of the last answer
   std::int64_t released_ = -1;         ///< answers up to here are of a hold that is over
+  bool to_phase_ = false;              ///< the ranks were sent to the end of a phase
+  bool by_phase_ = false;              ///< of the next one, which may be in the micro-step after target_
+  bool stops_when_reached_ = false;
   std::vector<std::optional<std::int64_t>> in_flight_;
   std::vector<std::optional<std::int64_t>> held_at_;
 };

@@ -393,6 +393,10 @@ class TestIndexedCorpus : public QObject {
     };
     fs::remove(file_that_ends("-corpus.txt"));
     IndexArray(std::vector<std::uint32_t>{6, 5, 4, 3, 2, 1, 0}).save(file_that_ends("shuffle_index.npy")).value();
+    const auto wrote_theirs = [&](std::chrono::seconds since) {
+      fs::last_write_time(file_that_ends("description.txt"), fs::file_time_type::clock::now() + since);
+    };
+    wrote_theirs(std::chrono::seconds(5));
     const Numbers theirs = read();
     QVERIFY(theirs != all_tokens(open(spec({"renewed"}))));
     QCOMPARE(number_of_files(), 4);
@@ -401,6 +405,14 @@ class TestIndexedCorpus : public QObject {
                         fs::last_write_time(file_that_ends("description.txt")) + std::chrono::seconds(1));
     QVERIFY(read() != theirs);
     QCOMPARE(read(), all_tokens(open(spec({"renewed"}))));
+    QCOMPARE(number_of_files(), 5);
+
+    // As after cp -p: written before the index was, and here since.
+    fs::remove(file_that_ends("-corpus.txt"));
+    IndexArray(std::vector<std::uint32_t>{6, 5, 4, 3, 2, 1, 0}).save(file_that_ends("shuffle_index.npy")).value();
+    wrote_theirs(std::chrono::hours(-1));
+    fs::last_write_time(idx_path(dir_ / "renewed"), fs::file_time_type::clock::now() - std::chrono::hours(2));
+    QVERIFY(read() != theirs);
     QCOMPARE(number_of_files(), 5);
   }
 

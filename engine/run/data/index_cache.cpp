@@ -139,7 +139,7 @@ bool is_of_corpus(const CacheNames& names) {
   }
   std::error_code error;
   const auto written = fs::last_write_time(names["description.txt"], error);
-  return !error && written >= names.corpus->changed;
+  return !error && written > names.corpus->changed;
 }
 
 using Part = std::pair<const char*, IndexArray*>;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "corpus_hash.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 
 #include "accrue/run/indexed_dataset.h"
 #include "accrue/run/mapped_file.h"
@@ -31,9 +35,15 @@ Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix) {
   ContentHash hash;
   if (const auto size = hash_file(hash, path); !size) return tl::unexpected(size.error());
   std::error_code error;
-  const auto changed = std::filesystem::last_write_time(path, error);
+  const auto written = std::filesystem::last_write_time(path, error);
   if (error) return disk_error(path, "cannot be read", error.value());
-  return CorpusMark{hash.hex(), changed};
+  // A copy may keep the time at which the content was written; a move does.
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return disk_error(path, "cannot be read", errno);
+  using FileClock = std::chrono::file_clock;
+  const auto placed = FileClock::from_sys(std::chrono::sys_time<std::chrono::nanoseconds>(
+      std::chrono::seconds(facts.st_ctim.tv_sec) + std::chrono::nanoseconds(facts.st_ctim.tv_nsec)));
+  return CorpusMark{hash.hex(), std::max(written, std::chrono::time_point_cast<FileClock::duration>(placed))};
 }
 
 }  // namespace accrue

@@ -39,7 +39,7 @@ struct MaskingIdentity {
 /// The corpus as it is now; no part of a description.
 struct CorpusMark {
   std::string hash;
-  std::filesystem::file_time_type changed;
+  std::filesystem::file_time_type changed;  ///< or was put in its place, which a copy can hide from the first
 };
 
 /// The samples of one dataset: of a GPT, or with `masking` of a BERT or a T5.

@@ -149,6 +149,68 @@ class TestCodeExport : public QObject {
     QCOMPARE(object_of(deepspeed.text)["zero_optimization"].toObject()["stage"].toInt(), 1);
   }
 
+  /// A schedule that ends before the run has its length in the tool's unit, or is named.
+  void the_length_of_a_schedule_is_carried_or_named() {
+    RunSpec spec = small_gpt();
+    spec.schedule = {.kind = ScheduleKind::linear, .warmup = 2, .total = 10};
+    QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["lr-decay-iters"], "10");
+    const auto scheduler = [](const CodeExport& code) { return object_of(code.text)["scheduler"].toObject(); };
+    const CodeExport linear = code_of(spec, CodeTarget::deepspeed);
+    QCOMPARE(scheduler(linear)["params"].toObject()["total_num_steps"].toInt(), 10);
+    QVERIFY(!names(linear, "schedule.total"));
+    // 40 samples are an update: 400 are ten of them, 410 are no whole number.
+    spec.schedule.clock = RateClock::samples;
+    spec.schedule.warmup = 80;
+    spec.schedule.total = 400;
+    QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["lr-decay-iters"], "10");
+    QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["lr-warmup-iters"], "2");
+    spec.schedule.total = 410;
+    for (const CodeTarget target : {CodeTarget::deepspeed, CodeTarget::megatron}) {
+      const CodeExport code = code_of(spec, target);
+      QVERIFY(names(code, "schedule.total"));
+      QVERIFY(names(code, "schedule.clock"));
+    }
+  }
+
+  void a_schedule_that_deepspeed_lacks_is_named() {
+    for (const ScheduleKind kind : {ScheduleKind::wsd, ScheduleKind::exponential, ScheduleKind::inverse_square_root}) {
+      RunSpec spec = small_gpt();
+      spec.schedule.kind = kind;
+      spec.schedule.min_lr = 1e-5;
+      if (kind == ScheduleKind::wsd) {
+        spec.schedule.total = 10;
+        spec.schedule.decay_fraction = 0.5;
+        spec.schedule.decay_tail = DecayTail::cosine;
+      }
+      if (kind == ScheduleKind::exponential) spec.schedule.gamma = 0.8;
+      const CodeExport code = code_of(spec, CodeTarget::deepspeed);
+      const auto named = std::ranges::find(code.not_carried, "schedule.kind", &NotCarried::key);
+      QVERIFY(named != code.not_carried.end());
+      QVERIFY2(named->why.starts_with("DeepSpeed has no such schedule"), named->why.c_str());
+      QVERIFY(names(code, "schedule.min_lr"));
+      QCOMPARE(names(code, "schedule.total"), kind == ScheduleKind::wsd);
+      QCOMPARE(names(code, "schedule.decay_fraction"), kind == ScheduleKind::wsd);
+      QCOMPARE(names(code, "schedule.gamma"), kind == ScheduleKind::exponential);
+    }
+    RunSpec spec = small_gpt();
+    spec.schedule.kind = ScheduleKind::cosine;
+    spec.schedule.min_lr = 1e-5;
+    QVERIFY(!names(code_of(spec, CodeTarget::deepspeed), "schedule.min_lr"));
+  }
+
+  /// As Megatron-LM's arguments.py and NullTokenizer have them.
+  void megatron_gets_its_own_words_and_its_own_vocabulary() {
+    RunSpec spec = small_gpt();
+    spec.schedule = {.kind = ScheduleKind::wsd, .decay_fraction = 0.35, .decay_tail = DecayTail::minus_square_root};
+    const CodeExport code = code_of(spec, CodeTarget::megatron);
+    const auto options = options_of(code);
+    QCOMPARE(options["lr-wsd-decay-style"], "minus_sqrt");
+    QCOMPARE(options["lr-wsd-decay-iters"], "7");  // of 20
+    QVERIFY(!names(code, "schedule.decay_tail") && !names(code, "schedule.decay_fraction"));
+    QCOMPARE(options["tokenizer-type"], "NullTokenizer");
+    QCOMPARE(options["vocab-size"], "39");  // and the end of a document
+  }
+
   /// The list stands in the text as well.
   void what_is_not_carried_over_stands_at_the_head() {
     RunSpec spec = small_gpt();

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
+#include "export_rules.h"
 #include "other_formats.h"
 
 namespace accrue::export_detail {
@@ -31,6 +32,7 @@ Json optimizer_of(const OptimizerSpec& optimizer) {
 Json schedule_of(const RunPlan& plan) {
   const double peak = plan.curve.lr;
   const auto warmup = plan.warmup_updates;
+  const std::int64_t length = schedule_updates(plan).value_or(plan.totals.updates);
   switch (plan.curve.kind) {
     case ScheduleKind::linear:
       return {{"type", "WarmupDecayLR"},
@@ -39,14 +41,14 @@ Json schedule_of(const RunPlan& plan) {
                 {"warmup_max_lr", peak},
                 {"warmup_num_steps", warmup},
                 {"warmup_type", "linear"},
-                {"total_num_steps", plan.totals.updates}}}};
+                {"total_num_steps", length}}}};
     case ScheduleKind::cosine:
       return {{"type", "WarmupCosineLR"},
               {"params",
                {{"warmup_min_ratio", 0.0},
                 {"warmup_num_steps", warmup},
                 {"cos_min_ratio", plan.curve.min_lr / peak},
-                {"total_num_steps", plan.totals.updates}}}};
+                {"total_num_steps", length}}}};
     default:
       return {
           {"type", "WarmupLR"},

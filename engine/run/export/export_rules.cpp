@@ -182,6 +182,7 @@ constexpr std::string_view held_by_deepspeed[] = {"accumulation.steps",
                                                   "optimizer.min_loss_scale",
                                                   "schedule.kind",
                                                   "schedule.warmup",
+                                                  "schedule.warmup_fraction",
                                                   "schedule.total",
                                                   "model.dtype",
                                                   "run.name"};
@@ -219,7 +220,10 @@ constexpr std::string_view held_by_megatron[] = {"model.kind",
                                                  "optimizer.min_loss_scale",
                                                  "schedule.kind",
                                                  "schedule.warmup",
+                                                 "schedule.warmup_fraction",
                                                  "schedule.min_lr",
+                                                 "schedule.decay_fraction",
+                                                 "schedule.decay_tail",
                                                  "schedule.total",
                                                  "accumulation.steps",
                                                  "accumulation.micro_batch",
@@ -315,6 +319,24 @@ std::span<const std::string_view> held_by(CodeTarget target) {
   return held_by_scripts;
 }
 
+bool has_deepspeed_schedule(ScheduleKind kind) {
+  return kind == ScheduleKind::constant || kind == ScheduleKind::linear || kind == ScheduleKind::cosine;
+}
+
+/// DeepSpeed holds the lowest rate of one of its schedules.
+bool holds_beyond_list(const RunPlan& plan, CodeTarget target, std::string_view key) {
+  return target == CodeTarget::deepspeed && key == "schedule.min_lr" && plan.curve.kind == ScheduleKind::cosine;
+}
+
+std::string why_schedule(const RunPlan& plan, CodeTarget target) {
+  const std::string start = "the warm-up starts at 0, where Accrue's first update already has peak / (warmup + 1)";
+  if (target == CodeTarget::megatron) return start;
+  if (!has_deepspeed_schedule(plan.curve.kind))
+    return "DeepSpeed has no such schedule: there, the rate stays at its peak after the warm-up";
+  return start + ", and a rate is in force one update later" +
+         (plan.curve.kind == ScheduleKind::linear ? "; WarmupDecayLR ends at 0" : "");
+}
+
 /// Values that a target holds, but in another meaning: they would mislead.
 void add_misleading(const RunPlan& plan, CodeTarget target, std::vector<NotCarried>& list) {
   const auto add = [&](std::string_view key, std::string why) {
@@ -329,11 +351,16 @@ void add_misleading(const RunPlan& plan, CodeTarget target, std::vector<NotCarri
             "an epoch's last {} of {} micro-steps fill no window; what becomes of them is the other tool's rule",
             plan.tail_micro_steps, plan.window.batches_per_epoch));
   if (plan.curve.kind != ScheduleKind::constant || plan.curve.warmup > 0.0)
-    add("schedule.kind",
-        target == CodeTarget::deepspeed
-            ? "the warm-up starts at 0, where Accrue's first update already has peak / (warmup + 1), and a rate is in "
-              "force one update later; WarmupDecayLR and WarmupCosineLR end at 0"
-            : "the warm-up starts at 0, where Accrue's first update already has peak / (warmup + 1)");
+    add("schedule.kind", why_schedule(plan, target));
+  const bool is_written = target == CodeTarget::megatron || has_deepspeed_schedule(plan.curve.kind);
+  if (plan.spec.schedule.total && find_field("schedule.total")->applies(plan.spec) &&
+      (!is_written || !schedule_updates(plan)))
+    add("schedule.total", is_written ? "it is no whole number of updates: there, the schedule is as long as the run"
+                                     : "DeepSpeed has no such schedule");
+  if (target == CodeTarget::megatron && plan.spec.data.kind == DataKind::indexed)
+    add("data.paths",
+        "the datasets are read, but what made their tokens is not named: with NullTokenizer, the vocabulary's last "
+        "token ends a document; name the tokenizer where it is another");
   if (counts_items(plan.knobs))
     add("accumulation.dialect",
         "every micro-batch has the same weight there, whatever it holds; where all hold the same number of items that "
@@ -358,6 +385,15 @@ Result<void> check_script(const RunPlan& plan) {
   return check_windows(plan);
 }
 
+std::optional<std::int64_t> schedule_updates(const RunPlan& plan) {
+  const std::int64_t ticks = plan.totals.schedule_ticks, updates = plan.totals.updates;
+  if (plan.curve.total == ticks) return updates;
+  std::int64_t product = 0;
+  if (ticks <= 0 || __builtin_mul_overflow(plan.curve.total, updates, &product) || product % ticks != 0)
+    return std::nullopt;
+  return product / ticks;
+}
+
 std::string position_code(const RunPlan& plan) {
   switch (plan.knobs.schedule_clock) {
     case ScheduleClock::update_times_world:
@@ -379,7 +415,7 @@ std::vector<NotCarried> not_carried(const RunPlan& plan, CodeTarget target) {
     const SpecValue value = field.get(plan.spec);
     if (value == field.get(defaults) || !field.applies(plan.spec)) continue;
     std::string_view why;
-    if (!holds(held_by(target), field.key))
+    if (!holds(held_by(target), field.key) && !holds_beyond_list(plan, target, field.key))
       why = why_of_section(field.key, target);
     else if (held_by(target).data() == std::data(held_by_scripts))
       why = why_not_in_script(field.key, plan.spec);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ ScriptWindows script_windows(const RunPlan& plan);
 Result<void> check_script(const RunPlan& plan);
 /// The schedule position of an update (from 0), as Python: "update * RANKS".
 std::string position_code(const RunPlan& plan);
+
+/// The schedule's length in updates; none where it is no whole number of them.
+std::optional<std::int64_t> schedule_updates(const RunPlan& plan);
 
 /// Every key that is set and that the target does not hold, in the order of the field table.
 std::vector<NotCarried> not_carried(const RunPlan& plan, CodeTarget target);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "accrue/run/choice_names.h"
+#include "export_rules.h"
 #include "other_formats.h"
 
 namespace accrue::export_detail {
@@ -64,7 +65,8 @@ void add_model(Arguments& list, const RunPlan& plan) {
   list.add("num-attention-heads", model.heads);
   list.add("seq-length", model.context);
   list.add("max-position-embeddings", model.context);
-  list.add("vocab-size", model.vocabulary);
+  // The null tokenizer adds the end of a document, which is a token here.
+  list.add("vocab-size", model.vocabulary - 1);
   list.add("make-vocab-size-divisible-by", model.vocabulary_multiple);
   list.add("position-embedding-type", std::string("learned_absolute"));
   list.add("normalization", std::string("LayerNorm"));
@@ -109,11 +111,13 @@ Result<void> add_optimizer(Arguments& list, const RunPlan& plan) {
   if (!style) return tl::unexpected(style.error());
   list.add("lr-decay-style", *style);
   if (plan.curve.kind != ScheduleKind::constant) list.add("min-lr", plan.curve.min_lr);
-  list.add("lr-decay-iters", plan.totals.updates);
+  const std::int64_t length = schedule_updates(plan).value_or(plan.totals.updates);
+  list.add("lr-decay-iters", length);
   if (plan.curve.kind == ScheduleKind::wsd) {
-    list.add("lr-wsd-decay-style", std::string(to_name(plan.curve.decay_tail)));
+    const bool square_root = plan.curve.decay_tail == DecayTail::minus_square_root;
+    list.add("lr-wsd-decay-style", std::string(square_root ? "minus_sqrt" : to_name(plan.curve.decay_tail)));
     list.add("lr-wsd-decay-iters",
-             static_cast<std::int64_t>(plan.curve.decay_fraction * static_cast<double>(plan.totals.updates)));
+             static_cast<std::int64_t>(std::llround(plan.curve.decay_fraction * static_cast<double>(length))));
   }
   if (plan.warmup_updates > 0) list.add("lr-warmup-iters", plan.warmup_updates);
   return {};

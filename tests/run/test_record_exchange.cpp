@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -212,6 +213,35 @@ class TestRecordExchange : public QObject {
     QCOMPARE(compared->differences.at(1).at(0).key, "run.name");
   }
 
+  void evaluations_between_losses_come_along() {
+    TensorboardLog log;
+    log.scalars = {{"loss", {{10, 1.0, 3.0}, {20, 2.0, 2.0}}},
+                   {"lr", {{10, 1.0, 0.1}, {15, 1.5, 0.2}}},
+                   {"eval_loss", {{0, 0.5, 4.0}, {10, 1.0, 3.5}, {15, 1.5, 3.2}, {25, 2.5, 2.5}}}};
+    const fs::path folder = fresh();
+    const auto choice = import_tensorboard(log, "log", folder, {.batch = 4});
+    QVERIFY2(choice.has_value(), choice ? "" : choice.error().text().c_str());
+    QCOMPARE(choice->notes,
+             std::vector<std::string>{"1 of 2 learning rates are left out: no loss was logged at their step"});
+    const auto course = read_course(folder);
+    QVERIFY(course.has_value());
+    QCOMPARE(to_text(course->problems), "");
+    QCOMPARE(course->evaluations, (std::map<std::int64_t, double>{{0, 4.0}, {10, 3.5}, {15, 3.2}, {25, 2.5}}));
+  }
+
+  /// Neither their product with the batch nor their sum is a number of ours.
+  void steps_and_times_beyond_all_measure_are_survived() {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    TensorboardLog log;
+    log.scalars = {{"loss", {{-most, nan, 3.0}, {most, nan, 2.0}}},
+                   {"batch-size", {{-most, 1.0, 9e11}, {most, 1.0, 9e11}}}};
+    for (const std::int64_t batch : {0, 1'000'000}) {
+      const fs::path folder = fresh();
+      QVERIFY(import_tensorboard(log, "log", folder, {.batch = batch}).has_value());
+    }
+  }
+
   void the_loss_is_found_or_asked_for() {
     TensorboardLog log;
     log.scalars = {{"acc", {{1, 0, 1}}}, {"objective", {{1, 0, 1}}}};
@@ -245,6 +275,11 @@ class TestRecordExchange : public QObject {
     QVERIFY2(written.has_value(), written ? "" : written.error().text().c_str());
     QCOMPARE(written->updates, 2);
     QVERIFY(!export_tensorboard(run, board).has_value());  // TensorBoard would mix the two
+    const auto never = [] { return false; };
+    const fs::path given_up = fresh();
+    QCOMPARE(export_tensorboard(run, given_up, never).error().code, ErrorCode::cancelled);
+    QVERIFY(!fs::exists(given_up) || fs::is_empty(given_up));
+    QCOMPARE(read_tensorboard(board, never).error().code, ErrorCode::cancelled);
     const auto log = read_tensorboard(board);
     QVERIFY(log.has_value());
     // 2026-11-23T06:00:00Z is 1795413600 seconds after 1970.

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "accrue/run/compare.h"
 #include "accrue/run/run_store.h"
@@ -60,7 +63,7 @@ std::string tag_list(const TensorboardLog& log) {
 }
 
 std::string utc(double seconds) {
-  const auto time = static_cast<std::time_t>(std::clamp(seconds, 0.0, 4e9));
+  const auto time = static_cast<std::time_t>(std::isfinite(seconds) ? std::clamp(seconds, 0.0, 4e9) : 0.0);
   std::tm parts{};
   ::gmtime_r(&time, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
@@ -81,6 +84,30 @@ const LoggedScalar* at_step(const TensorboardLog& log, const std::string& tag, s
   return found != values->second.end() && found->step == step ? &*found : nullptr;
 }
 
+/// How many values of a tag stand at a step that has no loss.
+std::int64_t without_loss(const TensorboardLog& log, const ImportTags& tags, const std::string& tag) {
+  const auto values = log.scalars.find(tag);
+  if (values == log.scalars.end()) return 0;
+  return std::ranges::count_if(values->second,
+                               [&](const LoggedScalar& each) { return at_step(log, tags.loss, each.step) == nullptr; });
+}
+
+/// A file may hold any step: what does not fit is the largest or the smallest number.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (!__builtin_mul_overflow(a, b, &result)) return result;
+  return (a < 0) == (b < 0) ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (!__builtin_add_overflow(a, b, &result)) return result;
+  return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+std::int64_t steps_between(std::int64_t before, std::int64_t after) {
+  std::int64_t result = 0;
+  return __builtin_sub_overflow(after, before, &result) ? std::numeric_limits<std::int64_t>::max() : result;
+}
+
 /// The samples trained on when each loss was logged. Accrue and Megatron-LM log every scalar a second time with the
 /// samples as its step; else they follow from the batch size.
 class SampleClock {
@@ -95,10 +122,10 @@ class SampleClock {
 
   std::int64_t at(std::size_t index, std::int64_t step) {
     if (twins_ != nullptr) return (*twins_)[index].step;
-    if (batch_ > 0) return step * batch_;
+    if (batch_ > 0) return product(step, batch_);
     const LoggedScalar* size = sizes_.empty() ? nullptr : at_step(log_, sizes_, step);
     if (size != nullptr && size->value >= 0.0 && size->value < 1e12)
-      sum_ += static_cast<std::int64_t>(size->value) * (step - last_step_);
+      sum_ = sum(sum_, product(static_cast<std::int64_t>(size->value), steps_between(last_step_, step)));
     last_step_ = step;
     return sum_;
   }
@@ -139,8 +166,24 @@ Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tag
                      .started_at = run.started_at};
   if (auto added = events.add(0.0, std::move(started)); !added) return tl::unexpected(added.error());
   SampleClock clock(log, tags);
+  const auto evaluations = log.scalars.find(tags.evaluation);
+  const std::vector<LoggedScalar> none;
+  std::span<const LoggedScalar> ahead = evaluations == log.scalars.end() ? none : evaluations->second;
+  // Each stands behind the last loss that its step or an earlier one has.
+  const auto add_evaluations = [&](std::optional<std::int64_t> before) -> Result<void> {
+    for (; !ahead.empty() && (!before || ahead.front().step < *before); ahead = ahead.subspan(1)) {
+      const LoggedScalar& each = ahead.front();
+      const double seconds = std::max(each.wall_time - origin, run.seconds);
+      if (auto added = events.add(std::isfinite(seconds) ? seconds : run.seconds,
+                                  Evaluation{.update = each.step, .loss = each.value});
+          !added)
+        return added;
+    }
+    return {};
+  };
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const LoggedScalar& loss = losses[i];
+    if (auto added = add_evaluations(loss.step); !added) return tl::unexpected(added.error());
     const LoggedScalar* const lr = at_step(log, tags.lr, loss.step);
     const LoggedScalar* const norm = at_step(log, tags.grad_norm, loss.step);
     const double seconds = std::max(loss.wall_time - origin, 0.0);
@@ -154,11 +197,8 @@ Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tag
     run.samples = update.samples;
     run.seconds = update.seconds;
     if (auto added = events.add(update.seconds, std::move(update)); !added) return tl::unexpected(added.error());
-    const LoggedScalar* const evaluated = at_step(log, tags.evaluation, loss.step);
-    if (evaluated == nullptr) continue;
-    if (auto added = events.add(run.seconds, Evaluation{.update = loss.step, .loss = evaluated->value}); !added)
-      return tl::unexpected(added.error());
   }
+  if (auto added = add_evaluations({}); !added) return tl::unexpected(added.error());
   run.updates = run.planned_updates = losses.back().step;
   run.loss = losses.back().value;
   RunFinished finished{
@@ -173,7 +213,8 @@ bool is_imported(const RunSummary& run) {
   return run.message.starts_with(import_reason);
 }
 
-Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder) {
+Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
+                                          const std::function<bool()>& go_on) {
   const auto run = read_run(run_dir);
   if (!run) return tl::unexpected(run.error());
   const auto course = read_course(run->dir);
@@ -197,6 +238,10 @@ Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, 
   std::int64_t samples = 0;
   double seconds = 0.0;
   for (const auto& [number, update] : course->updates) {
+    if (go_on && !go_on()) {
+      std::filesystem::remove(written.file, error);
+      return fail(ErrorCode::cancelled, "the export was given up");
+    }
     const UpdateFacts facts{.batch_size = static_cast<double>(update.samples - samples),
                             .world = static_cast<double>(parallel.data * parallel.tensor * parallel.pipeline),
                             .seconds = update.seconds - seconds};
@@ -234,6 +279,10 @@ Result<ImportChoice> choose_tags(const TensorboardLog& log, const ImportTags& gi
     if (!used && !tag.ends_with(" vs samples")) choice.ignored.push_back(tag);
   }
   if (tags.lr.empty()) choice.notes.push_back("the log has no learning rate");
+  for (const auto& [tag, what] : {std::pair{&tags.lr, "learning rates"}, std::pair{&tags.grad_norm, "gradient norms"}})
+    if (const std::int64_t count = without_loss(log, tags, *tag); count > 0)
+      choice.notes.push_back(fmt::format("{} of {} {} are left out: no loss was logged at their step", count,
+                                         log.scalars.at(*tag).size(), what));
   if (!SampleClock(log, tags).known())
     choice.notes.push_back(
         "the log does not say how many samples an update has: on the samples axis the run stays at 0");

@@ -3,9 +3,12 @@
 // presenter layout, glossary, narrator, and names for everything that can have the focus.
 #include <QAccessible>
 #include <QDockWidget>
+#include <QHeaderView>
 #include <QLabel>
 #include <QListWidget>
+#include <QMenuBar>
 #include <QMessageBox>
+#include <QTableWidget>
 #include <QTextBrowser>
 
 #include "models/glossary.h"
@@ -82,6 +85,32 @@ class TestLegible : public QObject {
     QCOMPARE(textScale(), 0.9);
     studio.press(Qt::Key_0, Qt::ControlModifier);
     QVERIFY(std::abs(own->font().pointSizeF() - before) < 0.05);
+  }
+
+  void plots_and_tables_make_room_for_larger_text() {
+    StudioFixture studio;
+    studio.show();
+    auto* canvas = studio.window->findChild<PlotCanvas*>();
+    auto* table = studio.find<QTableWidget>("inspectorValues");
+    const int row = table->verticalHeader()->defaultSectionSize();
+    const int left = canvas->axisRect()->margins().left();
+    setTextScale(1.8);
+    QTRY_VERIFY(canvas->axisRect()->margins().left() > left);
+    QCOMPARE(canvas->axisRect()->margins().left(), PlotCanvas::leftMargin());
+    QVERIFY(PlotCanvas::axisMargin() >= 8 + QFontMetrics(canvas->xAxis->tickLabelFont()).height());
+    QTRY_VERIFY(table->verticalHeader()->defaultSectionSize() > row);
+    QVERIFY(table->verticalHeader()->defaultSectionSize() >= QFontMetrics(table->font()).height());
+  }
+
+  void no_button_in_the_window_takes_a_menus_letter() {
+    StudioFixture studio;
+    const auto letter = [](const QString& text) { return QKeySequence::mnemonic(text).toString(); };
+    QStringList menus;
+    for (const QAction* menu : studio.window->menuBar()->actions()) menus.append(letter(menu->text()));
+    QVERIFY(!menus.contains(QString()));
+    for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>())
+      for (const QAbstractButton* button : dock->findChildren<QAbstractButton*>())
+        QVERIFY2(!menus.contains(letter(button->text())), qPrintable(button->text()));
   }
 
   void the_size_of_text_is_remembered() {

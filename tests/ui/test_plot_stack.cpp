@@ -306,6 +306,28 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY(other.header().badge() != strip().header().badge());
   }
 
+  void a_strip_of_a_run_that_is_not_shown_says_whose_it_is() {
+    RunSeries& hidden = add({.updates = 6}, 6, 0);
+    RunSeries& shown = add({.steps = 2, .updates = 6}, 6, 1);
+    PlotView& other = *area_->findChild<PlotView*>(QStringLiteral("otherSyncStrip"));
+    area_->setPlotShown(&other, true);
+    area_->setRuns({&shown});
+    area_->setFocusedRun(&hidden);
+    const QImage image = picture();
+    QVERIFY(strip().header().items().front().swatch == HeaderItem::Swatch::run);
+    QCOMPARE(strip().header().items().front().seriesIndex, 0);
+    QVERIFY(!other.header().badge().isEmpty());  // of the one that is shown
+    QCOMPARE(count(image, seriesColor(lightColors(), 0), drawing(loss())), 0);
+  }
+
+  void a_figure_tells_of_smoothing_only_where_it_is() {
+    show({&add({}, 40, 0)});
+    area_->setSmoothing(0.9);
+    QVERIFY(area_->figure({}).caption.contains(smoothingFormula(0.9)));
+    area_->setPlotShown(&loss(), false);
+    QVERIFY(!area_->figure({}).caption.contains(smoothingFormula(0.9)));
+  }
+
   void a_double_click_and_keys_show_windows() {
     show({&add({}, 40, 0)});
     PlotCanvas& canvas = strip().canvas();

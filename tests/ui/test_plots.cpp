@@ -131,6 +131,23 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY2(loss().header().badge().contains(QStringLiteral("10 not finite")), qPrintable(loss().header().badge()));
   }
 
+  void every_plot_marks_what_is_not_finite() {
+    const MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
+    std::vector<RunEvent> events = made.events(50);
+    for (RunEvent& event : events)
+      if (auto* update = std::get_if<Update>(&event.body); update && update->update % 10 == 0)
+        update->grad_norm = quiet_nan;
+    RunSeries& run = add(made, 0, 0);
+    run.append(events);
+    auto& norm = *area_->findChild<PlotView*>(QStringLiteral("gradNormPlot"));
+    area_->setPlotShown(&norm, true);
+    show({&run});
+    const QImage image = picture();
+    QVERIFY2(norm.header().badge().contains(QStringLiteral("5 not finite")), qPrintable(norm.header().badge()));
+    QVERIFY(norm.summary().contains(QStringLiteral("5 values not finite")));
+    QVERIFY(count(image, lightColors().failed, drawing(norm)) > 20);
+  }
+
   void log_y_says_what_it_cannot_show() {
     MadeRun made{.steps = 1, .ranks = 1, .updates = 50};
     made.loss = [](std::int64_t m, std::int64_t) { return m <= 5 ? -1.0 : static_cast<double>(m); };
@@ -158,7 +175,7 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY(count(image, ink, middle, 0.7) > 20);
     QCOMPARE(count(image, ink, right, 0.7), count(image, ink, middle, 0.7));
     QVERIFY(count(image, ink, right, 0.3) > 5 * count(image, ink, middle, 0.7));
-    QVERIFY(area_->exportCsv().startsWith("# smoothed: s(t)"));
+    QVERIFY(area_->exportJson().contains(smoothingFormula(0.98).toUtf8()));
     QCOMPARE(run.series(Metric::updateLoss).value(10), 1.0);
     area_->setSmoothing(7.0);
     QCOMPARE(area_->smoothing(), 0.999);

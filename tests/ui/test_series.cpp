@@ -374,17 +374,20 @@ class TestSeries : public QObject {
   void csv_holds_every_point() {
     const MadeRun made{.updates = 10};
     SeenRun run(made, 10);
-    const QByteArray csv = seriesCsv({&run}, 0.9);
-    const QList<QByteArray> lines = csv.split('\n');
-    QVERIFY(lines[0].startsWith("# smoothed: "));
-    QVERIFY(lines[1].startsWith(
-        "run_id,run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed"));
+    const QList<QByteArray> lines = seriesCsv({&run}, 0.9).split('\n');
+    const QList<QByteArray> raw = seriesCsv({&run}, 0.0).split('\n');
+    // A reader takes the first line for the header, smoothed or not.
+    for (const QList<QByteArray>* each : {&lines, &raw})
+      QCOMPARE(each->first().trimmed(),
+               QByteArray("run_id,run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,"
+                          "smoothed,smoothing_weight"));
+    QVERIFY(raw[1].trimmed().endsWith(",,"));
     const auto micros = static_cast<qsizetype>(micro(run).size());
-    QCOMPARE(lines.size(), 2 + micros + 5 * 10 + 1);
+    QCOMPARE(lines.size(), 1 + micros + 5 * 10 + 1);
     QVERIFY(std::ranges::any_of(lines, [&](const QByteArray& line) {
       const QList<QByteArray> cells = line.trimmed().split(',');
-      return cells.size() == 12 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10" &&
-             cells[10].toDouble() == updates(run).value(9);
+      return cells.size() == 13 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10" &&
+             cells[10].toDouble() == updates(run).value(9) && cells[12] == "0.9";
     }));
   }
 

@@ -92,10 +92,9 @@ void appendSeries(QByteArray& out, const KeyedSeries& series, double weight) {
 
 QByteArray seriesCsv(const QList<RunSeries*>& runs, double smoothingWeight) {
   QByteArray out;
-  if (smoothingWeight > 0.0) out += "# smoothed: " + smoothingFormula(smoothingWeight).toUtf8() + "\r\n";
   out += "run_id,run,metric";
   for (const Clock clock : allClocks) out += ',' + clockKey(clock).toLatin1();
-  out += ",value,smoothed\r\n";
+  out += ",value,smoothed,smoothing_weight\r\n";
   const QStringList names = distinctNames(namedSpecs(runs));
   for (qsizetype r = 0; r < runs.size(); ++r) {
     const QByteArray run = quoted(runs[r]->id()) + ',' + quoted(names[r]);
@@ -107,6 +106,8 @@ QByteArray seriesCsv(const QList<RunSeries*>& runs, double smoothingWeight) {
         for (const Clock clock : allClocks) out += ',' + number(store.clock(clock)[i]);
         out += ',' + number(store.value(i)) + ',';
         if (series.smoothed) out += number(smoothed.value(i));
+        out += ',';
+        if (series.smoothed) out += number(smoothingWeight);
         out += "\r\n";
       }
     }

@@ -9,8 +9,8 @@
 
 namespace accrue::ui {
 
-/// Columns run_id, run, metric, one per clock, value, smoothed. With smoothing a comment line holds its formula. The
-/// learning rate is not smoothed.
+/// Columns run_id, run, metric, one per clock, value, smoothed, smoothing_weight; the first line names them. Where a
+/// value is not smoothed, as of the learning rate, the last two are empty.
 QByteArray seriesCsv(const QList<RunSeries*>& runs, double smoothingWeight);
 /// The same as one JSON object, a run with its settings that differ and its series as arrays. A number that is not
 /// finite is spelled "nan", "inf" or "-inf".

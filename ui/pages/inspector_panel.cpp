@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "inspector_panel.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QTableWidget>
@@ -16,11 +17,25 @@ namespace accrue::ui {
 
 namespace {
 
+/// Its rows are as high as its text.
+class ValueTable final : public QTableWidget {
+ public:
+  using QTableWidget::QTableWidget;
+
+ protected:
+  void changeEvent(QEvent* event) override {
+    QTableWidget::changeEvent(event);
+    if (event->type() == QEvent::FontChange) fitRows();
+  }
+
+ private:
+  void fitRows() { verticalHeader()->setDefaultSectionSize(fontMetrics().height() + space::base); }
+};
+
 QTableWidget* makeTable(QWidget* parent, const QString& object_name, const QString& accessible_name) {
-  auto* table = new QTableWidget(parent);
+  auto* table = new ValueTable(parent);
   table->setObjectName(object_name);
   table->setAccessibleName(accessible_name);
-  table->setFont(tabularFont(TextSize::small));
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionMode(QAbstractItemView::SingleSelection);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -32,8 +47,8 @@ QTableWidget* makeTable(QWidget* parent, const QString& object_name, const QStri
   table->horizontalHeader()->setHighlightSections(false);
   table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table->verticalHeader()->setDefaultSectionSize(QFontMetrics(table->font()).height() + space::base);
   table->verticalHeader()->setMinimumSectionSize(0);
+  table->setFont(tabularFont(TextSize::small));
   return table;
 }
 
@@ -122,7 +137,7 @@ void InspectorPanel::showPhases() {
     const bool here = phase == at;
     QTableWidgetItem* name =
         setCell(phases_, row, 0, (here ? QStringLiteral("\u25b6 ") : QString()) + phaseName(phase));
-    QFont font = phases_->font();
+    QFont font;  // its weight alone: the rest is the table's
     font.setWeight(here ? QFont::DemiBold : QFont::Normal);
     int column = 0;
     for (const auto& [rank, of_rank] : held.ranks()) setCell(phases_, row, ++column, held.valueText(rank, phase));

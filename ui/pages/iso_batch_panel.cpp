@@ -2,6 +2,7 @@
 #include "iso_batch_panel.h"
 
 #include <QComboBox>
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -106,7 +107,6 @@ void IsoBatchPanel::build() {
   grid_->setTabKeyNavigation(false);
   detail_->setObjectName(QStringLiteral("isoDetail"));
   detail_->setWordWrap(true);
-  detail_->setMinimumHeight(2 * fontMetrics().lineSpacing());
   detail_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   run_->setObjectName(QStringLiteral("isoRun"));
   adopt_->setObjectName(QStringLiteral("isoAdopt"));
@@ -129,6 +129,7 @@ void IsoBatchPanel::build() {
   layout->addWidget(grid_, 1);
   layout->addWidget(detail_);
   layout->addLayout(bottom);
+  fitRows();
 }
 
 void IsoBatchPanel::showEvent(QShowEvent* event) {
@@ -189,7 +190,18 @@ void IsoBatchPanel::showPlans() {
   refresh();
   grid_->setCurrentCell(std::max(row, 0), std::max(column, 0));
   grid_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+}
+
+void IsoBatchPanel::fitRows() {
   grid_->verticalHeader()->setDefaultSectionSize(2 * fontMetrics().lineSpacing() + 2 * space::base);
+  detail_->setMinimumHeight(2 * fontMetrics().lineSpacing());
+}
+
+void IsoBatchPanel::changeEvent(QEvent* event) {
+  QDialog::changeEvent(event);
+  if (event->type() != QEvent::FontChange) return;
+  fitRows();
+  refresh();  // cells have fonts of their own
 }
 
 RunSeries* IsoBatchPanel::trialOf(const IsoPlan& plan) const {

@@ -39,6 +39,7 @@ class IsoBatchPanel : public QDialog {
  protected:
   void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   struct Cell {
@@ -50,6 +51,8 @@ class IsoBatchPanel : public QDialog {
 
   void build();
   void showPlans();
+  /// Two lines of text a row.
+  void fitRows();
   void refresh();
   void fill(QTableWidgetItem* item, const Cell& cell, double least, double most) const;
   void showDetail();

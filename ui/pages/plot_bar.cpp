@@ -8,6 +8,7 @@
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QToolBar>
+#include <algorithm>
 #include <cmath>
 
 #include "models/clock.h"
@@ -36,6 +37,18 @@ QString weightText(double weight) {
   return QLocale::c().toString(weight, 'g', 3);
 }
 
+/// As wide as its widest text at any size of text, so that nothing beside it moves.
+class WeightLabel final : public QLabel {
+ public:
+  explicit WeightLabel(QWidget* parent) : QLabel(parent) { setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Preferred); }
+  QSize sizeHint() const override {
+    const int widest = std::max(fontMetrics().horizontalAdvance(weightText(0.999)),
+                                fontMetrics().horizontalAdvance(PlotBar::tr("off")));
+    return {widest + 2 * space::base, QLabel::sizeHint().height()};
+  }
+  QSize minimumSizeHint() const override { return sizeHint(); }
+};
+
 QLabel* caption(const QString& text, QWidget* buddy, QToolBar* bar) {
   auto* label = new QLabel(text, bar);
   label->setContentsMargins(space::inGroup, 0, space::base, 0);
@@ -51,7 +64,7 @@ PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, Q
       plots_(plots),
       clock_(new QComboBox(bar)),
       smoothing_(new QSlider(Qt::Horizontal, bar)),
-      weight_(new QLabel(bar)) {
+      weight_(new WeightLabel(bar)) {
   addControls(bar);
   connectSignals();
   showClock();
@@ -80,8 +93,6 @@ void PlotBar::addControls(QToolBar* bar) {
   bar->addWidget(smoothing_);
   weight_->setObjectName(QStringLiteral("smoothingWeight"));
   weight_->setFont(tabularFont());
-  // Its widest text, so that nothing moves.
-  weight_->setFixedWidth(weight_->fontMetrics().horizontalAdvance(weightText(0.999)) + 2 * space::base);
   weight_->setAlignment(Qt::AlignCenter);
   bar->addWidget(weight_);
   bar->addSeparator();

@@ -51,7 +51,8 @@ WindowActions::WindowActions(QObject* owner) {
   saveAs = add(owner, "saveAsAction", tr("Save &as\u2026"), keys("Ctrl+Shift+S"));
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
-                   tr("Every point of the shown runs on every clock, as CSV or JSON"));
+                   tr("Every point of the shown runs on every clock, as CSV or JSON; smoothed too, with the "
+                      "weight of the past"));
   exportCode = add(owner, "exportCodeAction", tr("E&xport to code\u2026"), {}, nullptr,
                    tr("This spec as a script or a configuration for another tool"));
   exportScalars = add(owner, "exportScalarsAction", tr("Export to &TensorBoard\u2026"), {}, nullptr,

@@ -13,13 +13,6 @@
 
 namespace accrue::ui {
 
-namespace {
-
-/// Room for the numbers of the axis.
-constexpr int number_width = 72;
-
-}  // namespace
-
 DifferencePlot::DifferencePlot(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("differencePlot"));
   setFont(tabularFont(TextSize::small));
@@ -52,6 +45,10 @@ void DifferencePlot::paintEvent(QPaintEvent*) {
   if (samples_.empty()) return;
   const ThemeColors colors = themeColors(palette());
   const int line = fontMetrics().height();
+  const QString above = QStringLiteral("+") + valueText(extent_, 2);
+  const QString below_zero = valueText(-extent_, 2);
+  const int number_width =
+      std::max(fontMetrics().horizontalAdvance(above), fontMetrics().horizontalAdvance(below_zero)) + 2 * space::base;
   const QRectF area(number_width, line + space::base, width() - number_width - space::inGroup,
                     height() - 2 * (line + space::base));
   QPainter painter(this);
@@ -68,8 +65,8 @@ void DifferencePlot::paintEvent(QPaintEvent*) {
   };
   number(0.0, QStringLiteral("0"));
   if (extent_ > 0.0) {
-    number(extent_, QStringLiteral("+") + valueText(extent_, 2));
-    number(-extent_, valueText(-extent_, 2));
+    number(extent_, above);
+    number(-extent_, below_zero);
   }
   const QRectF below(area.left(), area.bottom() + space::base, area.width(), line);
   painter.drawText(below, Qt::AlignLeft, groupedNumber(std::llround(first)));

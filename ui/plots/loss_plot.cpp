@@ -80,7 +80,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   const ThemeColors& colors = canvas().colors();
   const int index = run.colorIndex();
   const QColor ink = seriesColor(colors, index);
-  const QPen pen = updatePen(colors, index, &run == hub().runs().last());
+  const QPen pen = updatePen(colors, index, &run == hub().leading());
   const std::size_t lines = curves_->lineCount();
 
   const SeriesStore& micro = run.series(Metric::microLoss);

@@ -7,6 +7,7 @@
 #include "models/run_text.h"
 #include "plots/axis_tickers.h"
 #include "plots/curve_layer.h"
+#include "plots/mark_track.h"
 
 namespace accrue::ui {
 
@@ -19,6 +20,7 @@ constexpr int digits = 3;
 MetricPlot::MetricPlot(PlotHub& hub, int number, const QString& objectName, Metric metric, Words words, QWidget* parent)
     : PlotView(hub, number, objectName, parent),
       curves_(new CurveLayer(canvas().x(), canvas().y(), QStringLiteral("curves"))),
+      marks_(new MarkTrack(canvas().x(), QStringLiteral("marks"))),
       metric_(metric),
       words_(std::move(words)) {
   //: Name of a plot for assistive technology: "Learning rate plot"
@@ -35,6 +37,8 @@ std::vector<MetricPlot::Curve> MetricPlot::curvesOf(const RunSeries& run) const 
 
 void MetricPlot::rebuild(double pixels) {
   curves_->clear();
+  marks_->clear();
+  notFinite_ = 0;
   const Span x = hub().x();
   const double bin = binWidth(x.size(), pixels);
   const ThemeColors& colors = canvas().colors();
@@ -55,12 +59,15 @@ void MetricPlot::rebuild(double pixels) {
       if (view.size() == 1)  // no line
         curves_->add(MarkerItem{
             {(*view.clock)[0]}, {(*view.values)[0]}, run->colorIndex(), 7.0, seriesColor(colors, run->colorIndex())});
+      marks_->add(*curve.store, hub().clock(), colors.failed);
+      notFinite_ += curve.store->marks().size();
     }
   }
-  header().setBadge(
-      !reduced
-          ? QString()
-          : tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels))));
+  QStringList parts;
+  if (reduced)
+    parts << tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels)));
+  if (notFinite_ > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(notFinite_)));
+  header().setBadge(parts.join(QStringLiteral(" · ")));
   const double top = extent.empty() || extent.high <= 0.0 ? 1.0 : extent.high;
   const Span fitted = fittedY(0.0, top, false);
   setYRange(hub().y(number()) ? fitted : Span{0.0, fitted.high * 1.04});
@@ -109,8 +116,9 @@ QString MetricPlot::summary() const {
     last << (curve.name.isEmpty() ? value : tr("%1 %2").arg(curve.name, value));
   }
   if (last.isEmpty()) return tr("%1, nothing measured yet").arg(text);
-  return tr("%1, last %2 at update %3")
-      .arg(text, last.join(QStringLiteral(", ")), groupedNumber(runs.last()->last().update));
+  const QString whole = tr("%1, last %2 at update %3")
+                            .arg(text, last.join(QStringLiteral(", ")), groupedNumber(runs.last()->last().update));
+  return notFinite_ > 0 ? tr("%1, %2 values not finite").arg(whole).arg(notFinite_) : whole;
 }
 
 PlotTable MetricPlot::table() const {

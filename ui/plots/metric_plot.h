@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // MetricPlot: one measured quantity of every shown run, a line each; of every rank where ranks report it. Its axis
-// starts at zero.
+// starts at zero; values that are not finite are marked.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,7 @@
 namespace accrue::ui {
 
 class CurveLayer;
+class MarkTrack;
 
 class MetricPlot : public PlotView {
   Q_OBJECT
@@ -47,8 +48,10 @@ class MetricPlot : public PlotView {
   QString cellText(const Curve& curve, double x) const;
 
   CurveLayer* curves_;
+  MarkTrack* marks_;
   Metric metric_;
   Words words_;
+  std::size_t notFinite_ = 0;  ///< values of the shown runs
 };
 
 /// Memory of each rank: of its device, or resident where it computes on the CPU.

@@ -203,6 +203,15 @@ void PlotArea::arrange() {
   Q_EMIT shownPlotsChanged();
 }
 
+void PlotArea::resetHeights() {
+  QList<int> sizes;
+  for (int i = 0; i < splitter_->count(); ++i) {
+    const auto* view = static_cast<PlotView*>(splitter_->widget(i));
+    sizes << (isPlotShown(view) ? standardHeight(*view) : 0);
+  }
+  splitter_->setSizes(sizes);
+}
+
 void PlotArea::showTable(PlotView* view) {
   (new PlotTableWindow(view, this))->show();
 }
@@ -375,7 +384,10 @@ Figure PlotArea::figure(const FigureSize& size) const {
   // The title has the name of a single run.
   if (runs.size() == 1 && !settings.isEmpty()) figure.legend.front().text = settings;
   if (runs.size() > 1 && !settings.isEmpty()) sentences << tr("The runs differ: %1.").arg(settings);
-  if (hub_->smoothing() > 0.0) sentences << tr("Smoothed: %1.").arg(smoothingFormula(hub_->smoothing()));
+  // The loss alone is smoothed.
+  const bool smoothed = hub_->smoothing() > 0.0 && isPlotShown(all_.front()) &&
+                        std::ranges::any_of(runs, [](auto* run) { return !run->series(Metric::updateLoss).empty(); });
+  if (smoothed) sentences << tr("Smoothed: %1.").arg(smoothingFormula(hub_->smoothing()));
   figure.caption = sentences.join(u' ');
   return figure;
 }

@@ -55,6 +55,8 @@ class PlotArea : public QWidget {
   void movePlot(PlotView* view, int by);
   /// A plot as a table, in a window of its own.
   void showTable(PlotView* view);
+  /// Gives the shown plots the heights that they have at first.
+  void resetHeights();
   /// The plot with the focus, else the first.
   PlotView* currentView() const;
 
@@ -89,7 +91,7 @@ class PlotArea : public QWidget {
   QImage renderImage(qreal devicePixelRatio = 1.0) const;
   /// All plots with title, legend and caption, for a file or the clipboard.
   Figure figure(const FigureSize& size) const;
-  /// Every point of the visible runs on every clock, with the smoothed column and its formula. UTF-8.
+  /// Every point of the visible runs on every clock, smoothed too, with the weight; the JSON has the formula. UTF-8.
   QByteArray exportCsv() const;
   QByteArray exportJson() const;
   /// The cursor's position and a line per visible run: "update 20", "Demo  loss 2.311  learning rate 0.003"; empty

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plots/series_swatch.h"
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -71,6 +72,7 @@ namespace {
 constexpr int smallestBox = 6;  // pixels; a shorter drag is a click
 constexpr double wheelStep = 1.25;
 constexpr double focusWidth = 2.0;
+constexpr int leastCanvas = 56;  // pixels, at the usual size of text
 
 }  // namespace
 
@@ -82,7 +84,6 @@ PlotCanvas::PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent)
   setInteractions(QCP::Interactions());
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
-  setMinimumHeight(56);
   addLayer(QStringLiteral("curves"), layer(QStringLiteral("main")), QCustomPlot::limAbove);
   addLayer(QStringLiteral("marks"), layer(QStringLiteral("axes")), QCustomPlot::limAbove);
   addLayer(QStringLiteral("cursor"), layer(QStringLiteral("marks")), QCustomPlot::limAbove);
@@ -111,9 +112,15 @@ void PlotCanvas::setShowsClock(bool on) {
   updateMargins();
 }
 
+int PlotCanvas::scaled(int length) {
+  return qRound(length * textScale());
+}
+
 void PlotCanvas::updateMargins() {
+  setMinimumHeight(scaled(leastCanvas));
   xAxis->setTickLabels(showsClock_);
-  axisRect()->setMargins(QMargins(leftMargin, topMargin, rightMargin, showsClock_ ? axisMargin : bottomMargin));
+  axisRect()->setMargins(
+      QMargins(leftMargin(), topMargin(), rightMargin(), showsClock_ ? axisMargin() : bottomMargin()));
 }
 
 double PlotCanvas::setClockTitle(const QString& title) {
@@ -272,7 +279,9 @@ void PlotCanvas::leaveEvent(QEvent* event) {
 
 void PlotCanvas::changeEvent(QEvent* event) {
   QCustomPlot::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) applyTheme();
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::FontChange) return;
+  updateMargins();
+  applyTheme();
 }
 
 void PlotCanvas::focusInEvent(QFocusEvent* event) {

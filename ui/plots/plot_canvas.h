@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotCanvas: a QCustomPlot with our policies: fixed margins, one-pixel pens, queued replots, the studio's palette, and
-// these mouse controls: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans, double click
-// fits, or shows the window under it.
+// PlotCanvas: a QCustomPlot with our policies: margins that no data move, one-pixel pens, queued replots, the studio's
+// palette, and these mouse controls: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans,
+// double click fits, or shows the window under it.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,13 @@ class PlotCanvas final : public QCustomPlot {
   Q_OBJECT
 
  public:
-  static constexpr int leftMargin = 72;
-  static constexpr int rightMargin = 20;
-  static constexpr int topMargin = 6;
-  static constexpr int bottomMargin = 8;
-  static constexpr int axisMargin = 26;  ///< below the plot that carries the X axis: tick labels and its title, one row
+  // Margins grow with the text that stands in them.
+  static int leftMargin() { return scaled(72); }
+  static int rightMargin() { return scaled(20); }
+  static int topMargin() { return scaled(6); }
+  static int bottomMargin() { return scaled(8); }
+  /// Below the plot that carries the X axis: tick labels and its title, one row.
+  static int axisMargin() { return scaled(26); }
 
   PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent = nullptr);
 
@@ -48,7 +50,7 @@ class PlotCanvas final : public QCustomPlot {
   /// Takes colours and fonts from the widget's palette.
   void applyTheme();
   /// Width of the drawing area for a canvas of some width.
-  static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin - rightMargin, 1); }
+  static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin() - rightMargin(), 1); }
   /// The points at the cursor, in data coordinates, with their run's marker and colour.
   struct CursorDot {
     double x = 0.0;
@@ -80,6 +82,8 @@ class PlotCanvas final : public QCustomPlot {
 
  private:
   enum class Drag { none, box, pan };
+  /// A length at the usual size of text, at the present one.
+  static int scaled(int length);
   void updateMargins();
   void finishBox(const QRect& box);
   void cancelDrag();

@@ -35,6 +35,8 @@ class PlotHub : public QObject {
   QList<RunSeries*> runs() const;
   void setFocused(RunSeries* run);
   RunSeries* focused() const { return focused_; }
+  /// The run that windows and the sync strip are of: the focused one, shown or not; else the last that is shown.
+  const RunSeries* leading() const;
   /// What a shown run is called beside the others: "Demo, N = 16".
   QString nameOf(const RunSeries* run) const;
   bool anyLive() const;
@@ -97,8 +99,6 @@ class PlotHub : public QObject {
   void setX(const Span& x);
   void forgetNames();
   Span fittedX() const;
-  /// The run whose windows are meant.
-  const RunSeries* leading() const;
   /// Which of its updates ends the window at a position; none if it has no update.
   std::optional<std::size_t> windowAt(double x) const;
   Span windowSpan(std::size_t window) const;

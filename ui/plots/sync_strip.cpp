@@ -54,10 +54,16 @@ SyncStrip::SyncStrip(PlotHub& hub, int number, const QString& objectName, Whose 
 }
 
 const RunSeries* SyncStrip::shown() const {
+  const RunSeries* first = hub().leading();
+  if (whose_ == Whose::focused) return first;
   const QList<RunSeries*> runs = hub().runs();
-  if (whose_ == Whose::other) return runs.size() < 2 ? nullptr : runs[runs.size() - 2];
-  if (hub().focused() != nullptr) return hub().focused();
-  return runs.isEmpty() ? nullptr : runs.last();
+  const auto other = std::find_if(runs.rbegin(), runs.rend(), [first](const RunSeries* run) { return run != first; });
+  return other == runs.rend() ? nullptr : *other;
+}
+
+bool SyncStrip::isNamed(const RunSeries* run) const {
+  const QList<RunSeries*> runs = hub().runs();
+  return runs.size() > 1 || std::ranges::find(runs, run) == runs.end();
 }
 
 QString SyncStrip::title() const {
@@ -89,7 +95,7 @@ void SyncStrip::updateLabels(const RunSeries* run) {
   double lane = 0.5;
   for (const SyncLanes::Row& row : SyncLanes::rowsOf(*run)) {
     const QString name = row.use == nullptr ? tr("rank %1").arg(row.rank) : run->timeline().axes()[row.use->axis];
-    ticker_->addTick(lane, metrics.elidedText(name, Qt::ElideRight, PlotCanvas::leftMargin - space::inGroup));
+    ticker_->addTick(lane, metrics.elidedText(name, Qt::ElideRight, PlotCanvas::leftMargin() - space::inGroup));
     lane += 1.0;
   }
 }
@@ -97,13 +103,13 @@ void SyncStrip::updateLabels(const RunSeries* run) {
 void SyncStrip::placeLanes() {
   constexpr double place = SyncLanes::leastLane + SyncLanes::laneGap;
   const int count = std::max(lanes_->laneCount(), 1);
-  const int below = canvas().showsClock() ? PlotCanvas::axisMargin : PlotCanvas::bottomMargin;
-  const int height = canvas().viewport().height() - PlotCanvas::topMargin - below;
+  const int below = canvas().showsClock() ? PlotCanvas::axisMargin() : PlotCanvas::bottomMargin();
+  const int height = canvas().viewport().height() - PlotCanvas::topMargin() - below;
   const int fits = std::clamp(static_cast<int>(height / place), 1, count);
-  const int lanes = PlotCanvas::topMargin + below + static_cast<int>(place) * std::min(count, lanesWanted);
+  const int lanes = PlotCanvas::topMargin() + below + static_cast<int>(place) * std::min(count, lanesWanted);
   setMinimumHeight(headerHeight() + std::max(lanes, canvas().minimumHeight()));
-  bar_->setGeometry(canvas().width() - PlotCanvas::rightMargin + space::base, PlotCanvas::topMargin,
-                    PlotCanvas::rightMargin - space::base, std::max(height, 1));
+  bar_->setGeometry(canvas().width() - PlotCanvas::rightMargin() + space::base, PlotCanvas::topMargin(),
+                    PlotCanvas::rightMargin() - space::base, std::max(height, 1));
   bar_->setPageStep(fits);
   bar_->setRange(0, count - fits);
   bar_->setVisible(fits < count);
@@ -123,7 +129,7 @@ void SyncStrip::rebuild(double) {
     return;
   }
   const SyncTimeline& timeline = run->timeline();
-  const QString whose = hub().runs().size() > 1      ? hub().nameOf(run)
+  const QString whose = isNamed(run)                 ? hub().nameOf(run)
                         : timeline.axes().size() > 1 ? tr("by rank and axis")
                                                      : tr("one lane a rank");
   QString shows = tr("collectives by bytes");
@@ -143,7 +149,7 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   const ThemeColors& colors = canvas().colors();
   using Swatch = HeaderItem::Swatch;
   std::vector<HeaderItem> items;
-  if (hub().runs().size() > 1) items.push_back({Swatch::run, run->colorIndex(), {}, {}});
+  if (isNamed(run)) items.push_back({Swatch::run, run->colorIndex(), {}, {}});
   items.insert(items.end(), {{Swatch::block, 0, colors.forward, tr("forward")},
                              {Swatch::block, 0, colors.backward, tr("backward")},
                              {Swatch::block, 0, colors.optimizerStep, tr("step")}});

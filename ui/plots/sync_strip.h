@@ -31,6 +31,8 @@ class SyncStrip final : public PlotView {
 
  private:
   const RunSeries* shown() const;
+  /// Whether the header has to say whose lanes these are: another run is shown, or this one is not among the shown.
+  bool isNamed(const RunSeries* run) const;
   QString title() const;
   /// What was sent, and what another way of reducing would have sent.
   QString badge(const RunSeries& run) const;

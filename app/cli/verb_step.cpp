@@ -34,7 +34,8 @@ std::string held_text(std::int64_t rank, const Held& held) {
   // The micro-step's own gradients are in the sum from its backward on, and none after they were cleared.
   const bool before_backward = held.phase == StepPhase::forward || held.phase == StepPhase::scale;
   const std::int64_t in_sum = held.phase == StepPhase::zero ? 0 : held.position - (before_backward ? 1 : 0);
-  text += fmt::format("{} of {} micro-steps in the gradients, norm {:.6g}", in_sum, held.size, held.gradient_norm);
+  text += fmt::format("{} of {} micro-steps in the gradients, ", in_sum, held.size);
+  text += std::isnan(held.gradient_norm) ? "which are being reduced" : fmt::format("norm {:.6g}", held.gradient_norm);
   if (!std::isnan(held.factor)) text += fmt::format(", times {:.6g}", held.factor);
   if (!std::isnan(held.clip)) text += fmt::format(", clipped by {:.6g}", held.clip);
   text += fmt::format(", learning rate {:.6g}, then {:.6g}\n", held.lr, held.next_lr);
@@ -43,7 +44,8 @@ std::string held_text(std::int64_t rank, const Held& held) {
   const std::string which = shown < held.elements
                                 ? fmt::format("{}, the first {} of {}", held.parameter, shown, held.elements)
                                 : held.parameter;
-  return text + fmt::format("  {}:{}\n  its gradient:{}\n", which, numbers(held.weights), numbers(held.gradient));
+  text += fmt::format("  {}:{}\n", which, numbers(held.weights));
+  return held.gradient.empty() ? text : text + fmt::format("  its gradient:{}\n", numbers(held.gradient));
 }
 
 /// True once the run stands or has ended.

@@ -47,6 +47,13 @@ bool flag(const ResolvedMegatron& resolved, std::string_view name, bool fallback
   return value == nullptr ? fallback : std::get<bool>(*value);
 }
 
+/// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
+void cast_floats(torch::nn::Module& module, at::ScalarType type) {
+  for (const auto& tensors : {module.parameters(), module.buffers()})
+    for (at::Tensor each : tensors)
+      if (each.is_floating_point()) each.set_data(each.to(type));
+}
+
 /// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
 void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
   const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
@@ -227,7 +234,7 @@ void AcceleratorImpl::make_chunks(const ModelSource& source) {
   all_chunks = std::make_shared<torch::nn::Module>();
   for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
     if (!chunks[chunk]) refuse("the model provider gave no chunk");
-    if (half_type()) chunks[chunk]->to(*half_type() == Dtype::float16 ? at::kHalf : at::kBFloat16);
+    if (half_type()) cast_floats(*chunks[chunk], *half_type() == Dtype::float16 ? at::kHalf : at::kBFloat16);
     all_chunks->register_module(std::to_string(chunk), chunks[chunk]);
   }
 }

@@ -19,6 +19,9 @@ std::string misfit(const PluginAbi& abi) {
   if (abi.interface != plugin_interface)
     return "it was built for plug-in interface " + std::to_string(abi.interface) + ", this is " +
            std::to_string(plugin_interface) + ": build it with this version's headers";
+  if (std::string(abi.accrue) != headers_version)
+    return std::string("it was built with Accrue ") + abi.accrue + ", this is " + headers_version +
+           ": build it with this version's headers";
   if (std::string(abi.torch) != TORCH_VERSION)
     return std::string("it was built with LibTorch ") + abi.torch + ", this is " + TORCH_VERSION +
            ": build it with this one";

@@ -7,6 +7,7 @@
 
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/overlap.h"
 
 namespace accrue {
 namespace {
@@ -22,6 +23,11 @@ std::vector<double> first_elements(const at::Tensor& flat, const FlatRange& rang
   return {begin, begin + shown.numel()};
 }
 
+/// Buckets that went out during the backward are sums of some ranks or of all: nobody can say which.
+bool are_being_reduced(const Training& training, const MicroPlan& plan) {
+  return training.mesh.data().size() > 1 && training.faults.reduces(plan) && reduces_during_backward(training.plan());
+}
+
 Held held_at(Training& training, StepPhase phase, const MicroPlan& plan, const PhaseFacts& facts) {
   Held held{.update = plan.window + 1,
             .micro_step = plan.micro_step,
@@ -33,7 +39,8 @@ Held held_at(Training& training, StepPhase phase, const MicroPlan& plan, const P
             .factor = facts.factor,
             .clip = facts.clip};
   const at::Tensor gradients = training.reducer.flat_gradients();
-  held.gradient_norm = gradients.to(at::kDouble).norm().item<double>();
+  const bool reducing = phase == StepPhase::backward && are_being_reduced(training, plan);
+  held.gradient_norm = reducing ? PhaseFacts::unknown : flat_norm(gradients);
   const LrCurve& curve = training.plan().curve;
   held.lr = lr_at(curve, plan.schedule_position - plan.schedule_ticks);
   held.next_lr = lr_at(curve, plan.schedule_position);
@@ -42,8 +49,9 @@ Held held_at(Training& training, StepPhase phase, const MicroPlan& plan, const P
   const FlatRange& range = training.model.layout().parameters.front();
   held.parameter = training.model.names().front();
   held.elements = range.size;
+  training.await_parameters();
   held.weights = first_elements(training.model.flat(), range);
-  held.gradient = first_elements(gradients, range);
+  if (!reducing) held.gradient = first_elements(gradients, range);
   return held;
 }
 

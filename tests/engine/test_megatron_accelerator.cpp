@@ -30,6 +30,17 @@ using namespace accrue::test;
 
 namespace {
 
+/// A slope that holds what is no number, too.
+struct Counted final : ModelChunk {
+  Counted()
+      : weight(register_parameter("weight", at::full({1}, 0.5, at::kFloat))),
+        scale(register_buffer("scale", at::ones({1}, at::kFloat))),
+        mask(register_buffer("mask", at::ones({3}, at::kBool))),
+        count(register_buffer("count", at::full({1}, 4097, at::kLong))) {}
+  Tensors forward(const Batch& batch) override { return {batch.at("x") * weight}; }
+  at::Tensor weight, scale, mask, count;
+};
+
 bool near(double a, double b, double tolerance = 1e-12) {
   return std::abs(a - b) <= tolerance;
 }
@@ -247,6 +258,22 @@ class TestMegatronAccelerator : public QObject {
     // Nothing is known of what a provider's model computes.
     QVERIFY(!has_tag(board, "throughput"));
     QVERIFY(!has_tag(board, "loss-scale"));
+  }
+
+  /// 4097 is no number of float16.
+  void half_precision_casts_numbers_alone() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.custom_model_provider_function = [](const ChunkPlace&) { return std::make_shared<Counted>(); };
+    AcceleratorOptions options = with(plugin);
+    options.mixed_precision = MixedPrecision::fp16;
+    Accelerator accelerator(std::move(options), mesh);
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 4}, {slope_loader(4, 2)});
+    const auto& chunk = dynamic_cast<const Counted&>(*prepared.model.chunks().at(0));
+    for (const at::Tensor& each : {chunk.weight, chunk.scale}) QCOMPARE(each.scalar_type(), at::kHalf);
+    QCOMPARE(chunk.mask.scalar_type(), at::kBool);
+    QCOMPARE(chunk.count.scalar_type(), at::kLong);
+    QCOMPARE(chunk.count.item<std::int64_t>(), std::int64_t{4097});
   }
 
   void both_losses_of_a_bert_are_written_apart() {

@@ -120,13 +120,30 @@ class TestPluginLibraries : public QObject {
     QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));
   }
 
+  /// It trains a part of the run, and lengths in the fields are parts of the whole.
+  void verify_takes_the_fields_that_a_run_takes_data() {
+    const Rows<QStringList> row;
+    row("decay", {"megatron.lr_decay_style=WSD", "megatron.other_megatron_args=[\"lr_wsd_decay_iters = 100\"]"});
+    row("warm-up", {"megatron.lr_warmup_iters=100"});
+    row("warm-up of a hook's run", {"megatron.lr_warmup_iters=100", "megatron.lr_decay_style=constant",
+                                    "megatron.gradient_clipping=0", "megatron.custom_loss_function=half_square"});
+  }
+  void verify_takes_the_fields_that_a_run_takes() {
+    const auto [sets] = current_row<QStringList>();
+    const Outcome verified =
+        accrue_run(with_sets({"verify", toy(), "--updates", "2", "--plugin", library()},
+                             QStringList{"run.epochs=", "accumulation.steps=1", "megatron.train_iters=1000"} + sets));
+    QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));
+  }
+
   void what_does_not_fit_is_refused_by_name_data() {
     const Rows<QStringList, QString, QString> row;
     const QString loss = "half_square";
     row("no library", {}, loss, "none was given");
     row("unknown name", {library()}, "half_sqare", "expected \"half_square\"");
     row("twice", {library(), "COPY"}, loss, "two plug-in libraries register custom_loss_function \"half_square\"");
-    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 1");
+    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 2");
+    row("another Accrue", {library("bin/accrue_stale_plugin.so")}, loss, "built with Accrue 0.0.1, this is ");
     row("no symbol", {library("bin/accrue_mute_plugin.so")}, loss, "exports no accrue_plugin_abi");
     row("no library at all", {sourcePath("README.md")}, loss, "cannot be loaded");
     row("not there", {"/nowhere/lib.so"}, loss, "cannot be read");
@@ -174,6 +191,12 @@ class TestPluginLibraries : public QObject {
     const Outcome again = accrue_run({"resume", dir, "--quiet"});
     QCOMPARE(again.status, 2);
     QVERIFY2(again.err.contains("\"Accrue's sample\" is another than the run began with"), qUtf8Printable(again.err));
+    // So does a branch that is given no library.
+    const QStringList branch_again{
+        "resume", dir, "--quiet", "--out", path("branch2"), "--set", "run.epochs=1000000", "--set", "optimizer.lr=1e6"};
+    const Outcome refused = accrue_run(branch_again);
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("is another than the run began with"), qUtf8Printable(refused.err));
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in library that no rank takes: built for interface 0, or, where MUTE is defined, without a word of what for.
+// A plug-in library that no rank takes: built for interface 0; where STALE is defined, with another Accrue; where MUTE
+// is, without a word of what for.
 #include <cstdint>
 
 extern "C" {
@@ -8,9 +9,14 @@ struct Abi {
   std::uint32_t interface;
   const char* torch;
   const char* name;
+  const char* accrue;
 };
 [[gnu::visibility("default")]] extern const Abi accrue_plugin_abi;
-const Abi accrue_plugin_abi{0, "1.0.0", "unfit"};
+#ifdef STALE
+const Abi accrue_plugin_abi{2, "1.0.0", "stale", "0.0.1"};
+#else
+const Abi accrue_plugin_abi{0, "1.0.0", "unfit", "0.0.1"};
+#endif
 #endif
 [[gnu::visibility("default")]] void accrue_plugin_register(void* /*registry*/) {}
 }

@@ -138,6 +138,11 @@ class TestActions : public QObject {
       for (const QKeySequence& keys : action->shortcuts())
         QVERIFY2(texts.join(QLatin1Char(' ')).contains(keys.toString(QKeySequence::NativeText)),
                  qPrintable(keys.toString()));
+    // Those that need the focus in the runs stand under that.
+    const qsizetype in_runs = texts.indexOf(QStringLiteral("In the runs table"));
+    QVERIFY(in_runs > 0);
+    QVERIFY(texts.indexOf(studio.window->actions().deleteRun->iconText()) > in_runs);
+    QVERIFY(texts.indexOf(studio.window->actions().run->iconText()) < in_runs);
   }
 };
 

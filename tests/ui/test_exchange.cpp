@@ -105,6 +105,20 @@ class TestExchange : public QObject {
     QVERIFY(studio.window->findChild<MessageBar*>()->text().contains(QStringLiteral("learning rate")));
   }
 
+  void two_imports_of_one_log_are_two_runs() {
+    OpenStudio studio;
+    const QString logs = studio.home->filePath(QStringLiteral("theirs"));
+    writeLog(logs, "train/loss");
+    studio.dialogs.open_answer = logs;
+    studio.action("importLogAction")->trigger();
+    auto* bar = studio.window->findChild<MessageBar*>();
+    QVERIFY(bar->text().startsWith(QStringLiteral("Importing ")));
+    QVERIFY(studio.offered("Cancel"));
+    studio.action("importLogAction")->trigger();  // before the first has ended
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 2, patience_ms);
+    QVERIFY(bar->text().startsWith(QStringLiteral("Imported.")));
+  }
+
   void the_loss_is_asked_for_where_no_tag_has_its_name() {
     OpenStudio studio;
     const QString logs = studio.home->filePath(QStringLiteral("theirs"));

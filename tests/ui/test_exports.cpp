@@ -54,6 +54,20 @@ class TestExports : public QObject {
     QVERIFY(bar->text().contains(QStringLiteral(".csv or .json")));
   }
 
+  void what_is_not_there_whole_is_not_written() {
+    StudioFixture studio;
+    studio.show();
+    studio.dialogs.save_answer = studio.home->filePath(QStringLiteral("data.csv"));
+    studio.action("exportDataAction")->trigger();
+    QVERIFY(studio.find<MessageBar>("messageBar")->text().startsWith(QStringLiteral("No run is shown.")));
+    RunSeries unread(QStringLiteral("unread"), 0);
+    unread.setName(QStringLiteral("Demo"));
+    studio.window->plots()->setRuns({&unread});
+    studio.action("exportDataAction")->trigger();
+    QVERIFY(studio.find<MessageBar>("messageBar")->text().startsWith(QStringLiteral("Demo is still being read")));
+    QVERIFY(!QFile::exists(studio.dialogs.save_answer));
+  }
+
   void the_chosen_plots_are_there_again() {
     const auto home = std::make_shared<QTemporaryDir>();
     QStringList chosen;

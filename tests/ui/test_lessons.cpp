@@ -94,6 +94,45 @@ class TestLessons : public QObject {
     QVERIFY(!studio.action("nextStepAction")->isEnabled());
   }
 
+  void a_layout_or_the_presenter_does_not_end_a_lesson() {
+    LessonStudio studio;
+    studio.begin();
+    studio.press(Qt::Key_2, Qt::ControlModifier);
+    QVERIFY(studio.player()->lesson());
+    QVERIFY(studio.find<QDockWidget>("lessonDock")->isHidden());
+    studio.press(Qt::Key_4, Qt::ControlModifier);
+    QVERIFY(studio.player()->lesson());
+    for (const char* dock : {"lessonDock", "setupDock"}) QVERIFY(!studio.find<QDockWidget>(dock)->isHidden());
+    studio.action("presenterAction")->trigger();
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(!studio.action("presenterAction")->isChecked());
+    QVERIFY(studio.find<QDockWidget>("lessonDock")->isHidden());
+    for (const char* dock : {"setupDock", "runsDock", "rackDock"}) QVERIFY(!studio.find<QDockWidget>(dock)->isHidden());
+  }
+
+  void a_lesson_does_not_end_a_run_that_is_not_its_own() {
+    LessonStudio studio;
+    studio.show();
+    studio.openSpec(smallSpec(100'000));
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.window->openPath(builtInLessons().front());
+    QVERIFY(!studio.player()->lesson());
+    QVERIFY(studio.control->isLive() && !studio.control->endedByUser());
+    QVERIFY2(studio.text("messageText").startsWith(QStringLiteral("A run is training.")),
+             qPrintable(studio.text("messageText")));
+    studio.endRun();
+  }
+
+  void edits_of_a_document_that_took_the_lessons_place_are_still_to_be_saved() {
+    LessonStudio studio;
+    studio.begin();
+    studio.document.restore(smallSpec(), QStringLiteral("kept"), {}, {});
+    QVERIFY(studio.document.isModified());
+    studio.player()->close(true);
+    QVERIFY(studio.document.isModified());
+  }
+
   void reset_is_back_at_the_beginning_within_a_second() {
     LessonStudio studio;
     studio.begin();

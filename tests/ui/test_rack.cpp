@@ -324,7 +324,7 @@ class TestRack : public QObject {
     auto* state = studio.find<QLabel>("rankState");
     QTRY_VERIFY_WITH_TIMEOUT(state->text().startsWith(QStringLiteral("Now: ")), patience_ms);
     studio.endRun();
-    QTRY_COMPARE_WITH_TIMEOUT(title->text(), QStringLiteral("4 replicas"), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(title->text(), QStringLiteral("The set-up: 4 replicas"), patience_ms);
     QVERIFY(!state->isVisible());
   }
 

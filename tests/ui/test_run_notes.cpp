@@ -90,6 +90,24 @@ class TestRunNotes : public QObject {
     QCOMPARE(run.name(), QStringLiteral("run-0"));
   }
 
+  void two_studios_keep_each_others_notes() {
+    const QTemporaryDir home;
+    const QString path = home.filePath(QStringLiteral("notes.json"));
+    RunTableModel table;
+    RunSeries first(QStringLiteral("run-0"), 0);
+    RunSeries second(QStringLiteral("run-1"), 1);
+    {
+      RunNotebook one(&table, path);
+      RunNotebook other(&table, path);
+      one.rename(&first, QStringLiteral("a"));
+      other.rename(&second, QStringLiteral("b"));
+    }
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray written = file.readAll();
+    QVERIFY(written.contains("run-0") && written.contains("run-1"));
+  }
+
   void a_damaged_file_is_said_and_not_written_over() {
     const QTemporaryDir home;
     const QString path = home.filePath(QStringLiteral("notes.json"));

@@ -3,6 +3,7 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "models/number_text.h"
@@ -90,6 +91,9 @@ class Sentences {
   QString operator()(const accrue::Heartbeat&) const { return {}; }
   QString operator()(const accrue::Holding&) const { return {}; }
   QString operator()(const accrue::Held& body) const {
+    if (std::isnan(body.gradient_norm))
+      return tr("Held after %1 of micro-step %2: its gradients are being reduced.")
+          .arg(phaseName(body.phase), groupedNumber(body.micro_step));
     return body.phase == accrue::StepPhase::none
                ? tr("Held after micro-step %1: gradient norm %2.")
                      .arg(groupedNumber(body.micro_step), valueText(body.gradient_norm, 3))

@@ -87,7 +87,7 @@ QString HeldPhases::valueText(std::int64_t rank, StepPhase phase) const {
     case StepPhase::backward:
     case StepPhase::reduce:
     case StepPhase::zero:
-      return tr("norm %1").arg(number(held.gradient_norm));
+      return std::isnan(held.gradient_norm) ? tr("being reduced") : tr("norm %1").arg(number(held.gradient_norm));
     case StepPhase::unscale:
       return times(held.factor);
     case StepPhase::clip:

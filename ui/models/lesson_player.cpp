@@ -15,27 +15,37 @@ namespace accrue::ui {
 LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent)
     : QObject(parent), document_(document), control_(control) {
   connect(control_, &RunControl::ended, this, &LessonPlayer::takeEnd);
+  connect(control_, &RunControl::runBegun, this, [this](const RunSeries* run) {
+    if (lesson_ && !control_->attached()) own_run_ = run;
+  });
 }
 
 void LessonPlayer::open(Lesson lesson) {
   lesson_ = std::move(lesson);
+  document_->setSampleLock(SampleLock::none);  // it would write fields that the lesson locks
   reset();
 }
 
-void LessonPlayer::close() {
+void LessonPlayer::close(bool replaced) {
   if (!lesson_) return;
   ++round_;
-  document_->undoStack()->setClean();  // what a learner tried is no edit to be saved
+  if (!replaced && document_->filePath().isEmpty()) document_->undoStack()->setClean();
   lesson_.reset();
   runs_.clear();
   results_.clear();
+  own_run_ = nullptr;
   Q_EMIT closed();
+}
+
+bool LessonPlayer::isTakenByAnother() const {
+  if (control_->isLive()) return control_->run() != own_run_;
+  return !lesson_ && control_->state() == RunState::preflight;
 }
 
 void LessonPlayer::reset() {
   if (!lesson_) return;
   ++round_;
-  control_->kill();
+  if (control_->isLive() && control_->run() == own_run_) control_->kill();
   runs_.clear();
   Q_EMIT begun();
   enter(0);

@@ -27,12 +27,16 @@ class LessonPlayer : public QObject {
 
   /// Begins a lesson at its first step. Runs that ended before are not part of it.
   void open(Lesson lesson);
-  void close();
-  /// The first step as it was at the beginning; a run that is live is ended without saving.
+  /// What a learner tried is no edit to be saved, unless it is one of a file. `replaced`: the document is another one
+  /// by now, and is left as it is.
+  void close(bool replaced = false);
+  /// The first step as it was at the beginning; a run of the lesson that is live is ended without saving.
   void reset();
   void next();
   void previous();
 
+  /// A run that is no part of the lesson trains, so none can be opened.
+  bool isTakenByAnother() const;
   /// nullptr while none is open.
   const Lesson* lesson() const { return lesson_ ? &*lesson_ : nullptr; }
   std::size_t stepIndex() const { return step_; }
@@ -65,6 +69,7 @@ class LessonPlayer : public QObject {
   std::optional<Lesson> lesson_;
   std::size_t step_ = 0;
   std::vector<RunFacts> runs_;
+  const RunSeries* own_run_ = nullptr;  ///< the last one that the lesson began; compared only
   std::vector<CheckResult> results_;
   quint64 round_ = 0;  ///< runs of an earlier one do not count
   JobRunner jobs_;

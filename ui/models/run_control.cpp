@@ -133,14 +133,14 @@ void RunControl::startChecked() {
     return;
   }
   checking_ = false;
-  beginStarted(bridge_.start(plan, {}, starts_paused_), plan);
+  beginStarted(bridge_.start(plan, {}, starts_paused_), plan, document_->spec());
 }
 
 /// Its data may be read for it.
 void RunControl::compareBranch(const RunPlan& plan) {
   comparing_ = true;
   jobs_.run([from = *branch_from_, plan] { return check_branch(from, plan); },
-            [this, plan, check = check_](const std::vector<Finding>& findings) {
+            [this, plan, asked = document_->spec(), check = check_](const std::vector<Finding>& findings) {
               if (check != check_) return;  // stopped meanwhile
               comparing_ = false;
               if (has_errors(findings)) {
@@ -148,36 +148,40 @@ void RunControl::compareBranch(const RunPlan& plan) {
                 Q_EMIT refused(findings);
                 return;
               }
-              startBranch(plan);
+              startBranch(plan, asked);
               if (!findings.empty()) Q_EMIT warned(findings);
             });
 }
 
 /// Its checkpoint may be large: the window goes on while it is copied.
-void RunControl::startBranch(const RunPlan& plan) {
+void RunControl::startBranch(const RunPlan& plan, const RunSpec& asked) {
   checking_ = copying_ = true;
   jobs_.run([options = bridge_.options(), from = *branch_from_,
              plan]() mutable { return EngineBridge::startBranch(options, from, std::move(plan)); },
-            [this, plan](BranchStart branch) {
+            [this, plan, asked](BranchStart branch) {
               checking_ = copying_ = false;
               const bool stopped = std::exchange(kill_when_copied_, false);
-              if (beginStarted(bridge_.follow(std::move(branch)), plan) && stopped) kill();
+              if (beginStarted(bridge_.follow(std::move(branch)), plan, asked) && stopped) kill();
             });
 }
 
-bool RunControl::startPlan(const RunPlan& plan) {
+bool RunControl::startPlan(const RunPlan& plan, const RunSpec& asked) {
   if (checking_ || isLive()) return false;
-  return beginStarted(bridge_.start(plan), plan);
+  return beginStarted(bridge_.start(plan), plan, asked);
 }
 
-bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan) {
+const RunSpec& RunControl::setUp() const {
+  return document_->spec();
+}
+
+bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const RunSpec& asked) {
   if (!started) {
     Q_EMIT stateChanged(state());
     Q_EMIT changed();
     Q_EMIT commandFailed(started.error());
     return false;
   }
-  last_spec_ = document_->spec();
+  last_spec_ = asked;
   begin(*started, plan, RunLibrary::Past::forget);
   return true;
 }

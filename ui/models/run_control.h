@@ -61,9 +61,11 @@ class RunControl : public QObject {
   void start();
   /// The same; the ranks hold before the first micro-step.
   void startPaused();
-  /// Runs a plan made from the current document, e.g. under another dialect. False if it cannot begin; commandFailed()
+  /// Runs a plan made from the set-up `asked`, e.g. under another dialect. False if it cannot begin; commandFailed()
   /// says why.
-  bool startPlan(const RunPlan& plan);
+  bool startPlan(const RunPlan& plan, const RunSpec& asked);
+  /// The set-up as it is now.
+  const RunSpec& setUp() const;
   /// Whether the run that ended last was stopped by the user.
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
@@ -111,8 +113,8 @@ class RunControl : public QObject {
   void endCheck();
   void startChecked();
   void compareBranch(const RunPlan& plan);
-  void startBranch(const RunPlan& plan);
-  bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan);
+  void startBranch(const RunPlan& plan, const RunSpec& asked);
+  bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const RunSpec& asked);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
   void showStopping();
   void resumeLoaded(const QString& folder);

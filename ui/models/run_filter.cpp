@@ -38,10 +38,6 @@ void RunFilter::setKept(const RunSeries* run) {
   if (!words_.isEmpty()) invalidateFilter();
 }
 
-int RunFilter::leftOut() const {
-  return sourceModel()->rowCount() - rowCount();
-}
-
 bool RunFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const RunSeries* run = static_cast<const RunTableModel*>(sourceModel())->run(row);
   return run == kept_ || std::ranges::all_of(words_, [&](const QString& word) { return hasWord(*run, word); });

@@ -19,8 +19,6 @@ class RunFilter : public QSortFilterProxyModel {
   void setText(const QString& text);
   /// A run that stays listed whatever the text: a filter does not take the focus away.
   void setKept(const RunSeries* run);
-  /// How many runs the text leaves out.
-  int leftOut() const;
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;

@@ -7,7 +7,10 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLockFile>
 #include <QSaveFile>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "models/run_table_model.h"
@@ -16,9 +19,45 @@ namespace accrue::ui {
 
 namespace {
 
-/// Empty on success.
-QString writeFile(const QString& path, const QByteArray& text) {
+/// The "runs" of a file; nullopt if it is there and cannot be read.
+std::optional<QJsonObject> readRuns(const QString& path) {
+  QFile file(path);
+  if (!file.exists()) return QJsonObject();
+  if (!file.open(QIODevice::ReadOnly)) return std::nullopt;
+  QJsonParseError problem;
+  const QJsonDocument document = QJsonDocument::fromJson(file.readAll(), &problem);
+  if (problem.error != QJsonParseError::NoError) return std::nullopt;
+  return document.object().value(QLatin1String("runs")).toObject();
+}
+
+QJsonObject jsonOf(const RunNotes& notes) {
+  return {{QStringLiteral("name"), notes.name},
+          {QStringLiteral("notes"), notes.text},
+          {QStringLiteral("tags"), QJsonArray::fromStringList(notes.tags)},
+          {QStringLiteral("star"), notes.starred}};
+}
+
+QString unreadable(const QString& path) {
+  return RunNotebook::tr("The notes on runs in %1 cannot be read, so this note is not kept. Remove or mend the file.")
+      .arg(path);
+}
+
+/// Into the file as it is now: another studio may have written to it. Empty on success.
+QString writeChanges(const QString& path, const QHash<QString, RunNotes>& changed) {
   QDir().mkpath(QFileInfo(path).absolutePath());
+  QLockFile lock(path + QStringLiteral(".lock"));
+  if (!lock.tryLock(std::chrono::seconds(5)))
+    return RunNotebook::tr("The notes on runs could not be written to %1: another program holds the file").arg(path);
+  std::optional<QJsonObject> runs = readRuns(path);
+  if (!runs) return unreadable(path);
+  for (auto run = changed.begin(); run != changed.end(); ++run) {
+    if (*run == RunNotes())
+      runs->remove(run.key());
+    else
+      runs->insert(run.key(), jsonOf(*run));
+  }
+  const QByteArray text =
+      QJsonDocument(QJsonObject{{QStringLiteral("accrue_notes"), 1}, {QStringLiteral("runs"), *runs}}).toJson();
   QSaveFile file(path);
   if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return {};
   return RunNotebook::tr("The notes on runs could not be written to %1: %2").arg(path, file.errorString());
@@ -38,19 +77,13 @@ RunNotebook::RunNotebook(RunTableModel* table, QString file, QObject* parent)
 }
 
 RunNotebook::~RunNotebook() {
-  if (delay_.isActive()) writeFile(file_, json());
+  if (readable_ && delay_.isActive()) writeChanges(file_, changed_);
 }
 
 void RunNotebook::read() {
-  QFile file(file_);
-  if (!file.exists()) return;
-  QJsonParseError problem;
-  const QByteArray text = file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-  const QJsonObject runs = QJsonDocument::fromJson(text, &problem).object().value(QLatin1String("runs")).toObject();
-  if (problem.error != QJsonParseError::NoError) {
-    readable_ = false;
-    return;
-  }
+  const std::optional<QJsonObject> read = readRuns(file_);
+  readable_ = read.has_value();
+  const QJsonObject runs = read.value_or(QJsonObject());
   for (auto run = runs.begin(); run != runs.end(); ++run) {
     const QJsonObject noted = run.value().toObject();
     RunNotes notes{.name = noted.value(QLatin1String("name")).toString(),
@@ -62,26 +95,21 @@ void RunNotebook::read() {
   }
 }
 
-QByteArray RunNotebook::json() const {
-  QJsonObject runs;
-  for (auto noted = notes_.begin(); noted != notes_.end(); ++noted)
-    runs.insert(noted.key(), QJsonObject{{QStringLiteral("name"), noted->name},
-                                         {QStringLiteral("notes"), noted->text},
-                                         {QStringLiteral("tags"), QJsonArray::fromStringList(noted->tags)},
-                                         {QStringLiteral("star"), noted->starred}});
-  return QJsonDocument(QJsonObject{{QStringLiteral("accrue_notes"), 1}, {QStringLiteral("runs"), runs}}).toJson();
-}
-
 void RunNotebook::write() {
   if (!readable_) {
-    Q_EMIT failed(
-        tr("The notes on runs in %1 cannot be read, so this note is not kept. Remove or mend the file.").arg(file_));
+    Q_EMIT failed(unreadable(file_));
     return;
   }
-  jobs_.run([path = file_, text = json()] { return writeFile(path, text); },
-            [this](const QString& why) {
-              if (!why.isEmpty()) Q_EMIT failed(why);
-            });
+  jobs_.run(
+      [path = file_, changed = std::exchange(changed_, {})] { return std::pair(writeChanges(path, changed), changed); },
+      [this](const std::pair<QString, QHash<QString, RunNotes>>& written) {
+        const auto& [why, changed] = written;
+        if (why.isEmpty()) return;
+        // They go with the next note.
+        for (auto run = changed.begin(); run != changed.end(); ++run)
+          if (!changed_.contains(run.key())) changed_.insert(run.key(), *run);
+        Q_EMIT failed(why);
+      });
 }
 
 void RunNotebook::setNotes(RunSeries* run, const RunNotes& notes) {
@@ -91,6 +119,7 @@ void RunNotebook::setNotes(RunSeries* run, const RunNotes& notes) {
     notes_.remove(run->id());
   else
     notes_.insert(run->id(), notes);
+  changed_.insert(run->id(), notes);
   delay_.start();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunNotebook: what the user calls runs and says of them, in one file of the studio's own data. A run's folder is never
-// written.
+// RunNotebook: what the user calls runs and says of them, in one file of the studio's own data, which the studios that
+// are open share. A run's folder is never written.
 #pragma once
 
 #include <QHash>
@@ -35,10 +35,10 @@ class RunNotebook : public QObject {
  private:
   void read();
   void write();
-  QByteArray json() const;
 
   QString file_;
-  QHash<QString, RunNotes> notes_;  ///< by run id
+  QHash<QString, RunNotes> notes_;    ///< by run id
+  QHash<QString, RunNotes> changed_;  ///< not yet written; an empty note is one to be taken out
   QTimer delay_;
   bool readable_ = true;  ///< a file that cannot be read is not written over
   JobRunner jobs_;

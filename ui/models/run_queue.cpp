@@ -18,6 +18,7 @@ RunQueue::RunQueue(RunControl* control, QObject* parent) : QObject(parent), cont
 bool RunQueue::start(std::vector<QueuedRun> runs) {
   if (active_ || control_->isLive() || runs.empty()) return false;
   runs_ = std::move(runs);
+  for (QueuedRun& run : runs_) run.asked = control_->setUp();
   at_ = 0;
   active_ = true;
   startNext();
@@ -30,6 +31,7 @@ void RunQueue::add(QueuedRun run) {
     at_ = 0;
   }
   active_ = true;
+  run.asked = control_->setUp();
   runs_.push_back(std::move(run));
   if (at_ + 1 == runs_.size() && !control_->isLive() && control_->state() != RunState::preflight)
     startNext();
@@ -71,7 +73,7 @@ void RunQueue::startNext() {
   for (; at_ < runs_.size(); ++at_) {
     if (runs_[at_].state == QueuedState::left_out) continue;
     runs_[at_].state = QueuedState::running;
-    if (control_->startPlan(runs_[at_].plan)) {
+    if (control_->startPlan(runs_[at_].plan, runs_[at_].asked)) {
       Q_EMIT changed();
       return;
     }
@@ -98,13 +100,23 @@ void RunQueue::takeEnd(RunSeries* run, int exit_status) {
 
 void RunQueue::cancel() {
   if (!active_) return;
+  const bool none_runs = waits(at_);
   leaveOutTheRest();
+  if (none_runs) {
+    at_ = runs_.size();
+    active_ = false;
+  }
   Q_EMIT changed();
+  if (none_runs) Q_EMIT finished();
 }
 
 void RunQueue::leaveOutTheRest() {
   for (QueuedRun& queued : runs_)
     if (queued.state == QueuedState::waiting) queued.state = QueuedState::left_out;
+}
+
+std::size_t RunQueue::waiting() const {
+  return active_ ? count(QueuedState::waiting) : 0;
 }
 
 std::size_t RunQueue::count(QueuedState state) const {
@@ -117,7 +129,7 @@ QString RunQueue::sentence() const {
   if (active_ && at_ < runs_.size()) {
     const int now = static_cast<int>(at_) + 1;
     if (runs_[at_].state == QueuedState::waiting)
-      return tr("%n run(s) wait for the one that trains", nullptr, static_cast<int>(count(QueuedState::waiting)));
+      return tr("%n run(s) wait for the one that trains", nullptr, static_cast<int>(waiting()));
     if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(runs_[at_].label);
     return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
   }

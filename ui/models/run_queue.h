@@ -22,6 +22,7 @@ struct QueuedRun {
   QString label;  ///< what messages call it, e.g. "llm"
   QueuedState state = QueuedState::waiting;
   RunSeries* run = nullptr;  ///< once it has begun; owned by the library
+  RunSpec asked = {};        ///< the set-up as it was queued: later edits of it are no part of the run
 };
 
 /// Thread: GUI. Starts through the RunControl, so that a queued run is an ordinary run.
@@ -42,6 +43,8 @@ class RunQueue : public QObject {
   /// Leaves out the runs that have not begun. The current run continues.
   void cancel();
   bool isActive() const { return active_; }
+  /// How many have not begun and still will.
+  std::size_t waiting() const;
   const std::vector<QueuedRun>& runs() const { return runs_; }
   /// "Run 2 of 5: llm is training"; the results once the queue has ended.
   QString sentence() const;

@@ -24,8 +24,8 @@ BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, Wi
       control_(control),
       files_(files),
       list_(new QListWidget(this)),
-      run_(new QPushButton(tr("&Run with the bug"), this)),
-      fix_(new QPushButton(tr("&Fix and run again"), this)) {
+      run_(new QPushButton(tr("Run with the bug"), this)),
+      fix_(new QPushButton(tr("Fix and run again"), this)) {
   setObjectName(QStringLiteral("bugGalleryPanel"));
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);

@@ -7,6 +7,7 @@
 
 #include "detached_run.h"
 #include "models/run_control.h"
+#include "models/run_queue.h"
 #include "models/run_series.h"
 
 namespace accrue::ui {
@@ -124,10 +125,14 @@ void CloseGuard::forgetAnswer() {
 
 CloseAnswer CloseGuard::ask() {
   const QString remembered = settings_->value(QLatin1String(remembered_key)).toString();
+  const std::size_t waiting = queue_ ? queue_->waiting() : 0;
+  // An answer for one run is none for those that wait behind it.
   for (const auto& [answer, word] : remembered_words)
-    if (remembered == QLatin1String(word)) return answer;
-  const CloseChoice choice =
-      dialogs_->askClose(window_, tr("A run is training in this window. What should happen to it?"));
+    if (waiting == 0 && remembered == QLatin1String(word)) return answer;
+  QString question = tr("A run is training in this window. What should happen to it?");
+  if (waiting == 1) question += QLatin1Char(' ') + tr("1 more run waits in the queue and will not begin.");
+  if (waiting > 1) question += QLatin1Char(' ') + tr("%1 more runs wait in the queue and will not begin.").arg(waiting);
+  const CloseChoice choice = dialogs_->askClose(window_, question);
   if (!choice.remember) return choice.answer;
   for (const auto& [answer, word] : remembered_words) {
     if (choice.answer != answer) continue;

@@ -14,6 +14,7 @@ class QWidget;
 namespace accrue::ui {
 
 class RunControl;
+class RunQueue;
 class RunSeries;
 
 /// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the run and waits while
@@ -32,6 +33,8 @@ class CloseGuard : public QObject {
   bool remembersAnswer() const;
   /// Closing during a run asks again from now on.
   void forgetAnswer();
+  /// The window says how many of its runs wait, and will not begin once it has closed.
+  void setQueue(const RunQueue* queue) { queue_ = queue; }
   void setDeadline(std::chrono::milliseconds deadline) { deadline_.setInterval(deadline); }
 
  Q_SIGNALS:
@@ -53,6 +56,7 @@ class CloseGuard : public QObject {
   void force();
 
   RunControl* control_;
+  const RunQueue* queue_ = nullptr;
   Dialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;

@@ -80,6 +80,7 @@ void ComparedRuns::showEnd() {
               parts.join(QStringLiteral(". ")),
               {},
               {}});
+  Q_EMIT ended();
 }
 
 }  // namespace accrue::ui

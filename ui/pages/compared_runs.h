@@ -30,6 +30,8 @@ class ComparedRuns : public QObject {
   void aboutToBegin();
   /// Nothing could be queued; the message bar shows why.
   void refused();
+  /// They are over, and those that began can be drawn over each other.
+  void ended();
 
  protected:
   /// One of the ways.

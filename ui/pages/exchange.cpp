@@ -20,6 +20,11 @@ namespace {
 
 const QString message_id = QStringLiteral("exchange");
 
+/// Of the message that shows one job: others keep theirs.
+QString progressId(const std::shared_ptr<std::atomic_bool>& job) {
+  return QStringLiteral("%1.%2").arg(message_id).arg(reinterpret_cast<quintptr>(job.get()));
+}
+
 std::filesystem::path pathOf(const QString& text) {
   return text.toStdString();
 }
@@ -32,9 +37,19 @@ struct Imported {
   QStringList tags;  ///< of a log without a tag that is known for a loss
 };
 
-Imported importFolder(const QString& logs, const QString& folder, const QString& loss) {
+/// Where a log's run goes: two imports of one log are two runs.
+QString targetOf(const QString& logs, const QString& runs_dir) {
+  const QString stem = QStringLiteral("imported-%1").arg(QFileInfo(QDir::cleanPath(logs)).fileName());
+  QString target = QDir(runs_dir).filePath(stem);
+  for (int number = 2; QFileInfo::exists(target); ++number)
+    target = QDir(runs_dir).filePath(QStringLiteral("%1-%2").arg(stem).arg(number));
+  return target;
+}
+
+Imported importFolder(const QString& logs, const QString& runs_dir, const QString& loss,
+                      const std::function<bool()>& go_on) {
   Imported imported;
-  const auto log = read_tensorboard(pathOf(logs));
+  const auto log = read_tensorboard(pathOf(logs), go_on);
   if (!log) {
     imported.problem = QString::fromStdString(log.error().text());
     return imported;
@@ -45,6 +60,7 @@ Imported importFolder(const QString& logs, const QString& folder, const QString&
     for (const auto& [tag, values] : log->scalars) imported.tags.append(QString::fromStdString(tag));
     return imported;
   }
+  const QString folder = targetOf(logs, runs_dir);
   const auto done = import_tensorboard(*log, pathOf(logs), pathOf(folder), tags);
   if (!done) {
     imported.problem = QString::fromStdString(done.error().text());
@@ -58,8 +74,7 @@ Imported importFolder(const QString& logs, const QString& folder, const QString&
 
 }  // namespace
 
-Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions)
-    : QObject(parts.window), parts_(parts), given_up_(std::make_shared<std::atomic_bool>(false)) {
+Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions) : QObject(parts.window), parts_(parts) {
   for (QAction* action : {actions.exportTrace, actions.exportScalars}) action->setEnabled(false);  // without a run
   connect(actions.exportCode, &QAction::triggered, this, &Exchange::showCode);
   connect(actions.exportTrace, &QAction::triggered, this, &Exchange::exportTrace);
@@ -68,7 +83,7 @@ Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions)
 }
 
 Exchange::~Exchange() {
-  given_up_->store(true);
+  for (const GivenUp& job : under_way_) job->store(true);
 }
 
 void Exchange::showCode() {
@@ -82,23 +97,37 @@ void Exchange::say(const QString& text, bool failed) {
   parts_.messages->post({message_id, failed ? RunState::failed : RunState::finished, text, {}, {}});
 }
 
+Exchange::GivenUp Exchange::begin() {
+  under_way_.append(std::make_shared<std::atomic_bool>(false));
+  return under_way_.last();
+}
+
+void Exchange::showProgress(const GivenUp& given_up, const QString& text) {
+  if (given_up->load()) return;
+  parts_.messages->post(
+      {progressId(given_up), RunState::running, text, tr("Cancel"), [given_up] { given_up->store(true); }});
+}
+
+bool Exchange::end(const GivenUp& given_up) {
+  under_way_.removeOne(given_up);
+  parts_.messages->withdraw(progressId(given_up));
+  return given_up->load();
+}
+
 void Exchange::exportTrace() {
   const RunSeries* run = parts_.focused_run();
   if (!run) return say(tr("Select a run whose trace is to be exported."), true);
   const QString file = parts_.dialogs->exportFile(
       parts_.window, QDir(run->folder()).filePath(QStringLiteral("trace.json")), tr("Chrome trace (*.json)"));
   if (file.isEmpty()) return;
-  given_up_->store(true);  // an export that still runs
-  given_up_ = std::make_shared<std::atomic_bool>(false);
-  const auto show = [this, given_up = given_up_](int percent) {
-    if (given_up->load()) return;
-    parts_.messages->post({message_id, RunState::running, tr("Exporting the trace: %1 %").arg(percent), tr("Cancel"),
-                           [given_up] { given_up->store(true); }});
+  const GivenUp given_up = begin();
+  const auto show = [this, given_up](int percent) {
+    showProgress(given_up, tr("Exporting the trace: %1 %").arg(percent));
   };
   show(0);
   const std::string folder = run->folder().toStdString();
   jobs_.run(
-      [this, folder, file, show, given_up = given_up_, last = 0]() mutable {
+      [this, folder, file, show, given_up, last = 0]() mutable {
         return write_chrome_trace(folder, pathOf(file), [&](double done) {
           if (const int percent = static_cast<int>(100.0 * done); percent != last)
             QMetaObject::invokeMethod(
@@ -107,15 +136,13 @@ void Exchange::exportTrace() {
           return !given_up->load();
         });
       },
-      [this, file, given_up = given_up_](const Result<TraceCounts>& counts) {
-        const bool cancelled = given_up->exchange(true);  // the bar of progress is not shown again
+      [this, file, given_up](const Result<TraceCounts>& counts) {
+        const bool cancelled = end(given_up);
         if (counts)
           say(tr("Saved %1: open it in Perfetto (ui.perfetto.dev) or chrome://tracing.")
                   .arg(QDir::toNativeSeparators(file)),
               false);
-        else if (cancelled && counts.error().code == ErrorCode::cancelled)
-          parts_.messages->withdraw(message_id);
-        else
+        else if (!cancelled || counts.error().code != ErrorCode::cancelled)
           say(tr("The trace was not exported. %1").arg(QString::fromStdString(counts.error().text())), true);
       });
 }
@@ -126,11 +153,15 @@ void Exchange::exportScalars() {
   const QString folder =
       parts_.dialogs->chooseFolder(parts_.window, tr("Folder for TensorBoard's event files"), run->folder());
   if (folder.isEmpty()) return;
-  jobs_.run([run = run->folder().toStdString(), folder] { return export_tensorboard(run, pathOf(folder)); },
-            [this](const Result<ScalarsWritten>& written) {
+  const GivenUp given_up = begin();
+  showProgress(given_up, tr("Exporting the scalars of %1 \u2026").arg(run->name()));
+  jobs_.run([from = run->folder().toStdString(), folder,
+             given_up] { return export_tensorboard(from, pathOf(folder), [&] { return !given_up->load(); }); },
+            [this, given_up](const Result<ScalarsWritten>& written) {
+              const bool cancelled = end(given_up);
               if (written)
                 say(tr("Saved %1.").arg(QString::fromStdString(written->file.string())), false);
-              else
+              else if (!cancelled || written.error().code != ErrorCode::cancelled)
                 say(tr("The scalars were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
             });
 }
@@ -142,13 +173,14 @@ void Exchange::importLog() {
 }
 
 void Exchange::readLog(const QString& folder, const QString& loss) {
-  // Not among the runs until it is whole; two imports of one log are two runs.
-  const QString stem = QStringLiteral("imported-%1").arg(QFileInfo(QDir::cleanPath(folder)).fileName());
-  QString target = QDir(parts_.library->runsDir()).filePath(stem);
-  for (int number = 2; QFileInfo::exists(target); ++number)
-    target = QDir(parts_.library->runsDir()).filePath(QStringLiteral("%1-%2").arg(stem).arg(number));
-  jobs_.run([folder, target, loss] { return importFolder(folder, target, loss); },
-            [this, folder](const Imported& imported) {
+  const GivenUp given_up = begin();
+  showProgress(given_up, tr("Importing %1 \u2026").arg(QDir::toNativeSeparators(folder)));
+  jobs_.run([folder, runs_dir = parts_.library->runsDir(), loss,
+             given_up] { return importFolder(folder, runs_dir, loss, [&] { return !given_up->load(); }); },
+            [this, folder, given_up](const Imported& imported) {
+              const bool cancelled = end(given_up);
+              // What was imported before the cancel reached it is a run like others.
+              if (cancelled && imported.folder.isEmpty()) return;
               if (!imported.tags.isEmpty()) {
                 const QString tag = parts_.dialogs->chooseItem(
                     parts_.window, tr("Import"), tr("Which of the log's scalars is the loss?"), imported.tags);
@@ -157,9 +189,7 @@ void Exchange::readLog(const QString& folder, const QString& loss) {
               }
               if (!imported.problem.isEmpty())
                 return say(tr("The log was not imported. %1").arg(imported.problem), true);
-              if (imported.notes.isEmpty())
-                parts_.messages->withdraw(message_id);
-              else
+              if (!imported.notes.isEmpty())
                 say(tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))), false);
               parts_.library->open(imported.folder);
             });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QList>
 #include <QObject>
 #include <QPointer>
 #include <atomic>
@@ -43,16 +44,23 @@ class Exchange : public QObject {
   ~Exchange() override;
 
  private:
+  /// True once the job is to end early: cancelled in the message bar, or the window closes.
+  using GivenUp = std::shared_ptr<std::atomic_bool>;
+
   void showCode();
   void exportTrace();
   void exportScalars();
   void importLog();
   void readLog(const QString& folder, const QString& loss);
   void say(const QString& text, bool failed);
+  /// A job from its first message to its last; end() tells whether it was cancelled. Jobs follow each other.
+  GivenUp begin();
+  void showProgress(const GivenUp& given_up, const QString& text);
+  bool end(const GivenUp& given_up);
 
   ExchangeParts parts_;
   QPointer<CodeExportSheet> sheet_;
-  std::shared_ptr<std::atomic_bool> given_up_;
+  QList<GivenUp> under_way_;
   JobRunner jobs_;
 };
 

@@ -10,6 +10,7 @@
 #include <QSettings>
 
 #include "dialogs.h"
+#include "models/run_library.h"
 #include "models/spec_document.h"
 #include "plots/plot_area.h"
 #include "widgets/message_bar.h"
@@ -75,7 +76,18 @@ void FigureExport::copyFigure() {
                          {}});
 }
 
+QString FigureExport::dataProblem() const {
+  const QList<RunSeries*> runs = parts_.plots->runs();
+  if (runs.isEmpty()) return tr("No run is shown. Show those in the plots whose data are to be exported.");
+  for (const RunSeries* run : runs)
+    if (!parts_.library->isLoaded(run))
+      return tr("%1 is still being read, so its data would not be whole. Export them once all of it is in the plots.")
+          .arg(run->name());
+  return {};
+}
+
 void FigureExport::exportData() {
+  if (const QString problem = dataProblem(); !problem.isEmpty()) return tell({}, problem);
   const QString name =
       parts_.dialogs->exportFile(window_, suggestedFile("csv"), tr("Comma separated values (*.csv);;JSON (*.json)"));
   if (name.isEmpty()) return;

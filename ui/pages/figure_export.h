@@ -13,6 +13,7 @@ namespace accrue::ui {
 class Dialogs;
 class MessageBar;
 class PlotArea;
+class RunLibrary;
 class SpecDocument;
 struct WindowActions;
 
@@ -28,6 +29,7 @@ class FigureExport : public QObject {
     Dialogs* dialogs = nullptr;
     QSettings* settings = nullptr;  ///< remembers the figure's size
     const SpecDocument* document = nullptr;
+    const RunLibrary* library = nullptr;
   };
   FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window);
 
@@ -35,6 +37,8 @@ class FigureExport : public QObject {
   void exportFigure();
   void copyFigure();
   void exportData();
+  /// Why the data cannot be exported now; empty if they can.
+  QString dataProblem() const;
   FigureSize size() const;
   QString suggestedFile(const char* suffix) const;
   /// An empty problem: the file is there.

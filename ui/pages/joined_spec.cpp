@@ -3,6 +3,7 @@
 
 #include <QPointer>
 
+#include "accrue/run/megatron_lowering.h"
 #include "models/run_control.h"
 #include "models/spec_document.h"
 #include "widgets/message_bar.h"
@@ -14,11 +15,11 @@ namespace {
 
 constexpr auto joined_id = "joined";
 
-/// A run's name says nothing of what it does.
+/// A run's name says nothing of what it does. A run's spec has what follows from it written out, a document has not.
 bool describeTheSame(RunSpec a, RunSpec b) {
   a.run.name.clear();
   b.run.name.clear();
-  return a == b;
+  return without_lowered(a) == without_lowered(b);
 }
 
 }  // namespace

@@ -23,19 +23,20 @@
 #include "widgets/message_bar.h"
 #include "window_actions.h"
 #include "window_files.h"
+#include "window_layouts.h"
 
 namespace accrue::ui {
 
 LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts)
     : QObject(parts.window), player_(player), panel_(panel), parts_(parts) {
   connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
-  connect(player_, &LessonPlayer::begun, this, &LessonDesk::arrange);
+  connect(player_, &LessonPlayer::begun, this, &LessonDesk::begin);
   connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson: its form would hide the fields of that one.
-  connect(parts_.files, &WindowFiles::documentOpened, this, &LessonDesk::leave);
+  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
   connectActions();
   enableActions();
 }
@@ -79,8 +80,9 @@ void LessonDesk::openFile(const QString& path) {
     if (finding.severity == Severity::error && problems.size() < 5)
       problems.append(QString::fromStdString(finding.text()));
   if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
+  if (player_->isTakenByAnother()) return say(tr("A run is training. Stop it before a lesson begins."));
   if (!player_->lesson() && !parts_.files->mayReplace()) return;
-  parts_.centre->messages()->withdraw(QStringLiteral("lesson"));
+  for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
 }
 
@@ -94,11 +96,27 @@ void LessonDesk::leave() {
   player_->close();
 }
 
-void LessonDesk::arrange() {
+bool LessonDesk::isOpen() const {
+  return player_->lesson();
+}
+
+void LessonDesk::begin() {
+  parts_.actions->presenter->setChecked(false);  // the layout to come back to is the one from before it
   if (layout_before_.isEmpty()) {
     layout_before_ = parts_.window->saveState();
     clock_before_ = parts_.centre->plots()->clock();
   }
+  arrange();
+  parts_.centre->showPlots();
+  parts_.runs->showOnly({});
+  const std::string& clock = player_->lesson()->clock;
+  if (!clock.empty()) parts_.centre->plots()->setClock(clockFromKey(QString::fromStdString(clock)));
+  restrictForm();
+  panel_->focusFirst();
+}
+
+void LessonDesk::arrange() {
+  forgetSavedLayout(parts_.window);
   const Lesson& lesson = *player_->lesson();
   const auto needed = [&lesson](const QDockWidget* dock) {
     return std::ranges::any_of(lesson.panels, [dock](const std::string& panel) {
@@ -118,11 +136,6 @@ void LessonDesk::arrange() {
     parts_.window->resizeDocks({dock_, setup}, {height / 2, height / 2}, Qt::Vertical);
   }
   dock_->raise();
-  parts_.centre->showPlots();
-  parts_.runs->showOnly({});
-  if (!lesson.clock.empty()) parts_.centre->plots()->setClock(clockFromKey(QString::fromStdString(lesson.clock)));
-  restrictForm();
-  panel_->focusFirst();
 }
 
 void LessonDesk::restrictForm() {
@@ -138,6 +151,7 @@ void LessonDesk::restrictForm() {
 }
 
 void LessonDesk::restore() {
+  parts_.actions->presenter->setChecked(false);
   parts_.form->restrictTo({});
   if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
   layout_before_.clear();

@@ -48,11 +48,14 @@ class LessonDesk : public QObject {
   /// Shows the list of lessons, or the open one.
   void show();
   void leave();
+  bool isOpen() const;
+  /// The docks that the open lesson needs, and no others.
+  void arrange();
 
  private:
   void connectActions();
   void enableActions();
-  void arrange();
+  void begin();
   void restore();
   void restrictForm();
   void showNotes();

@@ -161,6 +161,7 @@ void MainWindow::buildPanels() {
   static_cast<DockTitle*>(pipeline_dock_->titleBarWidget())->addControl(pipeline_->titleControl());
   for (QDockWidget* dock : {window_dock_, events_dock_}) run_tags_.append(addRunTag(dock));
   rank_tag_ = addRunTag(ranks_dock_);
+  inspector_tag_ = addRunTag(inspector_dock_);
   buildLessons();
   tabifyDocks();
 }
@@ -178,7 +179,10 @@ void MainWindow::buildLessons() {
     gallery_dock_->show();
     gallery_dock_->raise();
   });
-  connect(gallery_, &BugGalleryPanel::aboutToBegin, this, [this] { runs_->showOnly({}); });
+  connect(gallery_, &BugGalleryPanel::aboutToBegin, this, [this] {
+    centre_->messages()->withdraw(QStringLiteral("draft"));  // as for any other document
+    runs_->showOnly({});
+  });
   connect(actions_.bugGallery, &QAction::triggered, this, [this] {
     gallery_dock_->show();
     gallery_dock_->raise();
@@ -190,8 +194,9 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  new FigureExport(actions_, {centre_->plots(), centre_->messages(), parts_.dialogs, parts_.settings, parts_.document},
-                   this);
+  new FigureExport(
+      actions_,
+      {centre_->plots(), centre_->messages(), parts_.dialogs, parts_.settings, parts_.document, parts_.library}, this);
   recent_menu_ = buildMenus(this, actions_,
                             {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
                              pipeline_dock_, inspector_dock_, planner_dock_, lesson_dock_, gallery_dock_},
@@ -356,10 +361,12 @@ void MainWindow::connectDialects() {
        std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, iso_runs_, queue_commands->seedRuns()}) {
     connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
     connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
+    connect(runs, &ComparedRuns::ended, this, &MainWindow::showComparison);
   }
   connect(actions_.isoBatch, &QAction::triggered, this, &MainWindow::showIsoBatch);
   connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
-  connect(queue_, &RunQueue::finished, this, &MainWindow::showComparison);
+  connect(queue_, &RunQueue::finished, this, &MainWindow::showState);
+  close_guard_->setQueue(queue_);
 }
 
 void MainWindow::showDialects() {
@@ -385,7 +392,6 @@ void MainWindow::showComparison() {
   QList<RunSeries*> runs;
   for (const QueuedRun& queued : queue_->runs())
     if (queued.run) runs.append(queued.run);
-  showState();
   if (runs.isEmpty()) return;
   runs_->showOnly(runs);
   centre_->showPlots();
@@ -400,10 +406,8 @@ void MainWindow::connectViewActions() {
   connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) {
     setWindowState(windowState().setFlag(Qt::WindowFullScreen, on));  // afterwards it is maximised again if it was
   });
-  connect(actions_.layouts, &QActionGroup::triggered, this, [this](QAction* action) {
-    resetLayout();
-    applyLayout(this, static_cast<WindowLayout>(action->data().toInt()));
-  });
+  connect(actions_.layouts, &QActionGroup::triggered, this,
+          [this](QAction* action) { showLayout(static_cast<WindowLayout>(action->data().toInt())); });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
   connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
@@ -427,6 +431,7 @@ void MainWindow::connectFiles() {
   connect(actions_.quit, &QAction::triggered, this, &MainWindow::close);
   connect(actions_.closeSpec, &QAction::triggered, this, [this] {
     if (!files_->mayReplace()) return;
+    lesson_desk_->leave();
     parts_.document->reset(RunSpec{}, tr("Untitled"));
     centre_->showStart();
   });
@@ -482,6 +487,7 @@ void MainWindow::tick() {
     status_->showOther(other ? parts_.control->run() : nullptr);
     accumulation_panel_->refresh();
     inspector_->refresh();
+    inspector_tag_->setRun(parts_.control->run());
     rank_panel_->refresh();
     rank_tag_->setRun(rank_panel_->liveRun());
     pipeline_->refresh();
@@ -555,6 +561,7 @@ void MainWindow::showContinuations() {
   const RunSeries* run = focusedRun();
   const RunControl& control = *parts_.control;
   const bool idle = !control.isLive() && control.state() != RunState::preflight;
+  runs_->setBusy(!idle);
   // The library may not know yet that the run which ended here is over.
   const bool elsewhere = run && run != control.run() && parts_.library->liveElsewhere().contains(run->folder());
   actions_.attach->setEnabled(idle && elsewhere);
@@ -651,6 +658,7 @@ void MainWindow::offerDraft() {
                              tr("Unsaved edits of %1 from %2 were kept").arg(draft->name, when), tr("Restore"),
                              [this, draft] {
                                if (!files_->mayReplace()) return;
+                               lesson_desk_->leave();
                                parts_.document->restore(draft->spec, draft->name, draft->base_dir.toStdString(),
                                                         draft->spec_file);
                                drafts_->keep();
@@ -681,9 +689,9 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     event->ignore();
     return;
   }
-  lesson_desk_->leave();  // the layout that is saved is the user's own
+  view_size_->leavePresenter();  // the layout that is saved is the user's own
+  lesson_desk_->leave();
   drafts_->keep();
-  view_size_->leavePresenter();
   saveLayout();
   event->accept();
 }

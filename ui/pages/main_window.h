@@ -60,6 +60,7 @@ class StatusRow;
 class Theme;
 class WindowFiles;
 class AccumulationPanel;
+enum class WindowLayout;
 
 /// The parts that the window uses; all outlive it.
 struct StudioParts {
@@ -116,6 +117,8 @@ class MainWindow : public QMainWindow {
   void restoreLayout();
   void saveLayout();
   void resetLayout();
+  void showLayout(WindowLayout layout);
+  void placeDocks();
   void cyclePanes(int direction);
   void focusPane(int pane);
   int focusedPane() const;
@@ -186,6 +189,7 @@ class MainWindow : public QMainWindow {
   QDockWidget* planner_dock_ = nullptr;
   QList<RunTag*> run_tags_;  ///< of the panels that speak of the focused run
   RunTag* rank_tag_ = nullptr;
+  RunTag* inspector_tag_ = nullptr;
   QDockWidget* lesson_dock_ = nullptr;
   QDockWidget* gallery_dock_ = nullptr;
   QToolBar* run_bar_ = nullptr;
@@ -194,7 +198,6 @@ class MainWindow : public QMainWindow {
   DifferencesSheet* differences_ = nullptr;
   GlossarySheet* glossary_ = nullptr;
   ViewSize* view_size_ = nullptr;
-  QByteArray default_plots_;  ///< how the plots' splitter divides its room at first
   QTimer frame_timer_;
   bool numbers_moved_ = true;
   bool shown_before_ = false;

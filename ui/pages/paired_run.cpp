@@ -57,7 +57,7 @@ void PairedRun::startChecked() {
   }
   if (changed.size() > 1) {
     parts_.bar->post({QLatin1String(paired_id), RunState::paused,
-                      tr("A paired run changes one key. The set-up differs from %1 in %2: %3")
+                      tr("A paired run changes one key. The set-up differs from %1 in %2 keys: %3")
                           .arg(first_->name(), QString::number(changed.size()), changed.join(QStringLiteral(", "))),
                       tr("Load the run's spec"), [this, run = std::exchange(first_, nullptr)] {
                         if (run) parts_.files->clone(*run);

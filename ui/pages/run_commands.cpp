@@ -60,7 +60,6 @@ void RunCommands::showEnabled() {
   for (QAction* action :
        {actions_.renameRun, actions_.runNotes, actions_.starRun, actions_.deleteRun, actions_.baseline})
     action->setEnabled(any);
-  if (notes_ && notes_->isVisible()) notes_->setRun(runs_->currentRun());
 }
 
 void RunCommands::showNotes() {
@@ -86,7 +85,6 @@ void RunCommands::toggleBaseline() {
 
 void RunCommands::showMoved(const QStringList& names) {
   bar_->withdraw(QLatin1String(failed_id));
-  for (const char* offer : {"end", "interrupted", "joined"}) bar_->withdraw(QLatin1String(offer));
   const QString text = names.size() == 1
                            ? tr("%1 was moved to the trash").arg(names.first())
                            : tr("%n runs were moved to the trash", nullptr, static_cast<int>(names.size()));

@@ -41,6 +41,11 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
       bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
+  connect(library_->table(), &QAbstractItemModel::rowsRemoved, this, [this] {
+    withdrawStale();
+    const RunSeries* ended = control_->run();
+    if (ended && !library_->find(ended->folder())) bar_->withdraw(QStringLiteral("end"));
+  });
   connect(library_, &RunLibrary::liveFound, this, [this](RunSeries* run) {
     if (!control_->isLive()) offerAttach(run->folder());
   });

@@ -230,8 +230,10 @@ void RunsPanel::focusTable() {
 }
 
 void RunsPanel::activate(const QModelIndex& index) {
-  RunSeries* run = runAt(index);
-  if (!run) return;
+  if (RunSeries* run = runAt(index)) showAlone(run);
+}
+
+void RunsPanel::showAlone(RunSeries* run) {
   showOnly({run});
   Q_EMIT activated(run);
 }
@@ -246,17 +248,18 @@ void RunsPanel::showMenu(const QPoint& at) {
   menu.addSeparator();
   const bool elsewhere = library_->liveElsewhere().contains(run->folder());
   QAction* attach = elsewhere ? menu.addAction(tr("Attach")) : nullptr;
+  if (attach) attach->setEnabled(!busy_);
   QAction* resume = menu.addAction(tr("Resume"));
-  resume->setEnabled(!run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
+  resume->setEnabled(!busy_ && !run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
   QAction* branch = menu.addAction(tr("Branch from this run with the current set-up"));
-  branch->setEnabled(!run->isLive());
+  branch->setEnabled(!busy_ && !run->isLive());
   menu.addSeparator();
   menu.addActions(commands_);
   menu.addSeparator();
   QAction* folder = menu.addAction(tr("Open its folder"));
   const QAction* chosen = menu.exec(view_->viewport()->mapToGlobal(at));
   if (!chosen) return;
-  if (chosen == look) activate(view_->indexAt(at));
+  if (chosen == look) showAlone(run);  // the rows may have moved while the menu was open
   if (chosen == clone) Q_EMIT cloneRequested(run);
   if (chosen == attach) Q_EMIT attachRequested(run);
   if (chosen == resume) Q_EMIT resumeRequested(run);

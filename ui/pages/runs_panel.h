@@ -38,6 +38,8 @@ class RunsPanel : public QWidget {
   /// Closes all other eyes; the last of these gets the focus.
   void showOnly(const QList<RunSeries*>& runs);
   void focusTable();
+  /// While a run is live here no other can go on, be branched or be followed.
+  void setBusy(bool busy) { busy_ = busy; }
   /// Edits the focused run's name in its row.
   void editName();
   /// Commands on the selected runs, for the context menu; their keys act while the table has the focus.
@@ -69,6 +71,7 @@ class RunsPanel : public QWidget {
   void noteShown();
   void showMenu(const QPoint& at);
   void activate(const QModelIndex& index);
+  void showAlone(RunSeries* run);
   RunSeries* runAt(const QModelIndex& index) const;
 
   RunLibrary* library_;
@@ -82,6 +85,7 @@ class RunsPanel : public QWidget {
   QStackedLayout* stack_;
   QList<QAction*> commands_;
   bool changing_ = false;  ///< several runs at once
+  bool busy_ = false;
 };
 
 }  // namespace accrue::ui

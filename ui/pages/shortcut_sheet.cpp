@@ -51,8 +51,15 @@ ShortcutSheet::ShortcutSheet(const WindowActions& actions, QWidget* parent) : QD
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(0, 1);
   addTitle(grid, tr("Everywhere"));
-  for (const QAction* action : actions.all())
-    if (!action->shortcuts().isEmpty()) addRow(grid, action->iconText(), keysOf(*action));
+  // Where a key works only with the focus in the runs, the sheet says so.
+  const auto addActions = [&](bool in_runs) {
+    for (const QAction* action : actions.all())
+      if (!action->shortcuts().isEmpty() && (action->shortcutContext() == Qt::WidgetWithChildrenShortcut) == in_runs)
+        addRow(grid, action->iconText(), keysOf(*action));
+  };
+  addActions(false);
+  addTitle(grid, tr("In the runs table"));
+  addActions(true);
   addTitle(grid, tr("In a focused plot"));
   for (const QAction* action : actions.all())
     if (action->shortcuts().isEmpty() && action->text().contains(QLatin1Char('\t')))
@@ -61,8 +68,8 @@ ShortcutSheet::ShortcutSheet(const WindowActions& actions, QWidget* parent) : QD
   addRow(grid, tr("Zoom in, out"), QStringLiteral("+  -"));
   addRow(grid, tr("Zoom back, forward"), tr("Backspace  Shift+Backspace"));
   addRow(grid, tr("Pause or continue"), tr("Space"));
-  addTitle(grid, tr("In a tool bar or on the start page"));
-  addRow(grid, tr("Choose a card"), QStringLiteral("1 \u2026 4"));
+  addTitle(grid, tr("On the start page"));
+  addRow(grid, tr("Choose a card"), QStringLiteral("1 \u2026 9"));
   auto* scroll = new QScrollArea(this);
   scroll->setObjectName(QStringLiteral("shortcutScroll"));
   scroll->setAccessibleName(tr("Keyboard shortcuts"));

@@ -14,6 +14,7 @@
 #include "style/text_scale.h"
 #include "style/theme.h"
 #include "window_actions.h"
+#include "window_layouts.h"
 
 namespace accrue::ui {
 
@@ -45,6 +46,7 @@ double ViewSize::presenterScale(double screen_height, double line_height) {
 void ViewSize::present(bool on) {
   if (!on) return leavePresenter();
   if (presents()) return;
+  forgetSavedLayout(window_);
   before_ = Before{window_->saveState(), textScale()};
   for (QDockWidget* dock : window_->findChildren<QDockWidget*>()) dock->setVisible(dock == kept_);
   kept_->raise();

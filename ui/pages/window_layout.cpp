@@ -29,6 +29,7 @@
 #include "runs_panel.h"
 #include "setup_panel.h"
 #include "start_page.h"
+#include "view_size.h"
 #include "widgets/field_form.h"
 #include "window_layouts.h"
 
@@ -53,7 +54,6 @@ constexpr int pane_count = 12;
 void MainWindow::restoreLayout() {
   const QSettings& settings = *parts_.settings;
   auto* splitter = centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"));
-  default_plots_ = splitter->saveState();
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
     // The offscreen platform reports a screen of 800 x 800; pictures of the window should have the usual size.
     const bool real_screen = screen() && QGuiApplication::platformName() != QLatin1String("offscreen");
@@ -102,7 +102,23 @@ void MainWindow::saveLayout() {
 }
 
 void MainWindow::resetLayout() {
+  view_size_->leavePresenter();
   lesson_desk_->leave();
+  placeDocks();
+}
+
+void MainWindow::showLayout(WindowLayout layout) {
+  view_size_->leavePresenter();
+  if (lesson_desk_->isOpen() && layout == WindowLayout::lesson) {
+    lesson_desk_->arrange();
+    return;
+  }
+  placeDocks();
+  applyLayout(this, layout);
+}
+
+void MainWindow::placeDocks() {
+  forgetSavedLayout(this);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   run_bar_->show();
   const std::pair<QDockWidget*, Qt::DockWidgetArea> places[] = {
@@ -118,11 +134,11 @@ void MainWindow::resetLayout() {
     dock->show();
   }
   tabifyDocks();
-  lesson_dock_->hide();
+  lesson_dock_->setVisible(lesson_desk_->isOpen());
   gallery_dock_->hide();
   resizeDocks({setup_dock_, window_dock_}, {368, 280}, Qt::Horizontal);
   resizeDocks({runs_dock_}, {208}, Qt::Vertical);
-  centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"))->restoreState(default_plots_);
+  centre_->plots()->resetHeights();
 }
 
 void MainWindow::tabifyDocks() {

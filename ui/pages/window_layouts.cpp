@@ -5,6 +5,7 @@
 #include <QEvent>
 #include <QStringList>
 #include <QTimer>
+#include <chrono>
 
 namespace accrue::ui {
 
@@ -17,7 +18,7 @@ struct Arrangement {
   double left_share, right_share, bottom_share;
 };
 
-Arrangement arrangementOf(WindowLayout layout, bool has_lesson) {
+Arrangement arrangementOf(WindowLayout layout) {
   const auto names = [](std::initializer_list<const char*> docks) {
     QStringList list;
     for (const char* dock : docks) list << QLatin1String(dock);
@@ -29,7 +30,7 @@ Arrangement arrangementOf(WindowLayout layout, bool has_lesson) {
     case WindowLayout::debug:
       return {{}, names({"ranksDock", "windowDock"}), names({"eventsDock", "pipelineDock"}), 0.0, 0.36, 0.36};
     case WindowLayout::lesson:
-      return {has_lesson ? names({"lessonDock"}) : names({"setupDock"}), names({"windowDock"}), {}, 0.3, 0.28, 0.0};
+      return {names({"setupDock"}), names({"windowDock"}), {}, 0.3, 0.28, 0.0};
     case WindowLayout::studio:
       break;
   }
@@ -40,8 +41,7 @@ Arrangement arrangementOf(WindowLayout layout, bool has_lesson) {
 
 void applyLayout(QMainWindow* window, WindowLayout layout) {
   if (layout == WindowLayout::studio) return;
-  const Arrangement wanted =
-      arrangementOf(layout, window->findChild<QDockWidget*>(QStringLiteral("lessonDock")) != nullptr);
+  const Arrangement wanted = arrangementOf(layout);
   const QStringList shown = wanted.left + wanted.right + wanted.bottom;
   for (QDockWidget* dock : window->findChildren<QDockWidget*>()) dock->setVisible(shown.contains(dock->objectName()));
   const auto give = [window](const QStringList& names, double share, Qt::Orientation direction) {
@@ -72,21 +72,32 @@ bool LayoutRestorer::eventFilter(QObject* object, QEvent* event) {
       if (restore_ && window_->isVisible() && window_->size() == size_) {
         // After the layout that the new size brings.
         QTimer::singleShot(0, this, [this] {
-          if (restore_ && window_->size() == size_) restore_();
+          if (!restore_ || window_->size() != size_) return;
+          restore_();
+          // A window manager may give the size more than once, but not for long.
+          QTimer::singleShot(std::chrono::seconds(1), this, &LayoutRestorer::disarm);
         });
       }
       break;
     case QEvent::KeyPress:
     case QEvent::MouseButtonPress:
     case QEvent::Close:
-      restore_ = nullptr;
-      window_->removeEventFilter(this);
-      deleteLater();
+      disarm();
       break;
     default:
       break;
   }
   return QObject::eventFilter(object, event);
+}
+
+void LayoutRestorer::disarm() {
+  restore_ = nullptr;
+  window_->removeEventFilter(this);
+  deleteLater();
+}
+
+void forgetSavedLayout(QMainWindow* window) {
+  for (auto* restorer : window->findChildren<LayoutRestorer*>()) restorer->disarm();
 }
 
 }  // namespace accrue::ui

@@ -12,7 +12,8 @@ namespace accrue::ui {
 
 enum class WindowLayout { studio, compare, debug, lesson };
 
-/// From the default layout on: hides the docks that a layout has no use for, and gives the others their room.
+/// From the default layout on, while no lesson is open: hides the docks that a layout has no use for, and gives the
+/// others their room.
 void applyLayout(QMainWindow* window, WindowLayout layout);
 
 /// Docks divide the room of the window that they are restored in, and a window has its saved size only some time after
@@ -23,6 +24,9 @@ class LayoutRestorer : public QObject {
  public:
   LayoutRestorer(QMainWindow* window, QSize size, std::function<void()> restore);
 
+  /// The layout is the user's from now on.
+  void disarm();
+
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
 
@@ -31,5 +35,8 @@ class LayoutRestorer : public QObject {
   QSize size_;
   std::function<void()> restore_;
 };
+
+/// For what arranges the docks anew: a saved layout is not brought back over it.
+void forgetSavedLayout(QMainWindow* window);
 
 }  // namespace accrue::ui

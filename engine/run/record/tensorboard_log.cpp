@@ -198,11 +198,14 @@ void settle(std::vector<LoggedScalar>& values) {
 
 }  // namespace
 
-void read_tensorboard_records(std::string_view bytes, const std::string& name, TensorboardLog& log) {
+void read_tensorboard_records(std::string_view bytes, const std::string& name, TensorboardLog& log,
+                              const std::function<bool()>& go_on) {
+  constexpr std::int64_t asked_every = 1024;
   constexpr std::size_t frame = 8 + 4 + 4;
   Collector collector(log);
   std::size_t at = 0;
   for (std::int64_t record = 1; at < bytes.size(); ++record) {
+    if (go_on && record % asked_every == 0 && !go_on()) return;
     const std::string_view rest = bytes.substr(at);
     const auto problem = [&](std::string_view what) {
       log.problems.push_back(
@@ -220,7 +223,7 @@ void read_tensorboard_records(std::string_view bytes, const std::string& name, T
   }
 }
 
-Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path) {
+Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path, const std::function<bool()>& go_on) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   if (!folder && !std::filesystem::exists(path, error))
@@ -235,7 +238,8 @@ Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path) {
     const auto mapped = MappedFile::open(file);
     if (!mapped) return tl::unexpected(mapped.error());
     const auto* const data = reinterpret_cast<const char*>(mapped->data());
-    read_tensorboard_records({data, static_cast<std::size_t>(mapped->size())}, file.filename().string(), log);
+    read_tensorboard_records({data, static_cast<std::size_t>(mapped->size())}, file.filename().string(), log, go_on);
+    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
   }
   for (auto& [tag, values] : log.scalars) settle(values);
   if (log.scalars.empty())

@@ -21,17 +21,18 @@
 namespace accrue::megatron {
 
 /// Raised where a class that crosses the line changes.
-inline constexpr std::uint32_t plugin_interface = 1;
+inline constexpr std::uint32_t plugin_interface = 2;
 
-/// What a library was built with. Its layout never changes.
+/// What a library was built with. Members are only added at its end.
 struct PluginAbi {
   std::uint32_t interface;
   const char* torch;
-  const char* name;  ///< of the library
+  const char* name;    ///< of the library
+  const char* accrue;  ///< of the headers; since interface 2
 };
 
 /// Loads a library, which stays loaded, and lets it register. Its entries are in `registry` where the facts have no
-/// error: a file that cannot be loaded, another interface or LibTorch, a missing symbol, a name that is taken.
+/// error: a file that cannot be loaded, another interface, Accrue or LibTorch, a missing symbol, a name that is taken.
 PluginFacts load_plugin(const std::filesystem::path& file, Registry& registry);
 /// All of a run's, each the very file that the record names. Errors: config.
 Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& registry);
@@ -40,5 +41,5 @@ Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& regi
 
 #define ACCRUE_PLUGIN(library_name, registry)                                                    \
   extern "C" [[gnu::visibility("default")]] const accrue::megatron::PluginAbi accrue_plugin_abi{ \
-      accrue::megatron::plugin_interface, TORCH_VERSION, library_name};                          \
+      accrue::megatron::plugin_interface, TORCH_VERSION, library_name, accrue::headers_version}; \
   extern "C" [[gnu::visibility("default")]] void accrue_plugin_register(accrue::megatron::Registry& registry)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,11 +28,13 @@ struct TensorboardLog {
 };
 
 /// Reads the records of one file, and of what it holds the scalars: simple values, and tensors of one float or double.
-/// A damaged record ends the file with a sentence in the problems, as does one that is cut short.
-void read_tensorboard_records(std::string_view bytes, const std::string& name, TensorboardLog& log);
+/// A damaged record ends the file with a sentence in the problems, as does one that is cut short. go_on is asked now
+/// and then; false ends it.
+void read_tensorboard_records(std::string_view bytes, const std::string& name, TensorboardLog& log,
+                              const std::function<bool()>& go_on = {});
 
 /// A file, or every file of a folder whose name has "tfevents" in it. Errors: none there, no scalar in them (config),
-/// unreadable (disk).
-Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path);
+/// unreadable (disk), go_on said false (cancelled).
+Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path, const std::function<bool()>& go_on = {});
 
 }  // namespace accrue

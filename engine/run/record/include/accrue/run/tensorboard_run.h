@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct ScalarsWritten {
   std::int64_t evaluations = 0;
 };
 /// Writes what the run would have written with run.tensorboard_dir, at the times of its updates. Errors: no run folder,
-/// a run without updates, a folder that holds event files already (config); disk.
-Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder);
+/// a run without updates, a folder that holds event files already (config); disk; go_on, which is asked at each update,
+/// said false (cancelled), which leaves no file.
+Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
+                                          const std::function<bool()>& go_on = {});
 
 /// What stands for what. A tag that is left out is found by its usual names.
 struct ImportTags {

@@ -174,7 +174,7 @@ std::vector<at::Tensor> ChunkOptimizer::masters() const {
 at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
   const at::Tensor flat = ddp_.flat_gradients(fragment.arena).narrow(0, fragment.range.offset, fragment.range.size);
   if (!fragment.half()) return flat;
-  return flat.to(at::kFloat).mul_(pending_);
+  return flat.to(at::kFloat).mul(pending_);  // the flat gradients of half parameters may be float32 themselves
 }
 
 void ChunkOptimizer::scale_gradients(double factor) {

@@ -120,7 +120,7 @@ class TestCliOptions : public QObject {
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
     // The curve reaches the plot's right edge: coloured points stand in each of its eight parts.
     const QImage image(picture);
-    const QRect loss(440, 80, 624, 205);
+    const QRect loss(440, 80, 624, 280);
     QVERIFY(image.rect().contains(loss));
     QSet<int> parts;
     for (int y = loss.top(); y <= loss.bottom(); ++y)

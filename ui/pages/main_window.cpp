@@ -369,24 +369,6 @@ void MainWindow::connectDialects() {
   close_guard_->setQueue(queue_);
 }
 
-void MainWindow::showDialects() {
-  if (!dialect_panel_)
-    dialect_panel_ = new DialectPanel(parts_.document, dialects_, queue_, actions_.runAllDialects, this);
-  dialect_panel_->show();
-  dialect_panel_->raise();
-  dialect_panel_->activateWindow();
-}
-
-void MainWindow::showIsoBatch() {
-  if (!iso_panel_)
-    iso_panel_ = new IsoBatchPanel(
-        parts_.document, iso_runner_, iso_runs_, queue_, parts_.control, parts_.library, [this] { return formHolds(); },
-        this);
-  iso_panel_->show();
-  iso_panel_->raise();
-  iso_panel_->activateWindow();
-}
-
 // Over samples, runs with different window lengths can be compared.
 void MainWindow::showComparison() {
   QList<RunSeries*> runs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The smaller commands of MainWindow: clipboard, help.
+// The smaller commands of MainWindow: clipboard, help, and the windows beside it.
 #include <QApplication>
 #include <QClipboard>
 #include <QDesktopServices>
@@ -11,8 +11,10 @@
 
 #include "accrue/run/version.h"
 #include "centre_page.h"
+#include "dialect_panel.h"
 #include "differences_sheet.h"
 #include "glossary_sheet.h"
+#include "iso_batch_panel.h"
 #include "main_window.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -61,6 +63,24 @@ void MainWindow::showAbout() {
   box->setIconPixmap(windowIcon().pixmap(64, 64));
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();
+}
+
+void MainWindow::showDialects() {
+  if (!dialect_panel_)
+    dialect_panel_ = new DialectPanel(parts_.document, dialects_, queue_, actions_.runAllDialects, this);
+  dialect_panel_->show();
+  dialect_panel_->raise();
+  dialect_panel_->activateWindow();
+}
+
+void MainWindow::showIsoBatch() {
+  if (!iso_panel_)
+    iso_panel_ = new IsoBatchPanel(
+        parts_.document, iso_runner_, iso_runs_, queue_, parts_.control, parts_.library, [this] { return formHolds(); },
+        this);
+  iso_panel_->show();
+  iso_panel_->raise();
+  iso_panel_->activateWindow();
 }
 
 void MainWindow::showShortcuts() {

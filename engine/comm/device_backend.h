@@ -12,6 +12,7 @@
 #include "accrue/run/host_facts.h"
 #include "accrue/run/result.h"
 #include "group.h"
+#include "kernels/device_updates.h"
 
 namespace c10d {
 class Store;
@@ -27,16 +28,19 @@ class DeviceBackend {
   virtual DeviceFacts facts(int device) const = 0;
   /// Makes it the calling thread's current one.
   virtual void use_device(int device) = 0;
-  /// Bytes that this process' tensors hold there.
-  virtual std::int64_t allocated_bytes(int device) const = 0;
+  /// What this process holds there.
+  virtual MemoryUse memory(int device) const = 0;
   /// Collective: the group. Errors: device, rendezvous.
   virtual Result<std::unique_ptr<Communicator>> nccl_communicator(const CommGroup& group,
                                                                   const c10::intrusive_ptr<c10d::Store>& store,
                                                                   int device) = 0;
+  /// The device's own kernels of the optimizers' rules; null where the library was built without nvcc. It lives as long
+  /// as the process.
+  virtual const DeviceUpdates* updates(int device) = 0;
 };
 
 /// The library's one entry. abi: kDeviceBackendAbi of the caller; null where it differs from the library's.
-constexpr int kDeviceBackendAbi = 3;
+constexpr int kDeviceBackendAbi = 4;
 using DeviceBackendEntry = DeviceBackend* (*)(int abi);
 constexpr const char* kDeviceBackendSymbol = "accrue_device_backend";
 

@@ -2,8 +2,12 @@
 // The entry of accrue_cuda, the only library of Accrue that names CUDA or NCCL. Loading it loads LibTorch's CUDA half.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include <vector>
+
+#include "cuda_updates.h"
 #include "nccl_backend.h"
 
 namespace accrue {
@@ -21,9 +25,13 @@ class CudaModule final : public DeviceBackend {
 
   void use_device(int device) override { c10::cuda::set_device(static_cast<c10::DeviceIndex>(device)); }
 
-  std::int64_t allocated_bytes(int device) const override {
+  MemoryUse memory(int device) const override {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
-    return stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)].current;
+    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {.reserved_bytes = stats.reserved_bytes[all].current,
+            .allocated_bytes = stats.allocated_bytes[all].current,
+            .most_allocated_bytes = stats.allocated_bytes[all].peak,
+            .allocations = stats.allocation[all].current};
   }
 
   Result<std::unique_ptr<Communicator>> nccl_communicator(const CommGroup& group,
@@ -31,6 +39,24 @@ class CudaModule final : public DeviceBackend {
                                                           int device) override {
     return make_nccl_group(group, store, device);
   }
+
+#ifdef ACCRUE_CUDA_KERNELS
+  const DeviceUpdates* updates(int device) override {
+    static const auto all = [] {
+      std::vector<std::unique_ptr<DeviceUpdates>> made;
+      for (int each = 0; each < c10::cuda::device_count(); ++each)
+        made.push_back(make_cuda_updates(each, [](int its) {
+          return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(its)).stream();
+        }));
+      return made;
+    }();
+    return all.at(static_cast<std::size_t>(device)).get();
+  }
+#else
+  const DeviceUpdates* updates(int /*device*/) override {
+    return nullptr;
+  }
+#endif
 };
 
 }  // namespace

@@ -1,52 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision to float32 and back, as IEEE 754 has it, so that all instruction sets give the same bits. Where the
-// CPU has no instruction for float16 the loops below work on the bits, without branches.
+// Half precision to float32 and back, so that all instruction sets give the same bits. Where the CPU has no instruction
+// for float16 the loops below take half_number.inl.h, number by number.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
 
+#include "kernels/half_number.inl.h"
 #include "kernels/kernels.h"
 
 namespace accrue {
 namespace {
-
-inline std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-inline float float_of(std::uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/// The exponent moves from float16's place to float32's by a multiplication, which makes subnormal numbers normal.
-inline float widened(std::uint16_t half) {
-  const std::uint32_t magnitude = half & 0x7fffu, sign = (half & 0x8000u) << 16;
-  const float finite = float_of(magnitude << 13) * float_of((254u - 15u) << 23);
-  const std::uint32_t special = 0x7f800000u | (magnitude & 0x3ffu) << 13 | ((magnitude & 0x3ffu) != 0 ? 0x400000u : 0u);
-  return float_of(sign | (magnitude >= 0x7c00u ? special : bits_of(finite)));
-}
-
-/// Adding a power of two leaves the bits that float16 keeps at the end of the sum, rounded.
-inline std::uint16_t narrowed(float value) {
-  const std::uint32_t bits = bits_of(value), sign = bits & 0x80000000u, magnitude = bits ^ sign;
-  const std::uint32_t least = 113u << 23;  // the exponent of 2^-14, the smallest normal number
-  const std::uint32_t exponent = (magnitude & 0x7f800000u) < least ? least : magnitude & 0x7f800000u;
-  const float raise = float_of((exponent > 0x47800000u ? 0x47800000u : exponent) + (13u << 23));
-  const std::uint32_t sum = bits_of(float_of(magnitude) + raise);
-  const std::uint32_t finite = ((exponent - least) >> 13) + (sum & 0xfffu);
-  const std::uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x1ffu) : 0x7c00u;
-  const bool overflows = magnitude >= 0x477ff000u;  // 65520 and above round to infinity
-  return static_cast<std::uint16_t>(sign >> 16 | (overflows ? special : finite));
-}
 
 void from_half(const std::uint16_t* __restrict from, float* __restrict to, std::int64_t n) {
   std::int64_t i = 0;
@@ -68,16 +35,11 @@ void to_half(const float* __restrict from, std::uint16_t* __restrict to, std::in
 }
 
 void from_bfloat16(const std::uint16_t* __restrict from, float* __restrict to, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) to[i] = float_of(static_cast<std::uint32_t>(from[i]) << 16);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = widened_bfloat16(from[i]);
 }
 
 void to_bfloat16(const float* __restrict from, std::uint16_t* __restrict to, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint32_t bits = bits_of(from[i]);
-    const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    const bool not_a_number = (bits & 0x7fffffffu) > 0x7f800000u;
-    to[i] = static_cast<std::uint16_t>(not_a_number ? bits >> 16 | 0x40u : rounded);
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = narrowed_bfloat16(from[i]);
 }
 
 }  // namespace

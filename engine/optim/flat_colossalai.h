@@ -10,8 +10,7 @@
 
 namespace accrue {
 
-/// For the kinds after adamw. Arguments as make_flat_optimizer(); `path` as its device asks, or operators to run a
-/// device's way on the CPU.
+/// For the kinds after adamw. Arguments as make_flat_optimizer() of flat_paths.h.
 std::unique_ptr<FlatOptimizer> make_colossalai_optimizer(const OptimizerSpec& spec,
                                                          std::vector<OptimizerSegment> segments, std::int64_t numel,
                                                          at::TensorOptions options, UpdatePath path);

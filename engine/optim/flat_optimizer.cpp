@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass per update over flat memory. LibTorch's own C++ optimizers loop over tensors with several operators each;
-// its fused kernel would scale the gradients in place. These loops read the gradient once and leave it alone.
+// its fused kernel would scale the gradients in place. These passes read the gradient once and leave it alone.
 #include "accrue/optim/flat_optimizer.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/kernels.h"
 #include "optim/flat_base.h"
 #include "optim/flat_colossalai.h"
-#include "optim/tensor_optimizer.h"
+#include "optim/flat_paths.h"
+#include "optim/update_rules.h"
 
 namespace accrue {
 
@@ -19,68 +23,57 @@ namespace {
 
 constexpr std::int64_t elements_per_task = 1 << 16;
 
-/// Calls update(offset, size, stretch) over every stretch, in parallel parts.
-template <typename Update>
-void for_each_part(const std::vector<Stretch>& stretches, const Update& update) {
-  for (const Stretch& stretch : stretches) {
-    at::parallel_for(0, stretch.range.size, elements_per_task, [&](std::int64_t begin, std::int64_t end) {
-      update(stretch.range.offset + begin, end - begin, stretch);
-    });
-  }
-}
-
-template <typename T>
 class FlatAdamW final : public MomentsBase {
  public:
-  using MomentsBase::MomentsBase;
+  FlatAdamW(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
+            at::TensorOptions options, UpdatePath path)
+      : MomentsBase(spec, std::move(segments), numel, options), path_(path) {}
 
   void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
-    T* const p = params.mutable_data_ptr<T>();
-    const T* const g = grads.const_data_ptr<T>();
-    T* const m = first_.template mutable_data_ptr<T>();
-    T* const v = second_.template mutable_data_ptr<T>();
-    for_each_part(begin_step(rates, ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
-      const auto t = static_cast<double>(stretch.steps);
-      AdamWStep part{.lr = stretch.lr,
-                     .beta1 = spec_.beta1,
-                     .beta2 = spec_.beta2,
-                     .eps = epsilon_of(spec_),
-                     .correction1 = 1.0 - std::pow(spec_.beta1, t),
-                     .correction2_root = std::sqrt(1.0 - std::pow(spec_.beta2, t)),
-                     .grad_scale = grad_scale};
-      (spec_.kind == OptimizerKind::adam ? part.l2 : part.weight_decay) = stretch.weight_decay;
-      flat_kernels<T>().adamw(p + at, g + at, m + at, v + at, n, part);
-    });
+    std::vector<Piece<AdamWStep>> pieces;
+    for (const Stretch& stretch : begin_step(rates, ranges)) {
+      const MomentsSettings by{.lr = stretch.lr,
+                               .beta1 = spec_.beta1,
+                               .beta2 = spec_.beta2,
+                               .eps = epsilon_of(spec_),
+                               .weight_decay = stretch.weight_decay,
+                               .adamw_mode = spec_.kind == OptimizerKind::adamw};
+      pieces.push_back({{part_of(params, stretch.range), part_of(grads, stretch.range), part_of(first_, stretch.range),
+                         part_of(second_, stretch.range)},
+                        adamw_step(by, stretch.steps, grad_scale)});
+    }
+    adamw_pass(pieces, path_);
   }
+
+ private:
+  UpdatePath path_;
 };
 
-template <typename T>
 class FlatSgd final : public MomentumBase {
  public:
-  using MomentumBase::MomentumBase;
+  FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
+          at::TensorOptions options, UpdatePath path)
+      : MomentumBase(spec, std::move(segments), numel, options), path_(path) {}
 
   void step(at::Tensor& params, const at::Tensor& grads, const UpdateRates& rates, double grad_scale,
             std::span<const FlatRange> ranges) override {
     check(params, grads);
-    T* const p = params.mutable_data_ptr<T>();
-    const T* const g = grads.const_data_ptr<T>();
-    T* const buffer = buffer_.defined() ? buffer_.template mutable_data_ptr<T>() : nullptr;
-    for_each_part(begin_step(rates, ranges), [&](std::int64_t at, std::int64_t n, const Stretch& stretch) {
-      const SgdStep part{
-          .lr = stretch.lr, .momentum = spec_.momentum, .weight_decay = stretch.weight_decay, .grad_scale = grad_scale};
-      flat_kernels<T>().sgd(p + at, g + at, buffer == nullptr ? nullptr : buffer + at, n, part);
-    });
+    std::vector<Piece<SgdStep>> pieces;
+    for (const Stretch& stretch : begin_step(rates, ranges))
+      pieces.push_back(
+          {{part_of(params, stretch.range), part_of(grads, stretch.range), part_of(buffer_, stretch.range), {}},
+           {.lr = stretch.lr,
+            .momentum = spec_.momentum,
+            .weight_decay = stretch.weight_decay,
+            .grad_scale = grad_scale}});
+    sgd_pass(pieces, path_);
   }
-};
 
-template <typename T>
-std::unique_ptr<FlatOptimizer> make_typed(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
-                                          std::int64_t numel, at::TensorOptions options) {
-  if (spec.kind == OptimizerKind::sgd) return std::make_unique<FlatSgd<T>>(spec, std::move(segments), numel, options);
-  return std::make_unique<FlatAdamW<T>>(spec, std::move(segments), numel, options);
-}
+ private:
+  UpdatePath path_;
+};
 
 /// Squares are summed in blocks of a fixed size and the blocks in order, so the norm does not depend on the threads.
 template <typename T>
@@ -109,14 +102,26 @@ void FlatOptimizer::step(at::Tensor& params, const at::Tensor& grads, const Upda
 
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::ScalarType dtype, at::Device device) {
-  const auto options = at::TensorOptions(dtype).device(device);
   if (dtype != at::kFloat && dtype != at::kDouble)
     throw std::invalid_argument("flat optimizers update float32 or float64 parameters; keep a float32 master copy");
+  return make_flat_optimizer(spec, std::move(segments), numel, at::TensorOptions(dtype).device(device),
+                             path_of(device));
+}
+
+std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
+                                                   std::int64_t numel, at::TensorOptions options, UpdatePath path) {
   if (spec.kind > OptimizerKind::adamw)
-    return make_colossalai_optimizer(spec, std::move(segments), numel, options, path_of(device));
-  if (!device.is_cpu()) return make_tensor_optimizer(spec, std::move(segments), numel, options);
-  if (dtype == at::kDouble) return make_typed<double>(spec, std::move(segments), numel, options);
-  return make_typed<float>(spec, std::move(segments), numel, options);
+    return make_colossalai_optimizer(spec, std::move(segments), numel, options, path);
+  if (spec.kind == OptimizerKind::sgd)
+    return std::make_unique<FlatSgd>(spec, std::move(segments), numel, options, path);
+  return std::make_unique<FlatAdamW>(spec, std::move(segments), numel, options, path);
+}
+
+at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
+  const at::NoGradGuard no_grad;
+  at::Tensor total = at::zeros({}, flat.options().dtype(at::kDouble));
+  for (const FlatRange& range : ranges) total.add_(part_of(flat, range).to(at::kDouble).square().sum());
+  return total;
 }
 
 std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank) {

@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/optim/optimizer.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -78,14 +79,18 @@ void put_back(const std::vector<Reached<Options>>& reached) {
     if (!each.parameter.is_contiguous()) each.parameter.detach().copy_(each.tensors.params);
 }
 
-/// update(those of one path, path) for the parameters on the CPU, and for those on devices.
+/// update(those of one path, path) for the parameters on the CPU, and for those on each device.
 template <typename Options, typename Update>
 void by_path(const std::vector<Reached<Options>>& reached, const Update& update) {
-  for (const UpdatePath path : {UpdatePath::kernels, UpdatePath::operators}) {
+  std::vector<UpdatePath> paths;
+  for (const Reached<Options>& each : reached)
+    if (const UpdatePath path = path_of(each.parameter.device()); !std::ranges::count(paths, path))
+      paths.push_back(path);
+  for (const UpdatePath path : paths) {
     std::vector<Reached<Options>> those;
     for (const Reached<Options>& each : reached)
       if (path_of(each.parameter.device()) == path) those.push_back(each);
-    if (!those.empty()) update(those, path);
+    update(those, path);
   }
   put_back(reached);
 }

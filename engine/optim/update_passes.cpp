@@ -3,13 +3,17 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <stdexcept>
 #include <string>
+
+#include "comm/device_loader.h"
 
 namespace accrue {
 namespace {
@@ -186,6 +190,57 @@ at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const S
   return all;
 }
 
+// The same with a device's own kernels.
+
+NumberType number_type(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return NumberType::float64;
+    case at::kHalf:
+      return NumberType::float16;
+    case at::kBFloat16:
+      return NumberType::bfloat16;
+    default:
+      return NumberType::float32;
+  }
+}
+
+template <typename Step>
+DeviceColumns device_columns(const Piece<Step>& piece, Writes writes) {
+  check(piece);
+  const Columns columns = columns_of(piece, writes);
+  const auto column = [&](std::size_t i) { return DeviceColumn{columns[i].data, number_type(columns[i].type)}; };
+  return {column(0), column(1), column(2), column(3), piece.tensors.params.numel()};
+}
+
+template <typename Step>
+void update_on_device(const std::vector<Piece<Step>>& pieces, const DeviceUpdates& updates) {
+  for (const Piece<Step>& piece : pieces)
+    updates.update(device_columns(piece, Writes::parameters_and_state), piece.step);
+}
+
+/// start(columns, step, parts): begins the kernel that writes the parts of a piece's sums.
+template <typename Step, typename Start>
+at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes writes, const DeviceUpdates& updates,
+                            const Start& start) {
+  const auto tensors = static_cast<std::int64_t>(pieces.size());
+  if (tensors == 0) return at::zeros({0, 2}, at::kDouble);
+  const auto options = pieces.front().tensors.params.options().requires_grad(false).dtype(at::kDouble);
+  at::Tensor parts = at::zeros({tensors, parts_of_sums, 2}, options), sums = at::zeros({tensors, 2}, options);
+  double* part = parts.mutable_data_ptr<double>();
+  for (const Piece<Step>& piece : pieces) {
+    start(device_columns(piece, writes), piece.step, part);
+    part += 2 * parts_of_sums;
+  }
+  updates.add_parts(parts.const_data_ptr<double>(), tensors, sums.mutable_data_ptr<double>());
+  return sums;
+}
+
+std::atomic<bool>& left_to_operators() {
+  static std::atomic<bool> left = false;
+  return left;
+}
+
 // The same with LibTorch's operators. Half precision is widened as a whole.
 
 at::ScalarType wide(const at::Tensor& tensor) {
@@ -228,6 +283,16 @@ void adamw_operators(const Piece<AdamWStep>& piece) {
   if (step.weight_decay != 0.0) p->mul_(1.0 - step.lr * step.weight_decay);
   p->addcdiv_(*m, v->sqrt().div_(step.correction2_root).add_(step.eps), -step.lr / step.correction1);
   for (Wide* each : {&p, &m, &v}) each->put_back();
+}
+
+void sgd_operators(const Piece<SgdStep>& piece) {
+  const SgdStep& step = piece.step;
+  Wide p(piece.tensors.params), buffer(piece.tensors.first);
+  at::Tensor change = scaled_gradient(piece.tensors, step.grad_scale, step.weight_decay, *p);
+  if (buffer->defined()) change = buffer->mul_(step.momentum).add_(change);
+  p->sub_(change, step.lr);
+  p.put_back();
+  if (buffer->defined()) buffer.put_back();
 }
 
 at::Tensor direction(const MomentsStep& step, const at::Tensor& p, const at::Tensor& m, const at::Tensor& v) {
@@ -292,14 +357,40 @@ void each_piece(const std::vector<Piece<Step>>& pieces, const Use& use) {
 
 }  // namespace
 
+const char* UpdatePath::name() const {
+  if (std::holds_alternative<const DeviceUpdates*>(path_)) return "CUDA kernels";
+  return std::get<Kind>(path_) == kernels ? "kernels" : "operators";
+}
+
 UpdatePath path_of(const at::Device& device) {
-  return device.is_cpu() ? UpdatePath::kernels : UpdatePath::operators;
+  if (device.is_cpu()) return UpdatePath::kernels;
+  if (!device.is_cuda() || left_to_operators().load(std::memory_order_relaxed)) return UpdatePath::operators;
+  static const Result<DeviceBackend*> module = load_device_backend();
+  const DeviceUpdates* const updates = module ? (*module)->updates(device.index()) : nullptr;
+  return updates != nullptr ? UpdatePath(*updates) : UpdatePath::operators;
+}
+
+bool agree_on_device_kernels(Communicator& axis, bool mine) {
+  at::Tensor lacks = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
+  axis.all_reduce(lacks, Reduce::max);
+  const bool all = lacks.item<double>() == 0.0;
+  if (!all) left_to_operators().store(true, std::memory_order_relaxed);
+  return all;
 }
 
 void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path) {
   if (path == UpdatePath::operators) return each_piece(pieces, adamw_operators);
+  if (path != UpdatePath::kernels) return update_on_device(pieces, path.updates());
   elementwise(pieces, []<typename T>(T, const AdamWStep& step, const Pointers<T>& at, std::int64_t n) {
     flat_kernels<T>().adamw(at[0], at[1], at[2], at[3], n, step);
+  });
+}
+
+void sgd_pass(const std::vector<Piece<SgdStep>>& pieces, UpdatePath path) {
+  if (path == UpdatePath::operators) return each_piece(pieces, sgd_operators);
+  if (path != UpdatePath::kernels) return update_on_device(pieces, path.updates());
+  elementwise(pieces, []<typename T>(T, const SgdStep& step, const Pointers<T>& at, std::int64_t n) {
+    flat_kernels<T>().sgd(at[0], at[1], at[2], n, step);
   });
 }
 
@@ -310,6 +401,7 @@ void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath p
       p->sub_(moments_operators(piece, *p), piece.step.lr);
       p.put_back();
     });
+  if (path != UpdatePath::kernels) return update_on_device(pieces, path.updates());
   elementwise(pieces, []<typename T>(T, const MomentsStep& step, const Pointers<T>& at, std::int64_t n) {
     flat_kernels<T>().fused_adam(at[0], at[1], at[2], at[3], n, step);
   });
@@ -317,6 +409,7 @@ void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath p
 
 void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path) {
   if (path == UpdatePath::operators) return each_piece(pieces, fused_sgd_operators);
+  if (path != UpdatePath::kernels) return update_on_device(pieces, path.updates());
   elementwise(pieces, []<typename T>(T, const FusedSgdStep& step, const Pointers<T>& at, std::int64_t n) {
     flat_kernels<T>().fused_sgd(at[0], at[1], at[2], n, step);
   });
@@ -324,6 +417,7 @@ void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath p
 
 void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path) {
   if (path == UpdatePath::operators) return each_piece(pieces, lars_operators);
+  if (path != UpdatePath::kernels) return update_on_device(pieces, path.updates());
   elementwise(pieces, []<typename T>(T, const LarsStep& step, const Pointers<T>& at, std::int64_t n) {
     flat_kernels<T>().lars(at[0], at[1], at[2], n, step);
   });
@@ -339,6 +433,11 @@ at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, Upda
     });
     return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
   }
+  if (path != UpdatePath::kernels)
+    return summed_on_device(pieces, Writes::state, path.updates(),
+                            [&](const auto& columns, const auto& step, double* parts) {
+                              path.updates().lamb_moments(columns, step, parts);
+                            });
   return summed(pieces, Writes::state,
                 []<typename T>(T, const MomentsStep& step, const Pointers<T>& at, std::int64_t n) {
                   return flat_kernels<T>().lamb_moments(at[0], at[1], at[2], at[3], n, step);
@@ -353,6 +452,11 @@ void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::v
       p->sub_(direction(piece.step, *p, *m, *v), *rate++);
       p.put_back();
     });
+  }
+  if (path != UpdatePath::kernels) {
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      path.updates().lamb_apply(device_columns(pieces[i], Writes::parameters), pieces[i].step, rates[i]);
+    return;
   }
   for_blocks(pieces, Writes::parameters, row_of(pieces),
              [&]<typename T>(T, std::size_t i, std::int64_t /*block*/, const Pointers<T>& at, std::int64_t n) {
@@ -378,26 +482,33 @@ at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath
     });
     return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
   }
+  if (path != UpdatePath::kernels)
+    return summed_on_device(
+        pieces, Writes::nothing, path.updates(),
+        [&](const auto& columns, const auto&, double* parts) { path.updates().square_sums(columns, parts); });
   return summed(pieces, Writes::nothing, []<typename T>(T, const LarsStep&, const Pointers<T>& at, std::int64_t n) {
     const auto sum = flat_kernels<T>().square_sum;
-    return SquareSums{.params = sum(at[0], n), .steps = sum(at[1], n)};
+    return SquareSums{.params = sum(at[0], n), .steps = at[1] != nullptr ? sum(at[1], n) : 0.0};
   });
 }
 
 double square_sum_pass(const std::vector<at::Tensor>& tensors) {
-  std::vector<Piece<LarsStep>> pieces;
+  std::vector<UpdatePath> paths;
+  for (const at::Tensor& tensor : tensors)
+    if (const UpdatePath path = path_of(tensor.device()); !std::ranges::count(paths, path)) paths.push_back(path);
   double total = 0.0;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.is_cpu())
-      pieces.push_back({{.params = tensor}, {}});
-    else
-      total += square_sum_of(tensor).item<double>();
+  for (const UpdatePath path : paths) {
+    std::vector<Piece<LarsStep>> pieces;
+    for (const at::Tensor& tensor : tensors) {
+      if (path_of(tensor.device()) != path) continue;
+      if (path == UpdatePath::operators)
+        total += square_sum_of(tensor).item<double>();
+      else
+        pieces.push_back({{.params = tensor}, {}});
+    }
+    if (path != UpdatePath::operators) total += lars_sums_pass(pieces, path).sum().item<double>();
   }
-  const at::Tensor sums =
-      summed(pieces, Writes::nothing, []<typename T>(T, const LarsStep&, const Pointers<T>& at, std::int64_t n) {
-        return SquareSums{.params = flat_kernels<T>().square_sum(at[0], n)};
-      });
-  return total + sums.sum().item<double>();
+  return total;
 }
 
 }  // namespace accrue

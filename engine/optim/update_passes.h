@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One update of many tensors at once: the vector loops of kernels/ on the CPU, LibTorch's operators on a device. The
-// flat optimizers give them stretches of flat memory, the classes for any program its parameters. Half precision is
-// computed in float32, a block at a time; the sums of squares are taken in blocks of a fixed size and the blocks in
-// order, so they do not depend on the threads.
+// One update of many tensors at once: the vector loops of kernels/ on the CPU; on a device the kernels of the CUDA
+// module, or LibTorch's operators where it has none. The flat optimizers give them stretches of flat memory, the
+// classes for any program its parameters. Half precision is computed in float32; the sums of squares are taken in
+// blocks of a fixed size and the blocks in order, so they do not depend on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <variant>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "accrue/comm/communicator.h"
+#include "kernels/device_updates.h"
 
 namespace accrue {
 
@@ -28,11 +30,31 @@ struct Piece {
   Step step;
 };
 
-enum class UpdatePath { kernels, operators };
-/// kernels for the CPU, operators for the others.
+/// What computes an update.
+class UpdatePath {
+ public:
+  enum Kind { kernels, operators };
+  UpdatePath(Kind kind) : path_(kind) {}  // NOLINT(google-explicit-constructor): of the CPU, or of any device
+  /// By the device's own kernels, which must outlive the path.
+  explicit UpdatePath(const DeviceUpdates& updates) : path_(&updates) {}
+  /// The device's own kernels; of a path of a Kind it throws std::bad_variant_access.
+  const DeviceUpdates& updates() const { return *std::get<const DeviceUpdates*>(path_); }
+  /// For the record: "kernels", "operators" or "CUDA kernels".
+  const char* name() const;
+  bool operator==(const UpdatePath&) const = default;
+
+ private:
+  std::variant<Kind, const DeviceUpdates*> path_;
+};
+
+/// kernels for the CPU; for a CUDA device the module's, if it has any, or else operators.
 UpdatePath path_of(const at::Device& device);
+/// Whether the device of every rank has kernels of its own. Where one lacks them, all ranks take operators from now on:
+/// the two round differently, and copies of a parameter must stay equal. Collective: the axis.
+bool agree_on_device_kernels(Communicator& axis, bool mine);
 
 void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path);
+void sgd_pass(const std::vector<Piece<SgdStep>>& pieces, UpdatePath path);
 void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
 void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path);
 void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "accrue/optim/flat_optimizer.h"
-#include "optim/tensor_optimizer.h"
+#include "optim/flat_paths.h"
 #include "support/test_program.h"
 
 namespace test_optimizers {
@@ -120,7 +120,7 @@ class TestOptimizers : public QObject {
     at::manual_seed(5);
     at::Tensor fused = draw_flat(parts, size).to(at::kDouble), plain_operators = fused.clone();
     auto ours = make_flat_optimizer(spec, parts, size, at::kDouble);
-    auto theirs = make_tensor_optimizer(spec, parts, size, at::TensorOptions(at::kDouble));
+    auto theirs = make_flat_optimizer(spec, parts, size, at::TensorOptions(at::kDouble), UpdatePath::operators);
     for (int step = 0; step < steps; ++step) {
       const at::Tensor grads = draw_flat(parts, size).to(at::kDouble);
       std::vector<FlatRange> reached;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "kernels/device_updates.h"
+
+namespace accrue {
+
+/// The stream that a device's kernels are started in, asked for at each start.
+using CurrentStream = cudaStream_t (*)(int device);
+
+/// CUDA kernels of every rule, compiled by nvcc.
+std::unique_ptr<DeviceUpdates> make_cuda_updates(int device, CurrentStream stream);
+
+}  // namespace accrue

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flat optimizers by a path of one's choice: what their device asks for, or a device's way on the CPU.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "accrue/optim/flat_optimizer.h"
+#include "optim/update_passes.h"
+
+namespace accrue {
+
+/// As make_flat_optimizer() of the public header.
+std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
+                                                   std::int64_t numel, at::TensorOptions options, UpdatePath path);
+
+/// Sum of squares over the ranges, float64 [], on the tensor's device; nothing is read back.
+at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
+
+}  // namespace accrue

@@ -3,7 +3,6 @@
 #include "models/fused_attention.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <vector>
@@ -33,7 +32,7 @@ class HeadTasks {
   void run(const Task& task) const {
     const std::int64_t numbers = block_kernels<T>().attention_scratch(shape_);
     const std::int64_t steps = shape_.positions * shape_.positions * shape_.size / 8;
-    at::parallel_for(0, batch_ * heads_, task_grain(steps), [&](std::int64_t begin, std::int64_t end) {
+    over_lent_threads(0, batch_ * heads_, task_grain(steps), [&](std::int64_t begin, std::int64_t end) {
       const at::Tensor scratch = activation_pool().take({numbers}, c10::CppTypeToScalarType<T>::value);
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t row = i / heads_ * shape_.positions, in_row = i % heads_ * shape_.size;

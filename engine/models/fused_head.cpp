@@ -42,14 +42,14 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   return AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "cross_entropy", [&] {
     scalar_t* const numbers = logits.mutable_data_ptr<scalar_t>();
     std::vector<double> parts(static_cast<std::size_t>((rows + rows_per_task - 1) / rows_per_task));
-    at::parallel_for(0, static_cast<std::int64_t>(parts.size()), task_grain(rows_per_task * classes),
-                     [&](std::int64_t first, std::int64_t last) {
-                       for (std::int64_t part = first; part < last; ++part) {
-                         const std::int64_t from = part * rows_per_task, count = std::min(rows_per_task, rows - from);
-                         parts[static_cast<std::size_t>(part)] = block_kernels<scalar_t>().cross_entropy(
-                             numbers + from * classes, targets + from, count, classes, ignored_label);
-                       }
-                     });
+    over_lent_threads(0, static_cast<std::int64_t>(parts.size()), task_grain(rows_per_task * classes),
+                      [&](std::int64_t first, std::int64_t last) {
+                        for (std::int64_t part = first; part < last; ++part) {
+                          const std::int64_t from = part * rows_per_task, count = std::min(rows_per_task, rows - from);
+                          parts[static_cast<std::size_t>(part)] = block_kernels<scalar_t>().cross_entropy(
+                              numbers + from * classes, targets + from, count, classes, ignored_label);
+                        }
+                      });
     double total = 0.0;
     for (const double part : parts) total += part;
     return total;

@@ -17,6 +17,11 @@
 // tiles win if the result has 96 rows or more. On an Emerald Rapids the same ratios were 0.44 to 1.04: MKL, which
 // LibTorch calls, is at home on Intel's CPUs, so there LibTorch makes all products. AVX2 and generic code were not
 // measured and stay with it, too.
+//
+// On threads that are lent (lent_threads.h) either makes a large product, to the bits of the rank's own threads. Our
+// tiles add up in the same order on any; LibTorch's routine rounds differently with the number of threads for some
+// shapes, so it makes the rows in pieces, and for a shape whose pieces it does not round as it rounds the whole, the
+// whole on the rank's own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -42,5 +47,9 @@ void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, Pr
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x);
 /// into += a b.
 void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b);
+void add_product(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, ProductPath path);
+/// Whether LibTorch's routine makes into = a b, or with `add` into += a b, in pieces on the threads that this thread is
+/// lent now.
+bool library_divides(const at::Tensor& into, const at::Tensor& a, const at::Tensor& b, bool add);
 
 }  // namespace accrue

@@ -3,13 +3,14 @@
 // added in order, so a result does not depend on the number of threads.
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "models/lent_threads.h"
 
 namespace accrue {
 
@@ -26,7 +27,7 @@ inline std::int64_t task_grain(std::int64_t steps) {
 /// task(begin, end) over [0, rows) of `width` numbers.
 template <typename Task>
 void over_rows(std::int64_t rows, std::int64_t width, const Task& task) {
-  at::parallel_for(0, rows, task_grain(width), task);
+  over_lent_threads(0, rows, task_grain(width), task);
 }
 
 /// task(begin, end, sums) over [0, rows), where sums [width] are private to a part; returns their total.
@@ -36,7 +37,7 @@ std::vector<T> summed_over_rows(std::int64_t rows, std::int64_t width, const Tas
   const std::int64_t part_rows = std::max(rows_per_task, (rows + most_parts - 1) / most_parts);
   const std::int64_t parts = (rows + part_rows - 1) / part_rows;
   std::vector<T> sums(static_cast<std::size_t>(std::max<std::int64_t>(parts, 1) * width));
-  at::parallel_for(0, parts, task_grain(part_rows * width), [&](std::int64_t first, std::int64_t last) {
+  over_lent_threads(0, parts, task_grain(part_rows * width), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t part = first; part < last; ++part) {
       task(part * part_rows, std::min(rows, (part + 1) * part_rows), sums.data() + part * width);
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "models/lent_threads.h"
 #include "pipeline/allocation_count.h"
 
 namespace accrue {
@@ -24,7 +25,18 @@ const std::vector<PipelineOperation>& WindowExecutor::operations(const PipelineS
   if (!lists) throw std::invalid_argument(lists.error().text());
   operations_ = std::move((*lists)[static_cast<std::size_t>(stage_)]);
   listed_ = shape;
+  lent_.clear();
+  if (host_) {
+    const auto lent = pipeline_threads(shape, stage_, *host_).value();
+    for (const LentThreads& each : lent) lent_[{each.action, each.micro_step, each.chunk}] = each.threads;
+  }
   return operations_;
+}
+
+/// 0 where the rank's own are all.
+std::int64_t WindowExecutor::lent_threads(const PipelineOperation& operation) const {
+  const auto found = lent_.find({operation.action, operation.micro_step, operation.chunk});
+  return found == lent_.end() ? 0 : found->second;
 }
 
 void WindowExecutor::run(const std::vector<PipelineOperation>& operations, WindowWork& work) {
@@ -53,6 +65,7 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
   const Batch& batch = work.batch(operation.micro_step);
   if (batch.empty()) return;
   work.starts(operation);
+  const ThreadLoan loan(lent_threads(operation));
   Flight& flight = this->flight(operation);
   if (counts_kept_) {
     const AllocationCount allocated;
@@ -80,6 +93,7 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
 void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
   if (!work.batch(operation.micro_step).empty()) {
     work.starts(operation);
+    const ThreadLoan loan(lent_threads(operation));
     Flight& flight = this->flight(operation);
     parts_[static_cast<std::size_t>(operation.chunk)]->backward(flight.outputs, flight.gradient);
     flight.outputs.reset();

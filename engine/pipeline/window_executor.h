@@ -7,11 +7,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "accrue/models/model_part.h"
 #include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/pipeline_threads.h"
 
 namespace accrue {
 
@@ -54,6 +57,9 @@ class WindowExecutor {
   WindowExecutor(std::vector<ModelPart*> parts, std::int64_t stages = 1, std::int64_t stage = 0,
                  StageLink* link = nullptr);
 
+  /// All stages share this host: in lists that are asked for from here on, computations use what idle stages lend
+  /// (pipeline_threads.h), as far as their tasks can (models/lent_threads.h).
+  void share_host(const StageHost& host) { host_ = host; }
   /// The operations of this stage in a window of that shape. Throws std::invalid_argument where the schedule has none.
   const std::vector<PipelineOperation>& operations(const PipelineShape& shape);
   /// Runs them; ends early where the work does. Collective over the stages.
@@ -76,6 +82,7 @@ class WindowExecutor {
   Flight& flight(const PipelineOperation& operation) { return flights_[{operation.micro_step, operation.chunk}]; }
   bool is_last(std::int64_t chunk) const { return stage_ == stages_ - 1 && chunk + 1 == std::ssize(parts_); }
   bool is_first_of_micro_step(const PipelineOperation& operation) const;
+  std::int64_t lent_threads(const PipelineOperation& operation) const;
   void forward(const PipelineOperation& operation, WindowWork& work);
   void compute_forward(const PipelineOperation& operation, const Batch& batch, Flight& flight, WindowWork& work);
   void backward(const PipelineOperation& operation, WindowWork& work);
@@ -88,6 +95,8 @@ class WindowExecutor {
   StageLink* link_;
   PipelineShape listed_{.micro_steps = 0};
   std::vector<PipelineOperation> operations_;  ///< of listed_, the last that were asked for
+  std::optional<StageHost> host_;
+  std::map<std::tuple<PipelineAction, std::int64_t, std::int64_t>, std::int64_t> lent_;  ///< threads, in operations_
   std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;
   bool counts_kept_ = true;
   std::int64_t kept_bytes_ = 0;

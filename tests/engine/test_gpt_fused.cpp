@@ -2,12 +2,15 @@
 // The fused GPT against plain operators and against finite differences, and its memory at rest.
 #include <ATen/ATen.h>
 
+#include <QScopeGuard>
 #include <QTest>
 #include <algorithm>
+#include <vector>
 
 #include "models/buffer_pool.h"
 #include "models/fused_blocks.h"
 #include "models/gpt_model.h"
+#include "models/lent_threads.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -155,6 +158,33 @@ class TestGptFused : public QObject {
     QCOMPARE(backward(*one, batch_of(shape), false), backward(*two, batch_of(shape), false));
     for (std::size_t i = 0; i < one->parameters().size(); ++i) {
       QVERIFY(at::equal(one->parameters()[i].grad(), two->parameters()[i].grad()));
+    }
+  }
+
+  /// A pipeline's stages compute on more threads where others lend theirs, and end at the same weights.
+  void lent_threads_change_no_bit_data() {
+    const Rows<int, int, int, int, int> row;
+    row("products in pieces", 4, 256, 384, 6, 256);
+    row("many tokens, a narrow model", 16, 256, 32, 2, 64);
+    row("odd everything", 5, 131, 90, 3, 101);
+  }
+  void lent_threads_change_no_bit() {
+    const auto [rows, length, width, heads, vocabulary] = current_row<int, int, int, int, int>();
+    const Shape shape{rows, length, width, heads, vocabulary};
+    const int had = at::get_num_threads();
+    at::set_num_threads(1);
+    const auto restore = qScopeGuard([had] { at::set_num_threads(had); });
+    const auto model = model_of(shape, Dtype::float32);
+    const double loss = backward(*model, batch_of(shape), false);
+    std::vector<at::Tensor> expected;
+    for (const at::Tensor& parameter : model->parameters()) expected.push_back(parameter.grad().clone());
+    for (const int threads : {2, 3, 4}) {
+      const ThreadLoan loan(threads);
+      QCOMPARE(backward(*model, batch_of(shape), false), loss);
+      const auto named = model->named_parameters();
+      for (std::size_t i = 0; i < named.size(); ++i)
+        QVERIFY2(at::equal(named[i].value().grad(), expected[i]),
+                 qPrintable(QString("%1, %2 threads").arg(named[i].key().c_str()).arg(threads)));
     }
   }
 

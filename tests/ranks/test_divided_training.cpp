@@ -6,7 +6,10 @@
 #include <QtTest>
 #include <filesystem>
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "support/training_body.h"
@@ -45,6 +48,25 @@ std::string spec_text(const Layout& layout, const std::string& model = {}, const
 NamedTensors weights_in(const QTemporaryDir& folder) {
   const auto read = read_archive(fs::path(folder.path().toStdString()) / "final" / "model.safetensors");
   return read ? read->tensors : NamedTensors();
+}
+
+/// A run in which no rank shares a layer or a block, to compare with.
+struct WholeRun {
+  std::vector<TrainedRank> ranks;
+  NamedTensors weights;
+};
+
+/// Trained once for all layouts of as many replicas.
+const WholeRun& whole_run(int replicas, const std::string& model, const std::vector<std::string>& set = {}) {
+  static std::map<std::tuple<int, std::string, std::vector<std::string>>, WholeRun> runs;
+  const auto [found, fresh] = runs.try_emplace({replicas, model, set});
+  if (fresh) {
+    QTemporaryDir folder;
+    found->second.ranks = train(
+        {.spec = spec_text({.data = replicas}, model), .set = set, .run_dir = folder.path().toStdString()}, replicas);
+    found->second.weights = weights_in(folder);
+  }
+  return found->second;
 }
 
 /// Largest difference of a tensor relative to its norm; infinite where names or shapes differ.
@@ -96,10 +118,8 @@ class TestDividedTraining : public QObject {
     QFETCH(Layout, layout);
     QFETCH(QString, model);
     QFETCH(double, tolerance);
-    QTemporaryDir alone_dir, divided_dir;
-    const auto alone = train(
-        {.spec = spec_text({.data = layout.data}, model.toStdString()), .run_dir = alone_dir.path().toStdString()},
-        layout.data);
+    QTemporaryDir divided_dir;
+    const auto& [alone, alone_weights] = whole_run(layout.data, model.toStdString());
     const auto divided = train(
         {.spec = spec_text(layout, model.toStdString()), .run_dir = divided_dir.path().toStdString()}, layout.world());
     QVERIFY2(alone[0].outcome == "finished", alone[0].text().c_str());
@@ -116,7 +136,7 @@ class TestDividedTraining : public QObject {
       QCOMPARE(found[i].samples, expected[i].samples);
       QCOMPARE(found[i].tokens, expected[i].tokens);
     }
-    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    const double apart = difference(weights_in(divided_dir), alone_weights);
     QVERIFY2(apart <= 10 * tolerance, qPrintable(QString::number(apart)));
   }
 
@@ -182,11 +202,10 @@ class TestDividedTraining : public QObject {
                                        "optimizer.start_weight_decay=0.01",
                                        "optimizer.end_weight_decay=0.5",
                                        "accumulation.rampup=[" + first + ", " + first + ", 60]"};
-    QTemporaryDir alone_dir, divided_dir;
-    const auto trained = [&set](const Layout& of, const QTemporaryDir& dir) {
-      return train({.spec = spec_text(of), .set = set, .run_dir = dir.path().toStdString()}, of.world());
-    };
-    const auto alone = trained({.data = layout.data}, alone_dir), divided = trained(layout, divided_dir);
+    QTemporaryDir divided_dir;
+    const auto& [alone, alone_weights] = whole_run(layout.data, {}, set);
+    const auto divided =
+        train({.spec = spec_text(layout), .set = set, .run_dir = divided_dir.path().toStdString()}, layout.world());
     VERIFY_FINISHED(alone);
     VERIFY_FINISHED(divided);
     const auto expected = alone[0].all<Update>(), found = divided[0].all<Update>();
@@ -197,7 +216,7 @@ class TestDividedTraining : public QObject {
       QVERIFY(near(found[i].loss, expected[i].loss, 1e-10));
       QCOMPARE(found[i].lr, expected[i].lr);
     }
-    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    const double apart = difference(weights_in(divided_dir), alone_weights);
     QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
   }
 
@@ -292,11 +311,9 @@ class TestDividedTraining : public QObject {
   void a_padded_vocabulary_changes_no_number() {
     QFETCH(Layout, layout);
     QFETCH(int, multiple);
-    QTemporaryDir alone_dir, divided_dir;
+    QTemporaryDir divided_dir;
     const std::vector<std::string> tokens{"model.vocabulary=50", "launch.threads_per_rank=1"};
-    const auto alone =
-        train({.spec = spec_text({.data = layout.data}), .set = tokens, .run_dir = alone_dir.path().toStdString()},
-              layout.data);
+    const auto& [alone, alone_weights] = whole_run(layout.data, {}, tokens);
     VERIFY_FINISHED(alone);
     TrainingScript script{.spec = spec_text(layout),
                           .set = {tokens[0], tokens[1], "model.vocabulary_multiple=" + std::to_string(multiple)},
@@ -320,7 +337,7 @@ class TestDividedTraining : public QObject {
       for (const Update& update : part[0].all<Update>()) found.push_back(update);
     QCOMPARE(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i].loss, 1e-10));
-    const double apart = difference(weights_in(divided_dir), weights_in(alone_dir));
+    const double apart = difference(weights_in(divided_dir), alone_weights);
     QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
   }
 
@@ -400,9 +417,8 @@ class TestDividedTraining : public QObject {
   void a_checkpoint_is_read_in_any_layout() {
     QFETCH(Layout, first);
     QFETCH(Layout, second);
-    QTemporaryDir whole_dir, folder;
-    const auto whole =
-        train({.spec = spec_text({.data = first.data}), .run_dir = whole_dir.path().toStdString()}, first.data);
+    QTemporaryDir folder;
+    const auto& [whole, whole_weights] = whole_run(first.data, {});
     const std::string dir = folder.path().toStdString();
     const auto begun = train({.spec = spec_text(first), .run_dir = dir, .stop_request = 6}, first.world());
     QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
@@ -411,7 +427,7 @@ class TestDividedTraining : public QObject {
     const auto expected = whole[0].all<Update>(), found = ended[0].all<Update>();
     QCOMPARE(found.size(), std::size_t{6});
     for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i + 6].loss, 1e-10));
-    const double apart = difference(weights_in(folder), weights_in(whole_dir));
+    const double apart = difference(weights_in(folder), whole_weights);
     QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
   }
 };

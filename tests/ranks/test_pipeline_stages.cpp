@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model whose layers lie on several pipeline stages, each a process: its gradients are those of the layers in a row,
 // bit for bit, whatever the schedule, over shared memory and over Gloo.
+#include <ATen/Parallel.h>
+
 #include <QtTest/QTest>
 
 #include "accrue/comm/mesh.h"
+#include "models/lent_threads.h"
 #include "pipeline/message_link.h"
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
@@ -76,6 +79,43 @@ int run_beside_a_lost_stage(RankContext& rank) {
   } catch (const CommError& error) {
     rank.report(error.what());
   }
+  return 0;
+}
+
+/// A layer that says how many threads the tasks of its computations have.
+struct CountedLayer final : Layer {
+  using Layer::Layer;
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override {
+    count('F');
+    return Layer::forward(batch, received);
+  }
+  void backward(const at::Tensor& outputs, const at::Tensor& gradient) override {
+    count('B');
+    Layer::backward(outputs, gradient);
+  }
+  void count(char letter) {
+    if (at::get_num_threads() != 1)
+      throw std::logic_error("a loan is for tasks alone");  // all else keeps to the rank's own
+    const OnLentThreads threads;
+    seen += std::string(" ") + letter + std::to_string(at::get_num_threads());
+  }
+  std::string seen;
+};
+
+/// Replicas of two stages, on a core a rank. Arguments: whether all share the host.
+int run_on_lent_threads(RankContext& rank) {
+  at::set_num_threads(1);
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  const std::int64_t replicas = rank.world / 2;
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, {.data = replicas, .pipeline = 2}));
+  CountedLayer layer(mesh.at().pipeline);
+  MessageLink link(mesh.pipeline());
+  WindowExecutor executor({&layer}, 2, mesh.at().pipeline, &link);
+  if (rank.arguments[0] == "shared") executor.share_host({.threads = 1, .ranks = replicas, .cores = rank.world});
+  SplitWork work(batches_of(mesh.at().data, 4));
+  executor.run(executor.operations({.stages = 2, .micro_steps = 4}), work);
+  rank.report("stage " + std::to_string(mesh.at().pipeline) + layer.seen);
+  rank.report(fingerprint(layer.weight.grad()));
   return 0;
 }
 
@@ -155,6 +195,31 @@ class TestPipelineStages : public QObject {
     QCOMPARE(lines, expected(layout));
   }
 
+  /// While a stage computes that the other waits for from begin to end, it has the threads of both.
+  void a_stage_computes_on_the_threads_of_one_that_is_idle_data() {
+    QTest::addColumn<int>("world");
+    QTest::addColumn<QString>("hosts");
+    for (const int world : {2, 4})
+      for (const char* hosts : {"shared", "several"}) QTest::addRow("%d ranks, %s", world, hosts) << world << hosts;
+  }
+  void a_stage_computes_on_the_threads_of_one_that_is_idle() {
+    QFETCH(int, world);
+    QFETCH(QString, hosts);
+    RankGroup ranks("run_on_lent_threads", world, {.arguments = {hosts.toStdString()}});
+    const auto outcomes = ranks.finish(60s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    const bool lent = hosts == "shared";
+    const std::string first = lent ? "stage 0 F2 F1 B1 F1 B1 F1 B1 B2" : "stage 0 F1 F1 B1 F1 B1 F1 B1 B1";
+    const std::string last = lent ? "stage 1 F1 B2 F1 B1 F1 B1 F1 B1" : "stage 1 F1 B1 F1 B1 F1 B1 F1 B1";
+    for (int i = 0; i < world; ++i) {
+      const auto& lines = outcomes[static_cast<std::size_t>(i)].lines;
+      const int stage = i / (world / 2);
+      QCOMPARE(lines[0], stage == 0 ? first : last);
+      const Trained trained = by_autograd(2, batches_of(i % (world / 2), 4));
+      QCOMPARE(lines[1], fingerprint(trained.gradients[static_cast<std::size_t>(stage)]));
+    }
+  }
+
   void a_lost_stage_is_an_error_on_the_others_data() {
     QTest::addColumn<QString>("backend");
     QTest::newRow("shm") << "shm";
@@ -173,8 +238,9 @@ class TestPipelineStages : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestPipelineStages,
-                      {{"run_stage", run_stage}, {"run_beside_a_lost_stage", run_beside_a_lost_stage}})
+ACCRUE_RANK_TEST_MAIN(TestPipelineStages, {{"run_stage", run_stage},
+                                           {"run_on_lent_threads", run_on_lent_threads},
+                                           {"run_beside_a_lost_stage", run_beside_a_lost_stage}})
 
 }  // namespace test_pipeline_stages
 #include "test_pipeline_stages.moc"

@@ -7,6 +7,9 @@
 #include <tuple>
 
 #include "accrue/run/pipeline_schedule.h"
+#include "support/test_program.h"
+
+namespace test_pipeline_schedule {
 
 using namespace accrue;
 
@@ -286,5 +289,7 @@ class TestPipelineSchedule : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPipelineSchedule)
+ACCRUE_TEST_MAIN(TestPipelineSchedule)
+
+}  // namespace test_pipeline_schedule
 #include "test_pipeline_schedule.moc"

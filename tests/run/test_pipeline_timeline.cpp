@@ -7,6 +7,9 @@
 #include <tuple>
 
 #include "accrue/run/pipeline_timeline.h"
+#include "support/test_program.h"
+
+namespace test_pipeline_timeline {
 
 using namespace accrue;
 
@@ -115,5 +118,7 @@ class TestPipelineTimeline : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPipelineTimeline)
+ACCRUE_TEST_MAIN(TestPipelineTimeline)
+
+}  // namespace test_pipeline_timeline
 #include "test_pipeline_timeline.moc"

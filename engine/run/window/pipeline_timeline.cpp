@@ -18,6 +18,12 @@ struct Clock {
   double time = 0.0;
 };
 
+/// Whether a lane has a block that overlaps this one.
+bool computes_during(const std::vector<PipelineBlock>& lane, const PipelineBlock& block) {
+  const auto later = std::ranges::upper_bound(lane, block.begin, {}, &PipelineBlock::end);
+  return later != lane.end() && later->begin < block.end;
+}
+
 }  // namespace
 
 double PipelineTimeline::begin() const {
@@ -92,6 +98,17 @@ Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const Pip
     }
   }
   return timeline;
+}
+
+std::vector<std::vector<std::int64_t>> stages_at_work(const PipelineTimeline& timeline) {
+  std::vector<std::vector<std::int64_t>> counts;
+  for (const auto& lane : timeline.lanes) {
+    auto& of_lane = counts.emplace_back();
+    for (const PipelineBlock& block : lane)
+      of_lane.push_back(
+          std::ranges::count_if(timeline.lanes, [&](const auto& other) { return computes_during(other, block); }));
+  }
+  return counts;
 }
 
 }  // namespace accrue

@@ -43,4 +43,7 @@ struct PipelineTimeline {
 /// Errors: those of pipeline_schedule().
 Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const PipelinePace& pace = {});
 
+/// For each block, in the order of its lane: how many stages compute at some time while it runs, its own included.
+std::vector<std::vector<std::int64_t>> stages_at_work(const PipelineTimeline& timeline);
+
 }  // namespace accrue

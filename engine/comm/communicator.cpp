@@ -84,7 +84,8 @@ void Work::wait() {
 }
 
 template <typename F>
-Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradients, F&& call) {
+Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradients, F&& call,
+                         MessageLabel::What message) {
   Work work;
   if (size() == 1) {
     call();
@@ -94,7 +95,7 @@ Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradien
   const std::int64_t bytes = payload != nullptr ? static_cast<std::int64_t>(payload->nbytes()) : 0;
   work.begun_ = std::make_unique<Work::Begun>();
   work.begun_->owner = this;
-  work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, gradients};
+  work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, gradients, message};
   waits_in(&work.begun_->record);
   work.begun_->call = call();
   waits_in(nullptr);
@@ -157,13 +158,15 @@ void Communicator::check_peer(const char* op, std::int64_t peer) const {
 Work Communicator::start_send(const at::Tensor& tensor, std::int64_t to, MessageLabel label) {
   check(tensor, "send");
   check_peer("send", to);
-  return begin("send", &tensor, false, [&] { return do_send(tensor, to, label); });
+  return begin(
+      "send", &tensor, false, [&] { return do_send(tensor, to, label); }, label.what);
 }
 
 Work Communicator::start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label) {
   check(tensor, "receive");
   check_peer("receive", from);
-  return begin("receive", &tensor, false, [&] { return do_receive(tensor, from, label); });
+  return begin(
+      "receive", &tensor, false, [&] { return do_receive(tensor, from, label); }, label.what);
 }
 
 void Communicator::barrier() {

@@ -17,6 +17,7 @@
 #include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
+#include "accrue/run/spec_io.h"
 #include "megatron/accelerator_impl.h"
 
 namespace accrue::megatron {
@@ -72,6 +73,18 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   return false;
 }
 
+/// A number of a key of a spec must be in the key's range, as in a run.
+void check_range(const MegatronArgumentValue& given) {
+  const bool number = std::holds_alternative<std::int64_t>(given.value) || std::holds_alternative<double>(given.value);
+  if (!number || given.argument->key.empty()) return;
+  RunSpec spec;
+  std::vector<Finding> findings;
+  set_field(spec, std::string(given.argument->key) + "=" + format_value(given.value), findings);
+  for (const Finding& wrong : findings)
+    refuse("other_megatron_args: " + std::string(given.argument->name) + " gives " + wrong.key + ", which " +
+           wrong.message + " (found " + wrong.found + ", expected " + wrong.expected + ")");
+}
+
 ScheduleKind schedule_named(const std::string& style) {
   if (style == "constant") return ScheduleKind::constant;
   if (style == "linear") return ScheduleKind::linear;
@@ -120,11 +133,13 @@ void AcceleratorImpl::check_plugin() {
     const bool used = !each.argument->field.empty() || !each.argument->only.empty() || name == "eod_mask_loss" ||
                       name == "calculate_per_token_loss" || name == "fp16" || name == "bf16" || name == "loss_scale" ||
                       name == "initial_loss_scale" || name == "min_loss_scale" || name == "loss_scale_window" ||
-                      name == "hysteresis";
+                      name == "hysteresis" || name == "log_params_norm" || name == "log_num_zeros_in_grad" ||
+                      name == "timing_log_level";
     if (!used)
       refuse("other_megatron_args: " + std::string(name) + " is \"" + std::string(each.argument->key) +
              "\" of a spec; in a program of your own it belongs to the model, the optimizer or the loader that you "
              "prepare");
+    check_range(each);
   }
   if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
 }

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "pipeline/message_link.h"
+
 namespace accrue::megatron {
 namespace {
 
@@ -43,6 +45,31 @@ void add(LossReport& sums, const LossReport& report) {
 }
 
 }  // namespace
+
+/// Says how long this thread stands at each call. A receive takes until the message is there. A send is only started,
+/// so its timer holds the copy of a tensor that is not contiguous, and the wait for an older send where three are under
+/// way; the way of the message itself, and what finish() waits for, are in no timer. The trainer, which sees each
+/// message end, times sends to their end (train/reporter.cpp).
+class StepRunner::TimedLink final : public StageLink {
+ public:
+  TimedLink(Communicator& pipeline, Timers& timers) : link_(pipeline), timers_(timers) {}
+
+  void send(const PipelineOperation& operation, const at::Tensor& tensor) override {
+    const bool forward = operation.action == PipelineAction::send_output;
+    const auto timing = timers_.run(forward ? "forward-send" : "backward-send");
+    link_.send(operation, tensor);
+  }
+  void receive(const PipelineOperation& operation, at::Tensor& tensor) override {
+    const bool forward = operation.action == PipelineAction::receive_input;
+    const auto timing = timers_.run(forward ? "forward-recv" : "backward-recv");
+    link_.receive(operation, tensor);
+  }
+  void finish() override { link_.finish(); }
+
+ private:
+  MessageLink link_;
+  Timers& timers_;
+};
 
 /// What the operations of one step share.
 class StepRunner::Work final : public WindowWork {
@@ -128,14 +155,14 @@ StepRunner::StepRunner(const std::vector<std::shared_ptr<ModelChunk>>& chunks, A
       mesh_(mesh),
       timers_(timers),
       options_(std::move(options)),
-      link_(mesh.pipeline()),
+      link_(std::make_unique<TimedLink>(mesh.pipeline(), timers)),
       work_(std::make_unique<Work>(timers)) {
   std::vector<ModelPart*> parts;
   for (const auto& chunk : chunks) {
     parts_.push_back(std::make_shared<ChunkPart>(*this, *chunk));
     parts.push_back(parts_.back().get());
   }
-  executor_ = std::make_unique<WindowExecutor>(parts, mesh.grid().pipeline, mesh.at().pipeline, &link_);
+  executor_ = std::make_unique<WindowExecutor>(parts, mesh.grid().pipeline, mesh.at().pipeline, link_.get());
   executor_->stop_counting_kept();
 }
 
@@ -161,17 +188,17 @@ at::Tensor StepRunner::logits(const Batch& batch) {
     at::Tensor received;
     if (!first) {
       received = chunk.empty_input(batch);
-      link_.receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, received);
+      link_->receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, received);
     }
     chunk.set_input_tensor(received);
     const Tensors outputs = chunk.forward(batch);
     if (last)
       logits = chunk.logits(outputs).contiguous();
     else
-      link_.send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, outputs.at(0));
+      link_->send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, outputs.at(0));
   }
   if (stages == 1) return logits;
-  link_.finish();
+  link_->finish();
   Communicator& pipeline = mesh_.pipeline();
   at::Tensor shape = at::zeros({4}, at::kLong);
   if (logits.defined())
@@ -202,7 +229,7 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward,
     // What forwards leave for their backwards goes with this executor.
     std::vector<ModelPart*> parts;
     for (const auto& part : parts_) parts.push_back(part.get());
-    WindowExecutor forward(parts, mesh_.grid().pipeline, mesh_.at().pipeline, &link_);
+    WindowExecutor forward(parts, mesh_.grid().pipeline, mesh_.at().pipeline, link_.get());
     forward.stop_counting_kept();
     forward.run(operations, *work_);
   }

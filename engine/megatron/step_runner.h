@@ -12,7 +12,6 @@
 #include "accrue/megatron/timers.h"
 #include "accrue/megatron/train_step.h"
 #include "accrue/run/pipeline_schedule.h"
-#include "pipeline/message_link.h"
 #include "pipeline/window_executor.h"
 
 namespace accrue::megatron {
@@ -49,6 +48,7 @@ class StepRunner {
 
  private:
   class ChunkPart;
+  class TimedLink;
   class Work;
   StepSums run(const std::vector<Batch>& micro_batches, bool backward, double loss_scale);
 
@@ -57,7 +57,7 @@ class StepRunner {
   Mesh& mesh_;
   Timers& timers_;
   StepRunnerOptions options_;
-  MessageLink link_;
+  std::unique_ptr<TimedLink> link_;
   std::unique_ptr<Work> work_;
   std::vector<std::shared_ptr<ChunkPart>> parts_;
   std::unique_ptr<WindowExecutor> executor_;

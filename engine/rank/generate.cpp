@@ -152,6 +152,15 @@ void print(const megatron::GeneratedRow& row, bool as_text) {
   std::fputc('\n', stdout);
 }
 
+/// Says where a text ended before it had the tokens that were asked for.
+void tell_of_context(const megatron::GeneratedRow& row, const megatron::GenerationOptions& options) {
+  const auto length = std::ssize(row.tokens);
+  if (length < options.longest || length - row.prompt >= options.tokens_to_generate) return;
+  std::fprintf(stderr, "note: %lld of %lld tokens were added: the model's context is %lld tokens\n",
+               static_cast<long long>(length - row.prompt), static_cast<long long>(options.tokens_to_generate),
+               static_cast<long long>(options.longest));
+}
+
 }  // namespace
 
 Result<void> generate_from_run(const std::vector<std::string>& words) {
@@ -176,7 +185,10 @@ Result<void> generate_from_run(const std::vector<std::string>& words) {
     options.eod = bytes;
   try {
     if (arguments->beams == 0) {
-      for (const auto& row : megatron::generate(logits, {*prompt}, options)) print(row, arguments->prompt.has_value());
+      for (const auto& row : megatron::generate(logits, {*prompt}, options)) {
+        print(row, arguments->prompt.has_value());
+        tell_of_context(row, options);
+      }
       return {};
     }
     if (options.top_k != 0 || options.top_p != 0.0 || options.temperature != 1.0)
@@ -188,7 +200,9 @@ Result<void> generate_from_run(const std::vector<std::string>& words) {
                                              .add_bos = options.add_bos,
                                              .eod = options.eod,
                                              .longest = options.longest});
-    if (!rows.empty()) print(rows.front(), arguments->prompt.has_value());
+    if (rows.empty()) return {};
+    print(rows.front(), arguments->prompt.has_value());
+    tell_of_context(rows.front(), options);
     return {};
   } catch (const std::invalid_argument& error) {
     return refuse_to_generate(error.what());

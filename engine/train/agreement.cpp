@@ -29,24 +29,37 @@ std::vector<std::array<double, N>> gather_rows(Communicator& axis, const std::ar
 
 }  // namespace
 
+LossTally& LossTally::operator+=(const LossTally& other) {
+  numerator += other.numerator;
+  mean_sum += other.mean_sum;
+  last_mean += other.last_mean;
+  return *this;
+}
+
 TallyRow row_of(const WindowTally& tally) {
   return {static_cast<double>(tally.counts.items),
           static_cast<double>(tally.counts.samples),
           static_cast<double>(tally.micro_steps),
-          tally.numerator,
-          tally.mean_sum,
-          tally.last_mean,
-          static_cast<double>(tally.non_finite_micro_step)};
+          tally.loss.numerator,
+          tally.loss.mean_sum,
+          tally.loss.last_mean,
+          static_cast<double>(tally.non_finite_micro_step),
+          tally.first.numerator,
+          tally.first.mean_sum,
+          tally.first.last_mean,
+          tally.second.numerator,
+          tally.second.mean_sum,
+          tally.second.last_mean};
 }
 
 WindowTally tally_of(const TallyRow& row) {
   const auto whole = [&row](std::size_t i) { return static_cast<std::int64_t>(row[i]); };
   return {.counts = {whole(0), whole(1)},
           .micro_steps = whole(2),
-          .numerator = row[3],
-          .mean_sum = row[4],
-          .last_mean = row[5],
+          .loss = {row[3], row[4], row[5]},
           .non_finite_micro_step = whole(6),
+          .first = {row[7], row[8], row[9]},
+          .second = {row[10], row[11], row[12]},
           .requests = {}};
 }
 
@@ -86,9 +99,9 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
     total.counts.items += each.counts.items;
     total.counts.samples += each.counts.samples;
     total.micro_steps += each.micro_steps;
-    total.numerator += each.numerator;
-    total.mean_sum += each.mean_sum;
-    total.last_mean += each.last_mean;
+    total.loss += each.loss;
+    total.first += each.first;
+    total.second += each.second;
     if (each.micro_steps > 0) ++agreed.ranks_with_loss;
   }
   return agreed;

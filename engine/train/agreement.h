@@ -13,20 +13,28 @@
 
 namespace accrue {
 
+/// The losses of a window's micro-steps, or what one part of each comes to.
+struct LossTally {
+  double numerator = 0.0;  ///< sum of weight * loss sum
+  double mean_sum = 0.0;   ///< sum of the micro-steps' mean losses
+  double last_mean = 0.0;
+  LossTally& operator+=(const LossTally& other);
+};
+
 /// What one rank brings to the boundary of its window.
 struct WindowTally {
   WindowCounts counts;
   std::int64_t micro_steps = 0;  ///< with a loss
-  double numerator = 0.0;        ///< sum of weight * loss sum
-  double mean_sum = 0.0;         ///< sum of the micro-steps' mean losses
-  double last_mean = 0.0;
+  LossTally loss;
   std::int64_t non_finite_micro_step = 0;  ///< the first whose loss is not finite; 0 = none
+  LossTally first;                         ///< of a model with two losses: the share of the first in `loss`
+  LossTally second;                        ///< and of the second
   BoundaryRequests requests;
 };
 
 /// Its counts and losses as numbers, which an exchange and a checkpoint carry: counts stay exact up to 2^53. What the
 /// rank was told to do is not among them.
-using TallyRow = std::array<double, 7>;
+using TallyRow = std::array<double, 13>;
 TallyRow row_of(const WindowTally& tally);
 WindowTally tally_of(const TallyRow& row);
 

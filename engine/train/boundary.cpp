@@ -12,10 +12,10 @@
 
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/weight_decay.h"
-#include "train/compute_device.h"
 #include "train/exactness_check.h"
 #include "train/inspection.h"
 #include "train/model_axis.h"
+#include "train/parameter_norms.h"
 
 namespace accrue {
 namespace {
@@ -27,21 +27,30 @@ struct Verdict {
   Agreement agreed;
   double factor = 0.0;
   double loss = 0.0;
-  double norm = 0.0;  ///< of the normalised gradient, before clipping
+  NamedLosses losses;  ///< its parts
+  double norm = 0.0;   ///< of the normalised gradient, before clipping
   StepOutcome outcome = StepOutcome::updated;
 };
 
-double reported_loss(const Training& training, const Agreement& agreed, double factor) {
+double reported_loss(const Training& training, const Agreement& agreed, const LossTally& tally, double factor) {
   const auto mean = [](double sum, std::int64_t count) { return count == 0 ? 0.0 : sum / static_cast<double>(count); };
   switch (training.plan().knobs.reported_loss) {
     case ReportedLoss::by_denominator:
-      return factor * training.scaling.reduced(agreed.total.numerator);
+      return factor * training.scaling.reduced(tally.numerator);
     case ReportedLoss::mean_of_micro:
-      return mean(agreed.total.mean_sum, agreed.total.micro_steps);
+      return mean(tally.mean_sum, agreed.total.micro_steps);
     case ReportedLoss::last_micro:
-      return mean(agreed.total.last_mean, agreed.ranks_with_loss);
+      return mean(tally.last_mean, agreed.ranks_with_loss);
   }
   return 0.0;
+}
+
+/// What the loss is the sum of, where it is known as two. Each is tallied: one that is not finite leaves the other as
+/// it is.
+NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, double factor) {
+  if (!training.splits_loss()) return {};
+  return {{token_loss_name, reported_loss(training, agreed, agreed.total.first, factor)},
+          {order_loss_name, reported_loss(training, agreed, agreed.total.second, factor)}};
 }
 
 /// Ranks that hold the same reduced gradient need no word about it. Where they may hold different ones, because they
@@ -63,7 +72,9 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const WindowTally& total = verdict.agreed.total;
   const bool second = has_second_loss(training.spec().model);
   const WindowCounts divisor = divisor_of(total.counts, second);
-  verdict.loss = reported_loss(training, verdict.agreed, training.scaling.factor(pass.last, divisor));
+  const double mean = training.scaling.factor(pass.last, divisor);
+  verdict.loss = reported_loss(training, verdict.agreed, total.loss, mean);
+  verdict.losses = parts_of_loss(training, verdict.agreed, mean);
   // Ranks that never reduce divide what is theirs by what is theirs.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
@@ -198,7 +209,8 @@ void move_cursor(Training& training, const Verdict& verdict) {
   cursor.loss = verdict.loss;
 }
 
-void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr) {
+void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr,
+                   const UpdateMeasurement& measured) {
   const TrainingCursor& cursor = training.cursor;
   Update update{.update = cursor.update(),
                 .micro_step = plan.micro_step,
@@ -213,10 +225,11 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .compute_seconds = training.report.compute_seconds(),
                 .reason = std::string(to_string(plan.reason)),
                 .steps = training.window.position().steps(),
-                .dropped_batches = plan.dropped_after};
-  training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples),
-                       training.loss_scale.enabled() ? training.loss_scale.scale : 0.0, training.report.take_timers(),
-                       allocated_bytes(training.device));
+                .dropped_batches = plan.dropped_after,
+                .losses = verdict.losses};
+  measured.put_into(update);
+  if (training.loss_scale.enabled()) update.loss_scale = training.loss_scale.scale;
+  training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples), training.report.take_timers());
   if (!training.report.first()) return;
   if (training.spec().run.record_weights) {
     training.await_parameters();
@@ -260,6 +273,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
   const auto known = [&facts] { return facts; };
   pass_phase(training, StepPhase::unscale, plan, known);
   const UpdateRates rates = rates_at(training, plan);
+  const UpdateMeasurement measured(training);
   // From here on the parameters and the window are those of the next update.
   training.driver.step([&] {
     if (verdict.outcome == StepOutcome::updated) {
@@ -275,7 +289,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     training.loss_scale.overflowed();
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
-  report_update(training, plan, verdict, rates.lr);
+  report_update(training, plan, verdict, rates.lr, measured);
   training.report.window_done(verdict.outcome == StepOutcome::updated && is_full(training, pass));
   change_steps(training, verdict.agreed.total.requests.steps);
   pass_phase(training, StepPhase::zero, plan, known);

@@ -21,9 +21,9 @@
 namespace accrue {
 namespace {
 
-/// Numbers of a tally that count something: they are whole and exact as doubles. The others are losses.
-constexpr std::array<std::size_t, 6> tally_counts{0, 1, 2, 6, 7, 8};
 constexpr std::int64_t tally_numbers = std::tuple_size_v<TallyRow> + 2;
+/// Numbers of a tally that count something: they are whole and exact as doubles. The others are losses.
+constexpr std::array<std::size_t, 6> tally_counts{0, 1, 2, 6, tally_numbers - 2, tally_numbers - 1};
 constexpr double max_count = 9007199254740992.0;  // 2^53
 
 std::string rank_name(const Training& training, const std::string& what) {
@@ -188,11 +188,16 @@ Result<void> check_generator(const Training& training, const CheckpointReader& c
 Result<void> check_tally(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = replica_name(training, "tally");
   const CheckpointReader::Stored& stored = *checkpoint.find(name);
-  if (stored.shape != std::vector<std::int64_t>{tally_numbers} || stored.dtype != at::kDouble)
+  if (stored.shape != std::vector<std::int64_t>{tally_numbers} || stored.dtype != at::kDouble) {
+    const std::string differs = name + " is " + type_text(stored.shape, stored.dtype) + " there and " +
+                                type_text({tally_numbers}, at::kDouble) + " here";
+    if (stored.shape.size() != 1 || stored.dtype != at::kDouble) return fail(ErrorCode::protocol, differs, "tensors");
+    // What a tally holds grows from version to version. Of a refusal the message alone is told: it says the way on.
     return fail(ErrorCode::protocol,
-                name + " is " + type_text(stored.shape, stored.dtype) + " there and " +
-                    type_text({tally_numbers}, at::kDouble) + " here",
+                "the checkpoint was taken inside a window by another version of Accrue (" + differs +
+                    "). Resume from a checkpoint between two windows (step-N).",
                 "tensors");
+  }
   const auto tally = checkpoint.read(name);
   if (!tally) return tl::unexpected(tally.error());
   for (const std::size_t i : tally_counts) {

@@ -39,12 +39,6 @@ Result<at::Device> open_compute_device(DeviceKind kind, std::int64_t local_rank)
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(*index));
 }
 
-std::int64_t allocated_bytes(at::Device device) {
-  if (device.is_cpu()) return 0;
-  const auto backend = load_device_backend();
-  return backend ? (*backend)->allocated_bytes(device.index()) : 0;
-}
-
 std::unique_ptr<DataSource> on_device(std::unique_ptr<DataSource> data, at::Device device) {
   if (device.is_cpu()) return data;
   return std::make_unique<DeviceSource>(std::move(data), device);

@@ -17,9 +17,6 @@ namespace accrue {
 /// CUDA module, no driver or no such device.
 Result<at::Device> open_compute_device(DeviceKind kind, std::int64_t local_rank);
 
-/// Bytes that tensors hold on the device; 0 for the CPU.
-std::int64_t allocated_bytes(at::Device device);
-
 /// The same samples, as batches on the device.
 std::unique_ptr<DataSource> on_device(std::unique_ptr<DataSource> data, at::Device device);
 

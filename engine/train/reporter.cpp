@@ -6,14 +6,14 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "accrue/run/shard_layout.h"
+#include "comm/memory_use.h"
 #include "kernels/kernels.h"
-#include "train/compute_device.h"
+#include "optim/update_passes.h"
 
 namespace accrue {
 namespace {
@@ -26,17 +26,17 @@ bool is_training(std::string_view phase) {
   return std::ranges::find(phases, phase) != std::end(phases);
 }
 
-std::int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t pages = 0;
-  std::int64_t resident = 0;
-  statm >> pages >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
 const char* timer_of(ComputeKind kind) {
   if (kind == ComputeKind::forward) return "forward-compute";
   return kind == ComputeKind::backward ? "backward-compute" : "optimizer-inner-step";
+}
+
+/// Of a message between stages: what forwards are computed from, or a gradient on its way back.
+const char* timer_of_message(const CollectiveRecord& record) {
+  const bool sends = record.op == "send";
+  if (record.message == MessageLabel::What::input) return sends ? "forward-send" : "forward-recv";
+  if (record.message == MessageLabel::What::gradient) return sends ? "backward-send" : "backward-recv";
+  return nullptr;
 }
 
 /// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
@@ -44,8 +44,7 @@ const char* timer_of(const CollectiveRecord& record) {
   if (record.gradients) return "all-grads-sync";
   if (record.axis == to_string(Axis::data) && record.op == "all_gather") return "params-all-gather";
   if (record.axis == to_string(Axis::embedding) && record.op == "all_reduce") return "embedding-grads-all-reduce";
-  if (record.op == "send") return "p2p-send";
-  return record.op == "receive" ? "p2p-recv" : nullptr;
+  return timer_of_message(record);
 }
 
 }  // namespace
@@ -87,7 +86,8 @@ void Reporter::ready() {
                           .pid = ::getpid(),
                           .backend = mesh_.world().backend(),
                           .threads = at::get_num_threads(),
-                          .instruction_set = name_of(instruction_set())});
+                          .instruction_set = name_of(instruction_set()),
+                          .updates_by = path_of(device_).name()});
 }
 
 void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {
@@ -143,7 +143,7 @@ void Reporter::gauge_if_due() {
   for (const Communicator* each : mesh_.communicators()) calls += each->traffic().calls;
   const Communicator& data = mesh_.data();
   channel_.send(Gauge{.rss_bytes = resident_bytes(),
-                      .device_bytes = allocated_bytes(device_),
+                      .device_bytes = memory_use(device_).allocated_bytes,
                       .wire_bytes = all_reduce_wire_bytes(data.traffic().gradient_bytes, data.size()),
                       .collectives = calls});
   gauge_ns_ = now;

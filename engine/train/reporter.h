@@ -57,7 +57,8 @@ class Reporter {
   /// Sends what is held, with what was sent in the windows that counted. Nothing may be under way.
   void measured(Measured held);
 
-  /// Seconds of this rank since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync".
+  /// Seconds of this rank since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync",
+  /// "forward-send".
   std::map<std::string, double> take_timers() { return std::exchange(timers_, {}); }
 
   bool first() const { return mesh_.speaks(); }

@@ -19,6 +19,8 @@ class RunHooks {
   /// library cannot be made with.
   RunHooks(const RunPlan& plan, const megatron::Registry& registry);
 
+  /// Whether the spec names anything.
+  bool any() const { return named_ != nullptr; }
   /// In place of the spec's data. Null: those are read.
   std::unique_ptr<DataSource> data() const;
   /// As make_model_part(), behind the train step where the spec names anything. Errors: likewise, and where the

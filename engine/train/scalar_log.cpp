@@ -4,14 +4,16 @@
 #include <cstdio>
 #include <utility>
 
-#include "accrue/run/tensorboard_scalars.h"
-
 #include "accrue/run/model_flops.h"
+#include "accrue/run/tensorboard_scalars.h"
+#include "comm/memory_use.h"
 
 namespace accrue {
 
-ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh)
-    : loss_(loss_tag(order.plan.spec.model.kind)),
+ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh, at::Device device)
+    : device_(device),
+      timer_level_(order.plan.spec.run.timer_level),
+      loss_(loss_tag(order.plan.spec.model)),
       flops_of_sample_(model_flops(order.plan.spec.model, mesh.grid().tensor)),
       world_(static_cast<double>(mesh.grid().world())) {
   const std::string& folder = order.plan.spec.run.tensorboard_dir;
@@ -23,16 +25,15 @@ ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh)
   file_ = TensorboardFile::create(path.is_relative() ? order.run_dir / path : path, wall_clock_seconds()).value();
 }
 
-void ScalarLog::add(const Update& update, double batch_size, double loss_scale,
-                    const std::map<std::string, double>& timers, std::int64_t device_bytes) {
+void ScalarLog::add(const Update& update, double batch_size, const std::map<std::string, double>& timers) {
   if (!file_) return;
   const UpdateFacts facts{.batch_size = batch_size,
-                          .loss_scale = loss_scale,
                           .world = world_,
                           .seconds = update.seconds - std::exchange(seconds_, update.seconds),
                           .flops_of_sample = flops_of_sample_,
-                          .device_bytes = device_bytes,
-                          .timers = timers};
+                          .memory = memory_use(device_),
+                          .timers = timers,
+                          .timer_level = timer_level_};
   write(scalars_of(loss_, update, facts), update.update, update.samples);
 }
 

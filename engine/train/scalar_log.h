@@ -17,12 +17,11 @@ namespace accrue {
 class ScalarLog {
  public:
   /// A relative folder lies in the run's. Errors: throws ResultError (disk; config without a folder to lie in).
-  ScalarLog(const RunOrder& order, const Mesh& mesh);
+  /// `device`: whose memory is logged.
+  ScalarLog(const RunOrder& order, const Mesh& mesh, at::Device device);
 
-  /// `update`: as it is reported; loss_scale: 0 without one; timers: seconds of this rank in the update, by name;
-  /// device_bytes: allocated on its device, 0 on a CPU.
-  void add(const Update& update, double batch_size, double loss_scale, const std::map<std::string, double>& timers,
-           std::int64_t device_bytes);
+  /// `update`: as it is reported; timers: seconds of this rank in the update, by name.
+  void add(const Update& update, double batch_size, const std::map<std::string, double>& timers);
   /// A resumed run's updates so far took so long.
   void resumes_after(double seconds) { seconds_ = seconds; }
   void add(const Evaluation& evaluation, std::int64_t samples);
@@ -30,6 +29,8 @@ class ScalarLog {
  private:
   void write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples);
 
+  at::Device device_;
+  std::int64_t timer_level_;
   std::string loss_;              ///< its tag
   double flops_of_sample_ = 0.0;  ///< of forward and backward; 0: not known
   double world_;

@@ -171,7 +171,12 @@ class TrainedWindow final : public WindowWork {
 
   double weigh(std::int64_t index, LossSum& loss) override {
     MicroStep& now = flights_.at(index);
-    if (loss.second.defined()) loss.sum = loss.sum + loss.second * training_.scaling.share_of_second(loss, divisor());
+    if (loss.second.defined()) {
+      const at::Tensor second = loss.second * training_.scaling.share_of_second(loss, divisor());
+      now.first = loss.sum.detach();
+      now.second = second.detach();
+      loss.sum = loss.sum + second;
+    }
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
     now.loss = {loss.sum.detach(), loss.count};
     now.divisor = items_of(loss);
@@ -242,8 +247,8 @@ class TrainedWindow final : public WindowWork {
       compute_ns_[span.micro_step] += end - begin;
     }
     ran_.clear();
-    const std::vector<double> sums = read_losses();
-    for (std::size_t i = 0; i < done_.size(); ++i) publish(done_[i], sums[i]);
+    const std::vector<ReadLoss> losses = read_losses();
+    for (std::size_t i = 0; i < done_.size(); ++i) publish(done_[i], losses[i]);
     done_.clear();
     published_ns_ = monotonic_ns();
   }
@@ -262,6 +267,8 @@ class TrainedWindow final : public WindowWork {
     Batch batch;
     std::int64_t samples = 0;
     LossSum loss = {};
+    at::Tensor first = {};     ///< of two losses, what the first adds to the loss sum
+    at::Tensor second = {};    ///< and the second
     std::int64_t divisor = 1;  ///< of the loss
     double weight = 0.0;
     ComputeClock::Mark end = {};
@@ -331,31 +338,62 @@ class TrainedWindow final : public WindowWork {
     if (saves) save_inside(training_, {pass_.tally, counted_.counts});
   }
 
-  /// The loss sums of the micro-steps that are done, by one copy from the device; 0 where there was nothing to compute.
-  std::vector<double> read_losses() const {
+  /// The loss sum of a micro-step, and what each of two losses is of it.
+  struct ReadLoss {
+    double sum = 0.0;
+    double first = 0.0;
+    double second = 0.0;
+  };
+
+  /// Those of the micro-steps that are done, by one copy from the device; 0 where there was nothing to compute.
+  std::vector<ReadLoss> read_losses() const {
+    const bool two = has_second_loss(training_.spec().model);
     std::vector<at::Tensor> sums;
-    for (const MicroStep& done : done_)
-      sums.push_back(done.loss.sum.defined() ? done.loss.sum.to(at::kDouble)
-                                             : at::zeros({}, at::TensorOptions(at::kDouble).device(training_.device)));
+    const auto add_sum = [&](const at::Tensor& sum) {
+      sums.push_back(sum.defined() ? sum.to(at::kDouble)
+                                   : at::zeros({}, at::TensorOptions(at::kDouble).device(training_.device)));
+    };
+    for (const MicroStep& done : done_) {
+      add_sum(done.loss.sum);
+      if (!two) continue;
+      add_sum(done.first);
+      add_sum(done.second);
+    }
     if (sums.empty()) return {};
     const at::Tensor all = at::stack(sums).cpu();
-    return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
+    const double* value = all.const_data_ptr<double>();
+    std::vector<ReadLoss> losses(done_.size());
+    for (ReadLoss& loss : losses) {
+      loss.sum = *value++;
+      if (!two) continue;
+      loss.first = *value++;
+      loss.second = *value++;
+    }
+    return losses;
   }
 
-  void publish(const MicroStep& done, double sum) {
+  static void add(LossTally& tally, double weight, double sum, double mean) {
+    tally.numerator += weight * sum;
+    tally.mean_sum += mean;
+    tally.last_mean = mean;
+  }
+
+  void publish(const MicroStep& done, const ReadLoss& loss) {
     MicroResult result{.samples = done.samples,
                        .end_ns = training_.clock.ns(done.end),
                        .compute_ns = compute_ns_[done.plan.micro_step]};
     compute_ns_.erase(done.plan.micro_step);
     if (done.loss.sum.defined()) {
-      result.mean_loss = sum / static_cast<double>(done.divisor);
+      const auto divisor = static_cast<double>(done.divisor);
+      result.mean_loss = loss.sum / divisor;
       result.items = done.loss.count;
       WindowTally& tally = pass_.tally;
-      tally.numerator += done.weight * sum;
-      tally.mean_sum += result.mean_loss;
-      tally.last_mean = result.mean_loss;
+      add(tally.loss, done.weight, loss.sum, result.mean_loss);
+      add(tally.first, done.weight, loss.first, loss.first / divisor);
+      add(tally.second, done.weight, loss.second, loss.second / divisor);
       ++tally.micro_steps;
-      if (!std::isfinite(sum) && tally.non_finite_micro_step == 0) tally.non_finite_micro_step = done.plan.micro_step;
+      if (!std::isfinite(loss.sum) && tally.non_finite_micro_step == 0)
+        tally.non_finite_micro_step = done.plan.micro_step;
     }
     // Of the ranks that hold parts of one model, one that has the loss speaks for all.
     if (training_.tensor.rank() == 0 && training_.mesh.last_stage()) training_.report.micro_step(done.plan, result);

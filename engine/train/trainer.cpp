@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "accrue/run/choice_names.h"
+#include "optim/update_passes.h"
 #include "train/boundary.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"
@@ -93,6 +94,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
                                const megatron::Registry& registry) {
   const auto device = open_compute_device(order.plan.spec.launch.device, local_rank);
   if (!device) return tl::unexpected(device.error());
+  if (!device->is_cpu()) agree_on_device_kernels(mesh.world(), path_of(*device) != UpdatePath::operators);
   at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
   channel.progress("data", 0, 0);
   RunHooks hooks(order.plan, registry);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "accrue/run/host_facts.h"
 #include "accrue/run/overlap.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
@@ -99,7 +100,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       channel(rank_channel),
       hooks(std::move(named)),
       report(run, ranks, rank_channel, computes_on),
-      scalars(run, ranks),
+      scalars(run, ranks, computes_on),
       device(computes_on),
       clock(computes_on),
       data(on_device(std::move(source), computes_on)),
@@ -141,6 +142,10 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
+  if (ranks.grid().pipeline > 1 && ranks.pipeline().backend() == "shm")  // all stages are on this host
+    executor.share_host({.threads = run.plan.threads_per_rank,
+                         .ranks = ranks.grid().world() / ranks.grid().pipeline,
+                         .cores = local_facts().cores});
   if (!shard || !run.plan.spec.parallel.overlap_param_gather) return;
   for (ModelPart* part : model.parts())
     part->before_use([this](const at::Tensor& first, const at::Tensor& last) {

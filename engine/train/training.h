@@ -81,6 +81,8 @@ struct Training {
   void await_parameters() {
     if (shard) shard->await_all();
   }
+  /// Whether the loss is known as two parts: a plug-in library's is one number.
+  bool splits_loss() const { return has_second_loss(spec().model) && !hooks.any(); }
   bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }

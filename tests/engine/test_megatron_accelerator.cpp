@@ -18,6 +18,8 @@
 
 #include "accrue/run/indexed_dataset_builder.h"
 #include "support/megatron_cases.h"
+#include "support/refusals.h"
+#include "support/table.h"
 #include "support/test_program.h"
 
 namespace test_megatron_accelerator {
@@ -56,19 +58,9 @@ double slope_of(const Prepared& prepared) {
   return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
 }
 
-template <typename F>
-QString refusal(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
-}
-
 QString refused_plugin(const std::function<void(AcceleratorOptions&)>& change, const ModelSource& model = tiny_gpt(),
                        const MegatronLMDummyScheduler& scheduler = {.total_num_steps = 4}) {
-  return refusal([&] {
+  return thrown_by<std::exception>([&] {
     Mesh mesh;
     AcceleratorOptions options = with({});
     change(options);
@@ -229,6 +221,88 @@ class TestMegatronAccelerator : public QObject {
     labels.narrow(1, 0, 7).copy_(tokens.narrow(1, 1, 7));
     const at::Tensor mean = at::cross_entropy_loss(out.logits.reshape({-1, 20}), labels.reshape({-1}));
     QVERIFY(near(out.loss.item<double>(), mean.item<double>()));
+  }
+
+  /// Of a data loader's fields: a document ends at token 3, and the one after it counts its positions anew, does not
+  /// see what came before, or has no loss at its end. The losses are those of the model given this by hand.
+  void documents_begin_again_as_the_data_loader_says_data() {
+    const Rows<bool, bool, bool> row;
+    row("neither", false, false, false);
+    row("positions", true, false, false);
+    row("attention", false, true, false);
+    row("no loss at the end", false, false, true);
+    row("all", true, true, true);
+  }
+  void documents_begin_again_as_the_data_loader_says() {
+    const auto [positions, attention, masks] = current_row<bool, bool, bool>();
+    const at::Tensor text =
+        at::tensor({5, 6, 3, 7, 8, 9, 3, 2, 4, 3, 5, 7, 11, 13, 3, 17, 2, 6}, at::kLong).view({2, 9});
+    Mesh mesh;
+    MegatronLMPlugin plugin;
+    plugin.num_micro_batches = 1;
+    plugin.custom_megatron_datasets_provider_function = [text](const std::vector<std::int64_t>&) {
+      const MegatronDataset rows{2, [text](const std::vector<std::int64_t>& which) {
+                                   return Batch{{"text", text.index_select(0, at::tensor(which, at::kLong))}};
+                                 }};
+      return std::vector{rows, rows, rows};
+    };
+    AcceleratorOptions options = with(plugin);
+    options.eod_token = 3;
+    Accelerator accelerator(std::move(options), mesh);
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 1},
+                                         {MegatronLMDummyDataLoader{.reset_position_ids = positions,
+                                                                    .reset_attention_mask = attention,
+                                                                    .eod_mask_loss = masks,
+                                                                    .micro_batch_size = 2}});
+    prepared.model.eval();
+    const double loss = prepared.model(*prepared.loaders[0].next()).loss.item<double>();
+    std::vector<std::int64_t> place, first;
+    std::vector<double> counts;
+    for (std::int64_t r = 0; r < 2; ++r) {
+      std::int64_t begin = 0;
+      for (std::int64_t i = 0; i < 8; ++i) {
+        place.push_back(positions ? i - begin : i);
+        first.push_back(attention ? begin : 0);
+        const bool ends = text[r][i].item<std::int64_t>() == 3;
+        counts.push_back(masks && ends ? 0.0 : 1.0);
+        if (ends) begin = i + 1;
+      }
+    }
+    const at::Tensor weights = at::tensor(counts, at::kDouble);
+    const at::Tensor losses =
+        prepared.model.chunks().at(0)->forward({{"tokens", text.narrow(1, 0, 8).contiguous()},
+                                                {"labels", text.narrow(1, 1, 8).contiguous()},
+                                                {"positions", at::tensor(place, at::kLong).view({2, 8})},
+                                                {"document_starts", at::tensor(first, at::kLong).view({2, 8})}})[0];
+    const double expected = ((losses.reshape({-1}) * weights).sum() / weights.sum()).item<double>();
+    QVERIFY2(near(loss, expected, 1e-9), qPrintable(QStringLiteral("%1, by hand %2").arg(loss).arg(expected)));
+  }
+
+  /// Each argument of other_megatron_args says so for one tag; with set_all_logging_options, against it.
+  void arguments_choose_what_is_logged() {
+    const auto tags = [](const std::vector<std::string>& arguments, bool all) {
+      const QTemporaryDir folder;
+      const std::filesystem::path board = std::filesystem::path(folder.path().toStdString()) / "board";
+      Mesh mesh;
+      MegatronLMPlugin plugin = slope_plugin(1);
+      plugin.tensorboard_dir = board.string();
+      plugin.set_all_logging_options = all;
+      plugin.other_megatron_args = arguments;
+      Accelerator accelerator(with(plugin), mesh);
+      auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+      prepared.model(*prepared.loaders[0].next());
+      QStringList found;
+      for (const char* tag : {"params-norm", "num-zeros", "all-grads-sync-time", "forward-compute-time",
+                              "mem-reserved-bytes", "mem-max-allocated-bytes"})
+        if (has_tag(board, tag)) found << tag;
+      return found;
+    };
+    QCOMPARE(tags({}, false), QStringList());
+    QCOMPARE(tags({"log_params_norm = true", "timing_log_level = 1"}, false),
+             (QStringList{"params-norm", "all-grads-sync-time"}));
+    QCOMPARE(tags({"log_num_zeros_in_grad = true"}, false), QStringList{"num-zeros"});
+    QCOMPARE(tags({"log_num_zeros_in_grad = false", "timing_log_level = 1"}, true),
+             (QStringList{"params-norm", "all-grads-sync-time", "mem-reserved-bytes", "mem-max-allocated-bytes"}));
   }
 
   void evaluations_come_by_themselves() {
@@ -407,7 +481,7 @@ class TestMegatronAccelerator : public QObject {
     const auto batch = prepared.loaders[0].next();
     QVERIFY((batch->at("text").sizes() == at::IntArrayRef{4, 9}));
     QVERIFY(std::isfinite(prepared.model(*batch).loss.item<double>()));
-    QVERIFY(refusal([&] {
+    QVERIFY(thrown_by<std::exception>([&] {
               Accelerator other(with({}), mesh);
               other.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 3}, {data});
             }).contains("seq_length"));
@@ -421,6 +495,12 @@ class TestMegatronAccelerator : public QObject {
     QVERIFY(refused_plugin([](auto& o) {
               o.megatron_lm_plugin.other_megatron_args = {"hidden_dropuot = 0.1"};
             }).contains("hidden_dropout"));
+    for (const char* argument : {"timing_log_level = -1", "timing_log_level = 7", "hysteresis = 0"}) {
+      const QString said = refused_plugin([&](auto& o) { o.megatron_lm_plugin.other_megatron_args = {argument}; });
+      QVERIFY2(said.contains("other_megatron_args: " + QString(argument).section(' ', 0, 0)) &&
+                   said.contains("is out of range"),
+               qPrintable(said));
+    }
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.num_micro_batches = 8; }).contains("one batch of all"));
     QVERIFY(refused_plugin([](auto& o) { o.megatron_lm_plugin.min_lr = 1.0; }).contains("min_lr"));
     QVERIFY(refused_plugin([](auto& o) {
@@ -432,7 +512,7 @@ class TestMegatronAccelerator : public QObject {
                 return std::make_shared<GPTTrainStep>(args);
               };
             }).contains("custom_get_batch_function and custom_train_step_class"));
-    QVERIFY(refusal([] {
+    QVERIFY(thrown_by<std::exception>([] {
               Mesh mesh;
               Accelerator accelerator(with(slope_plugin(1)), mesh);
               torch::optim::Adagrad adagrad(std::vector<at::Tensor>{}, torch::optim::AdagradOptions(0.1));
@@ -471,9 +551,10 @@ class TestMegatronAccelerator : public QObject {
     spec.custom_get_batch_function = "plain";
     spec.custom_prepare_model_function = "all";
     QCOMPARE(slope_after(named), slope_after(slope_plugin(2)));
-    QVERIFY(refusal([&] { registry.custom_loss_function.add("slope", slope_loss); }).contains("twice"));
+    QVERIFY(
+        thrown_by<std::exception>([&] { registry.custom_loss_function.add("slope", slope_loss); }).contains("twice"));
     spec.custom_loss_function = "slop";
-    QVERIFY(refusal([&] { slope_after(named); }).contains("\"slope\""));
+    QVERIFY(thrown_by<std::exception>([&] { slope_after(named); }).contains("\"slope\""));
   }
 
   /// Wherever it lies, the loss is the same whatever tokens stand for it.
@@ -499,7 +580,7 @@ class TestMegatronAccelerator : public QObject {
     hidden.narrow(1, 0, 2).fill_(true);
     const at::Tensor tokens = at::ones({2, 8}, at::kLong);
     const auto chunk = gpt_chunk(tiny_gpt(), 1, {}, {});
-    QVERIFY(refusal([&] {
+    QVERIFY(thrown_by<std::exception>([&] {
               chunk->forward({{"tokens", tokens}, {"labels", tokens}, {"attention_mask", hidden.view({1, 1, 8, 8})}});
             }).contains("document_starts"));
   }
@@ -514,8 +595,8 @@ class TestMegatronAccelerator : public QObject {
     };
     Accelerator accelerator(with(plugin), mesh);
     auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
-    QVERIFY(refusal([&] { prepared.model(*prepared.loaders[0].next()); }).contains("detached"));
-    QVERIFY(refusal([&] { prepared.model({{"x", at::ones({3})}}); }).contains("3 rows"));
+    QVERIFY(thrown_by<std::exception>([&] { prepared.model(*prepared.loaders[0].next()); }).contains("detached"));
+    QVERIFY(thrown_by<std::exception>([&] { prepared.model({{"x", at::ones({3})}}); }).contains("3 rows"));
   }
 
  private:

@@ -9,11 +9,13 @@
 #include <stdexcept>
 
 #include "accrue/megatron/text_generation.h"
+#include "support/refusals.h"
 #include "support/test_program.h"
 
 namespace test_megatron_generation {
 
 using namespace accrue::megatron;
+using namespace accrue::test;
 
 namespace {
 
@@ -27,12 +29,9 @@ LogitsFunction markov(std::vector<std::vector<double>> rows) {
 }
 
 QString refusal(const GenerationOptions& options, std::vector<TokenList> prompts = {{0}}) {
-  try {
+  return thrown_by<std::invalid_argument>([&] {
     generate(markov({{0.5, 0.5}, {0.5, 0.5}}), std::move(prompts), options);
-  } catch (const std::invalid_argument& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
+  });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "support/licence_corpus.h"
 #include "support/megatron_cases.h"
 #include "support/places.h"
+#include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -74,16 +75,6 @@ std::vector<double> written_out(const ModelSpec& spec) {
     losses.push_back(mean);
   }
   return losses;
-}
-
-template <typename F>
-QString refusal(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
 }
 
 }  // namespace
@@ -171,7 +162,7 @@ class TestMegatronModels : public QObject {
 
   void what_a_model_cannot_have_is_refused() {
     const auto refused = [](const ModelSpec& model, const auto& change) {
-      return refusal([&] {
+      return thrown_by<std::exception>([&] {
         Mesh mesh;
         AcceleratorOptions options = two_micro_batches();
         change(options);

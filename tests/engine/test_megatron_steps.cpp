@@ -11,12 +11,14 @@
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/megatron/sequence_masks.h"
 #include "accrue/megatron/train_step.h"
+#include "support/refusals.h"
 #include "support/test_program.h"
 
 namespace test_megatron_steps {
 
 using namespace accrue;
 using namespace accrue::megatron;
+using namespace accrue::test;
 using accrue::megatron::Batch;
 
 namespace {
@@ -41,16 +43,6 @@ double value(const LossReport& report, const std::string& name) {
   for (const auto& each : report)
     if (each.first == name) return each.second.item<double>();
   throw std::out_of_range("no loss of that name is reported");
-}
-
-template <typename F>
-QString refusal(F&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return QString::fromUtf8(error.what());
-  }
-  return {};
 }
 
 }  // namespace
@@ -104,7 +96,7 @@ class TestMegatronSteps : public QObject {
 
     batch = taken(step, {{"input_ids", ids({1, 2})}, {"row_mask", at::zeros({1}, at::kLong)}});
     QVERIFY(at::equal(batch["loss_mask"], flags({0, 0})));
-    QVERIFY(refusal([&] { taken(step, {{"tokens", ids({1})}}); }).contains("input_ids"));
+    QVERIFY(thrown_by<std::exception>([&] { taken(step, {{"tokens", ids({1})}}); }).contains("input_ids"));
   }
 
   void an_indexed_text_has_one_token_more() {
@@ -147,7 +139,7 @@ class TestMegatronSteps : public QObject {
     QVERIFY(near(value(out.report, "lm loss"), 8.0 / 3.0));
     QVERIFY(near(value(out.report, "sop loss"), std::log(4.0)));  // -log(1 / 4); the second row has no answer
     QVERIFY(near(out.loss.item<double>(), 8.0 / 3.0 + std::log(4.0)));
-    QVERIFY(refusal([&] { step.loss_func(batch, {losses}); }).contains("number 2"));
+    QVERIFY(thrown_by<std::exception>([&] { step.loss_func(batch, {losses}); }).contains("number 2"));
     BertTrainStep lm_only({.binary_head = false});
     QCOMPARE(lm_only.loss_func(batch, {losses}).report.size(), std::size_t{1});
   }
@@ -167,7 +159,7 @@ class TestMegatronSteps : public QObject {
     QVERIFY(!taken(lm_only, {{"input_ids", ids({1})}, {"attention_mask", ids({1})}, {"token_type_ids", ids({0})}})
                  .contains("types"));
     BertTrainStep indexed({.megatron_dataset_flag = true});
-    QVERIFY(refusal([&] { taken(indexed, {{"text", ids({1})}}); }).contains("types"));
+    QVERIFY(thrown_by<std::exception>([&] { taken(indexed, {{"text", ids({1})}}); }).contains("types"));
   }
 
   void classifiers() {
@@ -204,7 +196,9 @@ class TestMegatronSteps : public QObject {
     const auto alone = single_communicator();
     const at::Tensor mean = avg_losses_across_data_parallel_group({at::full({}, 2.0), at::full({1}, 3.0)}, *alone);
     QVERIFY(at::equal(mean, at::tensor({2.0, 3.0})));
-    QVERIFY(refusal([&] { avg_losses_across_data_parallel_group({at::zeros({2})}, *alone); }).contains("one element"));
+    QVERIFY(thrown_by<std::exception>([&] {
+              avg_losses_across_data_parallel_group({at::zeros({2})}, *alone);
+            }).contains("one element"));
     const TensorTree tree(TensorTree::Table{{"list", TensorTree::List{at::full({}, 5.0), at::ones({2, 3})}}});
     const TensorTree all = gather_across_data_parallel_groups(tree, *alone);
     QVERIFY(at::equal(all.at("list").at(0).tensor(), at::tensor({5.0})));

@@ -69,6 +69,12 @@ class TestDeviceTraining : public QObject {
     QVERIFY2(ranks[0].events.empty(), ranks[0].text().c_str());
   }
 
+  void a_rank_on_the_cpu_says_that_its_loops_make_the_updates() {
+    const auto ranks = train({.spec = gpt_spec(1), .set = {"run.updates=1"}}, 1);
+    VERIFY_FINISHED(ranks);
+    QCOMPARE(ranks[0].all<RankReady>().at(0).updates_by, std::string("kernels"));
+  }
+
   void a_device_trains_to_the_numbers_of_the_cpu() {
     if (lacks(1)) QSKIP(why(1));
     const auto on_cpu = train({.spec = gpt_spec(1)}, 1);
@@ -76,6 +82,8 @@ class TestDeviceTraining : public QObject {
     QVERIFY2(on_device[0].outcome == "finished", on_device[0].text().c_str());
     QVERIFY2(worst_difference(on_cpu[0], on_device[0]) < 1e-4, on_device[0].text().c_str());
     QCOMPARE(on_device[0].all<RankReady>().at(0).device, std::string("cuda:0"));
+    const std::string by = on_device[0].all<RankReady>().at(0).updates_by;
+    QVERIFY2(by == "CUDA kernels" || by == "operators", by.c_str());
     QCOMPARE(on_device[0].all<Evaluation>().size(), on_cpu[0].all<Evaluation>().size());
   }
 

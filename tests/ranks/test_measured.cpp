@@ -88,6 +88,9 @@ class TestMeasured : public QObject {
     row("two ranks by rows", 2, "tensor = 2\nsequence = true\n");
     row("two ranks by rows, bfloat16", 2, "tensor = 2\nsequence = true\n", "dtype = \"bfloat16\"\n");
     row("four ranks by rows", 4, "tensor = 4\nsequence = true\n");
+    const char* measures = "update_norm = true\nparameter_norm = true\n";
+    row("two ranks that measure their updates", 2, "tensor = 2\n", "", measures);
+    row("two sharded replicas that measure their updates", 2, "data = 2\nzero = 1\n", "", measures);
     row("two stages", 2, "pipeline = 2\n");
     row("two stages, bfloat16", 2, "pipeline = 2\n", "dtype = \"bfloat16\"\n");
     row("two stages of two chunks", 2, "pipeline = 2\nvirtual_pipeline = 2\n");

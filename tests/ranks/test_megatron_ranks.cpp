@@ -376,17 +376,32 @@ class TestMegatronRanks : public QObject {
   void a_run_writes_what_megatron_writes() {
     const RunFolder folder;
     const std::string board = folder / "board";
-    const auto ranks = accrue::test::train(
-        {.spec = spec_of("gpt", "float32"), .set = {"run.tensorboard_dir=" + board, "parallel.pipeline=2"}}, 2);
-    VERIFY_FINISHED(ranks);
-    std::string bytes;
-    for (const auto& each : std::filesystem::directory_iterator(board)) {
-      std::ifstream file(each.path(), std::ios::binary);
-      bytes.append(std::istreambuf_iterator<char>(file), {});
-    }
+    const auto tags_of_run = [&](const std::vector<std::string>& more) {
+      TrainingScript script{.spec = spec_of("gpt", "float32"),
+                            .set = {"run.tensorboard_dir=" + board, "parallel.pipeline=2"}};
+      script.set.insert(script.set.end(), more.begin(), more.end());
+      std::filesystem::remove_all(board);
+      const auto ranks = accrue::test::train(script, 2);
+      if (ranks.back().outcome != "finished") return ranks.back().text();
+      std::string bytes;
+      for (const auto& each : std::filesystem::directory_iterator(board)) {
+        std::ifstream file(each.path(), std::ios::binary);
+        bytes.append(std::istreambuf_iterator<char>(file), {});
+      }
+      return bytes;
+    };
+    const auto has = [](const std::string& tags, const char* tag) { return tags.find(tag) != std::string::npos; };
+    // The last stage receives inputs and sends gradients.
+    const std::string all = tags_of_run({"run.parameter_norm=true", "run.gradient_zeros=true", "run.update_norm=true"});
     for (const char* tag : {"lm loss", "throughput", "forward-compute-time", "backward-compute-time",
-                            "optimizer-inner-step-time", "p2p-send-time", "p2p-recv-time"})
-      QVERIFY2(bytes.find(tag) != std::string::npos, tag);
+                            "optimizer-inner-step-time", "forward-recv-time", "backward-send-time", "params-norm",
+                            "num-zeros", "update-norm", "mem-reserved-bytes", "mem-max-allocated-bytes"})
+      QVERIFY2(has(all, tag), tag);
+    QVERIFY(!has(all, "forward-send-time"));
+    const std::string few = tags_of_run({"run.timer_level=1"});
+    QVERIFY(has(few, "optimizer-inner-step-time"));
+    for (const char* tag : {"forward-compute-time", "forward-recv-time", "params-norm", "num-zeros", "update-norm"})
+      QVERIFY2(!has(few, tag), tag);
     // By hand: 72 * 4 positions * 4 * (1 + 4 / 24) + 6 * 4 * 2 * 3.
     const ModelSpec small{.kind = ModelKind::gpt, .layers = 1, .width = 2, .context = 4, .vocabulary = 3};
     QVERIFY(near(model_flops(small, 1), 1488.0, 1e-9));

@@ -188,7 +188,26 @@ class TestPluginLibraries : public QObject {
     const QString epochs = QStringLiteral("run.epochs=%1").arg(newest + 3);
     const Outcome branch = accrue_run({"resume", dir, "--quiet", "--out", path("branch"), "--set", epochs});
     QVERIFY2(branch.status == 0, qUtf8Printable(branch.err));
-    QFile changed(own);
+    // The run itself finds its library by the record; one that was moved is named, and known by its contents.
+    const QString moved = path("moved.so");
+    QVERIFY(QFile::rename(own, moved));
+    const Outcome gone = accrue_run({"resume", dir, "--quiet"});
+    QCOMPARE(gone.status, 2);
+    QVERIFY2(gone.err.contains("is not there any more"), qUtf8Printable(gone.err));
+    const Outcome strange = accrue_run({"resume", dir, "--quiet", "--plugin", sourcePath("README.md")});
+    QCOMPARE(strange.status, 2);
+    QVERIFY2(strange.err.contains("did not begin with this plug-in library"), qUtf8Printable(strange.err));
+    Program goes_on(programPath("accrue-run"), {"resume", dir, "--plugin", moved},
+                    {"XDG_RUNTIME_DIR=" + path("runtime"), "XDG_DATA_HOME=" + path("data")});
+    const auto goes_beyond = [&] {
+      const QStringList steps = QDir(dir + "/checkpoints").entryList({"step-*"});
+      return std::ranges::any_of(steps,
+                                 [&](const QString& each) { return each.section('-', 1).toLongLong() > newest; });
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(goes_beyond(), 30000);
+    goes_on.signal(SIGINT);
+    QCOMPARE(goes_on.finish().status, 130);
+    QFile changed(moved);  // where the record finds it from now on
     QVERIFY(changed.open(QIODevice::Append));
     changed.write("x");
     changed.close();

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <QtTest>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
@@ -93,12 +94,16 @@ class TestResumeDamage : public QObject {
     };
     add("tally of nothing", replaced("replica.0.tally", at::zeros({0}, at::kDouble)), "replica.0.tally is Double [0]");
     add("tally of one", replaced("replica.0.tally", at::zeros({1}, at::kDouble)), "replica.0.tally is Double [1]");
-    add("tally of another type", retyped("replica.0.tally", at::kFloat), "replica.0.tally is Float [9]");
+    add("tally of another type", retyped("replica.0.tally", at::kFloat), "replica.0.tally is Float [15]");
+    add("tally of another version", replaced("replica.0.tally", at::zeros({9}, at::kDouble)),
+        "step-2+3 was refused: tensors: the checkpoint was taken inside a window by another version of Accrue "
+        "(replica.0.tally is Double [9] there and Double [15] here). Resume from a checkpoint between two windows "
+        "(step-N).");
     add("tally without", removed("replica.0.tally"), "replica.0.tally is not in the checkpoint");
     add("tally beyond all numbers", tally_set(0, 1e300), "replica.0.tally counts");
     add("tally of nan samples", tally_set(1, std::numeric_limits<double>::quiet_NaN()), "replica.0.tally counts");
     add("tally of half a micro-step", tally_set(2, 0.5), "replica.0.tally counts");
-    add("tally of a negative count", tally_set(8, -1.0), "replica.0.tally counts");
+    add("tally of a negative count", tally_set(14, -1.0), "replica.0.tally counts");
     add("gradients of another type", retyped("replica.0.gradients.", at::kDouble), "replica.0.gradients.");
     add("gradients of another shape", reshaped("replica.0.gradients."), "replica.0.gradients.");
     add("gradients without", removed("replica.0.gradients."), "replica.0.gradients.");
@@ -148,6 +153,32 @@ class TestResumeDamage : public QObject {
           if (name == "updates") fs::rename(newest, newest.parent_path() / ("step-" + std::to_string(value) + "+3"));
         },
         "window." + key);
+  }
+
+  /// Logits of the second head so far apart that its loss is infinite wherever the label says otherwise.
+  void a_loss_that_is_infinite_leaves_the_other_as_it_is() {
+    const std::string bert =
+        "accrue = 1\n[model]\nkind = \"bert\"\nlayers = 1\nwidth = 16\nheads = 4\ncontext = 16\nvocabulary = 44\n"
+        "dtype = \"float64\"\n[data]\nkind = \"synthetic\"\nsamples = 64\n[optimizer]\nkind = \"adamw\"\nlr = 1e-3\n"
+        "[accumulation]\nsteps = 2\nmicro_batch = 8\n[run]\nupdates = 2\non_non_finite = \"skip\"\n"
+        "[checkpoint]\nevery_updates = 1\n";
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    const auto stopped = train({.spec = bert, .run_dir = dir, .stop_before = 3}, 1);
+    QVERIFY2(stopped[0].outcome == "stopped", stopped[0].text().c_str());
+    rewrite_shard(fs::path(dir) / "checkpoints" / "step-1", "shard-0.safetensors", [](Archive& archive) {
+      at::Tensor& bias = tensor_named(archive, "parameters.binary_head.bias");
+      bias[0].fill_(1e308);
+      bias[1].fill_(-1e308);
+    });
+    const auto resumed = train({.spec = bert, .run_dir = dir, .resume_from = "newest"}, 1);
+    QVERIFY2(resumed[0].outcome == "finished", resumed[0].text().c_str());
+    const Update update = resumed[0].all<Update>().front();
+    QCOMPARE(update.update, 2);
+    QVERIFY(std::isinf(update.loss));
+    QVERIFY(std::isinf(update.losses.at("sop loss")));
+    const double lm = update.losses.at("lm loss");
+    QVERIFY2(lm > 0.0 && lm < 10.0, qPrintable(QString::number(lm)));  // of 44 tokens: about log 44
   }
 
  private:

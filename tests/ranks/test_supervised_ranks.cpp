@@ -6,7 +6,9 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QtTest>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/run_store.h"
@@ -83,6 +85,21 @@ class RunProcess : public test::Program {
   }
 };
 
+/// The last value under a tag in a folder's TensorBoard files; -1: none. The number is a fixed 32-bit field behind the
+/// tag.
+double last_scalar(const fs::path& folder, const std::string& tag) {
+  float value = -1.0F;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const std::string field = tag + '\x15';
+    const std::size_t at = bytes.rfind(field);
+    if (at != std::string::npos && at + field.size() + sizeof value <= bytes.size())
+      std::memcpy(&value, bytes.data() + at + field.size(), sizeof value);
+  }
+  return static_cast<double>(value);
+}
+
 std::vector<pid_t> ranks_in(const fs::path& dir) {
   std::vector<pid_t> pids;
   std::ifstream events(dir / "events.jsonl");
@@ -115,6 +132,21 @@ class TestSupervisedRanks : public QObject {
     QVERIFY2(found.beyond.isEmpty(), found.beyond.value(0).constData());
     run.signal(SIGINT);
     QVERIFY2(run.ends_with(130), run.errors());
+  }
+
+  /// What the supervisor held before a rank was started is none of the rank's.
+  void a_ranks_peak_of_memory_is_its_own() {
+    constexpr std::size_t much = std::size_t{1} << 30;
+    const std::vector<char> filled(much, 'x');
+    const auto dir = fresh(), board = home_.path() / "board";
+    RunPlan plan = real_plan({.updates = 3});
+    plan.spec.run.tensorboard_dir = board.string();
+    WatchedHost host(real_options());
+    QVERIFY(host.start({plan, dir}).has_value());
+    VERIFY_STORY(host.ends("finished", 0, 60s));
+    const double most = last_scalar(board, "mem-max-allocated-bytes");
+    QVERIFY2(most > 0.0 && most < static_cast<double>(much), qPrintable(QString::number(most)));
+    QCOMPARE(filled.back(), 'x');
   }
 
   void a_stop_finishes_its_checkpoint_on_a_slow_disk_data() {

@@ -7,6 +7,9 @@
 #include "accrue/run/rank_command.h"
 #include "support/refusals.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_event_codec {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -27,7 +30,7 @@ std::vector<RunEvent> one_of_each() {
       make(RunStarted{"id", "abc", R"({"a":1})", R"({"accrue":"0.1.0"})", R"({"cores":2})", "2026-11-21T00:00:00Z",
                       true, 100},
            supervisor_rank),
-      make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2, "AVX2"}),
+      make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2, "AVX2", "kernels"}),
       make(MicroSteps{{1, 2}, {1, 1}, {1, 2}, {2, 2}, {0, 0}, {0, 1}, {5.5, 5.25}, {64, 64}, {4, 4}, {10, 20}, {3, 3}}),
       make(Operations{{ComputeKind::forward, ComputeKind::backward, ComputeKind::step},
                       {1, 1, 1},
@@ -49,8 +52,13 @@ std::vector<RunEvent> one_of_each() {
                   "full",
                   4,
                   2,
-                  {1.0, -2.5}}),
-      make(Evaluation{50, 2.125, 8, 4096}),
+                  {1.0, -2.5},
+                  {{"lm loss", 0.25}, {"sop loss", 1.0 / 12.0}},
+                  65536.0,
+                  0.125,
+                  12.5,
+                  7}),
+      make(Evaluation{50, 2.125, 8, 4096, {{"lm loss", 1.5}, {"sop loss", 0.625}}}),
       make(ExactnessCheck{7, 1e-9, 0.25, 0.5, 0.75, 1e-5, "not", "tail_policy", "because", 4, 1, 0.125}),
       make(StepsChanged{12, 48, 8}),
       make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
@@ -86,6 +94,31 @@ class TestEventCodec : public QObject {
     QCOMPARE(QString::fromStdString(line),
              QStringLiteral(R"({"v":2,"kind":"evaluation","rank":1,"seq":5,"time_ns":123456789,"update":1,"loss":2,)"
                             R"("batches":3,"tokens":4})"));
+  }
+
+  void what_an_update_did_not_measure_is_not_in_its_line() {
+    const auto bare = encode_event(make(Update{}));
+    for (const char* field : {"losses", "loss_scale", "update_norm", "parameter_norm", "gradient_zeros"})
+      QVERIFY2(bare.find(field) == std::string::npos, field);
+    const auto read = decode_event(bare);
+    QVERIFY(read.has_value());
+    QVERIFY(!std::get<Update>(read->body).update_norm.has_value());
+    // Measured, and nothing: 0 is a measurement.
+    const auto skipped = encode_event(make(Update{.update_norm = 0.0, .gradient_zeros = 0}));
+    QVERIFY(skipped.ends_with(R"("update_norm":0,"gradient_zeros":0})"));
+    QCOMPARE(std::get<Update>(decode_event(skipped)->body).gradient_zeros.value_or(-1), 0);
+  }
+
+  void parts_of_a_loss_are_an_object_of_numbers() {
+    const auto line =
+        encode_event(make(Evaluation{.update = 1, .losses = {{"a part", not_a_number}, {"lm loss", 2.5}}}));
+    QVERIFY2(line.ends_with(R"("losses":{"a part":"nan","lm loss":2.5}})"), line.c_str());
+    const auto read = decode_event(line);
+    QVERIFY(read.has_value());
+    const NamedLosses& losses = std::get<Evaluation>(read->body).losses;
+    QCOMPARE(losses.size(), std::size_t{2});
+    QVERIFY(std::isnan(losses.at("a part")));
+    QCOMPARE(losses.at("lm loss"), 2.5);
   }
 
   void control_traffic_carries_no_number() {
@@ -184,6 +217,14 @@ class TestEventCodec : public QObject {
         QByteArray(
             R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1e999,"batches":1,"tokens":1})"),
         "JSON");
+    row("parts of a loss as a list",
+        QByteArray(
+            R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1,"losses":[1]})"),
+        "\"losses\" is of the wrong type");
+    row("a part of a loss that is no number",
+        QByteArray(
+            R"({"v":2,"kind":"evaluation","rank":0,"seq":1,"time_ns":1,"update":1,"loss":1,"batches":1,"tokens":1,"losses":{"lm loss":{}}})"),
+        "\"losses\" is of the wrong type");
     row("too deep", QByteArray(3000000, '['), "longer");
     row("deep but short", QByteArray(1000, '['), "deeper");
     row("too long", QByteArray("{\"v\":2,\"kind\":\"") + QByteArray((1 << 20) + 1, 'x') + QByteArray("\"}"), "longer");
@@ -228,5 +269,7 @@ class TestEventCodec : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEventCodec)
+ACCRUE_TEST_MAIN(TestEventCodec)
+
+}  // namespace test_event_codec
 #include "test_event_codec.moc"

@@ -8,6 +8,9 @@
 #include <iterator>
 
 #include "accrue/run/tensorboard_file.h"
+#include "support/test_program.h"
+
+namespace test_tensorboard_file {
 
 using namespace accrue;
 
@@ -92,5 +95,7 @@ class TestTensorboardFile : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTensorboardFile)
+ACCRUE_TEST_MAIN(TestTensorboardFile)
+
+}  // namespace test_tensorboard_file
 #include "test_tensorboard_file.moc"

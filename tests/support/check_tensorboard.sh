@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains on one and on two ranks with run.tensorboard_dir, and reads the event files back with the real tensorboard package: every loss and rate is
-# that of the run's own events, on both axes. What "export --to tensorboard" writes afterwards has the same scalars, and what its own writer, the
-# package's, has written is imported.
+# Trains on one and on two ranks with run.tensorboard_dir, and reads the event files back with the real tensorboard package: every loss, part of a loss,
+# rate, norm and loss scale is that of the run's own events, on both axes. What "export --to tensorboard" writes afterwards has the same scalars, but for
+# those of the clock and the memory of the rank that wrote, and what its own writer, the package's, has written is imported.
 #   check_tensorboard.sh ACCRUE_RUN SOURCE
 # The package needs an environment of its own; without one the test is skipped, and says how to make it.
 set -euo pipefail
@@ -17,9 +17,12 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$accrue_run" run "$source/resources/presets/toy.accrue" --out "$folder/one" --quiet --set run.tensorboard_dir=board --set run.epochs=3 >/dev/null
 "$accrue_run" run "$source/resources/presets/tensor-two.accrue" --out "$folder/two" --quiet --set run.tensorboard_dir="$folder/elsewhere" \
-  --set run.updates=4 --set evaluate.every_updates=2 >/dev/null
-for run in one two; do "$accrue_run" export "$folder/$run" --to tensorboard --out "$folder/$run-after" >/dev/null; done
-"$python" - "$folder/one" "$folder/one/board" 'loss' "$folder/two" "$folder/elsewhere" 'lm loss' <<'PYTHON'
+  --set run.updates=4 --set evaluate.every_updates=2 --set run.update_norm=true --set run.parameter_norm=true --set run.gradient_zeros=true >/dev/null
+"$accrue_run" run "$source/resources/presets/bert-two.accrue" --out "$folder/three" --quiet --set run.tensorboard_dir=board \
+  --set model.dtype=float16 --set 'teaching.overflow_at=[1]' --set run.updates=4 --set evaluate.every_updates=2 >/dev/null
+for run in one two three; do "$accrue_run" export "$folder/$run" --to tensorboard --out "$folder/$run-after" >/dev/null; done
+"$python" - "$folder/one" "$folder/one/board" 'loss' "$folder/two" "$folder/elsewhere" 'lm loss' \
+  "$folder/three" "$folder/three/board" 'loss' <<'PYTHON'
 import json
 import math
 import pathlib
@@ -34,8 +37,22 @@ def as_float32(value):
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
+def number(value):
+    return float(value)  # "nan", "inf" and "-inf" are strings
+
+
+def points(accumulator, tag):
+    return [(each.step, each.value) for each in accumulator.Scalars(tag)]
+
+
+def of_the_writer(tag):
+    """By the clock or of the memory of the rank that writes."""
+    name = tag.removesuffix(" vs samples")
+    return name.endswith("-time") or name == "throughput" or name.startswith("mem-")
+
+
 def same(what, expected, found):
-    if expected != found:
+    if repr(expected) != repr(found):  # a NaN is one on both sides
         sys.exit(f"FAILED: {what}: {found}, where the run's events have {expected}")
 
 
@@ -49,27 +66,35 @@ for run, board, key in zip(*[iter(sys.argv[1:])] * 3):
     accumulator = EventAccumulator(board, size_guidance={"scalars": 0})
     accumulator.Reload()
     tags = accumulator.Tags()["scalars"]
-    for tag, field in ((key, "loss"), ("learning-rate", "lr"), ("grad-norm", "grad_norm")):
-        expected = [(each["update"], as_float32(each[field])) for each in updates]
-        same(tag, expected, [(each.step, each.value) for each in accumulator.Scalars(tag)])
-        expected = [(each["samples"], as_float32(each[field])) for each in updates]
-        same(tag + " vs samples", expected, [(each.step, each.value) for each in accumulator.Scalars(tag + " vs samples")])
+    values = {(key, "loss"), ("learning-rate", "lr"), ("grad-norm", "grad_norm")}
+    measured = {"loss-scale": "loss_scale", "params-norm": "parameter_norm", "num-zeros": "gradient_zeros", "update-norm": "update_norm"}
+    values |= {(tag, field) for tag, field in measured.items() if field in updates[0]}
+    for tag, field in sorted(values):
+        expected = [(each["update"], as_float32(number(each[field]))) for each in updates]
+        same(tag, expected, points(accumulator, tag))
+        expected = [(each["samples"], as_float32(number(each[field]))) for each in updates]
+        same(tag + " vs samples", expected, points(accumulator, tag + " vs samples"))
+    for part in updates[0].get("losses", {}):
+        expected = [(each["update"], as_float32(number(each["losses"][part]))) for each in updates]
+        same(part, expected, points(accumulator, part))
     evaluations = [each for each in events if each["kind"] == "evaluation"]
     if evaluations:
         expected = [(each["update"], as_float32(each["loss"])) for each in evaluations]
-        same(key + " validation", expected, [(each.step, each.value) for each in accumulator.Scalars(key + " validation")])
+        same(key + " validation", expected, points(accumulator, key + " validation"))
         expected = [(each["update"], as_float32(math.exp(min(20.0, each["loss"])))) for each in evaluations]
-        same("ppl", expected, [(each.step, each.value) for each in accumulator.Scalars(key + " validation ppl")])
-    for tag in ("batch-size", "world-size", "iteration-time"):
+        same("ppl", expected, points(accumulator, key + " validation ppl"))
+        for part in evaluations[0].get("losses", {}):
+            expected = [(each["update"], as_float32(each["losses"][part])) for each in evaluations]
+            same(part + " validation", expected, points(accumulator, part + " validation"))
+    for tag in ("batch-size", "world-size", "iteration-time", "mem-reserved-bytes", "mem-max-allocated-bytes"):
         if tag not in tags:
             sys.exit(f"FAILED: no {tag} in {tags}")
     after = EventAccumulator(run + "-after", size_guidance={"scalars": 0})
     after.Reload()
-    same("tags after the run", sorted(tags), sorted(after.Tags()["scalars"]))
-    for tag in tags:
-        if tag.startswith("iteration-time"):
-            continue  # by the clock of the rank that writes
-        same(tag + " after the run", [(each.step, each.value) for each in accumulator.Scalars(tag)], [(each.step, each.value) for each in after.Scalars(tag)])
+    lasting = [tag for tag in tags if not of_the_writer(tag)]
+    same("tags after the run", sorted(lasting), sorted(tag for tag in after.Tags()["scalars"] if not of_the_writer(tag)))
+    for tag in lasting:
+        same(tag + " after the run", points(accumulator, tag), points(after, tag))
     print(f"tensorboard {tensorboard.__version__}: {len(updates)} updates, {len(evaluations)} evaluations, {len(tags)} tags")
 PYTHON
 

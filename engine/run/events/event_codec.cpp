@@ -85,6 +85,18 @@ void put(std::string& out, const std::vector<T>& values) {
   out += ']';
 }
 
+/// Numbers by name: an object.
+void put(std::string& out, const NamedLosses& values) {
+  out += '{';
+  for (const auto& [name, value] : values) {
+    if (out.back() != '{') out += ',';
+    put(out, std::string_view(name));
+    out += ':';
+    put(out, value);
+  }
+  out += '}';
+}
+
 /// Embedded JSON on one line; anything that is not an object becomes {}.
 std::string one_line_object(const std::string& text) {
   if (json_depth(text) > max_json_depth - 1) return "{}";
@@ -110,6 +122,13 @@ struct Writer {
   template <typename T>
   void operator()(std::string_view key, const std::vector<T>& values, event_fields::Need need) {
     if (!values.empty() || need == event_fields::required) operator()<std::vector<T>>(key, values, need);
+  }
+  void operator()(std::string_view key, const NamedLosses& values, event_fields::Need need) {
+    if (!values.empty()) operator()<NamedLosses>(key, values, need);
+  }
+  template <typename T>
+  void operator()(std::string_view key, const std::optional<T>& value, event_fields::Need need) {
+    if (value) operator()(key, *value, need);
   }
 };
 
@@ -193,6 +212,18 @@ bool read(const Json& json, std::vector<T>& values) {
   for (const auto& entry : json)
     if (!read(entry, values[i++])) return false;
   return true;
+}
+
+bool read(const Json& json, NamedLosses& values) {
+  if (!json.is_object()) return false;
+  for (const auto& [name, value] : json.items())
+    if (!read(value, values[name])) return false;
+  return true;
+}
+
+template <typename T>
+bool read(const Json& json, std::optional<T>& value) {
+  return read(json, value.emplace());
 }
 
 template <typename Text>

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -37,6 +39,7 @@ struct RankReady {
   std::string backend;
   std::int64_t threads = 1;
   std::string instruction_set;  ///< that all ranks compute with: "generic", "AVX2", "AVX512"
+  std::string updates_by;       ///< what computes the optimizer's updates: "kernels", "CUDA kernels", "operators"
   bool operator==(const RankReady&) const = default;
 };
 /// Arrays of equal length, one entry per micro-step. Where a micro-step lies in its window is copied from the MicroPlan
@@ -81,6 +84,13 @@ struct Sync {
   std::vector<std::int64_t> end_ns;
   bool operator==(const Sync&) const = default;
 };
+/// Whether a collective, by its axis and op, sums what the replicas hold: their gradients, and those of the exactness
+/// check.
+bool sums_over_replicas(std::string_view axis, std::string_view op);
+
+/// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss". Empty where the loss is one.
+using NamedLosses = std::map<std::string, double>;
+
 struct Update {
   std::int64_t update = 0;      ///< updates done, from 1
   std::int64_t micro_step = 0;  ///< the boundary's
@@ -91,12 +101,17 @@ struct Update {
   double lr = 0.0;         ///< the rate this update used
   double grad_norm = 0.0;  ///< before clipping
   StepOutcome outcome = StepOutcome::updated;
-  double seconds = 0.0;              ///< wall time since the run began
-  double compute_seconds = 0.0;      ///< forward, backward and optimizer time since the run began, this rank
-  std::string reason;                ///< full, epoch_end, run_end, requested
-  std::int64_t steps = 0;            ///< N of its window; 0 = not known
-  std::int64_t dropped_batches = 0;  ///< of the epoch that ends here, never trained on
-  std::vector<double> weights;       ///< run.record_weights only
+  double seconds = 0.0;                       ///< wall time since the run began
+  double compute_seconds = 0.0;               ///< forward, backward and optimizer time since the run began, this rank
+  std::string reason;                         ///< full, epoch_end, run_end, requested
+  std::int64_t steps = 0;                     ///< N of its window; 0 = not known
+  std::int64_t dropped_batches = 0;           ///< of the epoch that ends here, never trained on
+  std::vector<double> weights = {};           ///< run.record_weights only
+  NamedLosses losses = {};                    ///< which add up to the loss
+  std::optional<double> loss_scale = {};      ///< where losses are scaled: by what, after this update
+  std::optional<double> update_norm = {};     ///< run.update_norm only: L2 norm of what the update added to the weights
+  std::optional<double> parameter_norm = {};  ///< run.parameter_norm only: L2 norm of the weights after the update
+  std::optional<std::int64_t> gradient_zeros = {};  ///< run.gradient_zeros only: elements of the gradient that are 0
   bool operator==(const Update&) const = default;
 };
 struct Evaluation {
@@ -104,6 +119,7 @@ struct Evaluation {
   double loss = 0.0;
   std::int64_t batches = 0;
   std::int64_t tokens = 0;
+  NamedLosses losses = {};  ///< as in Update
   bool operator==(const Evaluation&) const = default;
 };
 /// The gradient of one window against that of the same samples in one batch (see exactness.h).

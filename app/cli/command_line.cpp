@@ -130,7 +130,7 @@ void add_training(Verbs& verbs) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->needs(out);
-  add_plugins(*resume, resumes->input.plugins)->needs(out);
+  add_plugins(*resume, resumes->input.plugins);
   resume->add_option("--from", resumes->checkpoint, "The checkpoint to go on from (default: the newest)")
       ->type_name("step-N");
   resume->footer(std::string(branch_keys_help()));
@@ -212,22 +212,53 @@ void add_exchange(Verbs& verbs) {
   exported->footer(
       "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples;\n"
       "deepspeed is a configuration, megatron a shell script. What could not be carried over stands in the text and\n"
-      "goes to standard error. tensorboard: the run's scalars as event files. chrome-trace: what each rank did and\n"
+      "goes to standard error. tensorboard: the run's scalars as event files, without\n"
+      "the throughput and the timers, which run.tensorboard_dir writes while it trains. chrome-trace: what each rank "
+      "did and\n"
       "when, for Perfetto and chrome://tracing.");
 
+  const auto [bundle, bundled] =
+      verbs.add("bundle", "Write runs into one file, to be imported on another machine", bundle_runs);
+  bundle->add_option("DIR", bundled->dirs, "Run folders")->required();
+  bundle->add_option("--out", bundled->out, "File to write: NAME.accrue-bundle")
+      ->type_name("FILE")
+      ->required()
+      ->check(CLI::Validator(
+          [](const std::string& file) {
+            return file.ends_with(".accrue-bundle") ? std::string() : "end the name in .accrue-bundle";
+          },
+          ""));
+  bundle->add_option("--spec", bundled->spec, "A spec that goes along (*.accrue)")->type_name("SPEC");
+  bundle->add_flag("--with-weights", bundled->with_weights, "Final weights, too");
+  bundle->footer(
+      "Each run's spec, plan, events and summary go along as they are, with the paths and the host's name in them;\n"
+      "checkpoints and what ranks printed stay here.");
+
   const auto [imported, imports] =
-      verbs.add("import", "Make a run folder of the scalars in TensorBoard's event files", import_log);
-  imported->add_option("LOGDIR", imports->from, "A folder of event files, or one of them")->required();
-  imported->add_option("--out", imports->dir, "Run folder to create")->type_name("DIR")->required();
-  imported->add_option("--loss", imports->tags.loss, "The tag that is the loss (default: by its usual names)")
+      verbs.add("import", "Make run folders of a bundle, or of another tool's curves", import_records);
+  imported
+      ->add_option("FILE", imports->from,
+                   "*.accrue-bundle; *.csv; a folder of TensorBoard's event files, or one of them")
+      ->required();
+  auto* out = imported->add_option("--out", imports->dir, "Run folder to create, of one run's curves");
+  out->type_name("DIR");
+  imported->add_option("--into", imports->into, "Where new run folders go (default: the user's runs)")
+      ->type_name("RUNS")
+      ->excludes(out);
+  imported->add_option("--spec", imports->spec, "Of a bundle: file to write its spec to")->type_name("FILE");
+  imported->add_option("--loss", imports->tags.loss, "The tag or column that is the loss (default: by its usual names)")
       ->type_name("TAG");
-  imported->add_option("--lr", imports->tags.lr, "The tag that is the learning rate")->type_name("TAG");
-  imported->add_option("--grad-norm", imports->tags.grad_norm, "The tag that is the gradient's norm")->type_name("TAG");
-  imported->add_option("--evaluation", imports->tags.evaluation, "The tag that is the loss of evaluations")
+  imported->add_option("--lr", imports->tags.lr, "The one that is the learning rate")->type_name("TAG");
+  imported->add_option("--grad-norm", imports->tags.grad_norm, "The one that is the gradient's norm")->type_name("TAG");
+  imported->add_option("--evaluation", imports->tags.evaluation, "The one that is the loss of evaluations")
       ->type_name("TAG");
   imported->add_option("--batch", imports->tags.batch, "Samples of a step, where the log does not say")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  imported->footer("show, compare and the studio take the folder as a finished run; it cannot be resumed.");
+  imported->footer(
+      "show, compare and the studio take each folder as a run like others; it cannot be resumed. A bundle's run that\n"
+      "is there already is left as it is; one with the same id and another record is refused.\n"
+      "A csv file is what the studio exported, or a table with a header line and a column named step, update or "
+      "iteration.");
 }
 
 void add_records(Verbs& verbs) {
@@ -239,6 +270,8 @@ void add_records(Verbs& verbs) {
       verbs.add("generate", "Continue a text with the final weights of a run that trained a GPT", generate_text);
   add_dir(*generate, text->dir);
   auto* prompt = generate->add_option("--prompt", text->prompt, "The text to continue");
+  prompt->check(CLI::Validator(
+      [](const std::string& given) { return std::string(given.empty() ? "the prompt is empty" : ""); }, ""));
   generate->add_option("--tokens", text->tokens, "Tokens in place of a text: 12,7,3")->excludes(prompt);
   generate
       ->add_option("--tokenizer", text->tokenizer,
@@ -246,7 +279,9 @@ void add_records(Verbs& verbs) {
                    "run's dataset; without one a token is a byte)")
       ->type_name("KIND:FILE")
       ->needs(prompt);
-  generate->add_option("--length", text->length, "Tokens to add, at least: the whole has a multiple of 4")
+  generate
+      ->add_option("--length", text->length,
+                   "Tokens to add, at least: the whole has a multiple of 4, and at most the model's context")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   generate->add_option("--temperature", text->temperature, "Above 0; below 1 likely tokens become likelier")

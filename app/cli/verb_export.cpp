@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // export: a spec as code for another tool, or a run's record for one. Code goes to standard output or into a file; what
-// could not be carried over stands in the text, and goes to standard error. import: the record of another tool's run.
+// could not be carried over stands in the text, and goes to standard error.
 #include <cstdio>
 
 #include "accrue/run/chrome_trace.h"
@@ -67,23 +67,6 @@ int export_to(const ExportOptions& options) {
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (options.to == targets[i]) return export_spec(options, static_cast<CodeTarget>(i));
   return status_refused;
-}
-
-int import_log(const ImportOptions& options) {
-  const auto log = read_tensorboard(options.from);
-  if (!log) return report(log.error());
-  const auto choice = import_tensorboard(*log, options.from, options.dir, options.tags);
-  if (!choice) return report(choice.error());
-  warn_of(log->problems);
-  warn_of(choice->notes);
-  if (!choice->ignored.empty()) {
-    std::string names;
-    for (const std::string& tag : choice->ignored) names += (names.empty() ? "" : ", ") + tag;
-    std::fprintf(stderr, "accrue-run: tags that are not imported: %s\n", printable(names).c_str());
-  }
-  std::fprintf(stderr, "accrue-run: the loss is \"%s\"\n", printable(choice->tags.loss).c_str());
-  std::printf("%s\n", options.dir.c_str());
-  return status_done;
 }
 
 }  // namespace accrue::cli

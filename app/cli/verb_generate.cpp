@@ -178,6 +178,11 @@ int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
 }  // namespace
 
 int generate_text(const GenerateOptions& options) {
+  if (options.prompt.empty() && options.tokens.empty())
+    return report({.code = ErrorCode::config,
+                   .message = "give --prompt TEXT or --tokens IDS",
+                   .where = "command line",
+                   .hint = "accrue-run generate --help lists the options."});
   if (!options.prompt.empty()) {
     auto tokenizer = tokenizer_of(options);
     if (!tokenizer) return report(tokenizer.error());

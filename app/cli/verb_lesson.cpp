@@ -79,7 +79,7 @@ int check_lesson(const Lesson& lesson, const fs::path& file) {
       if (status != status_done) return status;
     }
     for (const LessonCheck& check : step.checks) {
-      const CheckResult result = judge(check, lesson, runs);
+      const CheckResult result = judge(check, step, lesson, runs);
       std::printf("   %s %s  %s\n", mark_of(result.state), printable(check.says).c_str(),
                   printable(result.found).c_str());
     }

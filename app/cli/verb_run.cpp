@@ -104,7 +104,7 @@ int resume_run(const ResumeOptions& options) {
   if (!options.dir.empty()) return branch_run(options, from, detached);
   EngineHost host({});
   if (const auto found = read_run(options.from)) warn_of(found->problems);
-  const auto resumed = host.resume(from);
+  const auto resumed = host.resume(from, options.input.plugins);
   if (!resumed) return report(resumed.error());
   return follow_hosted(host, options, read_run(*resumed).value_or(RunSummary{}), detached);
 }

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/compare.h"
+#include "accrue/run/counted.h"
 #include "accrue/run/run_store.h"
 #include "printable.h"
 #include "verbs.h"
@@ -23,8 +26,20 @@ Json number(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
+Json number(std::int64_t value) {
+  return value;
+}
+
 std::vector<std::string> problems_of(const RunSummary& run, const RunCourse& history) {
   return record_problems(run, history.problems, history.updates.empty() ? 0 : history.updates.rbegin()->first);
+}
+
+/// Of losses that are a sum, in any update.
+std::set<std::string> names_of_parts(const RunCourse& history) {
+  std::set<std::string> names;
+  for (const auto& [number_of_update, update] : history.updates)
+    for (const auto& [name, part] : update.losses) names.insert(name);
+  return names;
 }
 
 void print_json(const RunSummary& run, const RunCourse& history) {
@@ -39,6 +54,29 @@ void print_json(const RunSummary& run, const RunCourse& history) {
     curve["loss"].push_back(number(update.loss));
     curve["lr"].push_back(number(update.lr));
   }
+  // What not every run measures has null where an update did not.
+  const auto add = [&](const char* key, const auto& value_of) {
+    Json values = Json::array();
+    bool any = false;
+    for (const auto& [number_of_update, update] : history.updates) {
+      const auto value = value_of(update);
+      values.push_back(value ? number(*value) : Json(nullptr));
+      any |= value.has_value();
+    }
+    if (any) curve[key] = std::move(values);
+  };
+  add("loss_scale", [](const Update& update) { return update.loss_scale; });
+  add("update_norm", [](const Update& update) { return update.update_norm; });
+  add("parameter_norm", [](const Update& update) { return update.parameter_norm; });
+  add("gradient_zeros", [](const Update& update) { return update.gradient_zeros; });
+  for (const std::string& name : names_of_parts(history)) {
+    Json values = Json::array();
+    for (const auto& [number_of_update, update] : history.updates) {
+      const auto part = update.losses.find(name);
+      values.push_back(part == update.losses.end() ? Json(nullptr) : number(part->second));
+    }
+    curve["losses"][name] = std::move(values);
+  }
   json["curve"] = std::move(curve);
   json["steps_set"] = Json::array();
   for (const LengthChange& each : history.steps_set)
@@ -50,7 +88,10 @@ void print_table(const RunCourse& history) {
   constexpr std::size_t rows = 12;
   const std::size_t count = history.updates.size();
   if (count == 0) return;
-  std::printf("\n%10s %12s %12s %12s %12s\n", "update", "samples", "loss", "rate", "evaluation");
+  const std::set<std::string> parts = names_of_parts(history);
+  std::printf("\n%10s %12s %12s", "update", "samples", "loss");
+  for (const std::string& name : parts) std::printf(" %12s", printable(name).c_str());
+  std::printf(" %12s %12s\n", "rate", "evaluation");
   std::size_t index = 0;
   std::size_t next_row = 0;
   for (const auto& [number_of_update, update] : history.updates) {
@@ -60,12 +101,29 @@ void print_table(const RunCourse& history) {
     const bool is_evaluated = history.evaluations.size() <= rows && evaluation != history.evaluations.end();
     if (is_spread) ++next_row;
     if (is_spread || is_evaluated) {
-      std::printf("%10lld %12lld %12.6g %12.4g %12s\n", static_cast<long long>(number_of_update),
-                  static_cast<long long>(update.samples), update.loss, update.lr,
-                  evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second).c_str());
+      std::printf("%10lld %12lld %12.6g", static_cast<long long>(number_of_update),
+                  static_cast<long long>(update.samples), update.loss);
+      for (const std::string& name : parts) {
+        const auto part = update.losses.find(name);
+        std::printf(" %12s", part == update.losses.end() ? "" : fmt::format("{:.6g}", part->second).c_str());
+      }
+      std::printf(
+          " %12.4g %12s\n", update.lr,
+          evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second.loss).c_str());
     }
     ++index;
   }
+}
+
+/// "3 updates, whose loss or gradients were not finite; loss scale 4096"; empty where none was.
+std::string skipped_text(const RunCourse& history) {
+  std::int64_t skipped = 0;
+  for (const auto& [number_of_update, update] : history.updates)
+    skipped += update.outcome == StepOutcome::skipped_overflow ? 1 : 0;
+  if (skipped == 0) return {};
+  std::string text = fmt::format("{}, whose loss or gradients were not finite", counted(skipped, "update"));
+  if (const auto scale = history.updates.rbegin()->second.loss_scale) text += fmt::format("; loss scale {:g}", *scale);
+  return text;
 }
 
 void print_text(const RunSummary& run, const RunCourse& history) {
@@ -85,6 +143,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   line("samples", fmt::format("{}", run.samples));
   line("tokens", fmt::format("{}", run.tokens));
   if (run.updates > 0) line("loss", fmt::format("{:.6g}", run.loss));
+  line("skipped", skipped_text(history));
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
   line("weights", run.weights_sha256);

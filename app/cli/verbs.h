@@ -126,12 +126,22 @@ struct ExportOptions {
 };
 int export_to(const ExportOptions& options);
 
+struct BundleOptions {
+  std::vector<std::string> dirs;
+  std::string out;
+  std::string spec;  ///< a spec that goes along
+  bool with_weights = false;
+};
+int bundle_runs(const BundleOptions& options);
+
 struct ImportOptions {
-  std::string from;  ///< an event file of TensorBoard, or a folder of them
-  std::string dir;   ///< the run folder to make
+  std::string from;  ///< a bundle, a csv file, an event file of TensorBoard, or a folder of those
+  std::string dir;   ///< the run folder to make of one run's curves
+  std::string into;  ///< where new run folders go; empty: the user's runs
+  std::string spec;  ///< where the spec of a bundle goes; empty: nowhere
   ImportTags tags;
 };
-int import_log(const ImportOptions& options);
+int import_records(const ImportOptions& options);
 
 struct VerifyOptions {
   SpecInput input;

@@ -12,10 +12,14 @@
 #include <set>
 
 #include "accrue/run/code_export.h"
+#include "accrue/run/dataset_sidecar.h"
 #include "accrue/run/megatron_arguments.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/test_program.h"
+
+namespace test_code_export {
 
 using namespace accrue;
 
@@ -147,6 +151,40 @@ class TestCodeExport : public QObject {
     QVERIFY(names(deepspeed, "model.layers"));
     QVERIFY(!names(deepspeed, "parallel.zero"));
     QCOMPARE(object_of(deepspeed.text)["zero_optimization"].toObject()["stage"].toInt(), 1);
+  }
+
+  void a_tokenizer_that_megatron_does_not_get_is_named() {
+    const QTemporaryDir folder;
+    RunPlan plan = plan_of(small_gpt());
+    plan.base_dir = folder.path().toStdString();
+    plan.spec.data.kind = DataKind::indexed;
+    plan.spec.data.paths = {"known", "unknown"};
+    const DatasetSidecar sidecar{.tokenizer = "bpe",
+                                 .files = {{"vocab.json", std::string(64, 'a')}, {"merges.txt", std::string(64, 'b')}},
+                                 .special = {.vocabulary = 40}};
+    QVERIFY(write_sidecar(plan.base_dir / "known", sidecar).has_value());
+    const auto code = export_code(plan, CodeTarget::megatron);
+    QVERIFY2(code.has_value(), code ? "" : code.error().text().c_str());
+    const auto paths = std::ranges::find(code->not_carried, "data.paths", &NotCarried::key);
+    QVERIFY(paths != code->not_carried.end());
+    QVERIFY2(paths->why.find("bpe of vocab.json and merges.txt") != std::string::npos, paths->why.c_str());
+    QVERIFY2(paths->why.find("tokens of unknown") != std::string::npos, paths->why.c_str());
+    QVERIFY(code->text.find("NullTokenizer") != std::string::npos);
+  }
+
+  void megatron_is_asked_for_the_same_scalars() {
+    RunSpec spec = small_gpt();
+    QVERIFY(!options_of(code_of(spec, CodeTarget::megatron)).contains("log-params-norm"));
+    spec.run.tensorboard_dir = "board";
+    spec.run.parameter_norm = spec.run.gradient_zeros = spec.run.update_norm = true;
+    spec.run.timer_level = 1;
+    const CodeExport code = code_of(spec, CodeTarget::megatron);
+    const auto options = options_of(code);
+    for (const char* flag : {"log-params-norm", "log-num-zeros-in-grad", "log-timers-to-tensorboard"})
+      QVERIFY2(options.contains(flag), flag);
+    QCOMPARE(options["timing-log-level"], "1");
+    QVERIFY(names(code, "run.update_norm"));
+    QVERIFY(!names(code, "run.parameter_norm"));
   }
 
   /// A schedule that ends before the run has its length in the tool's unit, or is named.
@@ -326,5 +364,7 @@ class TestCodeExport : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCodeExport)
+ACCRUE_TEST_MAIN(TestCodeExport)
+
+}  // namespace test_code_export
 #include "test_code_export.moc"

@@ -7,6 +7,9 @@
 #include "accrue/run/preflight.h"
 #include "support/places.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_lesson {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -30,9 +33,9 @@ QStringList findings_of(const std::string& text) {
   return lines;
 }
 
-RunFacts run_with(const std::string& setting, std::vector<std::pair<std::int64_t, double>> losses,
+RunFacts run_with(const std::vector<std::string>& settings, std::vector<std::pair<std::int64_t, double>> losses,
                   std::vector<double> weights = {}) {
-  RunFacts run(answered({}, {setting}));
+  RunFacts run(answered({}, settings));
   std::int64_t number = 0;
   for (const auto& [samples, loss] : losses) {
     Update update{.update = ++number, .samples = samples, .loss = loss, .lr = 0.1 / static_cast<double>(number)};
@@ -47,7 +50,8 @@ CheckResult judged(const std::string& what, const std::vector<RunFacts>& runs, c
   LessonReading reading = parse_lesson(check(what), "a.accrue-lesson");
   if (!reading.ok()) qFatal("%s", reading.findings.front().text().c_str());
   reading.lesson.printed_on = printed_on;
-  return judge(reading.lesson.steps.front().checks.front(), reading.lesson, runs);
+  const LessonStep& first = reading.lesson.steps.front();
+  return judge(first.checks.front(), first, reading.lesson, runs);
 }
 
 }  // namespace
@@ -76,6 +80,10 @@ class TestLesson : public QObject {
         "accumulation.step: is not a key of a spec (found accumulation.step, expected accumulation.steps)");
     row("a lock without a reason", small_lesson("[locked]\n\"optimizer.lr\" = \"\"\n" + step),
         "optimizer.lr: does not say why it is locked");
+    row("an answer that no learner can give",
+        small_lesson("[locked]\n\"run.epochs\" = \"One pass.\"\n" + step + "answer = [[], [\"run.epochs=2\"]]\n"),
+        "a.accrue-lesson:13:15: error: answer: changes a locked key (found run.epochs, expected settings that leave "
+        "it");
   }
   void what_is_wrong_is_said_with_its_place() {
     const auto [text, expected] = current_row<std::string, QString>();
@@ -84,7 +92,7 @@ class TestLesson : public QObject {
   }
 
   void numbers_are_compared_as_they_print() {
-    const std::vector<RunFacts> runs{run_with("accumulation.steps=2", {{8, 0.70}}, {2.0400001, -0.5})};
+    const std::vector<RunFacts> runs{run_with({"accumulation.steps=2"}, {{8, 0.70}}, {2.0400001, -0.5})};
     QCOMPARE(judged("weights = [\"2.04000\", \"-0.5\"]", runs).state, CheckState::met);
     const CheckResult missed = judged("weights = [\"2.05\"]", runs);
     QCOMPARE(missed.state, CheckState::missed);
@@ -95,30 +103,69 @@ class TestLesson : public QObject {
   }
 
   void only_runs_with_the_settings_are_asked() {
-    const std::vector<RunFacts> runs{run_with("accumulation.steps=2", {{8, 1.0}}),
-                                     run_with("accumulation.steps=3", {{8, 2.0}})};
+    const std::vector<RunFacts> runs{run_with({"accumulation.steps=2"}, {{8, 1.0}}),
+                                     run_with({"accumulation.steps=3"}, {{8, 2.0}})};
     QCOMPARE(judged("where = [\"accumulation.steps=2\"]\nloss = \"1.0\"", runs).state, CheckState::met);
     QCOMPARE(judged("where = [\"accumulation.steps=9\"]\nloss = \"1.0\"", runs).state, CheckState::open);
   }
 
   void curves_coincide_where_both_have_seen_the_same_samples() {
-    std::vector<RunFacts> runs{run_with("accumulation.steps=2", {{8, 1.0}, {16, 0.5}})};
+    std::vector<RunFacts> runs{run_with({"accumulation.steps=2"}, {{8, 1.0}, {16, 0.5}})};
     QCOMPARE(judged("coincide = 2", runs).state, CheckState::open);
-    runs.push_back(run_with("accumulation.steps=4", {{16, 0.5}}));
+    runs.push_back(run_with({"accumulation.steps=4"}, {{16, 0.5}}));
     QCOMPARE(judged("coincide = 2", runs).state, CheckState::met);
     QCOMPARE(judged("part = 2", runs).state, CheckState::missed);
-    runs.push_back(run_with("accumulation.steps=8", {{16, 0.6}}));
+    runs.push_back(run_with({"accumulation.steps=8"}, {{16, 0.6}}));
     QCOMPARE(judged("coincide = 3", runs).state, CheckState::missed);
     // The same spec trained again is no further run.
-    runs.push_back(run_with("accumulation.steps=8", {{16, 0.5}}));
+    runs.push_back(run_with({"accumulation.steps=8"}, {{16, 0.5}}));
     QCOMPARE(judged("coincide = 3", runs).state, CheckState::met);
     QCOMPARE(judged("coincide = 4", runs).state, CheckState::open);
   }
 
+  void a_run_that_no_step_asks_for_is_not_counted() {
+    const std::string answers = "answer = [[\"accumulation.steps=1\"], [\"accumulation.steps=2\"]]\n";
+    const auto judged_of = [&answers](const std::string& what, const std::vector<RunFacts>& runs) {
+      const LessonReading reading =
+          parse_lesson(small_lesson(step + answers + "[[step.check]]\nsays = \"Seen.\"\n" + what + "\n"), "a");
+      if (!reading.ok()) qFatal("%s", reading.findings.front().text().c_str());
+      const LessonStep& first = reading.lesson.steps.front();
+      return judge(first.checks.front(), first, reading.lesson, runs);
+    };
+    const auto run = [](const std::string& steps, double loss) {
+      return run_with(std::vector<std::string>{"model.kind=linear", "accumulation.steps=" + steps}, {{8, loss}});
+    };
+    std::vector<RunFacts> runs{run("1", 1.0), run("4", 0.5)};
+    const CheckResult waiting = judged_of("coincide = 2", runs);
+    QCOMPARE(waiting.state, CheckState::open);
+    QCOMPARE(QString::fromStdString(waiting.found),
+             QStringLiteral("1 of 2 runs are there. Another run (Accumulation steps = 4) is not counted."));
+    QVERIFY(waiting.another_run);
+    runs.push_back(run("2", 0.9));
+    QCOMPARE(judged_of("coincide = 2", runs).state, CheckState::missed);
+    // A later run of the set-up takes the place of a wrong one, and what else was trained changes nothing.
+    runs.push_back(run("2", 1.0));
+    runs.push_back(run("8", 0.1));
+    QCOMPARE(judged_of("coincide = 2", runs).state, CheckState::met);
+    QCOMPARE(judged_of("loss = \"1.0\"", runs).state, CheckState::met);
+    QCOMPARE(judged_of("loss = \"1.0\"", {run("8", 1.0)}).found,
+             std::string("No such run has ended yet. Another run (Accumulation steps = 8) is not counted."));
+    // Runs that train beside each other have fewer threads a rank: they count, and their threads are not named.
+    const auto beside = [&run](const std::string& steps, double loss) {
+      RunFacts pair = run(steps, loss);
+      pair.spec = answered(pair.spec, {"launch.threads_per_rank=1"});
+      return pair;
+    };
+    QCOMPARE(judged_of("coincide = 2", {beside("1", 1.0), beside("2", 1.0)}).state, CheckState::met);
+    QCOMPARE(judged_of("coincide = 2", {run("1", 1.0), beside("1", 1.0)}).state, CheckState::open);
+    QCOMPARE(judged_of("loss = \"1.0\"", {beside("8", 1.0)}).found,
+             std::string("No such run has ended yet. Another run (Accumulation steps = 8) is not counted."));
+  }
+
   void what_is_not_a_number_coincides_with_nothing() {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    const std::vector<RunFacts> runs{run_with("accumulation.steps=2", {{8, 1.0}, {16, 0.5}}, {1.0, 2.0}),
-                                     run_with("accumulation.steps=4", {{8, 1.0}, {16, nan}}, {1.0, nan})};
+    const std::vector<RunFacts> runs{run_with({"accumulation.steps=2"}, {{8, 1.0}, {16, 0.5}}, {1.0, 2.0}),
+                                     run_with({"accumulation.steps=4"}, {{8, 1.0}, {16, nan}}, {1.0, nan})};
     QCOMPARE(judged("coincide = 2", runs).state, CheckState::missed);
     QCOMPARE(judged("coincide = 2", runs).found, std::string("A value of one of the runs is not finite."));
     QCOMPARE(judged("part = 2", runs).state, CheckState::met);
@@ -126,7 +173,7 @@ class TestLesson : public QObject {
   }
 
   void the_lamp_is_the_worst_check_with_its_reason() {
-    RunFacts run = run_with("accumulation.steps=2", {{8, 1.0}});
+    RunFacts run = run_with({"accumulation.steps=2"}, {{8, 1.0}});
     run.take({.body = ExactnessCheck{.update = 1, .verdict = "exact"}});
     QCOMPARE(judged("lamp = \"exact\"", {run}).state, CheckState::met);
     run.take({.body = ExactnessCheck{.update = 2, .verdict = "not", .reason = "divisor", .message = "Divided by 4."}});
@@ -136,7 +183,7 @@ class TestLesson : public QObject {
   }
 
   void bits_are_asked_of_an_equal_processor_only() {
-    RunFacts run = run_with("accumulation.steps=2", {{8, 1.0}});
+    RunFacts run = run_with({"accumulation.steps=2"}, {{8, 1.0}});
     run.processor = "CPU A, AVX2";
     QCOMPARE(judged("sha256 = \"abc\"", {run}, "CPU A, AVX2").state, CheckState::met);
     QCOMPARE(judged("sha256 = \"abd\"", {run}, "CPU A, AVX2").state, CheckState::missed);
@@ -146,7 +193,7 @@ class TestLesson : public QObject {
   }
 
   void a_resumed_run_counts_an_update_once() {
-    RunFacts run = run_with("accumulation.steps=2", {{8, 1.0}, {16, 0.5}});
+    RunFacts run = run_with({"accumulation.steps=2"}, {{8, 1.0}, {16, 0.5}});
     run.take({.rank = 0, .body = Update{.update = 2, .samples = 16, .loss = 0.25}});
     QCOMPARE(run.updates.size(), std::size_t{2});
     QCOMPARE(run.updates.back().loss, 0.25);
@@ -185,5 +232,7 @@ class TestLesson : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLesson)
+ACCRUE_TEST_MAIN(TestLesson)
+
+}  // namespace test_lesson
 #include "test_lesson.moc"

@@ -22,8 +22,13 @@
 #include "accrue/run/tensorboard_file.h"
 #include "accrue/run/tensorboard_log.h"
 #include "accrue/run/tensorboard_run.h"
+#include "support/losses_of.h"
+#include "support/test_program.h"
+
+namespace test_record_exchange {
 
 using namespace accrue;
+using namespace accrue::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -226,7 +231,7 @@ class TestRecordExchange : public QObject {
     const auto course = read_course(folder);
     QVERIFY(course.has_value());
     QCOMPARE(to_text(course->problems), "");
-    QCOMPARE(course->evaluations, (std::map<std::int64_t, double>{{0, 4.0}, {10, 3.5}, {15, 3.2}, {25, 2.5}}));
+    QCOMPARE(losses_of(*course), (std::map<std::int64_t, double>{{0, 4.0}, {10, 3.5}, {15, 3.2}, {25, 2.5}}));
   }
 
   /// Neither their product with the batch nor their sum is a number of ours.
@@ -289,6 +294,22 @@ class TestRecordExchange : public QObject {
     const fs::path again = fresh();
     QVERIFY(import_tensorboard(*log, board, again, {}).has_value());
     QCOMPARE(read_course(again).value().updates.at(2).samples, 16);
+  }
+
+  /// That of weights before the first update, and one behind the last.
+  void evaluations_without_an_update_go_out_as_well() {
+    const fs::path run = two_ranks(fresh());
+    auto writer = RunWriter::reopen(run).value();
+    for (const auto& [update, loss] : std::map<std::int64_t, double>{{0, 4.0}, {2, 3.0}, {5, 2.0}})
+      writer.append({.rank = 0, .seq = writer.next_seq().at(0), .body = Evaluation{.update = update, .loss = loss}})
+          .value();
+    const fs::path board = fresh();
+    QCOMPARE(export_tensorboard(run, board).value().evaluations, 3);
+    const TensorboardLog log = read_tensorboard(board).value();
+    const std::vector<LoggedScalar> expected = {{0, 1795413600.0, 4.0}, {2, 1795413602.0, 3.0}, {5, 1795413602.0, 2.0}};
+    QCOMPARE(log.scalars.at("lm loss validation"), expected);
+    const std::vector<LoggedScalar> samples = {{0, 1795413600.0, 4.0}, {16, 1795413602.0, 2.0}};
+    QCOMPARE(log.scalars.at("lm loss validation vs samples"), samples);
   }
 
   /// What the trace-event format demands of each event, and where the spans lie.
@@ -358,5 +379,7 @@ class TestRecordExchange : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRecordExchange)
+ACCRUE_TEST_MAIN(TestRecordExchange)
+
+}  // namespace test_record_exchange
 #include "test_record_exchange.moc"

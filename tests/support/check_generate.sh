@@ -45,6 +45,10 @@ drawn() { "$accrue_run" generate "$folder/run" --prompt 'One, ' --length 25 --te
 beam=$("$accrue_run" generate "$folder/run" --prompt 'once I ' --length 8 --beams 3)
 [ "$beam" = 'once I caught a ' ] || fail "the beam found: $beam"
 
+cut() { "$accrue_run" generate "$folder/run" --prompt 'Six, seven, ' --top-k 1 "$@" 2>&1 >/dev/null; }
+[ "$(cut --length 200)" = "note: 20 of 200 tokens were added: the model's context is 32 tokens" ] || fail "a text cut short: $(cut --length 200)"
+[ -z "$(cut --length 20)" ] || fail "a text that fits: $(cut --length 20)"
+
 refused() { # STATUS WORD ARGUMENT...: says the word and ends so
   local status=$1 word=$2 said code=0; shift 2
   said=$("$accrue_run" generate "$@" 2>&1 >/dev/null) || code=$?
@@ -55,6 +59,8 @@ refused 2 'temperature' "$folder/run" --prompt x --temperature 0
 refused 2 '--top-k' "$folder/run" --prompt x --top-k 2 --top-p 0.5
 refused 2 'no token' "$folder/run" --tokens 256
 refused 2 '--prompt' "$folder/run"
+refused 2 'accrue-run: command line: give --prompt TEXT or --tokens IDS' "$folder/run"
+refused 2 'the prompt is empty' "$folder/run" --prompt ''
 refused 2 'spec.toml' "$folder" --prompt x
 
 # Words of a tokenizer: text in and text out, by the vocabulary that the dataset was built with.

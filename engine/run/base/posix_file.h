@@ -19,8 +19,8 @@ int write_all(int fd, std::string_view bytes);
 /// Opens a file that must be a regular one, never through a link: a FIFO or a device in its place is an error at once,
 /// where an ordinary open would wait for a peer. O_CLOEXEC is added. Answers the descriptor.
 Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
-/// Writes beside the file, syncs and renames: readers see the old text or the new one.
-Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+/// Writes beside the file, syncs and renames: readers see the old text or the new one. `mode`: of the new file.
+Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0600);
 /// Name of the file that write_file() writes first.
 std::filesystem::path part_of(const std::filesystem::path& path);
 /// The folder as an absolute path without "." and "..". Errors (config): none is named, or there is no current folder.

@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/dataset_sidecar.h"
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_fields.h"
@@ -164,94 +167,77 @@ constexpr std::string_view held_by_scripts[] = {"model.",
                                                 "run.seed",
                                                 "run.name",
                                                 "accumulation."};
-constexpr std::string_view held_by_deepspeed[] = {"accumulation.steps",
-                                                  "accumulation.micro_batch",
-                                                  "parallel.data",
-                                                  "parallel.zero",
-                                                  "optimizer.kind",
-                                                  "optimizer.lr",
-                                                  "optimizer.weight_decay",
-                                                  "optimizer.beta1",
-                                                  "optimizer.beta2",
-                                                  "optimizer.eps",
-                                                  "optimizer.momentum",
-                                                  "optimizer.clip_norm",
-                                                  "optimizer.loss_scale",
-                                                  "optimizer.loss_scale_window",
-                                                  "optimizer.loss_scale_hysteresis",
-                                                  "optimizer.min_loss_scale",
-                                                  "schedule.kind",
-                                                  "schedule.warmup",
-                                                  "schedule.warmup_fraction",
-                                                  "schedule.total",
-                                                  "model.dtype",
-                                                  "run.name"};
-constexpr std::string_view held_by_megatron[] = {"model.kind",
-                                                 "model.layers",
-                                                 "model.width",
-                                                 "model.heads",
-                                                 "model.context",
-                                                 "model.vocabulary",
-                                                 "model.vocabulary_multiple",
-                                                 "model.dropout",
-                                                 "model.dtype",
-                                                 "data.kind",
-                                                 "data.paths",
-                                                 "data.weights",
-                                                 "data.split",
-                                                 "data.cache",
-                                                 "data.mask_end_of_document",
-                                                 "data.reset_positions",
-                                                 "data.reset_attention",
-                                                 "optimizer.kind",
-                                                 "optimizer.lr",
-                                                 "optimizer.weight_decay",
-                                                 "optimizer.weight_decay_style",
-                                                 "optimizer.start_weight_decay",
-                                                 "optimizer.end_weight_decay",
-                                                 "optimizer.beta1",
-                                                 "optimizer.beta2",
-                                                 "optimizer.eps",
-                                                 "optimizer.momentum",
-                                                 "optimizer.clip_norm",
-                                                 "optimizer.loss_scale",
-                                                 "optimizer.loss_scale_window",
-                                                 "optimizer.loss_scale_hysteresis",
-                                                 "optimizer.min_loss_scale",
-                                                 "schedule.kind",
-                                                 "schedule.warmup",
-                                                 "schedule.warmup_fraction",
-                                                 "schedule.min_lr",
-                                                 "schedule.decay_fraction",
-                                                 "schedule.decay_tail",
-                                                 "schedule.total",
-                                                 "accumulation.steps",
-                                                 "accumulation.micro_batch",
-                                                 "parallel.data",
-                                                 "parallel.tensor",
-                                                 "parallel.pipeline",
-                                                 "parallel.virtual_pipeline",
-                                                 "parallel.sequence",
-                                                 "parallel.zero",
-                                                 "parallel.overlap_grad_reduce",
-                                                 "parallel.overlap_param_gather",
-                                                 "parallel.recompute",
-                                                 "parallel.recompute_method",
-                                                 "parallel.recompute_layers",
-                                                 "parallel.distribute_saved_activations",
-                                                 "launch.device",
-                                                 "run.updates",
-                                                 "run.epochs",
-                                                 "run.samples",
-                                                 "run.tokens",
-                                                 "run.seed",
-                                                 "run.name",
-                                                 "run.tensorboard_dir",
-                                                 "evaluate.every_updates",
-                                                 "evaluate.batches",
-                                                 "checkpoint.every_updates"};
+/// By DeepSpeed's configuration and by Megatron-LM.
+constexpr std::string_view held_by_both[] = {"accumulation.steps",
+                                             "accumulation.micro_batch",
+                                             "parallel.data",
+                                             "parallel.zero",
+                                             "optimizer.kind",
+                                             "optimizer.lr",
+                                             "optimizer.weight_decay",
+                                             "optimizer.beta1",
+                                             "optimizer.beta2",
+                                             "optimizer.eps",
+                                             "optimizer.momentum",
+                                             "optimizer.clip_norm",
+                                             "optimizer.loss_scale",
+                                             "optimizer.loss_scale_window",
+                                             "optimizer.loss_scale_hysteresis",
+                                             "optimizer.min_loss_scale",
+                                             "schedule.kind",
+                                             "schedule.warmup",
+                                             "schedule.warmup_fraction",
+                                             "schedule.total",
+                                             "model.dtype",
+                                             "run.name"};
+/// And by Megatron-LM beside them.
+constexpr std::string_view held_by_megatron_alone[] = {"model.kind",
+                                                       "model.layers",
+                                                       "model.width",
+                                                       "model.heads",
+                                                       "model.context",
+                                                       "model.vocabulary",
+                                                       "model.vocabulary_multiple",
+                                                       "model.dropout",
+                                                       "data.kind",
+                                                       "data.paths",
+                                                       "data.weights",
+                                                       "data.split",
+                                                       "data.cache",
+                                                       "data.mask_end_of_document",
+                                                       "data.reset_positions",
+                                                       "data.reset_attention",
+                                                       "optimizer.weight_decay_style",
+                                                       "optimizer.start_weight_decay",
+                                                       "optimizer.end_weight_decay",
+                                                       "schedule.min_lr",
+                                                       "schedule.decay_fraction",
+                                                       "schedule.decay_tail",
+                                                       "parallel.tensor",
+                                                       "parallel.pipeline",
+                                                       "parallel.virtual_pipeline",
+                                                       "parallel.sequence",
+                                                       "parallel.overlap_grad_reduce",
+                                                       "parallel.overlap_param_gather",
+                                                       "parallel.recompute",
+                                                       "parallel.recompute_method",
+                                                       "parallel.recompute_layers",
+                                                       "parallel.distribute_saved_activations",
+                                                       "launch.device",
+                                                       "run.updates",
+                                                       "run.epochs",
+                                                       "run.samples",
+                                                       "run.tokens",
+                                                       "run.seed",
+                                                       "run.tensorboard_dir",
+                                                       "run.timer_level",
+                                                       "run.parameter_norm",
+                                                       "run.gradient_zeros",
+                                                       "evaluate.every_updates",
+                                                       "evaluate.batches",
+                                                       "checkpoint.every_updates"};
 
-bool holds(std::span<const std::string_view> held, std::string_view key) {
+bool is_in(std::span<const std::string_view> held, std::string_view key) {
   return std::ranges::any_of(
       held, [key](std::string_view each) { return each == key || (each.ends_with('.') && key.starts_with(each)); });
 }
@@ -281,8 +267,11 @@ std::string_view why_not_in_script(std::string_view key, const RunSpec& spec) {
   return {};
 }
 
+bool is_script(CodeTarget target) {
+  return target != CodeTarget::deepspeed && target != CodeTarget::megatron;
+}
+
 std::string_view why_of_section(std::string_view key, CodeTarget target) {
-  const bool script = target != CodeTarget::deepspeed && target != CodeTarget::megatron;
   if (key.starts_with("evaluate.")) return "nothing is evaluated";
   if (key.starts_with("checkpoint.")) return "no checkpoint is saved";
   if (key.starts_with("launch.")) return "the launcher has settings of its own";
@@ -292,8 +281,8 @@ std::string_view why_of_section(std::string_view key, CodeTarget target) {
   if (among(key, {"parallel.backend", "parallel.bucket_mb"}) || key.starts_with("parallel.overlap"))
     return "how gradients travel is left to the other tool";
   if (key.starts_with("parallel."))
-    return script ? "every process holds the whole model; parallel.data of them train"
-                  : "the other tool has no such layout";
+    return is_script(target) ? "every process holds the whole model; parallel.data of them train"
+                             : "the other tool has no such layout";
   if (key.starts_with("megatron."))
     return "what the field stands for is in the ordinary keys, which are exported or named here";
   if (target == CodeTarget::deepspeed) {
@@ -313,10 +302,9 @@ std::string_view why_of_section(std::string_view key, CodeTarget target) {
   return "nothing on the other side stands for it";
 }
 
-std::span<const std::string_view> held_by(CodeTarget target) {
-  if (target == CodeTarget::deepspeed) return held_by_deepspeed;
-  if (target == CodeTarget::megatron) return held_by_megatron;
-  return held_by_scripts;
+bool holds(CodeTarget target, std::string_view key) {
+  if (is_script(target)) return is_in(held_by_scripts, key);
+  return is_in(held_by_both, key) || (target == CodeTarget::megatron && is_in(held_by_megatron_alone, key));
 }
 
 bool has_deepspeed_schedule(ScheduleKind kind) {
@@ -335,6 +323,26 @@ std::string why_schedule(const RunPlan& plan, CodeTarget target) {
     return "DeepSpeed has no such schedule: there, the rate stays at its peak after the warm-up";
   return start + ", and a rate is in force one update later" +
          (plan.curve.kind == ScheduleKind::linear ? "; WarmupDecayLR ends at 0" : "");
+}
+
+/// "bpe of vocab.json and merges.txt": what made a dataset's tokens, as its sidecar says.
+std::string tokenizer_text(const DatasetSidecar& sidecar) {
+  std::string files;
+  for (const TokenizerFile& file : sidecar.files) files += (files.empty() ? " of " : " and ") + file.path;
+  return sidecar.tokenizer + files;
+}
+
+/// Those of the datasets, each once.
+std::string tokenizers_of(const RunPlan& plan) {
+  std::set<std::string> all;
+  for (const std::string& path : plan.spec.data.paths) {
+    const auto sidecar = read_sidecar(plan.base_dir / path);
+    all.insert(sidecar && *sidecar ? "the tokenizer " + tokenizer_text(**sidecar)
+                                   : "what made the tokens of " + path + ", which no " + path + ".json names");
+  }
+  std::string text;
+  for (const std::string& each : all) text += (text.empty() ? "" : ", ") + each;
+  return text;
 }
 
 /// Values that a target holds, but in another meaning: they would mislead.
@@ -358,9 +366,9 @@ void add_misleading(const RunPlan& plan, CodeTarget target, std::vector<NotCarri
     add("schedule.total", is_written ? "it is no whole number of updates: there, the schedule is as long as the run"
                                      : "DeepSpeed has no such schedule");
   if (target == CodeTarget::megatron && plan.spec.data.kind == DataKind::indexed)
-    add("data.paths",
-        "the datasets are read, but what made their tokens is not named: with NullTokenizer, the vocabulary's last "
-        "token ends a document; name the tokenizer where it is another");
+    add("data.paths", fmt::format("the datasets are read, but the script has NullTokenizer, for which the vocabulary's "
+                                  "last token ends a document, in place of {}",
+                                  tokenizers_of(plan)));
   if (counts_items(plan.knobs))
     add("accumulation.dialect",
         "every micro-batch has the same weight there, whatever it holds; where all hold the same number of items that "
@@ -415,9 +423,9 @@ std::vector<NotCarried> not_carried(const RunPlan& plan, CodeTarget target) {
     const SpecValue value = field.get(plan.spec);
     if (value == field.get(defaults) || !field.applies(plan.spec)) continue;
     std::string_view why;
-    if (!holds(held_by(target), field.key) && !holds_beyond_list(plan, target, field.key))
+    if (!holds(target, field.key) && !holds_beyond_list(plan, target, field.key))
       why = why_of_section(field.key, target);
-    else if (held_by(target).data() == std::data(held_by_scripts))
+    else if (is_script(target))
       why = why_not_in_script(field.key, plan.spec);
     if (!why.empty()) list.push_back({std::string(field.key), format_value(value), std::string(why)});
   }

@@ -177,8 +177,12 @@ void add_reports(Arguments& list, const RunPlan& plan) {
   list.add("eval-interval", spec.evaluate.every_updates > 0 ? spec.evaluate.every_updates : plan.totals.updates + 1);
   list.add("eval-iters", spec.evaluate.every_updates > 0 ? spec.evaluate.batches : std::int64_t{0});
   if (spec.checkpoint.every_updates > 0) list.add("save-interval", spec.checkpoint.every_updates);
-  if (!spec.run.tensorboard_dir.empty())
-    list.add("tensorboard-dir", (plan.base_dir / spec.run.tensorboard_dir).lexically_normal().string());
+  list.flag_if(spec.run.parameter_norm, "log-params-norm");
+  list.flag_if(spec.run.gradient_zeros, "log-num-zeros-in-grad");
+  if (spec.run.tensorboard_dir.empty()) return;
+  list.add("tensorboard-dir", (plan.base_dir / spec.run.tensorboard_dir).lexically_normal().string());
+  list.flag_if(spec.run.timer_level > 0, "log-timers-to-tensorboard");
+  list.add("timing-log-level", spec.run.timer_level);
 }
 
 }  // namespace

@@ -24,15 +24,87 @@ bool has_settings(const RunFacts& run, const std::vector<std::string>& settings)
   return answered(run.spec, settings) == run.spec;
 }
 
-/// The newest run of each spec, newest first; a run that was trained twice counts once.
-Runs asked(const LessonCheck& check, const std::vector<RunFacts>& runs) {
-  Runs list;
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+bool is_of_several(CheckKind kind) {
+  return kind == CheckKind::coincide || kind == CheckKind::part || kind == CheckKind::same_weights;
+}
+
+/// With what a run may have of its own: any name, and as many threads as the runs beside it left.
+RunSpec as_of(const RunFacts& run, RunSpec asked) {
+  asked.run.name = run.spec.run.name;
+  asked.launch.threads_per_rank = run.spec.launch.threads_per_rank;
+  return asked;
+}
+
+bool has_set_up(const RunFacts& run, const RunSpec& asked) {
+  return run.spec == as_of(run, asked);
+}
+
+/// Adds what the step asks for to the set-ups, each once.
+void add_asked(const Lesson& lesson, const LessonStep& step, std::vector<RunSpec>& set_ups) {
+  for (const auto& settings : step.answer) {
+    const RunSpec set_up = answered(spec_of(lesson, step), settings);
+    if (std::ranges::find(set_ups, set_up) == set_ups.end()) set_ups.push_back(set_up);
+  }
+}
+
+/// The set-ups that a check judges: those of its step, where one run is asked for, or where several are those of all
+/// steps. Empty where the lesson names none: then any run is judged.
+std::vector<RunSpec> set_ups_of(const LessonCheck& check, const LessonStep& step, const Lesson& lesson) {
+  std::vector<RunSpec> set_ups;
+  if (is_of_several(check.kind))
+    for (const LessonStep& each : lesson.steps) add_asked(lesson, each, set_ups);
+  else
+    add_asked(lesson, step, set_ups);
+  const auto other = [&check](const RunSpec& set_up) { return answered(set_up, check.where) != set_up; };
+  std::erase_if(set_ups, other);
+  return set_ups;
+}
+
+bool has_one_of(const RunFacts& run, const std::vector<RunSpec>& set_ups) {
+  return std::ranges::any_of(set_ups, [&run](const RunSpec& set_up) { return has_set_up(run, set_up); });
+}
+
+struct Asked {
+  Runs runs;                          ///< newest first: the newest finished one of each set-up
+  const RunFacts* another = nullptr;  ///< the newest finished one, where no step of the lesson asks for it
+  std::vector<RunSpec> set_ups;
+};
+
+Asked asked(const LessonCheck& check, const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs) {
+  Asked result{.set_ups = set_ups_of(check, step, lesson)};
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     if (run->outcome != "finished" || !has_settings(*run, check.where)) continue;
-    if (std::ranges::none_of(list, [&](const RunFacts* other) { return other->spec == run->spec; }))
-      list.push_back(&*run);
+    if (!result.set_ups.empty() && !has_one_of(*run, result.set_ups)) continue;
+    if (std::ranges::none_of(result.runs, [&run](const RunFacts* other) { return has_set_up(*run, other->spec); }))
+      result.runs.push_back(&*run);
   }
-  return list;
+  std::vector<RunSpec> all;
+  for (const LessonStep& each : lesson.steps) add_asked(lesson, each, all);
+  const auto last = std::ranges::find(runs.rbegin(), runs.rend(), "finished", &RunFacts::outcome);
+  if (!result.set_ups.empty() && last != runs.rend() && !has_one_of(*last, all)) result.another = &*last;
+  return result;
+}
+
+/// With what makes the run another one: "3 of 4 runs are there. Another run (Accumulation steps = 4) is not counted."
+CheckResult still_open(std::string found, const Asked& asked) {
+  if (!asked.another) return {CheckState::open, std::move(found)};
+  std::vector<SpecDifference> fewest;
+  for (const RunSpec& set_up : asked.set_ups) {
+    auto differences = diff_specs(as_of(*asked.another, set_up), asked.another->spec);
+    if (fewest.empty() || differences.size() < fewest.size()) fewest = std::move(differences);
+  }
+  std::vector<std::string> settings;
+  for (const SpecDifference& difference : fewest) {
+    const SpecField* field = find_field(difference.key);
+    settings.push_back(fmt::format("{} = {}", field ? std::string(field->label) : difference.key, difference.right));
+  }
+  return {CheckState::open, fmt::format("{} Another run ({}) is not counted.", found, joined(settings)), true};
 }
 
 /// As many digits after the point as the text has.
@@ -41,12 +113,6 @@ std::string printed_like(const std::string& text, double value) {
   const auto end = text.find_first_of("eE");
   if (end != std::string::npos) return fmt::format("{:.{}e}", value, point == std::string::npos ? 0 : end - point - 1);
   return fmt::format("{:.{}f}", value, point == std::string::npos ? 0 : text.size() - point - 1);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 CheckResult compared(const std::vector<std::string>& wanted, const std::vector<double>& values, const char* what) {
@@ -134,9 +200,10 @@ std::optional<double> weight_distance(const RunFacts& left, const RunFacts& righ
   return distance;
 }
 
-CheckResult judge_several(const LessonCheck& check, const Runs& runs) {
+CheckResult judge_several(const LessonCheck& check, const Asked& asked) {
+  const Runs& runs = asked.runs;
   const auto wanted = static_cast<std::size_t>(check.count);
-  if (runs.size() < wanted) return {CheckState::open, fmt::format("{} of {} runs are there.", runs.size(), wanted)};
+  if (runs.size() < wanted) return still_open(fmt::format("{} of {} runs are there.", runs.size(), wanted), asked);
   double largest = 0.0;
   for (std::size_t i = 0; i + 1 < wanted; ++i) {
     const auto distance = check.kind == CheckKind::same_weights ? weight_distance(*runs[i], *runs[wanted - 1])
@@ -160,17 +227,14 @@ CheckResult judge_bits(const LessonCheck& check, const Lesson& lesson, const Run
           "Found " + run.weights_sha256.substr(0, 12) + "."};
 }
 
-bool is_of_several(CheckKind kind) {
-  return kind == CheckKind::coincide || kind == CheckKind::part || kind == CheckKind::same_weights;
-}
-
 }  // namespace
 
-CheckResult judge(const LessonCheck& check, const Lesson& lesson, const std::vector<RunFacts>& runs) {
-  const Runs candidates = asked(check, runs);
+CheckResult judge(const LessonCheck& check, const LessonStep& step, const Lesson& lesson,
+                  const std::vector<RunFacts>& runs) {
+  const Asked candidates = asked(check, step, lesson, runs);
   if (is_of_several(check.kind)) return judge_several(check, candidates);
-  if (candidates.empty()) return {CheckState::open, "No such run has ended yet."};
-  const RunFacts& run = *candidates.front();
+  if (candidates.runs.empty()) return still_open("No such run has ended yet.", candidates);
+  const RunFacts& run = *candidates.runs.front();
   switch (check.kind) {
     case CheckKind::weights:
       return judge_weights(check, run);
@@ -195,7 +259,7 @@ CheckResult judge(const LessonCheck& check, const Lesson& lesson, const std::vec
 
 bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs) {
   return std::ranges::all_of(step.checks, [&](const LessonCheck& check) {
-    const CheckState state = judge(check, lesson, runs).state;
+    const CheckState state = judge(check, step, lesson, runs).state;
     return state == CheckState::met || state == CheckState::other_bits;
   });
 }

@@ -206,6 +206,14 @@ class Reader {
     }
   }
 
+  /// What a learner is asked to train must be in the learner's power.
+  void check_answer(const toml::source_region& place, const LessonStep& step) {
+    const RunSpec before = spec_of(reading_.lesson, step);
+    for (const SpecDifference& change : diff_specs(before, answered(before, step.answer.back())))
+      if (reading_.lesson.locked.contains(change.key))
+        add(place, "answer", "changes a locked key", "settings that leave it as it is", change.key);
+  }
+
   void read_step(const toml::table& table) {
     allow(table, "step.", {"title", "text", "hint", "notes", "set", "answer", "check"});
     LessonStep step;
@@ -216,7 +224,10 @@ class Reader {
     step.set = settings_of(table, "set");
     if (const toml::node* answer = table.get("answer")) {
       if (const toml::array* runs = answer->as_array())
-        for (const toml::node& run : *runs) step.answer.push_back(settings(run, "answer"));
+        for (const toml::node& run : *runs) {
+          step.answer.push_back(settings(run, "answer"));
+          check_answer(run.source(), step);
+        }
       else
         add(answer->source(), "answer", "has the wrong type", "a list of settings for each run");
     }

@@ -212,6 +212,7 @@ Result<BranchPoint> read_branch_point(const fs::path& from) {
   BranchPoint point;
   const bool named = dir->parent_path().filename() == "checkpoints";
   point.run_dir = named ? dir->parent_path().parent_path() : *dir;
+  if (auto own = check_not_imported(point.run_dir); !own) return tl::unexpected(own.error());
   auto order = read_run_order(point.run_dir / "plan.json");
   std::error_code error;
   if (!order && !fs::exists(point.run_dir / "plan.json", error))
@@ -273,7 +274,8 @@ std::string_view branch_keys_help() {
   return "A branch may change parallel, launch, evaluate, checkpoint; optimizer but its kind and loss_scale; schedule "
          "but its clock; "
          "run but its seed; model.dropout; data.cache and data.consumed_samples; and accumulation.steps and "
-         "micro_batch where an update keeps its samples.";
+         "micro_batch where an update keeps its samples. What a field of [megatron] gives is changed by the field: "
+         "megatron.tp_degree, megatron.pp_degree, megatron.train_iters.";
 }
 
 Result<void> copy_checkpoint(const BranchPoint& from, const fs::path& run_dir) {

@@ -110,7 +110,7 @@ Result<RunCourse> read_course(const std::filesystem::path& run_dir) {
         Update& kept = course.updates[update->update] = *update;
         kept.weights.clear();
       } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
-        course.evaluations[evaluation->update] = evaluation->loss;
+        course.evaluations[evaluation->update] = *evaluation;
       }
     }
   } while (!file->at_end());

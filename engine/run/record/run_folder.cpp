@@ -75,6 +75,13 @@ Result<void> check_free(const fs::path& dir) {
   return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Choose a new or an empty folder");
 }
 
+Result<void> check_not_imported(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::exists(dir / import_mark, error)) return {};
+  return fail(ErrorCode::config, "was imported, and its checkpoints stayed where it was trained", dir.string(),
+              "Resume it there; \"accrue-run run\" with its spec.toml trains it anew");
+}
+
 void clear_failed_start(const fs::path& dir) {
   std::error_code error;
   for (const auto name : made_before_plan)

@@ -34,6 +34,8 @@ Result<void> make_own_folder(const std::filesystem::path& dir);
 Result<bool> is_free_folder(const std::filesystem::path& dir);
 /// Errors: is_free_folder() says no (config), cannot be read (disk).
 Result<void> check_free(const std::filesystem::path& dir);
+/// Errors (config): the run came in a bundle, without its checkpoints.
+Result<void> check_not_imported(const std::filesystem::path& dir);
 /// Removes what is_free_folder() overlooks, but for run.lock. Needs the lock.
 void clear_failed_start(const std::filesystem::path& dir);
 /// Removes what killed processes left of files and checkpoints that they had not finished. Needs the lock.

@@ -179,8 +179,11 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
   }
   ::close(fd);
   if (found.saw_update || size <= slice_bytes) return found;
-  if (const auto history = read_events(file))
-    for (const auto& event : history->events) take_event(event, summary, found);
+  auto whole = EventFile::open(file);
+  if (!whole) return found;
+  do {
+    for (const auto& event : whole->poll()) take_event(event, summary, found);
+  } while (!whole->at_end());
   return found;
 }
 
@@ -253,6 +256,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
   }
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
   summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
+  summary.imported = fs::exists(dir / import_mark, error);
   if (is_locked(dir))
     summary.state = "running";
   else if (summary.state.empty())

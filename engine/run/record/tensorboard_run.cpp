@@ -26,17 +26,22 @@ namespace {
 constexpr std::string_view import_reason = "imported from ";
 
 /// Usual names, the likeliest first; compared without regard to case.
-constexpr std::string_view loss_names[] = {"lm loss",         "loss",           "train/loss",    "loss/train",
-                                           "train_loss",      "training_loss",  "training/loss", "train/train_loss",
-                                           "train_loss_step", "train/loss_step"};
+constexpr std::string_view loss_names[] = {
+    "loss",          "lm loss",       "train/loss",       "loss/train",      "train_loss",
+    "training_loss", "training/loss", "train/train_loss", "train_loss_step", "train/loss_step"};
 constexpr std::string_view lr_names[] = {"learning-rate", "learning_rate", "lr",           "train/learning_rate",
                                          "train/lr",      "lr/train",      "optimizer/lr", "lr-adamw",
                                          "lr-adam",       "lr-sgd"};
 constexpr std::string_view norm_names[] = {"grad-norm", "grad_norm", "train/grad_norm", "train/grad-norm",
                                            "gradient_norm"};
 constexpr std::string_view evaluation_names[] = {
-    "lm loss validation", "loss validation", "eval/loss",       "val/loss",  "val_loss",
-    "validation/loss",    "loss/val",        "loss/validation", "eval_loss", "valid/loss"};
+    "loss validation", "lm loss validation", "eval/loss",       "val/loss",  "val_loss",   "validation/loss",
+    "loss/val",        "loss/validation",    "evaluation_loss", "eval_loss", "valid/loss", "validation_loss"};
+
+/// Of a path that may end in a slash.
+std::string last_name(const std::filesystem::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
 
 std::string lowered(std::string_view text) {
   std::string result(text);
@@ -209,6 +214,15 @@ Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tag
 
 }  // namespace
 
+std::filesystem::path import_place(const std::filesystem::path& runs_dir, const std::filesystem::path& from) {
+  const std::string name = "imported-" + last_name(from);
+  std::filesystem::path place = runs_dir / name;
+  std::error_code error;
+  for (int number = 2; std::filesystem::exists(place, error); ++number)
+    place = runs_dir / fmt::format("{}-{}", name, number);
+  return place;
+}
+
 bool is_imported(const RunSummary& run) {
   return run.message.starts_with(import_reason);
 }
@@ -228,15 +242,24 @@ Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, 
   const double origin = seconds_of(run->started_at);
   auto file = TensorboardFile::create(folder, origin);
   if (!file) return tl::unexpected(file.error());
-  const std::string loss = loss_tag(run->spec.model.kind);
+  const std::string loss = loss_tag(run->spec.model);
   const ParallelSpec& parallel = run->spec.parallel;
   ScalarsWritten written{.file = file->path()};
-  const auto add = [&](double time, const Update& update, const TensorboardScalars& scalars) -> Result<void> {
-    if (auto added = file->add(time, update.update, scalars); !added) return added;
-    return file->add(time, update.samples, over_samples(scalars));
-  };
   std::int64_t samples = 0;
   double seconds = 0.0;
+  const auto add = [&](std::int64_t update, const TensorboardScalars& scalars) -> Result<void> {
+    if (auto added = file->add(origin + seconds, update, scalars); !added) return added;
+    return file->add(origin + seconds, samples, over_samples(scalars));
+  };
+  // One without an update, as that of weights before the first, stands at the time and samples of the update before it.
+  auto evaluation = course->evaluations.begin();
+  const auto add_evaluations = [&](std::optional<std::int64_t> before) -> Result<void> {
+    for (; evaluation != course->evaluations.end() && (!before || evaluation->first < *before); ++evaluation) {
+      if (auto added = add(evaluation->first, scalars_of(loss, evaluation->second)); !added) return added;
+      ++written.evaluations;
+    }
+    return {};
+  };
   for (const auto& [number, update] : course->updates) {
     if (go_on && !go_on()) {
       std::filesystem::remove(written.file, error);
@@ -245,17 +268,13 @@ Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, 
     const UpdateFacts facts{.batch_size = static_cast<double>(update.samples - samples),
                             .world = static_cast<double>(parallel.data * parallel.tensor * parallel.pipeline),
                             .seconds = update.seconds - seconds};
+    if (auto added = add_evaluations(number); !added) return tl::unexpected(added.error());
     samples = update.samples;
     seconds = update.seconds;
-    const double time = origin + update.seconds;
-    if (auto added = add(time, update, scalars_of(loss, update, facts)); !added) return tl::unexpected(added.error());
+    if (auto added = add(number, scalars_of(loss, update, facts)); !added) return tl::unexpected(added.error());
     ++written.updates;
-    const auto evaluation = course->evaluations.find(number);
-    if (evaluation == course->evaluations.end()) continue;
-    const auto scalars = scalars_of(loss, Evaluation{.update = number, .loss = evaluation->second});
-    if (auto added = add(time, update, scalars); !added) return tl::unexpected(added.error());
-    ++written.evaluations;
   }
+  if (auto added = add_evaluations({}); !added) return tl::unexpected(added.error());
   return written;
 }
 
@@ -263,13 +282,13 @@ Result<ImportChoice> choose_tags(const TensorboardLog& log, const ImportTags& gi
   ImportChoice choice{.tags = given};
   for (const std::string* tag : {&given.loss, &given.lr, &given.grad_norm, &given.evaluation})
     if (!tag->empty() && !log.scalars.contains(*tag))
-      return fail(ErrorCode::config, "there is no tag \"" + *tag + "\" in the log", {},
+      return fail(ErrorCode::config, "there is no " + log.word + " \"" + *tag + "\" in the log", {},
                   "It has: " + tag_list(log) + ".");
   ImportTags& tags = choice.tags;
   if (tags.loss.empty()) tags.loss = found_tag(log, loss_names);
   if (tags.loss.empty() && log.scalars.size() == 1) tags.loss = log.scalars.begin()->first;
   if (tags.loss.empty())
-    return fail(ErrorCode::config, "no tag of the log has the usual name of a loss", {},
+    return fail(ErrorCode::config, "no " + log.word + " of the log has the usual name of a loss", {},
                 "Name the one that is the loss: " + tag_list(log) + ".");
   if (tags.lr.empty()) tags.lr = found_tag(log, lr_names);
   if (tags.grad_norm.empty()) tags.grad_norm = found_tag(log, norm_names);
@@ -294,8 +313,7 @@ Result<ImportChoice> import_tensorboard(const TensorboardLog& log, const std::fi
   auto choice = choose_tags(log, given);
   if (!choice) return choice;
   RunSpec spec;
-  const auto place = from.has_filename() ? from : from.parent_path();
-  spec.run.name = place.filename().string() + " (imported)";
+  spec.run.name = (log.name.empty() ? last_name(from) : log.name) + " (imported)";
   const std::string toml = write_spec(spec);
   auto writer = RunWriter::create(run_dir, toml);
   if (!writer) return tl::unexpected(writer.error());

@@ -3,29 +3,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace accrue {
 
-std::string loss_tag(ModelKind kind) {
-  return is_transformer(kind) ? "lm loss" : "loss";
+std::string loss_tag(const ModelSpec& model) {
+  return is_transformer(model.kind) && !has_second_loss(model) ? token_loss_name : "loss";
 }
 
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts) {
   TensorboardScalars scalars{{"learning-rate", update.lr}, {"batch-size", facts.batch_size}, {loss, update.loss}};
-  if (facts.loss_scale > 0.0) scalars.emplace_back("loss-scale", facts.loss_scale);
+  for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
+  if (update.loss_scale) scalars.emplace_back("loss-scale", *update.loss_scale);
   scalars.emplace_back("world-size", facts.world);
   scalars.emplace_back("grad-norm", update.grad_norm);
+  if (update.gradient_zeros) scalars.emplace_back("num-zeros", static_cast<double>(*update.gradient_zeros));
+  if (update.parameter_norm) scalars.emplace_back("params-norm", *update.parameter_norm);
+  if (update.update_norm) scalars.emplace_back("update-norm", *update.update_norm);
   scalars.emplace_back("iteration-time", facts.seconds);
   if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s of a rank
     scalars.emplace_back("throughput", facts.flops_of_sample * facts.batch_size / (facts.seconds * 1e12 * facts.world));
-  if (facts.device_bytes > 0) scalars.emplace_back("mem-allocated-bytes", static_cast<double>(facts.device_bytes));
-  for (const auto& [name, spent] : facts.timers) scalars.emplace_back(name + "-time", spent);
+  std::ranges::copy(scalars_of(facts.memory), std::back_inserter(scalars));
+  std::ranges::copy(scalars_of(facts.timers, facts.timer_level), std::back_inserter(scalars));
+  return scalars;
+}
+
+TensorboardScalars scalars_of(const MemoryUse& memory) {
+  TensorboardScalars scalars;
+  const auto add = [&scalars](const char* tag, std::int64_t value) {
+    if (value > 0) scalars.emplace_back(tag, static_cast<double>(value));
+  };
+  add("mem-reserved-bytes", memory.reserved_bytes);
+  add("mem-allocated-bytes", memory.allocated_bytes);
+  add("mem-max-allocated-bytes", memory.most_allocated_bytes);
+  add("mem-allocated-count", memory.allocations);
+  return scalars;
+}
+
+std::int64_t timer_level_of(const std::string& timer) {
+  constexpr std::string_view of_micro_steps[] = {"forward-compute", "backward-compute", "batch-generator",
+                                                 "forward-send",    "forward-recv",     "backward-send",
+                                                 "backward-recv"};
+  return std::ranges::find(of_micro_steps, timer) == std::end(of_micro_steps) ? 1 : 2;
+}
+
+TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level) {
+  TensorboardScalars scalars;
+  for (const auto& [name, spent] : timers)
+    if (timer_level_of(name) <= level) scalars.emplace_back(name + "-time", spent);
   return scalars;
 }
 
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation) {
-  return {{loss + " validation", evaluation.loss},
-          {loss + " validation ppl", std::exp(std::min(20.0, evaluation.loss))}};
+  TensorboardScalars scalars;
+  const auto add = [&scalars](const std::string& name, double value) {
+    scalars.emplace_back(name + " validation", value);
+    scalars.emplace_back(name + " validation ppl", std::exp(std::min(20.0, value)));
+  };
+  add(loss, evaluation.loss);
+  for (const auto& [name, part] : evaluation.losses) add(name, part);
+  return scalars;
 }
 
 TensorboardScalars over_samples(const TensorboardScalars& scalars) {

@@ -9,7 +9,8 @@
 //   notes                        for the instructor; each step may have its own
 //   spec = ''' ... '''           a spec, as in a *.accrue file
 //   [layout]                     fields (keys that the form shows), panels (of the window), clock (of the plots)
-//   [locked]                     "key" = why it stays as it is
+//   [locked]                     "key" = why it stays as it is, as a sentence. No answer changes it; in the studio no
+//                                edit does, from whatever panel it comes
 //   [[step]]                     title, text, hint, notes; set (keys that the step changes in the lesson's spec);
 //                                answer (what the learner is asked to train: a list of settings for each run)
 //   [[step.check]]               says (what is to be seen), where (only runs with these settings), and one of

@@ -19,11 +19,15 @@ enum class CheckState {
 
 struct CheckResult {
   CheckState state = CheckState::open;
-  std::string found;  ///< what was seen, or what is missing; one sentence
+  std::string found;         ///< what was seen, or what is missing; a sentence or two
+  bool another_run = false;  ///< open, and the newest finished run has a set-up that the lesson does not ask for
 };
 
-/// runs: those that ended since the lesson was begun, oldest first.
-CheckResult judge(const LessonCheck& check, const Lesson& lesson, const std::vector<RunFacts>& runs);
+/// Of a step's check. runs: those that ended since the lesson was begun, oldest first. Of each set-up that is asked for
+/// the newest finished run counts, and others do not: a check of one run asks for the answers of its step, one of
+/// several runs for those of all steps. Where there are no answers every set-up counts.
+CheckResult judge(const LessonCheck& check, const LessonStep& step, const Lesson& lesson,
+                  const std::vector<RunFacts>& runs);
 
 /// Nothing missed, nothing open.
 bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs);

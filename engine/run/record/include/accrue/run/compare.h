@@ -20,9 +20,9 @@ namespace accrue {
 
 /// What a run's events say of its course. Where a resumed run trained an update again, its later value counts.
 struct RunCourse {
-  std::map<std::int64_t, Update> updates;  ///< by number, without recorded weights
-  std::map<std::int64_t, double> evaluations;
-  std::vector<LengthChange> steps_set;  ///< N set while the run ran
+  std::map<std::int64_t, Update> updates;          ///< by number, without recorded weights
+  std::map<std::int64_t, Evaluation> evaluations;  ///< by the update that they follow
+  std::vector<LengthChange> steps_set;             ///< N set while the run ran
   ReadProblems problems;
 };
 /// Errors: as read_events.

@@ -25,6 +25,9 @@ std::filesystem::path default_runs_dir();
 /// A short unique id: time and random letters, fit for a folder and a socket name ("20261121-142233-k3f9").
 std::string new_run_id();
 
+/// The file that marks the folder of a run which came in a bundle.
+inline constexpr const char* import_mark = "imported.json";
+
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
 struct RunSummary {
   std::filesystem::path dir;
@@ -44,10 +47,12 @@ struct RunSummary {
   std::string last_checkpoint;  ///< "step-100" or empty
   std::string started_at;
   std::string branched_from;           ///< id of the run whose checkpoint it began with
+  bool imported = false;               ///< came in a bundle: shown and compared, never continued
   std::string message;                 ///< why it failed
   std::vector<std::string> problems;   ///< what of the folder is damaged, changed or missing; one sentence each
   std::vector<PlanFigure> plan_check;  ///< what was planned beside what the ranks counted, once they have
 };
+
 class RunWriter {
  public:
   /// Makes a new run folder, or takes an empty one of this user, or one in which a start failed before its plan was

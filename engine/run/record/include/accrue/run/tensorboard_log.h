@@ -25,6 +25,8 @@ struct LoggedScalar {
 struct TensorboardLog {
   std::map<std::string, std::vector<LoggedScalar>> scalars;  ///< by tag, by step; of a step told twice the later
   std::vector<std::string> problems;                         ///< what could not be read, a sentence each
+  std::string word = "tag";                                  ///< what its files call the name of a scalar
+  std::string name;                                          ///< of the run; empty: that of the file
 };
 
 /// Reads the records of one file, and of what it holds the scalars: simple values, and tensors of one float or double.

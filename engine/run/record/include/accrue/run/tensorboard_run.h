@@ -21,9 +21,10 @@ struct ScalarsWritten {
   std::int64_t updates = 0;
   std::int64_t evaluations = 0;
 };
-/// Writes what the run would have written with run.tensorboard_dir, at the times of its updates. Errors: no run folder,
-/// a run without updates, a folder that holds event files already (config); disk; go_on, which is asked at each update,
-/// said false (cancelled), which leaves no file.
+/// Writes what the run would have written with run.tensorboard_dir, at the times of its updates; an evaluation without
+/// an update at the time of the update before it. Errors: no run folder, a run without updates, a folder that holds
+/// event files already (config); disk; go_on, which is asked at each update, said false (cancelled), which leaves no
+/// file.
 Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
                                           const std::function<bool()>& go_on = {});
 
@@ -47,6 +48,9 @@ Result<ImportChoice> choose_tags(const TensorboardLog& log, const ImportTags& gi
 /// Makes the folder of a finished run, named after the log. Errors: as RunWriter::create; those above.
 Result<ImportChoice> import_tensorboard(const TensorboardLog& log, const std::filesystem::path& from,
                                         const std::filesystem::path& run_dir, const ImportTags& given);
+
+/// A folder in runs_dir that is not there yet, for the curves of a file or folder: two imports of it are two runs.
+std::filesystem::path import_place(const std::filesystem::path& runs_dir, const std::filesystem::path& from);
 
 /// Whether a run was imported: all that its spec knows is its name.
 bool is_imported(const RunSummary& run);

@@ -6,25 +6,33 @@
 #include <map>
 #include <string>
 
+#include "accrue/run/host_facts.h"
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/tensorboard_file.h"
 
 namespace accrue {
 
-/// Models of text have the loss that Megatron-LM calls so.
-std::string loss_tag(ModelKind kind);
+/// What the whole loss is called: of a text's one loss "lm loss", as in Megatron-LM; otherwise "loss". Where it has
+/// parts, each is written under its own name beside it.
+std::string loss_tag(const ModelSpec& model);
 
 /// What an update's own event does not say.
 struct UpdateFacts {
   double batch_size = 0.0;  ///< samples of this update, over all ranks
-  double loss_scale = 0.0;  ///< 0: none
   double world = 1.0;
-  double seconds = 0.0;                       ///< of this update
-  double flops_of_sample = 0.0;               ///< 0: unknown, and no throughput is written
-  std::int64_t device_bytes = 0;              ///< 0: none
+  double seconds = 0.0;          ///< of this update
+  double flops_of_sample = 0.0;  ///< 0: unknown, and no throughput is written
+  MemoryUse memory = {};
   std::map<std::string, double> timers = {};  ///< seconds by name
+  std::int64_t timer_level = 0;               ///< which of them are written: those of this level or less
 };
+/// What of a process' memory is known, under "mem-...".
+TensorboardScalars scalars_of(const MemoryUse& memory);
+/// 1: a few times in an update; 2: in every micro-step. As Megatron-LM's --timing-log-level counts.
+std::int64_t timer_level_of(const std::string& timer);
+/// Seconds of the timers up to a level, as "NAME-time".
+TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level);
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);
 /// The same under the tags whose step is the samples trained on.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// bundle: runs as one file for another machine.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "accrue/run/bundle.h"
+#include "accrue/run/spec_io.h"
+#include "printable.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+
+namespace {
+
+std::string size_text(std::int64_t bytes) {
+  constexpr std::int64_t kibibyte = 1024;
+  if (bytes < kibibyte * kibibyte) return std::to_string((bytes + kibibyte - 1) / kibibyte) + " KiB";
+  return std::to_string((bytes + kibibyte * kibibyte - 1) / (kibibyte * kibibyte)) + " MiB";
+}
+
+}  // namespace
+
+int bundle_runs(const BundleOptions& options) {
+  BundleRequest request{.runs = {options.dirs.begin(), options.dirs.end()}, .with_weights = options.with_weights};
+  if (!options.spec.empty()) {
+    const SpecReading reading = read_spec(options.spec);
+    if (!reading.ok()) {
+      for (const Finding& finding : reading.findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+      return status_refused;
+    }
+    request.spec = write_spec(reading.spec);
+  }
+  const auto written = write_bundle(request, options.out);
+  if (!written) return report(written.error());
+  const std::string weights =
+      options.with_weights ? " (" + size_text(written->weight_bytes) + " of them final weights)" : std::string();
+  std::fprintf(stderr, "accrue-run: %lld %s, %s%s, in a file of %s\n", static_cast<long long>(written->runs),
+               written->runs == 1 ? "run" : "runs", size_text(written->content_bytes).c_str(), weights.c_str(),
+               size_text(written->file_bytes).c_str());
+  std::printf("%s\n", options.out.c_str());
+  return status_done;
+}
+
+}  // namespace accrue::cli

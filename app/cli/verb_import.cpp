@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: runs out of a bundle, or the curves of another tool: TensorBoard's event files, a csv file.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/bundle.h"
+#include "accrue/run/csv_runs.h"
+#include "accrue/run/export_file.h"
+#include "accrue/run/run_store.h"
+#include "accrue/run/tensorboard_run.h"
+#include "printable.h"
+#include "verbs.h"
+
+namespace accrue::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+int refuse(const std::string& file, const char* why, const char* remedy) {
+  return report({ErrorCode::config, why, file, remedy});
+}
+
+bool names_columns(const ImportTags& tags) {
+  return !tags.loss.empty() || !tags.lr.empty() || !tags.grad_norm.empty() || !tags.evaluation.empty() ||
+         tags.batch > 0;
+}
+
+fs::path runs_folder(const ImportOptions& options) {
+  return options.into.empty() ? default_runs_dir() : fs::path(options.into);
+}
+
+int import_runs(const ImportOptions& options) {
+  if (!options.dir.empty())
+    return refuse(options.dir, "names one folder, and a bundle's runs keep their names",
+                  "Give --into RUNS, the folder that they go into, in place of --out");
+  if (names_columns(options.tags))
+    return refuse(options.from, "holds whole records: no column of it is chosen",
+                  "Leave out --loss, --lr, --grad-norm, --evaluation and --batch");
+  std::error_code error;
+  if (!options.spec.empty() && fs::exists(options.spec, error))
+
+    return refuse(options.spec, "is there already", "Give --spec a file that is not there yet");
+  const auto bundle = import_bundle(options.from, runs_folder(options));
+  if (!bundle) return report(bundle.error());
+  for (const BundledRun& run : bundle->runs) {
+    if (run.was_there)
+      std::fprintf(stderr, "accrue-run: %s is there already, with the same record\n", run.run_id.c_str());
+    std::printf("%s\n", run.dir.c_str());
+  }
+  if (bundle->spec.empty()) {
+    if (!options.spec.empty())
+      std::fprintf(stderr, "accrue-run: the bundle carries no spec: %s was not written\n", options.spec.c_str());
+    return status_done;
+  }
+  if (options.spec.empty()) {
+    std::fputs("accrue-run: the bundle carries a spec; --spec FILE writes it\n", stderr);
+    return status_done;
+  }
+  const auto written = write_export(options.spec, bundle->spec);
+  return written ? status_done : report(written.error());
+}
+
+void tell(const ImportChoice& choice, const std::vector<std::string>& problems, const char* word) {
+  constexpr std::size_t most_listed = 12;
+  warn_of(problems);
+  warn_of(choice.notes);
+  if (!choice.ignored.empty()) {
+    std::string names;
+    for (std::size_t i = 0; i < std::min(choice.ignored.size(), most_listed); ++i)
+      names += (i == 0 ? "" : ", ") + choice.ignored[i];
+    if (choice.ignored.size() > most_listed)
+      names += " and " + std::to_string(choice.ignored.size() - most_listed) + " more";
+    std::fprintf(stderr, "accrue-run: %ss that are not imported: %s\n", word, printable(names).c_str());
+  }
+  std::fprintf(stderr, "accrue-run: the loss is \"%s\"\n", printable(choice.tags.loss).c_str());
+}
+
+int import_table(const ImportOptions& options) {
+  auto runs = read_csv_runs(options.from);
+  if (!runs) return report(runs.error());
+  if (runs->size() > 1 && !options.dir.empty())
+    return refuse(options.from, "holds several runs, and --out names one folder",
+                  "Give --into RUNS, the folder that they go into, in place of --out");
+  const auto place = [&] {
+    return options.dir.empty() ? import_place(runs_folder(options), options.from) : fs::path(options.dir);
+  };
+  const auto imported = import_csv_runs(std::move(*runs), options.from, place, options.tags);
+  if (!imported) return report(imported.error());
+  for (const ImportedCurves& each : *imported) {
+    tell(each.choice, each.problems, "column");
+    std::printf("%s\n", each.dir.c_str());
+  }
+  return status_done;
+}
+
+int import_log(const ImportOptions& options) {
+  const auto log = read_tensorboard(options.from);
+  if (!log) return report(log.error());
+  const fs::path place = options.dir.empty() ? import_place(runs_folder(options), options.from) : fs::path(options.dir);
+  const auto choice = import_tensorboard(*log, options.from, place, options.tags);
+  if (!choice) return report(choice.error());
+  tell(*choice, log->problems, log->word.c_str());
+  std::printf("%s\n", place.c_str());
+  return status_done;
+}
+
+}  // namespace
+
+int import_records(const ImportOptions& options) {
+  if (options.from.ends_with(".accrue-bundle")) return import_runs(options);
+  if (!options.spec.empty()) return refuse(options.from, "carries no spec: only a bundle does", "Leave out --spec");
+  return options.from.ends_with(".csv") ? import_table(options) : import_log(options);
+}
+
+}  // namespace accrue::cli

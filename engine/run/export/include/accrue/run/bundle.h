@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file that takes runs to another machine: *.accrue-bundle. It carries the record of each run (spec, plan, events,
+// summary) as it is, byte for byte, on request its final weights, and of the studio a spec, the layout of the window
+// and the notes on the runs. It is a tar archive, compressed with gzip. Its first entry, manifest.json, names every
+// other file with its size and SHA-256, in their order.
+//
+// What ranks printed and checkpoints are not carried: an imported run is shown and compared, and cannot be resumed.
+// A record holds the paths of its data and the name of its host.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+struct BundleRequest {
+  std::vector<std::filesystem::path> runs;  ///< their folders
+  std::string spec;                         ///< the text of a spec; empty: none
+  std::string layout;                       ///< a JSON object of the studio; empty: none
+  std::string notes;                        ///< a JSON object of the studio, by run id; empty: none
+  bool with_weights = false;
+};
+
+struct BundleWritten {
+  std::int64_t runs = 0;
+  std::int64_t content_bytes = 0;  ///< of all files, before they were compressed
+  std::int64_t weight_bytes = 0;   ///< of them, of final weights
+  std::int64_t file_bytes = 0;     ///< of the bundle
+};
+
+/// Asked now and then with how much is done, from 0 to 1; false gives the work up.
+using BundleProgress = std::function<bool(double)>;
+
+/// Writes the file whole or not at all. Errors: nothing to carry, no run folder, a run that trains, one without an id,
+/// an id twice, with_weights where no run has any, more than an import takes (config); a record that changes meanwhile
+/// or cannot be read, a full disk (disk); given up (cancelled).
+Result<BundleWritten> write_bundle(const BundleRequest& request, const std::filesystem::path& file,
+                                   const BundleProgress& go_on = {});
+/// Bytes of a run's final weights that a bundle would carry; 0 where it has none.
+std::int64_t bundled_weight_bytes(const std::filesystem::path& run_dir);
+
+struct BundledRun {
+  std::string run_id;
+  std::string name;
+  std::filesystem::path dir;
+  bool was_there = false;  ///< with the same record, and nothing was written
+};
+
+struct BundleContents {
+  std::vector<BundledRun> runs;
+  std::string spec;  ///< as in BundleRequest
+  std::string layout;
+  std::string notes;
+};
+
+/// Makes a folder of each run in runs_dir, named after its id and marked as imported. Nothing there is ever written
+/// over, and after an error nothing is there that was not before. Errors: no such file, a run whose id is there with
+/// another record (config); no bundle, one that is damaged, cut short, larger than it says or from a newer version
+/// (protocol); no room or not writable (disk); given up (cancelled).
+Result<BundleContents> import_bundle(const std::filesystem::path& file, const std::filesystem::path& runs_dir,
+                                     const BundleProgress& go_on = {});
+
+}  // namespace accrue

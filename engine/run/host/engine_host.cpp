@@ -15,6 +15,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/findings.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_limits.h"
 #include "accrue/run/sha256.h"
@@ -120,10 +121,15 @@ Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) 
   return {};
 }
 
-const char* length_key(const RunSection& run) {
-  if (run.samples) return "run.samples";
-  if (run.tokens) return "run.tokens";
-  return run.updates ? "run.updates" : "run.epochs";
+std::string length_key(const RunSpec& spec) {
+  const RunSection& run = spec.run;
+  const char* key = run.samples   ? "run.samples"
+                    : run.tokens  ? "run.tokens"
+                    : run.updates ? "run.updates"
+                                  : "run.epochs";
+  const LoweredMegatron lowered = lower_megatron(spec, empty_environment());
+  const LoweredKey* setter = lowered.setter_of(key);
+  return setter == nullptr ? key : setter->field_key();
 }
 
 Result<ResumeRequest> read_resumable(const fs::path& folder) {
@@ -136,6 +142,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
     resume_from = dir.filename().string();
     dir = dir.parent_path().parent_path();
   }
+  if (auto own = check_not_imported(dir); !own) return tl::unexpected(own.error());
   request.dir = dir;
   request.record_bytes = record_bytes(request.dir);  // first: what is read below may change after it
   std::error_code error;
@@ -394,11 +401,30 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   return new_dir;
 }
 
-Result<fs::path> EngineHost::resume(const fs::path& folder) {
+namespace {
+
+/// A library is known by its contents, wherever it lies.
+Result<void> take_places(std::vector<PluginRecord>& recorded, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const auto hash = sha256_of_file(file);
+    if (!hash) return tl::unexpected(hash.error());
+    const auto same = std::ranges::find(recorded, *hash, &PluginRecord::sha256);
+    if (same == recorded.end())
+      return fail(ErrorCode::config, "the run did not begin with this plug-in library: its SHA-256 is " + *hash, file,
+                  "Give the libraries that the run began with, or start a new run.");
+    same->file = fs::absolute(file).string();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<fs::path> EngineHost::resume(const fs::path& folder, const std::vector<std::string>& plugins) {
   if (auto ready = impl_->make_ready(); !ready) return tl::unexpected(ready.error());
   auto request = read_resumable(folder);
   if (!request) return tl::unexpected(request.error());
   if (auto fits = check_limits(request->order.plan); !fits) return tl::unexpected(fits.error());
+  if (auto known = take_places(request->order.plugins, plugins); !known) return tl::unexpected(known.error());
   const fs::path dir = request->dir;
   if (is_locked(dir)) {
     if (ControlClient::connect(request->order.run_id)) return tl::unexpected(taken_over(dir));
@@ -409,7 +435,7 @@ Result<fs::path> EngineHost::resume(const fs::path& folder) {
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
       return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
                   fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
-                              length_key(request->order.plan.spec.run)));
+                              length_key(request->order.plan.spec)));
     }
     auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());

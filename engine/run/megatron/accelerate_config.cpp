@@ -41,6 +41,9 @@ class Import {
                                  .use = ConfigUse::not_taken,
                                  .why = "it stands in the program and not in this file; accumulation.steps is 1"});
     }
+    result_.notes.push_back({.key = "[model] and [data]",
+                             .use = ConfigUse::not_taken,
+                             .why = "they stand in the program and not in this file; add them to the spec"});
     std::ranges::stable_sort(result_.notes, {},
                              [](const ConfigNote& note) { return note.line == 0 ? 1 << 30 : note.line; });
     return std::move(result_);
@@ -240,14 +243,17 @@ class Import {
     const ConfigEntry* entry = find("num_processes");
     if (entry == nullptr) return;
     const auto processes = whole(*entry);
-    if (!processes || *processes < 1) return not_taken(*entry, "the number of ranks must be known: parallel.data");
     const MegatronSpec& megatron = result_.spec.megatron;
     const Integer model = megatron.tp_degree.value_or(1) * megatron.pp_degree.value_or(1);
-    if (*processes % model != 0)
-      return not_taken(*entry, "it is no multiple of tp_degree x pp_degree = " + std::to_string(model));
+    const auto refuse = [&](const std::string& why) {
+      const Integer ranks = model * result_.spec.parallel.data;
+      not_taken(*entry, why + "; the spec has " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
+    };
+    if (!processes || *processes < 1) return refuse("the number of ranks must be known: parallel.data");
+    if (*processes % model != 0) return refuse("it is no multiple of tp_degree x pp_degree = " + std::to_string(model));
     const Integer replicas = *processes / model;
     const SpecField& data = *find_field("parallel.data");
-    if (spec_detail::check_value(data, replicas)) return not_taken(*entry, "parallel.data has at most 1024 ranks");
+    if (spec_detail::check_value(data, replicas)) return refuse("parallel.data has at most 1024 ranks");
     data.set(result_.spec, replicas);
     used(*entry, "parallel.data = " + std::to_string(replicas));
   }
@@ -266,14 +272,20 @@ AccelerateImport import_accelerate(const std::vector<ConfigEntry>& entries) {
 }
 
 std::string import_report(const AccelerateImport& import, std::string_view file) {
-  std::string text;
+  // Another number of ranks comes first, and what changes nothing stands apart.
+  std::string ranks, not_taken, idle;
   for (const ConfigNote& note : import.notes) {
     if (note.use == ConfigUse::used) continue;
-    text += std::string(file) + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.key;
-    if (!note.value.empty()) text += " = " + note.value;
-    text += (note.use == ConfigUse::idle ? ": changes nothing: " : ": not taken: ") + note.why + "\n";
+    std::string line(file);
+    if (note.line > 0) line += ":" + std::to_string(note.line);
+    line += ": " + note.key;
+    if (!note.value.empty()) line += " = " + note.value;
+    const bool changes_nothing = note.use == ConfigUse::idle;
+    line += (changes_nothing ? ": changes nothing: " : ": not taken: ") + note.why + "\n";
+    (changes_nothing ? idle : note.key == "num_processes" ? ranks : not_taken) += line;
   }
-  return text;
+  const std::string first = ranks + not_taken;
+  return first + (first.empty() || idle.empty() ? "" : "\n") + idle;
 }
 
 }  // namespace accrue

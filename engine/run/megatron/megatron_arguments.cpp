@@ -128,6 +128,9 @@ constexpr MegatronArgument arguments[] = {
     of_key("eod_mask_loss", boolean, "data.mask_end_of_document"),
     of_key("seed", integer, "run.seed"),
     of_key("save_interval", integer, "checkpoint.every_updates"),
+    of_key("log_params_norm", boolean, "run.parameter_norm"),
+    of_key("log_num_zeros_in_grad", boolean, "run.gradient_zeros"),
+    of_key("timing_log_level", integer, "run.timer_level"),
     // what the program has no choice about
     just("context_parallel_size", integer, "1",
          "ranks cannot share one sequence in the attention: no rank passes keys and values on to the next"),

@@ -22,6 +22,11 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view arguments_field = "other_megatron_args";
 
+/// Of a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
+std::string set_to_another(const std::string& by, const std::string& field_key) {
+  return "is set by " + by + " of the plug-in to another value: set " + field_key + " in its place";
+}
+
 MegatronFacts facts_of(const RunSpec& spec) {
   const bool transformer = spec.model.kind != ModelKind::linear && spec.model.kind != ModelKind::mlp;
   MegatronFacts facts{.model = spec.model.kind, .lr = spec.optimizer.lr};
@@ -117,8 +122,8 @@ class Lowering {
         return;
       }
       const std::string from = effect.value.origin == FieldOrigin::environment ? effect.value.from : by;
-      refuse(std::string(key), "is set by " + from + " of the plug-in to another value", format_value(current),
-             format_value(target) + ", or to leave one of the two out", std::string());
+      refuse(std::string(key), set_to_another(from, lowered.field_key()), format_value(current), format_value(target),
+             std::string());
     }
     lowered.changed = target != left_out;
     field->set(result_.spec, target);
@@ -260,6 +265,10 @@ class Lowering {
     const MegatronArgumentValue* given = resolved_.argument(name);
     return given != nullptr && given->value == SpecValue(true);
   }
+  bool is_given_by_argument(std::string_view key) const {
+    return std::ranges::any_of(resolved_.arguments,
+                               [key](const MegatronArgumentValue& given) { return given.argument->key == key; });
+  }
   Integer width() const {
     const MegatronArgumentValue* given = resolved_.argument("hidden_size");
     return given == nullptr ? result_.spec.model.width : std::get<Integer>(given->value);
@@ -301,7 +310,9 @@ class Lowering {
     if (!count) return;
     for (const std::string_view other : {"run.updates", "run.epochs", "run.samples", "run.tokens"})
       if (other != key && !is_none(find_field(other)->get(given_)))
-        refuse(std::string(other), "excludes " + std::string(name) + " of the plug-in: both say how long the run is",
+        refuse(std::string(other),
+               "excludes " + std::string(name) + " of the plug-in: both say how long the run is; set megatron." +
+                   std::string(name) + " in its place",
                format_value(find_field(other)->get(given_)), "one of the two", std::string());
     set(name, key, *count);
   }
@@ -430,7 +441,15 @@ class Lowering {
 
   void lower_reports() {
     if (value().tensorboard_dir) set("tensorboard_dir", "run.tensorboard_dir", *value().tensorboard_dir);
-    nothing("set_all_logging_options", "tensorboard_dir always holds the same tags, and no further ones");
+    if (*value().set_all_logging_options) {
+      for (const std::string_view key : {"run.parameter_norm", "run.gradient_zeros"})
+        if (!is_given_by_argument(key)) set("set_all_logging_options", key, true);
+      if (row("set_all_logging_options").keys.empty())
+        nothing("set_all_logging_options",
+                "log_params_norm and log_num_zeros_in_grad in other_megatron_args say what it would");
+    } else {
+      nothing("set_all_logging_options", "tensorboard_dir holds everything but params-norm and num-zeros in any case");
+    }
     nothing("return_logits", *value().return_logits
                                  ? "a run has no program that takes logits; Accelerator in C++ returns them"
                                  : "a run returns no logits");
@@ -544,6 +563,10 @@ class Lowering {
 
 }  // namespace
 
+std::string LoweredKey::field_key() const {
+  return "megatron." + (origin == FieldOrigin::other_megatron_args ? std::string(arguments_field) : by);
+}
+
 const LoweredKey* LoweredMegatron::setter_of(std::string_view key) const {
   for (const std::vector<MegatronEffect>* effects : {&arguments, &fields})
     for (const MegatronEffect& effect : *effects)
@@ -611,9 +634,9 @@ void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, Is
     const SpecValue becomes = field->get(lowered.spec);
     if (value != field->get(RunSpec()) || value == becomes) continue;
     reading.findings.push_back({.key = at.key,
-                                .message = "is set by " + setter->by + " of the plug-in to another value",
+                                .message = set_to_another(setter->by, setter->field_key()),
                                 .found = format_value(value),
-                                .expected = format_value(becomes) + ", or to leave one of the two out"});
+                                .expected = format_value(becomes)});
   }
 }
 

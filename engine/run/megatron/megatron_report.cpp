@@ -25,12 +25,18 @@ std::string origin_text(const MegatronValue& value) {
   return value.from.empty() ? origin : fmt::format("{}: {}", origin, value.from);
 }
 
+bool is_relative(const SpecValue& path) {
+  const auto* text = std::get_if<std::string>(&path);
+  return text != nullptr && !text->starts_with('/');
+}
+
 std::string effect_text(const MegatronEffect& effect) {
   if (!effect.nothing.empty()) return "changes nothing: " + effect.nothing;
   if (effect.keys.empty()) return "what a plug-in library registers under that name (" + effect.consumers + ")";
   std::string text;
   for (const LoweredKey& key : effect.keys)
     if (!key.differs) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.key, shown(key.value));
+  if (effect.name == "tensorboard_dir" && is_relative(effect.value.value)) text += ", in the run folder";
   return text + fmt::format(" ({})", effect.consumers);
 }
 

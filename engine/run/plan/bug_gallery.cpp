@@ -15,7 +15,9 @@ namespace accrue {
 namespace {
 
 constexpr GalleryBug gallery[] = {
-    {Bug::mean_of_means, "Mean of means", "Loss and gradient drift with N as soon as samples differ in length.",
+    {Bug::mean_of_means, "Mean of means",
+     "Loss and gradient drift with N as soon as samples differ in length. The loss may end lower than without the bug, "
+     "and is not the right one.",
      "The lamp is red: every micro-step weighs alike, although they hold different numbers of items.",
      "Sum the losses of the window, count its items over all ranks, and divide once, at the boundary."},
     {Bug::no_division, "No division", "The gradient norm is N times too large, and the loss jumps.",

@@ -21,7 +21,9 @@ std::vector<OptimizerPlan> compare_optimizers(const RunSpec& spec, const HostFac
                                               const std::filesystem::path& base_dir) {
   std::vector<OptimizerPlan> plans;
   for (const OptimizerKind kind : colossalai_optimizers) {
-    Preflight answer = preflight(under_optimizer(spec, kind), host, data, base_dir);
+    RunSpec other = under_optimizer(spec, kind);
+    other.run.update_norm = true;
+    Preflight answer = preflight(other, host, data, base_dir);
     plans.push_back({kind, std::move(answer.findings), std::move(answer.plan)});
   }
   return plans;

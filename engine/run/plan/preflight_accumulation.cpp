@@ -5,6 +5,7 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/overlap.h"
 #include "accrue/run/spec_fields.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
@@ -246,6 +247,9 @@ void check_effects(const RunSpec& spec, const AccumulationKnobs& knobs, Findings
   no_effect("accumulation.reduce_mechanism",
             asked.reduce_mechanism == ReduceMechanism::reducer && !spec.parallel.overlap_grad_reduce,
             "parallel.overlap_grad_reduce is off, so all buckets are reduced after the backward");
+  const std::string after = reason_to_reduce_after(knobs);
+  no_effect("parallel.overlap_grad_reduce", !alone && !spec.parallel.overlap_grad_reduce && !after.empty(),
+            ("gradients are reduced after the backward in any case, since " + after).c_str());
   no_effect("accumulation.reduce_op", asked.reduce_op && alone, "there is only one rank");
   const bool counts = counts_items(knobs);
   no_effect("accumulation.normalizer_scope", asked.normalizer_scope && (!counts || alone),

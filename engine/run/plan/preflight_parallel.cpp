@@ -224,8 +224,8 @@ void check_zero(const RunSpec& spec, Findings& findings) {
   if (spec.optimizer.clip_norm > 0.0 && knobs.clip_stage == ClipStage::every_micro_step)
     unsharded("accumulation.clip_stage", quoted(knobs.clip_stage), "in_update");
   if (spec.parallel.data == 1)
-    findings.warn("parallel.zero", "does nothing without data-parallel ranks", spec.parallel.zero,
-                  "0, or parallel.data above 1", "0");
+    findings.warn("parallel.zero", "does nothing without data-parallel ranks", "parallel.zero = 1",
+                  "parallel.zero = 0, or parallel.data above 1", "0");
 }
 
 /// parallel.data where so many ranks fit; nothing where one replica is more.

@@ -18,7 +18,7 @@ namespace accrue {
 namespace {
 
 constexpr double word = 8;          ///< numbers that ranks agree by travel as doubles
-constexpr double tally_words = 10;  ///< of each rank to all, at a boundary
+constexpr double tally_words = 16;  ///< of each rank to all, at a boundary
 constexpr double sum_words = 3;     ///< a sum over ranks gathers as many from each
 
 /// Bytes of the activations of some positions: of all, and of this rank's rows.
@@ -173,7 +173,9 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
     along(Axis::position_embedding).all_reduced = gradients.positions * sum;
     if (parallel.zero > 0) along(Axis::data).all_reduced += gradients.positions * sum;
   }
-  along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sum_words * word;  // of the norm
+  // The gradient's norm, and what else an update measures.
+  const double sums = spec.run.measures_updates() ? 2 : 1;
+  along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sums * sum_words * word;
   along(Axis::world).gathered += tally_words * word;
   if (takes_parameter_norms(spec.optimizer.kind)) {
     const double norms = 2 * gradients.parameters * word;

@@ -33,6 +33,16 @@ bool contains(std::string_view text, std::string_view wanted) {
   return spec_detail::folded(text).find(wanted) != std::string::npos;
 }
 
+bool has_word(std::string_view text, std::string_view wanted) {
+  constexpr std::string_view between = " -_.()/";
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(between), text.size());
+    if (end > 0 && spec_detail::folded(text.substr(0, end)) == wanted) return true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
 // Lower is better; 0 = no match.
 int search_rank(const SpecField& field, std::string_view wanted) {
   using spec_detail::folded;
@@ -42,11 +52,13 @@ int search_rank(const SpecField& field, std::string_view wanted) {
   for (const FieldAlias& alias : field.aliases)
     if (is(alias.name)) return 2;
   if (is(field.label)) return 3;
-  if (contains(field.key, wanted)) return 4;
-  if (contains(field.label, wanted)) return 5;
+  if (folded(field.label).starts_with(wanted)) return 4;
+  if (has_word(field.label, wanted) || has_word(field.key, wanted)) return 5;
+  if (contains(field.key, wanted)) return 6;
+  if (contains(field.label, wanted)) return 7;
   for (const FieldAlias& alias : field.aliases)
-    if (contains(alias.name, wanted) || is(alias.system)) return 6;
-  return contains(field.help, wanted) ? 7 : 0;
+    if (contains(alias.name, wanted) || is(alias.system)) return 8;
+  return contains(field.help, wanted) ? 9 : 0;
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -84,18 +96,26 @@ std::vector<const SpecField*> search_fields(std::string_view text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   const std::string wanted = spec_detail::folded(text);
   if (wanted.empty()) return {};
-  std::array<std::vector<const SpecField*>, 8> by_rank;
+  std::array<std::vector<const SpecField*>, 10> by_rank;
   for (const SpecField& field : spec_fields())
     by_rank[static_cast<std::size_t>(search_rank(field, wanted))].push_back(&field);
   std::vector<const SpecField*> found;
-  for (std::size_t rank = 1; rank < by_rank.size(); ++rank)
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    // Of equals, those that the form shows at once come first.
+    std::ranges::stable_partition(by_rank[rank], [](const SpecField* field) { return !field->advanced; });
     found.insert(found.end(), by_rank[rank].begin(), by_rank[rank].end());
+  }
   return found;
 }
 
 std::string_view nearest_key(std::string_view key) {
   const auto dot = key.find('.');
-  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
+  std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
+  // As Accelerate's configuration files spell the fields.
+  if (constexpr std::string_view prefix = "megatron_lm_"; name.starts_with(prefix)) {
+    name.remove_prefix(prefix.size());
+    if (const SpecField* field = find_field("megatron." + std::string(name))) return field->key;
+  }
   // The right name in the wrong section is nearer than any misspelling, where only one section has it.
   std::vector<std::string_view> keys;
   for (const SpecField& field : spec_fields())

@@ -100,7 +100,7 @@ void add_data_fields(FieldList& list) {
            "split as Megatron-LM does.");
   list.add(ACCRUE_FIELD(data.path), "File", "The training data; a relative path starts at the folder of the spec.")
       .when(is_file)
-      .elsewhere("Megatron-LM: --data-path; transformers: train_file");
+      .elsewhere("transformers: train_file");
   add_indexed_fields(list);
   list.add(ACCRUE_FIELD(data.shuffle), "Shuffle",
            "Whether each epoch visits the samples in an order of its own, drawn from the seed.")

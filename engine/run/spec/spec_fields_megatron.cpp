@@ -115,9 +115,11 @@ void add_reports(FieldList& list) {
            "Folder of TensorBoard's event files: run.tensorboard_dir.");
   list.add(
       ACCRUE_FIELD(megatron.set_all_logging_options), "set_all_logging_options",
-      "Changes nothing in a run, whose tensorboard_dir, which it needs, always has learning-rate, batch-size, the "
-      "loss, loss-scale where there is one, world-size, grad-norm, iteration-time, throughput, mem-allocated-bytes of "
-      "a GPU, timers as forward-compute-time, and the losses of evaluations. "
+      "Adds params-norm and num-zeros to tensorboard_dir, which it needs: run.parameter_norm and run.gradient_zeros. "
+      "The folder has in any case learning-rate, batch-size, the losses, loss-scale where there is one, world-size, "
+      "grad-norm, iteration-time, throughput, the memory of the rank that writes (mem-reserved-bytes and "
+      "mem-max-allocated-bytes; on a CPU what is resident, now and at most), timers as forward-compute-time "
+      "(timing_log_level), and the losses of evaluations. "
       "Left out: false.");
   list.add(ACCRUE_FIELD(megatron.eval_iters), "eval_iters",
            "Batches of an evaluation: evaluate.batches. Left out: 100.")

@@ -71,10 +71,9 @@ void add_parallel_fields(FieldList& list) {
                 "0: each data-parallel rank holds the whole optimizer state. 1: each holds its share.")
       .range(0, 1)
       .elsewhere("DeepSpeed: zero_optimization.stage; Megatron-LM: --use-distributed-optimizer");
-  list.advanced(
-          ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
-          "Gradients travel while the window's last backward still runs; with accumulation.reduce_mechanism reducer. "
-          "Off: after it.")
+  list.advanced(ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
+                "Gradients travel while the window's last backward still runs. Off: after it. Only the reducer "
+                "(accumulation.reduce_mechanism) can do so; the two others reduce after the backward by definition.")
       .elsewhere("Megatron-LM: --overlap-grad-reduce; DeepSpeed: overlap_comm");
   list.advanced(ACCRUE_FIELD(parallel.overlap_param_gather), "Overlap gathering",
                 "ZeRO: updated parameters travel until the next forward needs them, block by block. Off: before "
@@ -117,7 +116,8 @@ void add_launch_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(launch.device), "Device", "Where the ranks compute.")
       .elsewhere("transformers: use_cpu; Lightning: accelerator");
   list.add(ACCRUE_FIELD(launch.threads_per_rank), "Threads per rank",
-           "Threads that one rank computes with. Left out: the host's cores divided by its ranks, at least 1.")
+           "Threads that one rank computes with. Left out: the host's cores divided by its ranks, at least 1. In a "
+           "GPT's pipeline over shared memory, ranks of one thread use those of idle stages as well.")
       .range(1, 4096, "threads")
       .elsewhere("torchrun: OMP_NUM_THREADS; Accelerate: --num_cpu_threads_per_process");
   list.advanced(ACCRUE_FIELD(launch.collective_timeout_s), "Collective time-out",
@@ -143,6 +143,16 @@ void add_run_section(FieldList& list) {
       .elsewhere("Megatron-LM: --seed");
   list.advanced(ACCRUE_FIELD(run.record_weights), "Record weights",
                 "Every update event carries all weights; for models under 1,000 parameters.");
+  list.advanced(ACCRUE_FIELD(run.update_norm), "Update norm",
+                "Every update event says how far it moved the weights: the L2 norm of what it added to them, over the "
+                "whole model. Costs a copy of the weights and two passes over them.");
+  list.advanced(ACCRUE_FIELD(run.parameter_norm), "Weight norm",
+                "Every update event carries the L2 norm of all weights after it. Costs a pass over them.")
+      .elsewhere("Megatron-LM: --log-params-norm");
+  list.advanced(
+          ACCRUE_FIELD(run.gradient_zeros), "Zeros in the gradient",
+          "Every update event says how many elements of the reduced gradient are exactly 0. Costs a pass over it.")
+      .elsewhere("Megatron-LM: --log-num-zeros-in-grad");
   list.advanced(ACCRUE_FIELD(run.on_non_finite), "On NaN or Inf",
                 "What a non-finite loss or gradient does: pause at the boundary (stop if no user is there to answer), "
                 "stop, or skip the window.");
@@ -150,6 +160,12 @@ void add_run_section(FieldList& list) {
                 "Folder for TensorBoard's event files, of the run's where it is relative; the last rank writes one. "
                 "Left empty: none.")
       .elsewhere("Megatron-LM: --tensorboard-dir");
+  list.advanced(ACCRUE_FIELD(run.timer_level), "Timers",
+                "Which timers TensorBoard gets: 0 none, 1 those that run a few times in an update, such as "
+                "all-grads-sync, 2 those of every micro-step too, such as forward-compute.")
+      .range(0, 2)
+      .when([](const RunSpec& spec) { return !spec.run.tensorboard_dir.empty(); })
+      .elsewhere("Megatron-LM: --timing-log-level");
   list.add(ACCRUE_FIELD(run.name), "Name", "What the table of runs shows. Left empty: made from the spec.")
       .elsewhere("transformers: run_name");
 }

@@ -33,15 +33,6 @@ struct CommError : std::runtime_error {
 
 enum class Reduce { sum, max };  ///< a NaN on any rank wins the maximum
 
-struct CollectiveRecord {
-  std::string axis;        ///< "data", ...
-  std::string op;          ///< "all_reduce", "reduce_scatter", "all_gather", "broadcast", "send", "receive", "barrier"
-  std::int64_t bytes = 0;  ///< payload of this rank: what it gives, or receives
-  std::int64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
-  std::int64_t end_ns = 0;    ///< of the operation, which may be before wait()
-  bool gradients = false;     ///< part of the gradient reduction (counted apart from the small control reductions)
-};
-
 /// What a message between stages is, on both of its sides; otherwise a plain tensor.
 struct MessageLabel {
   enum class What : std::int32_t { tensor, input, gradient };
@@ -51,6 +42,16 @@ struct MessageLabel {
   /// "input of part 3, micro-step 2".
   std::string text() const;
   bool operator==(const MessageLabel&) const = default;
+};
+
+struct CollectiveRecord {
+  std::string axis;        ///< "data", ...
+  std::string op;          ///< "all_reduce", "reduce_scatter", "all_gather", "broadcast", "send", "receive", "barrier"
+  std::int64_t bytes = 0;  ///< payload of this rank: what it gives, or receives
+  std::int64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
+  std::int64_t end_ns = 0;    ///< of the operation, which may be before wait()
+  bool gradients = false;     ///< part of the gradient reduction (counted apart from the small control reductions)
+  MessageLabel::What message = MessageLabel::What::tensor;  ///< of a "send" or "receive"
 };
 
 struct OpTraffic {
@@ -202,7 +203,8 @@ class Communicator {
   }
 
   template <typename F>
-  Work begin(const char* op, const at::Tensor* payload, bool gradients, F&& call);
+  Work begin(const char* op, const at::Tensor* payload, bool gradients, F&& call,
+             MessageLabel::What message = MessageLabel::What::tensor);
 
   int untimed_scopes_ = 0;
   TrafficCounters traffic_;

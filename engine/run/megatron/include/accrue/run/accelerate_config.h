@@ -43,7 +43,8 @@ struct AccelerateImport {
 /// Pure. Model and data stand at the defaults of a spec: Accelerate's file says nothing about them.
 AccelerateImport import_accelerate(const std::vector<ConfigEntry>& entries);
 
-/// One line a note that is not `used`: "accelerate.yaml:12: gpu_ids = 0,1: not taken: ...".
+/// One line a note that is not `used`: "accelerate.yaml:12: gpu_ids = 0,1: not taken: ...". A number of processes that
+/// the spec does not have comes first, then what else is not taken, and after an empty line what changes nothing.
 std::string import_report(const AccelerateImport& import, std::string_view file);
 
 }  // namespace accrue

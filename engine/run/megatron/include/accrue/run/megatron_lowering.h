@@ -22,6 +22,9 @@ struct LoweredKey {
   FieldOrigin origin = FieldOrigin::field;
   bool changed = false;  ///< it would be another without the plug-in
   bool differs = false;  ///< the spec sets the key itself, to another value, and a default gave way to it
+
+  /// The key to set for another value: "megatron.tp_degree", or of an argument "megatron.other_megatron_args".
+  std::string field_key() const;
 };
 
 /// What became of one field, or of one argument.

@@ -12,6 +12,15 @@
 
 namespace accrue {
 
+/// What a process holds of the memory that it computes in; 0: not known. Of a device as LibTorch's allocator counts it;
+/// of a CPU what is resident, now (reserved) and at most (most_allocated).
+struct MemoryUse {
+  std::int64_t reserved_bytes = 0;
+  std::int64_t allocated_bytes = 0;  ///< by tensors
+  std::int64_t most_allocated_bytes = 0;
+  std::int64_t allocations = 0;  ///< of tensors, that live
+};
+
 struct DeviceFacts {
   std::string name;  ///< "cpu" or the GPU's product name
   std::int64_t memory_bytes = 0;

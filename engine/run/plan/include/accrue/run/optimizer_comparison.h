@@ -26,7 +26,8 @@ struct OptimizerPlan {
   std::optional<RunPlan> plan;  ///< empty where the spec is refused; findings say why
 };
 
-/// Pure, as preflight is; takes as long as seven.
+/// Each run measures its update norms, by which the rules differ where the losses do not yet. Pure, as preflight is;
+/// takes as long as seven.
 std::vector<OptimizerPlan> compare_optimizers(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
                                               const std::filesystem::path& base_dir);
 

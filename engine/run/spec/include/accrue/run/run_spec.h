@@ -81,6 +81,9 @@ struct ModelSpec {
 inline bool has_second_loss(const ModelSpec& model) {
   return model.kind == ModelKind::bert && model.binary_head;
 }
+/// What Megatron-LM calls the two: over the masked tokens, and over the order of the segments.
+inline constexpr const char* token_loss_name = "lm loss";
+inline constexpr const char* order_loss_name = "sop loss";
 
 struct DataSpec {
   DataKind kind = DataKind::synthetic;
@@ -238,9 +241,15 @@ struct RunSection {
   std::int64_t seed = 0;
   bool record_weights = false;
   NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "pause" is "stop" in accrue-run, where no user can answer
-  std::string tensorboard_dir;                         ///< event files go there; empty = none
-  std::string name;                                    ///< shown in the runs table; default made from the spec
+  bool update_norm = false;                            ///< measured at every update, as the next two
+  bool parameter_norm = false;
+  bool gradient_zeros = false;
+  std::string tensorboard_dir;   ///< event files go there; empty = none
+  std::int64_t timer_level = 2;  ///< which timers they hold: timer_level_of()
+  std::string name;              ///< shown in the runs table; default made from the spec
   bool operator==(const RunSection&) const = default;
+  /// Whether the ranks exchange more at a boundary than the gradient's norm.
+  bool measures_updates() const { return update_norm || parameter_norm || gradient_zeros; }
 };
 
 struct EvaluateSpec {
